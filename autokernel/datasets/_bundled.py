@@ -1,0 +1,126 @@
+"""The series that ship with the package; ``data/README.md`` tells where they come from."""
+
+from importlib.resources import files
+
+from autokernel.datasets._base import (
+    Dataset,
+    Description,
+    Samples,
+    make_dataset,
+    read_table,
+    split_target,
+)
+
+_AIRLINE = Description(
+    feature_names=("time",),
+    target_name="passengers",
+    text="""\
+International airline passengers
+
+144 monthly totals, January 1949 to December 1960: a growing trend with a yearly season whose
+amplitude grows with it.
+
+time        middle of the month, decimal years
+passengers  thousands of passengers per month (target)
+
+Source: Box, Jenkins and Reinsel, "Time Series Analysis: Forecasting and Control", series G.
+The numbers are those shipped by sktime (BSD-3-Clause).
+""",
+)
+
+_MAUNA_LOA = Description(
+    feature_names=("time",),
+    target_name="co2",
+    text="""\
+Atmospheric carbon dioxide at Mauna Loa, Hawaii
+
+521 monthly means, March 1958 to December 2001: a rising trend with a yearly season. Five months
+without a measurement are left out: June and October 1958, February to April 1964.
+
+time  middle of the month, decimal years
+co2   mole fraction of CO2 in air, parts per million (target)
+
+Each value is the unweighted mean of the weekly averages dated in that month, rounded to
+0.0001 ppm; it can be some tenths of a ppm away from the published monthly record.
+
+Source: C. D. Keeling and T. P. Whorf (2004), "Atmospheric CO2 concentrations derived from flask air
+samples at sites in the SIO network", in "Trends: A Compendium of Data on Global Change", CDIAC, Oak
+Ridge National Laboratory. The weekly averages are those shipped by statsmodels (public domain).
+""",
+)
+
+
+def load_airline(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset:
+    """Load the monthly totals of international airline passengers, 1949 to 1960.
+
+    Parameters
+    ----------
+    return_X_y : bool, default=False
+        Return ``(data, target)`` instead of a Bunch.
+    as_frame : bool, default=False
+        Return pandas objects instead of arrays.
+
+    Returns
+    -------
+    Bunch or tuple
+        ``data`` of shape (144, 1): ``time``, the middle of the month in decimal years. ``target``
+        of shape (144,): thousands of passengers per month. Further ``feature_names``,
+        ``target_names``, ``DESCR`` and ``frame`` (None unless ``as_frame``).
+
+    Raises
+    ------
+    ImportError
+        If ``as_frame`` and pandas is not installed.
+
+    Notes
+    -----
+    Box, Jenkins & Reinsel, "Time Series Analysis: Forecasting and Control", series G.
+    """
+    return make_dataset(
+        _AIRLINE,
+        _read_bundled("airline.csv", _AIRLINE),
+        caller="load_airline",
+        return_X_y=return_X_y,
+        as_frame=as_frame,
+    )
+
+
+def load_mauna_loa(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset:
+    """Load the monthly means of atmospheric CO2 at Mauna Loa, March 1958 to December 2001.
+
+    Parameters
+    ----------
+    return_X_y : bool, default=False
+        Return ``(data, target)`` instead of a Bunch.
+    as_frame : bool, default=False
+        Return pandas objects instead of arrays.
+
+    Returns
+    -------
+    Bunch or tuple
+        ``data`` of shape (521, 1): ``time``, the middle of the month in decimal years; five months
+        have no value and are left out. ``target`` of shape (521,): CO2 in ppm. Further
+        ``feature_names``, ``target_names``, ``DESCR`` and ``frame`` (None unless ``as_frame``).
+
+    Raises
+    ------
+    ImportError
+        If ``as_frame`` and pandas is not installed.
+
+    Notes
+    -----
+    Keeling & Whorf (2004), CDIAC; means of the weekly averages in statsmodels.
+    """
+    return make_dataset(
+        _MAUNA_LOA,
+        _read_bundled("mauna_loa.csv", _MAUNA_LOA),
+        caller="load_mauna_loa",
+        return_X_y=return_X_y,
+        as_frame=as_frame,
+    )
+
+
+def _read_bundled(name: str, description: Description) -> Samples:
+    """Read one file of the package."""
+    file = files("autokernel.datasets") / "data" / name
+    return split_target(read_table(file, names=description.column_names, delimiter=","))

@@ -1,0 +1,22 @@
+"""Errors that are part of the contract."""
+
+
+class AutoKernelError(Exception):
+    """Base class of the errors that this package raises itself."""
+
+
+class ExpressionSyntaxError(AutoKernelError, ValueError):
+    """A kernel expression cannot be read; the message points at the place."""
+
+    def __init__(self, message: str, text: str, position: int) -> None:
+        super().__init__(f"{message}\n    {text}\n    {' ' * position}^")
+        self.text = text
+        self.position = position
+
+
+class NotAMaximumError(AutoKernelError, ArithmeticError):
+    """The point given as a MAP estimate is not a maximum of the posterior."""
+
+
+class EvaluationError(AutoKernelError, RuntimeError):
+    """No kernel could be fitted; the message says why."""

@@ -1,0 +1,16 @@
+"""Kernel expressions: structure only, no numbers and no data."""
+
+from autokernel.expression.grammar import Grammar
+from autokernel.expression.notation import parse_expression
+from autokernel.expression.tree import ADD, MULTIPLY, OPERATORS, Expression, Leaf, Operation
+
+__all__ = [
+    "ADD",
+    "MULTIPLY",
+    "OPERATORS",
+    "Expression",
+    "Grammar",
+    "Leaf",
+    "Operation",
+    "parse_expression",
+]

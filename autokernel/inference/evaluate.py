@@ -1,0 +1,238 @@
+"""Score one kernel; here, and only here, a failure becomes a score of ``-inf`` with a reason."""
+
+import hashlib
+import time
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits  # a requirement of scikit-learn
+
+from autokernel.exceptions import NotAMaximumError
+from autokernel.expression import Expression, parse_expression
+from autokernel.inference.laplace import boundary_log_mass, laplace_log_evidence
+from autokernel.inference.map import Mode, climb, find_map
+from autokernel.inference.posterior import LogPosterior
+from autokernel.inference.starts import StartingPoints
+from autokernel.kernels import BASE_KERNELS
+from autokernel.kernels.priors import Priors, check_priors
+from autokernel.likelihood import TrainingData
+from autokernel.typing import FloatArray
+from autokernel.validation import check_criterion, check_seed, check_training_data
+
+N_STARTS = 24
+_SADDLE_ROUNDS = 3
+
+
+class Parameter(NamedTuple):
+    """One fitted parameter in its own unit."""
+
+    leaf: int | None  # from left to right, None for the noise variance
+    kernel: str | None  # such as "SE[0]"
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: theta is an array
+class Evaluation:
+    """One scored kernel; a failed fit has ``score == -inf`` and says why in ``status``."""
+
+    expression: Expression
+    parameters: tuple[Parameter, ...]  # leaves from left to right, noise variance last
+    theta: FloatArray  # (n_params,), logs of the parameters
+    log_likelihood: float  # nats
+    log_prior: float  # nats, density of theta
+    log_posterior: float  # nats
+    log_evidence: float  # nats
+    score: float  # larger is better; nats
+    hessian: FloatArray  # (n_params, n_params), of the negative log posterior in theta
+    n_params: int
+    n_evaluations: int  # likelihood calls
+    seconds: float  # wall clock, fit and criterion together
+    status: str  # "ok" or the reason of the failure
+
+
+class Evaluator:
+    """Scores kernels on one data set, each by a pure function of its expression.
+
+    Random numbers are seeded by ``seed`` and the canonical text, so that a result depends neither
+    on the order of evaluation nor on the process.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Inputs, used as they come.
+    y : ndarray of shape (n_samples,)
+        Targets, used as they come.
+    priors : mapping
+        Complete, as :func:`check_priors` returns it.
+    seed : int
+        Not negative.
+    """
+
+    def __init__(self, X: FloatArray, y: FloatArray, *, priors: Priors, seed: int) -> None:
+        self._data = TrainingData(X, y)
+        self._starts = StartingPoints(self._data)
+        self._priors = priors
+        self._seed = seed
+
+    def __call__(self, expression: Expression) -> Evaluation:
+        """Fit and score one kernel."""
+        began = time.perf_counter()
+        posterior = LogPosterior(expression, self._data, priors=self._priors)
+        # Small matrices gain nothing from threads, and sums over threads depend on their number.
+        with threadpool_limits(limits=1, user_api="blas"):
+            evaluation = self._evaluate(expression, posterior)
+        return replace(
+            evaluation,
+            n_evaluations=posterior.n_evaluations,
+            seconds=time.perf_counter() - began,
+        )
+
+    def _evaluate(self, expression: Expression, posterior: LogPosterior) -> Evaluation:
+        """Fit and score; every failure that can be named ends here."""
+        rng = np.random.default_rng([self._seed, _digest(expression.canonical)])
+        starts = self._starts.draw(expression, posterior, N_STARTS, rng=rng)
+        mode = find_map(posterior, starts)
+        if not np.isfinite(mode.log_posterior):
+            status = "the covariance matrix has no Cholesky factor at any starting point"
+            return _record(expression, posterior, mode, status=status)
+        try:
+            return _at_a_maximum(expression, posterior, mode)
+        except NotAMaximumError as error:
+            return _record(expression, posterior, mode, status=str(error))
+
+
+def evaluate_kernel(
+    expression: str | Expression,
+    X: FloatArray,
+    y: FloatArray,
+    *,
+    criterion: str = "laplace",
+    priors: str | Priors = "default",
+    random_state: int | np.random.RandomState | None = 0,
+) -> Evaluation:
+    """Fit the parameters of one kernel and score it.
+
+    Parameters
+    ----------
+    expression : str or Expression
+        Such as ``"LIN[0] * PER[0] + SE[0]"``; columns are zero-based.
+    X : array-like of shape (n_samples, n_features)
+        Inputs, used as they come. The default priors expect columns in the unit interval.
+    y : array-like of shape (n_samples,)
+        Targets, used as they come. The model's mean is zero; the default priors expect unit
+        variance.
+    criterion : {"laplace"}
+        What ``score`` is: the Laplace approximation to the log evidence, in nats.
+    priors : {"default", "paper"} or mapping of str to (shape, rate)
+        Gamma priors of the parameters, by name; a mapping replaces entries of the default.
+    random_state : int, RandomState or None
+        Source of the starting points.
+
+    Returns
+    -------
+    Evaluation
+        The fit, its evidence and what they cost. Never raises for a kernel that cannot be fitted:
+        then ``score`` is ``-inf`` and ``status`` says why.
+
+    Raises
+    ------
+    ExpressionSyntaxError
+        If the text cannot be read.
+    ValueError
+        If the data, the criterion or the priors are not valid, or a column is not in ``X``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(0, 1, 40)[:, None]
+    >>> fit = evaluate_kernel("SE[0]", X, np.sin(6 * X[:, 0]), random_state=0)
+    >>> fit.status, fit.n_params
+    ('ok', 3)
+    """
+    if not isinstance(expression, Expression):
+        expression = parse_expression(expression)
+    X, y = check_training_data(X, y)
+    beyond = [leaf for leaf in expression.leaves if not 0 <= leaf.column < X.shape[1]]
+    if beyond:
+        raise ValueError(
+            f"expression must use columns below n_features={X.shape[1]}, got {beyond[0]}"
+        )
+    check_criterion(criterion)
+    evaluator = Evaluator(X, y, priors=check_priors(priors), seed=check_seed(random_state))
+    return evaluator(expression)
+
+
+def _at_a_maximum(expression: Expression, posterior: LogPosterior, mode: Mode) -> Evaluation:
+    """Score the mode; a saddle is walked off first, as far as that goes."""
+    for _ in range(_SADDLE_ROUNDS):
+        hessian = posterior.hessian(mode.theta)
+        free = mode.theta > posterior.lower + 1e-9
+        values, vectors = np.linalg.eigh(hessian[np.ix_(free, free)])
+        if values[0] > 0:
+            break
+        direction = np.zeros(len(mode.theta))
+        direction[free] = vectors[:, 0]
+        mode = max(
+            (
+                climb(posterior, mode.theta + step * direction, max_iterations=300)
+                for step in (-0.5, 0.5)
+            ),
+            key=lambda other: other.log_posterior,
+        )
+    log_evidence = laplace_log_evidence(mode.log_posterior, hessian[np.ix_(free, free)])
+    if not free.all():
+        slope = -posterior.value_and_gradient(mode.theta).gradient
+        for held in np.flatnonzero(~free):
+            log_evidence += boundary_log_mass(slope[held], hessian[held, held])
+    return _record(
+        expression, posterior, mode, hessian=hessian, log_evidence=log_evidence, status="ok"
+    )
+
+
+def _record(
+    expression: Expression,
+    posterior: LogPosterior,
+    mode: Mode,
+    *,
+    hessian: FloatArray | None = None,
+    log_evidence: float = -np.inf,
+    status: str,
+) -> Evaluation:
+    """Put a mode into words; counts and seconds are filled in by the caller."""
+    n_params = len(mode.theta)
+    log_prior = float(posterior.prior.log_density(mode.theta))
+    return Evaluation(
+        expression=expression,
+        parameters=name_parameters(expression, mode.theta),
+        theta=mode.theta,
+        log_likelihood=mode.log_posterior - log_prior,
+        log_prior=log_prior,
+        log_posterior=mode.log_posterior,
+        log_evidence=log_evidence,
+        score=log_evidence,
+        hessian=np.full((n_params, n_params), np.nan) if hessian is None else hessian,
+        n_params=n_params,
+        n_evaluations=0,
+        seconds=0.0,
+        status=status,
+    )
+
+
+def name_parameters(expression: Expression, theta: FloatArray) -> tuple[Parameter, ...]:
+    """Name the entries of theta, from the leaves' parameters to the noise variance."""
+    values = iter(np.exp(theta))
+    return (
+        *(
+            Parameter(place, str(leaf), name, float(next(values)))
+            for place, leaf in enumerate(expression.leaves)
+            for name in BASE_KERNELS[leaf.kernel].parameter_names
+        ),
+        Parameter(None, None, "noise_variance", float(next(values))),
+    )
+
+
+def _digest(text: str) -> int:
+    """Hash a text to an integer that is the same in every process."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])

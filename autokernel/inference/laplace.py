@@ -1,0 +1,65 @@
+"""Laplace approximation to the evidence."""
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky
+from scipy.special import erfcx
+
+from autokernel.exceptions import NotAMaximumError
+from autokernel.typing import FloatArray
+
+
+def laplace_log_evidence(log_posterior: float, hessian: FloatArray) -> float:
+    r"""Laplace approximation to the log evidence of one kernel.
+
+    Parameters
+    ----------
+    log_posterior : float
+        Unnormalised log posterior at the MAP point, in nats, as a density in theta.
+    hessian : ndarray of shape (n_params, n_params)
+        Hessian of the negative log posterior there, in the same theta.
+
+    Returns
+    -------
+    float
+        ``log_posterior - 1/2 log det hessian + n_params / 2 log(2 pi)``, in nats.
+
+    Raises
+    ------
+    NotAMaximumError
+        If ``hessian`` is not positive definite.
+
+    Notes
+    -----
+    SOT appendix A.3; exact if the posterior is Gaussian. O(n_params^3).
+    """
+    try:
+        L = cholesky(hessian, lower=True)
+    except LinAlgError as error:
+        lowest = np.linalg.eigvalsh(hessian)[0]
+        raise NotAMaximumError(
+            f"hessian must be positive definite, got smallest eigenvalue {lowest:.2e}: "
+            "the point is a saddle, start the fit from more points"
+        ) from error
+    return float(log_posterior + 0.5 * len(L) * np.log(2 * np.pi) - np.log(np.diag(L)).sum())
+
+
+def boundary_log_mass(slope: float, curvature: float) -> float:
+    r"""Log of the integral over a parameter whose MAP value is held by a bound.
+
+    Parameters
+    ----------
+    slope : float
+        How fast the negative log posterior rises away from the bound, positive.
+    curvature : float
+        Its second derivative there.
+
+    Returns
+    -------
+    float
+        ``log int_0^inf exp(-slope t - curvature t^2 / 2) dt``, with the quadratic term left out
+        where the curvature is not positive.
+    """
+    if curvature <= 0:
+        return float(-np.log(slope))
+    scaled = slope / np.sqrt(2 * curvature)
+    return float(np.log(erfcx(scaled)) + 0.5 * np.log(np.pi / (2 * curvature)))

@@ -1,0 +1,136 @@
+"""Starting points of the MAP search: from the priors and from the structure of the data."""
+
+from functools import lru_cache
+
+import numpy as np
+from scipy.signal import find_peaks, lombscargle
+from scipy.stats import qmc
+
+from autokernel.expression import Expression
+from autokernel.inference.posterior import NOISE_FLOOR, LogPosterior
+from autokernel.kernels import BASE_KERNELS
+from autokernel.likelihood import TrainingData
+from autokernel.typing import FloatArray
+
+N_PEAKS = 6
+
+_SPREAD = {  # ranges of log-uniform draws, for standardised targets
+    "variance": (0.03, 3.0),
+    "offset": (0.03, 3.0),
+    "alpha": (0.1, 5.0),
+    "noise_variance": (1e-4, 0.5),
+}
+
+
+def periodogram_periods(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Periods at the highest peaks of the Lomb-Scargle periodogram, the highest first.
+
+    Parameters
+    ----------
+    x, y : ndarray of shape (n_samples,)
+        One input column and the target, of which a parabola in ``x`` is taken off first.
+
+    Returns
+    -------
+    ndarray of shape (n_peaks,)
+        At most ``N_PEAKS`` periods, in the unit of ``x``; empty where there are too few distinct
+        inputs to speak of a period.
+    """
+    distinct = np.unique(x)
+    if len(distinct) < 6:
+        return np.empty(0)
+    extent = distinct[-1] - distinct[0]
+    centred = (x - distinct[0]) / extent - 0.5
+    residual = y - np.polynomial.Polynomial.fit(centred, y, 2)(centred)
+    if np.ptp(residual) <= 1e-10 * max(1.0, np.ptp(y)):
+        return np.empty(0)
+    # half a cycle is told from its neighbours at a spacing of a quarter cycle
+    cycles = np.arange(1.0, len(distinct) / 2 + 0.25, 0.25)
+    power = lombscargle(centred, residual, 2 * np.pi * cycles)
+    padded = np.concatenate([[0.0], power, [0.0]])
+    peaks = find_peaks(padded)[0] - 1
+    highest = peaks[np.argsort(-power[peaks], kind="stable")[:N_PEAKS]]
+    return extent / cycles[highest]
+
+
+class StartingPoints:
+    """Draws of theta for the kernels of one data set.
+
+    One half comes from the priors, as a scrambled Sobol sequence through their inverse CDFs. The
+    other is log-uniform between the scales of the data: lengthscales from the median spacing of a
+    column to its extent, noise across decades. In both halves three of four periods are peaks of
+    the periodogram of their column, where it has any.
+    """
+
+    def __init__(self, data: TrainingData) -> None:
+        self._data = data
+        self._periods = lru_cache(maxsize=None)(self._find_periods)
+
+    def draw(
+        self,
+        expression: Expression,
+        posterior: LogPosterior,
+        n_starts: int,
+        *,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Draw starting points of shape (n_starts, n_params), within the bounds of theta."""
+        n_params = len(posterior.parameter_names)
+        sobol = qmc.Sobol(n_params, rng=rng)
+        uniform = np.clip(sobol.random_base2(int(n_starts - 1).bit_length())[:n_starts], 1e-6, 1 - 1e-6)
+        theta = posterior.prior.quantile(uniform)
+        columns = self._columns(expression)
+        low, high = self._ranges(posterior.parameter_names, columns)
+        theta[1::2] = low + uniform[1::2] * (high - low)
+        for place, (name, column) in enumerate(
+            zip(posterior.parameter_names, columns, strict=True)
+        ):
+            if name == "period":
+                self._draw_periods(theta[:, place], column, rng)
+        return np.clip(theta, posterior.lower, posterior.upper)
+
+    def _draw_periods(self, theta: FloatArray, column: int, rng: np.random.Generator) -> None:
+        """Replace three of four log periods by those of peaks, high peaks more often."""
+        periods = self._periods(column)
+        if len(periods) == 0:
+            return
+        weights = 1.0 / np.arange(1, len(periods) + 1)
+        drawn = rng.choice(np.log(periods), size=len(theta), p=weights / weights.sum())
+        replaced = rng.uniform(size=len(theta)) < 0.75
+        theta[replaced] = drawn[replaced]
+
+    def _ranges(
+        self, names: tuple[str, ...], columns: tuple[int, ...]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Logs of the ranges of the log-uniform draws."""
+        ranges = np.array(
+            [
+                _SPREAD[name] if name in _SPREAD else self._scales(column)
+                for name, column in zip(names, columns, strict=True)
+            ]
+        )
+        low, high = np.log(np.maximum(ranges, NOISE_FLOOR)).T
+        return low, high
+
+    def _scales(self, column: int) -> tuple[float, float]:
+        """Median spacing and extent of the distinct values of a column."""
+        distinct = np.unique(self._data.X[:, column])
+        if len(distinct) < 2:
+            return (0.1, 1.0)
+        return float(np.median(np.diff(distinct))), float(distinct[-1] - distinct[0])
+
+    def _find_periods(self, column: int) -> FloatArray:
+        """Periods of one column."""
+        return periodogram_periods(self._data.X[:, column], self._data.y)
+
+    @staticmethod
+    def _columns(expression: Expression) -> tuple[int, ...]:
+        """Column of each parameter; that of the noise is never asked for."""
+        return (
+            *(
+                leaf.column
+                for leaf in expression.leaves
+                for _ in BASE_KERNELS[leaf.kernel].parameter_names
+            ),
+            -1,
+        )

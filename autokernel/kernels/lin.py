@@ -1,0 +1,37 @@
+"""The linear kernel."""
+
+from typing import ClassVar
+
+import numpy as np
+from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct, Kernel
+
+from autokernel.kernels.base import PlainKernel, Pairs
+from autokernel.kernels.export_bounds import around
+from autokernel.typing import FloatArray
+
+
+class Linear(PlainKernel):
+    """``v x x' + c``; SOT appendix A.4, item 3."""
+
+    name = "LIN"
+    parameter_names: ClassVar[tuple[str, ...]] = ("variance", "offset")
+    meaning = "linear"
+
+    def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
+        """Kernel values, elementwise over the pairs."""
+        variance, offset = params
+        value = pairs.product * variance
+        value += offset
+        return value
+
+    def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
+        """Gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
+        variance, offset = params
+        return np.array([variance * (adjoint @ pairs.product), offset * adjoint.sum()])
+
+    def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
+        """Build ``ConstantKernel * DotProduct``: ``v x x' + c = v (x x' + c / v)``."""
+        variance, offset = params
+        slope = variance / scale**2
+        sigma_0 = scale * np.sqrt(offset / variance)
+        return ConstantKernel(slope, around(slope)) * DotProduct(sigma_0, around(sigma_0))

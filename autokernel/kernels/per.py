@@ -1,0 +1,40 @@
+"""The periodic kernel."""
+
+from typing import ClassVar
+
+import numpy as np
+from sklearn.gaussian_process.kernels import ConstantKernel, ExpSineSquared, Kernel
+
+from autokernel.kernels.base import ExponentialKernel, Pairs
+from autokernel.kernels.export_bounds import around
+from autokernel.typing import FloatArray
+
+
+class Periodic(ExponentialKernel):
+    """``v exp(-sin^2(pi (x-x')/p) / (2 l^2))``; SOT appendix A.4, item 2."""
+
+    name = "PER"
+    parameter_names: ClassVar[tuple[str, ...]] = ("lengthscale", "variance", "period")
+    meaning = "periodic"
+
+    def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
+        """Logarithm of the kernel at unit variance, as a new array."""
+        lengthscale, _, period = params
+        exponent = pairs.periodic(period)
+        exponent *= -0.5 / lengthscale**2
+        return exponent
+
+    def exponent_gradient(
+        self, params: FloatArray, pairs: Pairs, exponent: FloatArray, weights: FloatArray
+    ) -> FloatArray:
+        """Gradient of ``sum(weights * exponent)`` in the log parameters."""
+        lengthscale, _, period = params
+        slope = weights @ pairs.periodic_slope(period)
+        return np.array([-2.0 * (weights @ exponent), 0.0, -0.5 / lengthscale**2 * slope])
+
+    def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
+        """Build ``ConstantKernel * ExpSineSquared``, whose length scale is 2 l and has no unit."""
+        lengthscale, variance, period = params
+        return ConstantKernel(variance, around(variance)) * ExpSineSquared(
+            2 * lengthscale, period * scale, around(2 * lengthscale), around(period * scale)
+        )

@@ -1,0 +1,47 @@
+"""The rational-quadratic kernel."""
+
+from typing import ClassVar
+
+import numpy as np
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
+from sklearn.gaussian_process.kernels import RationalQuadratic as SklearnRationalQuadratic
+
+from autokernel.kernels.base import ExponentialKernel, Pairs
+from autokernel.kernels.export_bounds import around
+from autokernel.typing import FloatArray
+
+
+class RationalQuadratic(ExponentialKernel):
+    """``v (1 + (x-x')^2 / (2 a l^2))^-a``; SOT appendix A.4, item 4."""
+
+    name = "RQ"
+    parameter_names: ClassVar[tuple[str, ...]] = ("lengthscale", "variance", "alpha")
+    meaning = "smooth on several scales"
+
+    def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
+        """Logarithm of the kernel at unit variance, as a new array."""
+        lengthscale, _, alpha = params
+        exponent = pairs.squared_distance * (0.5 / (alpha * lengthscale**2))
+        np.log1p(exponent, out=exponent)
+        exponent *= -alpha
+        return exponent
+
+    def exponent_gradient(
+        self, params: FloatArray, pairs: Pairs, exponent: FloatArray, weights: FloatArray
+    ) -> FloatArray:
+        """Gradient of ``sum(weights * exponent)`` in the log parameters.
+
+        With ``z = d^2 / (2 a l^2)`` the exponent is ``-a log(1 + z)``; the weighted mean of
+        ``z / (1 + z)`` serves both derivatives.
+        """
+        lengthscale, _, alpha = params
+        ratio = pairs.squared_distance / (pairs.squared_distance + 2 * alpha * lengthscale**2)
+        shared = alpha * (weights @ ratio)
+        return np.array([2.0 * shared, 0.0, weights @ exponent + shared])
+
+    def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
+        """Build ``ConstantKernel * RationalQuadratic``."""
+        lengthscale, variance, alpha = params
+        return ConstantKernel(variance, around(variance)) * SklearnRationalQuadratic(
+            lengthscale * scale, alpha, around(lengthscale * scale), around(alpha)
+        )

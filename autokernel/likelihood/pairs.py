@@ -1,0 +1,57 @@
+"""All pairs of the entries of one column, in packed storage, computed once per data set."""
+
+from functools import cached_property
+
+import numpy as np
+
+from autokernel.kernels import Pairs
+from autokernel.likelihood.linalg import packed_gram, packed_index
+from autokernel.typing import FloatArray
+
+
+class PackedPairs(Pairs):
+    """Pairs of the entries of ``x`` (n,)."""
+
+    def __init__(self, x: FloatArray) -> None:
+        self._x = x
+        self._centred = x - x.mean()  # small phases keep the digits of the periodic terms
+
+    @cached_property
+    def squared_distance(self) -> FloatArray:
+        """``(x_i - x_j)^2``."""
+        index = packed_index(len(self._x))
+        return (self._x[index.rows] - self._x[index.columns]) ** 2
+
+    @cached_property
+    def product(self) -> FloatArray:
+        """``x_i x_j``."""
+        return packed_gram(self._x[:, None])
+
+    def periodic(self, period: float) -> FloatArray:
+        """``sin^2(pi (x_i - x_j) / period)``, from ``cos(a - b) = cos a cos b + sin a sin b``.
+
+        A product of rank two needs 2 n sines where the definition needs n^2 / 2 of them.
+        """
+        phase = (2 * np.pi / period) * self._centred
+        cosine = packed_gram(np.stack([np.cos(phase), np.sin(phase)], axis=1))
+        cosine *= -0.5
+        cosine += 0.5
+        return cosine
+
+    def periodic_slope(self, period: float) -> FloatArray:
+        """Derivative of :meth:`periodic` in log period: ``-(a - b) sin(a - b) / 2``.
+
+        With ``sin(a - b) = sin a cos b - cos a sin b`` it is symmetric and of rank four, the
+        difference of two products of rank two: ``2 (u v^T + v u^T) = (u+v)(u+v)^T - (u-v)(u-v)^T``.
+        """
+        phase = (2 * np.pi / period) * self._centred
+        # u and v of like size, so that the difference cancels few digits
+        balance = np.sqrt(max(1.0, float(np.abs(phase).max())))
+        cosine, sine = np.cos(phase) * balance, np.sin(phase) * balance
+        scaled = phase / balance**2
+        plus = np.stack([scaled * sine + cosine, scaled * cosine - sine], axis=1)
+        minus = np.stack([scaled * sine - cosine, scaled * cosine + sine], axis=1)
+        slope = packed_gram(plus)
+        slope -= packed_gram(minus)
+        slope *= -0.25
+        return slope
