@@ -1,3 +1,19 @@
 """Gaussian-process regression that discovers its own kernel."""
 
-__version__ = "0.1.0.dev0"
+from autokernel.estimator import AutoKernelGPRegressor
+from autokernel.export import FeatureKernel
+from autokernel.expression import Expression, parse_expression
+from autokernel.inference import Evaluation, evaluate_kernel
+from autokernel.search import SOT
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "SOT",
+    "AutoKernelGPRegressor",
+    "Evaluation",
+    "Expression",
+    "FeatureKernel",
+    "evaluate_kernel",
+    "parse_expression",
+]

@@ -84,17 +84,20 @@ def read_table(file: Traversable, *, names: Sequence[str], delimiter: str | None
         If the columns differ from ``names``, a value is not a number or there are no rows.
     """
     text = file.read_text(encoding="utf-8-sig")  # -sig: spreadsheets put a mark in front
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    stripped = (line.strip() for line in text.splitlines())
+    lines = [line for line in stripped if line and not line.startswith("#")]
     header = lines[0].replace('"', "").split(delimiter) if lines else []
     check_columns([name.strip() for name in header], names=names, source=str(file))
-    if len(lines) == 1:
+    rows = lines[1:]
+    if not rows:
         raise ValueError(f"{file} must have rows of numbers below its header, got none")
     try:
-        return np.loadtxt(lines[1:], delimiter=delimiter, ndmin=2)
+        table = np.loadtxt(rows, delimiter=delimiter, ndmin=2)
     except ValueError as error:
-        raise ValueError(
-            f"{file} must hold {len(names)} numbers in each row below its header: {error}"
-        ) from error
+        raise ValueError(f"{file} must hold only numbers below its header: {error}") from error
+    if table.shape[1] != len(names):
+        raise ValueError(f"{file} must hold {len(names)} numbers in each row, got {table.shape[1]}")
+    return table
 
 
 def check_columns(got: Sequence[str], *, names: Sequence[str], source: str) -> None:

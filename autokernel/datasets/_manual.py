@@ -74,10 +74,10 @@ mach   speed, Mach number
 alpha  angle of attack, degrees
 lift   lift as in the file (target)
 
-Source: the data of chapter 2.1 of R. B. Gramacy (2020), "Surrogates: Gaussian process modeling,
-design and optimization for the applied sciences", CRC Press. Do not pass the
-file on without permission. The selection is that of M. Bitzer, M. Meister and C. Zimmer (2022),
-"Structural kernel search via Bayesian optimization and symbolical optimal transport", NeurIPS.
+Source: chapter 2.1 of R. B. Gramacy (2020), "Surrogates: Gaussian process modeling, design and
+optimization for the applied sciences", CRC Press. Do not pass the file on without permission. The
+selection is that of M. Bitzer, M. Meister and C. Zimmer (2022), "Structural kernel search via
+Bayesian optimization and symbolical optimal transport", NeurIPS.
 """,
 )
 

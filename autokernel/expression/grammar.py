@@ -48,9 +48,7 @@ class Grammar:
             place, index = divmod(index, len(self.operators) * len(leaves))
             which, new = divmod(index, len(leaves))
             subtree = subtrees[place]
-            return expression.replace(
-                place, Operation(self.operators[which], subtree, leaves[new])
-            )
+            return expression.replace(place, Operation(self.operators[which], subtree, leaves[new]))
         index -= n_growing
         for place, leaf in enumerate(subtrees):
             if leaf.n_leaves > 1:
@@ -78,9 +76,7 @@ class Grammar:
         distinct.pop(expression.canonical, None)
         return tuple(distinct.values())
 
-    def random_walk(
-        self, start: Expression, n_steps: int, rng: np.random.Generator
-    ) -> Expression:
+    def random_walk(self, start: Expression, n_steps: int, rng: np.random.Generator) -> Expression:
         """Apply ``n_steps`` random operations."""
         for _ in range(n_steps):
             start = self.random_neighbour(start, rng)

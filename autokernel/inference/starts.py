@@ -77,7 +77,9 @@ class StartingPoints:
         """Draw starting points of shape (n_starts, n_params), within the bounds of theta."""
         n_params = len(posterior.parameter_names)
         sobol = qmc.Sobol(n_params, rng=rng)
-        uniform = np.clip(sobol.random_base2(int(n_starts - 1).bit_length())[:n_starts], 1e-6, 1 - 1e-6)
+        uniform = np.clip(
+            sobol.random_base2(int(n_starts - 1).bit_length())[:n_starts], 1e-6, 1 - 1e-6
+        )
         theta = posterior.prior.quantile(uniform)
         columns = self._columns(expression)
         low, high = self._ranges(posterior.parameter_names, columns)

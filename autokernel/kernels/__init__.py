@@ -10,7 +10,10 @@ from autokernel.kernels.rq import RationalQuadratic
 from autokernel.kernels.se import SquaredExponential
 
 BASE_KERNELS: Mapping[str, BaseKernel] = MappingProxyType(
-    {kernel.name: kernel for kernel in (SquaredExponential(), Linear(), Periodic(), RationalQuadratic())}
+    {
+        kernel.name: kernel
+        for kernel in (SquaredExponential(), Linear(), Periodic(), RationalQuadratic())
+    }
 )
 
 __all__ = ["BASE_KERNELS", "BaseKernel", "ExponentialKernel", "Pairs", "PlainKernel"]

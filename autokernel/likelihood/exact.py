@@ -86,6 +86,4 @@ class LogLikelihood:
     def _value(self, cholesky: PackedCholesky, alpha: FloatArray) -> float:
         """R&W alg. 2.1, line 7."""
         n = len(self._y)
-        return float(
-            -0.5 * (self._y @ alpha + cholesky.log_determinant() + n * np.log(2 * np.pi))
-        )
+        return float(-0.5 * (self._y @ alpha + cholesky.log_determinant() + n * np.log(2 * np.pi)))

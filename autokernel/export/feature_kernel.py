@@ -1,0 +1,121 @@
+"""A scikit-learn kernel that acts on one column."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
+
+from autokernel.typing import FloatArray
+
+
+class FeatureKernel(Kernel):  # type: ignore[misc]  # scikit-learn has no types
+    """Apply a kernel to one shifted column: ``k(X[:, feature] - shift, Y[:, feature] - shift)``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A scikit-learn kernel on vectors.
+    feature : int
+        Zero-based column.
+    shift : float, default=0.0
+        Taken off the column first; it matters to kernels that are not stationary, and keeps the
+        digits of those that are where a column is far from zero.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> FeatureKernel(RBF(2.0), feature=1)([[0.0, 1.0], [5.0, 1.0]])
+    array([[1., 1.],
+           [1., 1.]])
+    """
+
+    def __init__(self, kernel: Kernel, feature: int, shift: float = 0.0) -> None:
+        self.kernel = kernel
+        self.feature = feature
+        self.shift = shift
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 - scikit-learn's signature
+        """Parameters of this kernel and, with a prefix, of the one inside."""
+        params = {"kernel": self.kernel, "feature": self.feature, "shift": self.shift}
+        if deep:
+            inner = self.kernel.get_params()
+            params.update({f"kernel__{name}": value for name, value in inner.items()})
+        return params
+
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """Hyperparameters of the kernel inside."""
+        return [
+            Hyperparameter(f"kernel__{h.name}", h.value_type, h.bounds, h.n_elements)
+            for h in self.kernel.hyperparameters
+        ]
+
+    @property
+    def theta(self) -> FloatArray:
+        """Logs of the free hyperparameters of the kernel inside."""
+        return self.kernel.theta
+
+    @theta.setter
+    def theta(self, theta: FloatArray) -> None:
+        self.kernel.theta = theta
+
+    @property
+    def bounds(self) -> FloatArray:
+        """Bounds of theta."""
+        return self.kernel.bounds
+
+    @property
+    def requires_vector_input(self) -> bool:
+        """A column can be taken of vectors only."""
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, FeatureKernel)
+            and self.feature == other.feature
+            and self.shift == other.shift
+            and bool(self.kernel == other.kernel)
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # mutable, as scikit-learn's kernels
+
+    def __call__(
+        self,
+        X: FloatArray,
+        Y: FloatArray | None = None,
+        eval_gradient: bool = False,  # noqa: FBT001, FBT002 - scikit-learn's signature
+    ) -> Any:
+        """Kernel matrix of the column, and its gradient in theta if asked for.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples_X, n_features)
+            Left argument.
+        Y : array-like of shape (n_samples_Y, n_features), optional
+            Right argument, by default X.
+        eval_gradient : bool, default=False
+            Whether to return the gradient too; only without Y.
+
+        Returns
+        -------
+        ndarray of shape (n_samples_X, n_samples_Y), or a pair of it and its gradient
+            As of the kernel inside.
+        """
+        right = None if Y is None else self._column(Y)
+        return self.kernel(self._column(X), right, eval_gradient=eval_gradient)
+
+    def diag(self, X: FloatArray) -> FloatArray:
+        """Diagonal (n_samples_X,) of the kernel matrix."""
+        return self.kernel.diag(self._column(X))
+
+    def is_stationary(self) -> bool:
+        """Whether the kernel inside is stationary."""
+        return bool(self.kernel.is_stationary())
+
+    def __repr__(self) -> str:
+        shift = "" if self.shift == 0 else f" - {self.shift:.6g}"
+        return f"[{self.kernel!r}](x{self.feature}{shift})"
+
+    def _column(self, X: FloatArray) -> FloatArray:
+        """Take the column, as an array of shape (n_samples, 1)."""
+        return np.asarray(X)[:, [self.feature]] - self.shift

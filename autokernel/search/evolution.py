@@ -1,0 +1,73 @@
+"""Maximise an acquisition function over expressions by evolution (SOT, algorithm 2)."""
+
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+
+import numpy as np
+
+from autokernel.expression import Expression, Grammar
+from autokernel.typing import FloatArray
+
+Acquisition = Callable[[Sequence[Expression]], FloatArray]
+
+
+def evolve(
+    acquisition: Acquisition,
+    grammar: Grammar,
+    population: Iterable[Expression],
+    *,
+    excluded: AbstractSet[str],
+    n_survivors: int,
+    n_offspring: int,
+    n_generations: int,
+    rng: np.random.Generator,
+) -> Expression | None:
+    """Search the expression with the highest acquisition value.
+
+    Parameters
+    ----------
+    acquisition : callable
+        Values (n,) of n expressions.
+    grammar : Grammar
+        Spans the space; offspring are one operation away from their parent.
+    population : iterable of Expression
+        The first generation.
+    excluded : set of str
+        Canonical texts that may be parents but not the result.
+    n_survivors : int
+        Size of the part of a generation that has offspring.
+    n_offspring : int
+        Offspring of each survivor.
+    n_generations : int
+        How often survivors are chosen.
+    rng : numpy.random.Generator
+        Source of the operations.
+
+    Returns
+    -------
+    Expression or None
+        None if every expression met is excluded.
+    """
+    values: dict[str, float] = {}
+    met: dict[str, Expression] = {}
+
+    def judge(expressions: Iterable[Expression]) -> list[Expression]:
+        """Give the new ones among the expressions a value, one for each canonical text."""
+        new = {e.canonical: e for e in expressions if e.canonical not in met}
+        if new:
+            met.update(new)
+            values.update(zip(new, acquisition(list(new.values())).tolist(), strict=True))
+        return list(new.values())
+
+    generation = judge(population)
+    for _ in range(n_generations):
+        generation.sort(key=lambda e: (-values[e.canonical], e.canonical))
+        survivors = generation[:n_survivors]
+        offspring = [
+            grammar.random_neighbour(parent, rng)
+            for parent in survivors
+            for _ in range(n_offspring)
+        ]
+        generation = survivors + judge(offspring)
+    allowed = [e for e in met.values() if e.canonical not in excluded]
+    return min(allowed, key=lambda e: (-values[e.canonical], e.canonical), default=None)

@@ -1,0 +1,88 @@
+"""What a search has seen, in order."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from autokernel.inference import Evaluation
+from autokernel.typing import FloatArray
+
+
+class Phase(StrEnum):
+    """Which part of the search asked for a kernel."""
+
+    INITIAL = "initial"
+    SEARCH = "search"
+
+
+class StopReason(StrEnum):
+    """Why a search ended."""
+
+    N_ITER = "n_iter"
+    EXHAUSTED = "exhausted"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One evaluated kernel and how it came about."""
+
+    evaluation: Evaluation
+    phase: Phase
+    proposal_seconds: float
+    elapsed: float  # seconds since the search began, evaluation included
+
+
+@dataclass(slots=True)
+class History:
+    """The trials of one search, in order; no canonical text occurs twice."""
+
+    n_samples: int
+    trials: list[Trial] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.trials)
+
+    def __iter__(self) -> Iterator[Trial]:
+        return iter(self.trials)
+
+    @property
+    def evaluations(self) -> list[Evaluation]:
+        """Evaluations in order."""
+        return [trial.evaluation for trial in self.trials]
+
+    @property
+    def scores(self) -> FloatArray:
+        """Scores in nats, ``-inf`` for kernels that could not be fitted."""
+        return np.array([evaluation.score for evaluation in self.evaluations])
+
+    @property
+    def best(self) -> Evaluation:
+        """The first evaluation with the highest score."""
+        return max(self.evaluations, key=lambda evaluation: evaluation.score)
+
+    def canonical_texts(self) -> frozenset[str]:
+        """Texts of all kernels seen."""
+        return frozenset(evaluation.expression.canonical for evaluation in self.evaluations)
+
+    def to_columns(self, feature_names: Sequence[str] | None = None) -> dict[str, npt.NDArray[Any]]:
+        """Build a dict of arrays (n_trials,), ready for ``pandas.DataFrame``."""
+        scores = self.scores
+        evaluations = self.evaluations
+        text = [evaluation.expression.to_text(feature_names) for evaluation in evaluations]
+        return {
+            "kernel": np.array(text, dtype=object),
+            "score": scores,
+            "score_per_sample": scores / self.n_samples,
+            "best_score": np.maximum.accumulate(scores),
+            "n_leaves": np.array([e.expression.n_leaves for e in evaluations]),
+            "n_params": np.array([e.n_params for e in evaluations]),
+            "phase": np.array([str(trial.phase) for trial in self.trials], dtype=object),
+            "status": np.array([e.status for e in evaluations], dtype=object),
+            "fit_seconds": np.array([e.seconds for e in evaluations]),
+            "proposal_seconds": np.array([trial.proposal_seconds for trial in self.trials]),
+            "elapsed": np.array([trial.elapsed for trial in self.trials]),
+        }

@@ -1,0 +1,1 @@
+"""Surrogates for the score of an expression."""

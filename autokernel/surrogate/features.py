@@ -1,0 +1,82 @@
+"""The three multisets that SOT reads off an expression tree, as frequencies (SOT, section 3)."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from autokernel.expression import Expression, Leaf, Operation
+
+NULL = "NULL"
+"""Stands for a column that no base kernel acts on."""
+
+Frequencies = Mapping[str, float]
+
+
+class TreeFeatures(NamedTuple):
+    """Frequencies of the building blocks of one expression; each sums to one.
+
+    Those of the base kernels sum to one for every column that is used.
+    """
+
+    base: Frequencies
+    paths: Frequencies
+    subtrees: Frequencies
+
+
+@lru_cache(maxsize=8192)
+def tree_features(expression: Expression) -> TreeFeatures:
+    """Read the frequencies off a tree; unused columns are left to the caller."""
+    return TreeFeatures(
+        base=_base_frequencies(expression),
+        paths=_frequencies(_paths(expression, "")),
+        subtrees=_frequencies(_subtrees(expression)),
+    )
+
+
+def null_element(column: int) -> str:
+    """Name the element that says that a column is unused."""
+    return _base_element(NULL, column)
+
+
+def _base_frequencies(expression: Expression) -> Frequencies:
+    """Frequencies of the base kernels within each used column."""
+    leaves = expression.leaves
+    per_column = Counter(leaf.column for leaf in leaves)
+    counts = Counter(leaves)
+    return {
+        _base_element(leaf.kernel, leaf.column): count / per_column[leaf.column]
+        for leaf, count in counts.items()
+    }
+
+
+def _base_element(kernel: str, column: int) -> str:
+    """Name a base kernel on a column."""
+    return f"{kernel}[{column}]"
+
+
+def _paths(expression: Expression, above: str) -> Iterator[str]:
+    """Yield the paths to the leaves, runs of one operator counted once (SOT, appendix A.1)."""
+    if not isinstance(expression, Operation):
+        yield above + expression.canonical
+        return
+    here = above if above.endswith(expression.operator) else above + expression.operator
+    yield from _paths(expression.left, here)
+    yield from _paths(expression.right, here)
+
+
+def _subtrees(expression: Expression) -> list[str]:
+    """List the keys of all subtrees, that of the whole first; left and right may swap."""
+    if isinstance(expression, Leaf):
+        return [expression.canonical]
+    assert isinstance(expression, Operation)
+    left, right = _subtrees(expression.left), _subtrees(expression.right)
+    first, second = sorted((left[0], right[0]))
+    return [f"({first}{expression.operator}{second})", *left, *right]
+
+
+def _frequencies(elements: Iterator[str] | list[str]) -> Frequencies:
+    """Turn a multiset into frequencies."""
+    counts = Counter(elements)
+    total = counts.total()
+    return {element: count / total for element, count in counts.items()}

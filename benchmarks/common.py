@@ -1,0 +1,92 @@
+"""What the benchmarks share: where they ran, their data, their CSV files."""
+
+import csv
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is imported
+
+import joblib
+import numpy as np
+import scipy
+import sklearn
+
+import autokernel
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def environment() -> dict[str, str]:
+    """Commit, versions and machine of this run; they are columns of every CSV file."""
+    return {
+        "commit": _git("rev-parse", "--short", "HEAD") + ("+" if _git("status", "-s") else ""),
+        "autokernel": autokernel.__version__,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "sklearn": sklearn.__version__,
+        "python": platform.python_version(),
+        "machine": f"{platform.machine()} {_processor()}, {joblib.cpu_count()} cores",
+        "blas_threads": os.environ["OPENBLAS_NUM_THREADS"],
+    }
+
+
+def print_environment() -> None:
+    """Print the environment as one line."""
+    print("  ".join(f"{name} {value}" for name, value in environment().items()))
+
+
+def append_rows(name: str, rows: Iterable[Mapping[str, object]]) -> Path:
+    """Append rows to ``results/NAME.csv``, with the environment, and return its path."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.csv"
+    full = [{**row, **environment()} for row in rows]
+    is_new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(full[0]), lineterminator="\n")
+        if is_new:
+            writer.writeheader()
+        writer.writerows(full)
+    return path
+
+
+def read_rows(name: str) -> list[dict[str, str]]:
+    """Rows of ``results/NAME.csv``, none where it does not exist."""
+    path = RESULTS / f"{name}.csv"
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def print_table(rows: list[Mapping[str, object]]) -> None:
+    """Print rows as aligned columns."""
+    header = list(rows[0])
+    cells = [header, *([_format(row[name]) for name in header] for row in rows)]
+    widths = [max(len(line[place]) for line in cells) for place in range(len(header))]
+    for line in cells:
+        print("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
+
+
+def _format(value: object) -> str:
+    """Numbers with four digits, anything else as it is."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _git(*arguments: str) -> str:
+    """Output of a git command in the project, empty where there is none."""
+    command = ["git", "-C", str(Path(__file__).parent), *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    return result.stdout.strip()
+
+
+def _processor() -> str:
+    """Model name of the processor, where the system tells."""
+    information = Path("/proc/cpuinfo")
+    if information.exists():
+        for line in information.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor()
