@@ -28,7 +28,7 @@ _MANY_COLUMNS_BASES = ("SE", "RQ")
 _DEFAULT_MAX_LEAVES = 10
 
 
-class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # no types there
+class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
     """Gaussian-process regression that discovers its own kernel.
 
     ``fit`` searches sums and products of simple kernels, each on one column, for the structure with
@@ -163,35 +163,38 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         EvaluationError
             If no kernel at all could be fitted.
         """
-        X, y = validate_data(
+        inputs, target = validate_data(
             self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2, copy=True
         )
-        y = y.astype(np.float64)
-        priors = check_priors(self.priors)
+        target = target.astype(np.float64)
         strategy = self._check_strategy()
-        space = self._space(X)
+        space = self._space(inputs)
         seed = check_seed(self.random_state)
-
-        scaling = _unit_scaling(X)
-        scaled = (X - scaling.shift) / scaling.scale
+        scaling = _unit_scaling(inputs)
+        evaluator = Evaluator(
+            (inputs - scaling.shift) / scaling.scale,
+            _standardise(target),
+            priors=check_priors(self.priors),
+            seed=seed,
+        )
         result = search(
-            Evaluator(scaled, _standardise(y), priors=priors, seed=seed),
+            evaluator,
             strategy,
             space,
-            n_samples=len(y),
+            n_samples=len(target),
             n_iter=self.n_iter,
             seed=seed,
             observe=reporter(self.verbose, self._names()),
         )
-        self._keep_best(X, y, result.history.best, scaling)
+        self._keep_best(inputs, target, result.history.best, scaling)
         self._expose(result)
         return self
 
     def predict(
         self,
         X: npt.ArrayLike,
-        return_std: bool = False,  # noqa: FBT001, FBT002 - scikit-learn's signature
-        return_cov: bool = False,  # noqa: FBT001, FBT002
+        return_std: bool = False,
+        return_cov: bool = False,
     ) -> Any:
         """Predict the target.
 
@@ -285,6 +288,7 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         self._regressor = GaussianProcessRegressor(
             kernel=self.best_kernel_, optimizer=None, normalize_y=True, alpha=0.0
         ).fit(X, y)
+        self._best = best
         self.best_expression_ = best.expression.to_text(self._names())
         self.best_score_ = best.score
         self.noise_variance_ = (np.exp(best.theta[-1]) + jitter) * _target_scale(y) ** 2
@@ -304,7 +308,7 @@ def _unit_scaling(X: FloatArray) -> Scaling:
 
 
 def _target_scale(y: FloatArray) -> float:
-    """Standard deviation of the target, 1 where it is constant."""
+    """Return the standard deviation of the target, 1 where it is constant."""
     return float(np.std(y)) or 1.0
 
 

@@ -17,8 +17,8 @@ def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray,
     ValueError
         With scikit-learn's own messages.
     """
-    X, y = check_X_y(X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-    return X, y.astype(np.float64, copy=False)
+    inputs, target = check_X_y(X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+    return inputs, target.astype(np.float64)
 
 
 def check_criterion(criterion: str) -> None:

@@ -26,6 +26,7 @@ LOADERS = {
     "concrete": fetch_concrete,
     "power_plant": fetch_power_plant,
 }
+NUMBERS = ("rmse", "nll", "evidence_per_sample", "fit_seconds", "proposal_to_evaluation")
 PAPER = {  # SOT in tables 5 and 2
     "airline": (0.1335, -0.707),
     "airfoil": (0.3334, 0.086),
@@ -83,8 +84,7 @@ def main() -> None:
             row = known[0] if known else run(dataset, seed, arguments.n_iter)
             if not known:
                 append_rows("paper_protocol", [row])
-            numbers = ("rmse", "nll", "evidence_per_sample", "fit_seconds", "proposal_to_evaluation")
-            rows.append({name: float(row[name]) for name in numbers})
+            rows.append({name: float(row[name]) for name in NUMBERS})
             print(dataset, seed, {k: round(v, 4) for k, v in rows[-1].items()}, row["kernel"])
         median = {name: float(np.median([row[name] for row in rows])) for name in rows[0]}
         rmse, nll = PAPER[dataset]

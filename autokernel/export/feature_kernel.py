@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 from autokernel.typing import FloatArray
 
 
-class FeatureKernel(Kernel):  # type: ignore[misc]  # scikit-learn has no types
+class FeatureKernel(Kernel):
     """Apply a kernel to one shifted column: ``k(X[:, feature] - shift, Y[:, feature] - shift)``.
 
     Parameters
@@ -34,7 +34,7 @@ class FeatureKernel(Kernel):  # type: ignore[misc]  # scikit-learn has no types
         self.feature = feature
         self.shift = shift
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 - scikit-learn's signature
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of this kernel and, with a prefix, of the one inside."""
         params = {"kernel": self.kernel, "feature": self.feature, "shift": self.shift}
         if deep:
@@ -83,7 +83,7 @@ class FeatureKernel(Kernel):  # type: ignore[misc]  # scikit-learn has no types
         self,
         X: FloatArray,
         Y: FloatArray | None = None,
-        eval_gradient: bool = False,  # noqa: FBT001, FBT002 - scikit-learn's signature
+        eval_gradient: bool = False,
     ) -> Any:
         """Kernel matrix of the column, and its gradient in theta if asked for.
 

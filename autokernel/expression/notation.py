@@ -23,8 +23,8 @@ def parse_expression(text: str, feature_names: Sequence[str] | None = None) -> E
     ----------
     text : str
         Base kernels ``NAME[column]`` joined by ``+`` and ``*`` with brackets, in Python's
-        precedence, such as ``"SE[0] * (PER[1] + LIN[0])"``. A column is a zero-based index or, where
-        ``feature_names`` are given, a feature name; a name that looks like an index or holds
+        precedence, such as ``"SE[0] * (PER[1] + LIN[0])"``. A column is a zero-based index or,
+        where ``feature_names`` are given, a feature name; a name that looks like an index or holds
         brackets, quotes or outer blanks is written in double quotes.
     feature_names : sequence of str, optional
         Names of the columns.

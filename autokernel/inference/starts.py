@@ -104,7 +104,7 @@ class StartingPoints:
     def _ranges(
         self, names: tuple[str, ...], columns: tuple[int, ...]
     ) -> tuple[FloatArray, FloatArray]:
-        """Logs of the ranges of the log-uniform draws."""
+        """Find the logs of the ranges of the log-uniform draws."""
         ranges = np.array(
             [
                 _SPREAD[name] if name in _SPREAD else self._scales(column)

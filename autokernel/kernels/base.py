@@ -32,7 +32,7 @@ class Pairs(ABC):
 
     @abstractmethod
     def periodic_slope(self, period: float) -> FloatArray:
-        """Derivative of :meth:`periodic` with respect to log period."""
+        """Differentiate :meth:`periodic` with respect to log period."""
 
 
 class BaseKernel(ABC):
@@ -44,8 +44,10 @@ class BaseKernel(ABC):
 
     name: ClassVar[str]
     parameter_names: ClassVar[tuple[str, ...]]
-    meaning: ClassVar[str]
-    """What functions with this kernel look like, in a few words."""
+
+    @abstractmethod
+    def describe(self, params: FloatArray, *, scale: float) -> str:
+        """Say in a few words what functions look like whose inputs are multiplied by ``scale``."""
 
     @abstractmethod
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:

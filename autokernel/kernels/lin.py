@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct, Kernel
 
-from autokernel.kernels.base import PlainKernel, Pairs
+from autokernel.kernels.base import Pairs, PlainKernel
 from autokernel.kernels.export_bounds import around
 from autokernel.typing import FloatArray
 
@@ -15,7 +15,6 @@ class Linear(PlainKernel):
 
     name = "LIN"
     parameter_names: ClassVar[tuple[str, ...]] = ("variance", "offset")
-    meaning = "linear"
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         """Kernel values, elementwise over the pairs."""
@@ -28,6 +27,15 @@ class Linear(PlainKernel):
         """Gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
         variance, offset = params
         return np.array([variance * (adjoint @ pairs.product), offset * adjoint.sum()])
+
+    def describe(
+        self,
+        params: FloatArray,  # noqa: ARG002 - other kernels need them
+        *,
+        scale: float,  # noqa: ARG002
+    ) -> str:
+        """Say in a few words what functions with this kernel look like."""
+        return "linear"
 
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
         """Build ``ConstantKernel * DotProduct``: ``v x x' + c = v (x x' + c / v)``."""

@@ -15,7 +15,6 @@ class Periodic(ExponentialKernel):
 
     name = "PER"
     parameter_names: ClassVar[tuple[str, ...]] = ("lengthscale", "variance", "period")
-    meaning = "periodic"
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         """Logarithm of the kernel at unit variance, as a new array."""
@@ -31,6 +30,11 @@ class Periodic(ExponentialKernel):
         lengthscale, _, period = params
         slope = weights @ pairs.periodic_slope(period)
         return np.array([-2.0 * (weights @ exponent), 0.0, -0.5 / lengthscale**2 * slope])
+
+    def describe(self, params: FloatArray, *, scale: float) -> str:
+        """Say in a few words what functions with this kernel look like."""
+        _, _, period = params
+        return f"repeating every {period * scale:.3g}"
 
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
         """Build ``ConstantKernel * ExpSineSquared``, whose length scale is 2 l and has no unit."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 from scipy.special import gammaincinv, gammaln
@@ -65,7 +64,7 @@ def _is_shape_and_rate(entry: object) -> bool:
     return (
         isinstance(entry, (tuple, list))
         and len(entry) == 2
-        and all(isinstance(v, Real) and np.isfinite(v) and v > 0 for v in entry)
+        and all(isinstance(v, (int, float)) and np.isfinite(v) and v > 0 for v in entry)
     )
 
 

@@ -16,7 +16,6 @@ class RationalQuadratic(ExponentialKernel):
 
     name = "RQ"
     parameter_names: ClassVar[tuple[str, ...]] = ("lengthscale", "variance", "alpha")
-    meaning = "smooth on several scales"
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         """Logarithm of the kernel at unit variance, as a new array."""
@@ -38,6 +37,11 @@ class RationalQuadratic(ExponentialKernel):
         ratio = pairs.squared_distance / (pairs.squared_distance + 2 * alpha * lengthscale**2)
         shared = alpha * (weights @ ratio)
         return np.array([2.0 * shared, 0.0, weights @ exponent + shared])
+
+    def describe(self, params: FloatArray, *, scale: float) -> str:
+        """Say in a few words what functions with this kernel look like."""
+        lengthscale, _, _ = params
+        return f"smooth on several scales around {lengthscale * scale:.3g}"
 
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
         """Build ``ConstantKernel * RationalQuadratic``."""

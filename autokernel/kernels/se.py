@@ -15,7 +15,6 @@ class SquaredExponential(ExponentialKernel):
 
     name = "SE"
     parameter_names: ClassVar[tuple[str, ...]] = ("lengthscale", "variance")
-    meaning = "smooth"
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         """Logarithm of the kernel at unit variance, as a new array."""
@@ -23,10 +22,19 @@ class SquaredExponential(ExponentialKernel):
         return pairs.squared_distance * (-0.5 / lengthscale**2)
 
     def exponent_gradient(
-        self, params: FloatArray, pairs: Pairs, exponent: FloatArray, weights: FloatArray
+        self,
+        params: FloatArray,  # noqa: ARG002 - other kernels need them
+        pairs: Pairs,  # noqa: ARG002
+        exponent: FloatArray,
+        weights: FloatArray,
     ) -> FloatArray:
         """Gradient of ``sum(weights * exponent)``: the exponent scales as l^-2."""
         return np.array([-2.0 * (weights @ exponent), 0.0])
+
+    def describe(self, params: FloatArray, *, scale: float) -> str:
+        """Say in a few words what functions with this kernel look like."""
+        lengthscale, _ = params
+        return f"smooth over {lengthscale * scale:.3g}"
 
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
         """Build ``ConstantKernel * RBF``."""

@@ -8,7 +8,6 @@ number of parameters.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,14 +28,6 @@ class Node(ABC):
     @abstractmethod
     def backward(self, adjoint: FloatArray, gradient: FloatArray) -> None:
         """Write this node's part of the gradient, given the derivative in its values."""
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """The place of one leaf's parameters in theta."""
-
-    column: int
-    place: slice
 
 
 class PlainNode(Node):
@@ -185,6 +176,7 @@ class Program:
             if isinstance(kernel, ExponentialKernel):
                 exponentials.append(ExponentialTerm(kernel, self._pairs(factor.column), place))
             else:
+                assert isinstance(kernel, PlainKernel)  # there are these two kinds
                 nodes.append(PlainNode(kernel, self._pairs(factor.column), place))
         if exponentials:
             nodes.append(ExponentialNode(exponentials))

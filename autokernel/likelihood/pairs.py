@@ -39,7 +39,7 @@ class PackedPairs(Pairs):
         return cosine
 
     def periodic_slope(self, period: float) -> FloatArray:
-        """Derivative of :meth:`periodic` in log period: ``-(a - b) sin(a - b) / 2``.
+        """Differentiate :meth:`periodic` in log period: ``-(a - b) sin(a - b) / 2``.
 
         With ``sin(a - b) = sin a cos b - cos a sin b`` it is symmetric and of rank four, the
         difference of two products of rank two: ``2 (u v^T + v u^T) = (u+v)(u+v)^T - (u-v)(u-v)^T``.

@@ -35,7 +35,7 @@ def classic_kernels(grammar: Grammar, base_kernels: Sequence[str]) -> list[Expre
 
 
 def relevant_columns(grammar: Grammar, evaluations: Iterable[Evaluation]) -> tuple[int, ...]:
-    """Order the columns by the inverse lengthscale in the fit of the product of SE, if it exists."""
+    """Order the columns by lengthscale in the fit of the product of SE, the shortest first."""
     ard = _over_columns("*", "SE", grammar.columns).canonical
     for evaluation in evaluations:
         if evaluation.expression.canonical == ard and np.isfinite(evaluation.score):

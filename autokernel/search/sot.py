@@ -132,7 +132,7 @@ class SOT(Strategy):
         return walks + neighbours
 
     def _resolve_generations(self, grammar: Grammar) -> int:
-        """Number of generations (SOT, appendix D)."""
+        """Turn ``"auto"`` into a number (SOT, appendix D)."""
         if isinstance(self.n_generations, Integral):
             return int(self.n_generations)
         return 6 if len(grammar.columns) == 1 else 10

@@ -8,7 +8,7 @@ from autokernel.typing import FloatArray
 
 
 def expected_improvement(prediction: Prediction, *, best: float) -> FloatArray:
-    """Expected amount (n,) by which a score exceeds ``best``, in the unit of the scores."""
+    """Compute by how much (n,) a score is expected to exceed ``best``, in its unit."""
     std = np.maximum(prediction.std, 1e-12)
     z = (prediction.mean - best) / std
     density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)

@@ -1,0 +1,190 @@
+"""The command line: search a kernel for a data set and tell what was found."""
+
+import argparse
+import sys
+import textwrap
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from autokernel import AutoKernelGPRegressor, __version__
+from autokernel.datasets import load_airline
+from autokernel.expression import parse_expression
+from autokernel.inspection import describe
+from autokernel.typing import FloatArray, IntArray
+
+_TEST_SHARE = 0.1
+_WIDTH = 100
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
+class Table:
+    """A data set with names."""
+
+    title: str
+    X: FloatArray  # (n_samples, n_features)
+    y: FloatArray  # (n_samples,)
+    feature_names: list[str]
+    target_name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
+class Split:
+    """Rows to train on and rows to test on."""
+
+    train: IntArray
+    test: IntArray
+    words: str
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        table = _airline() if options.file is None else _read(options.file, options.target)
+    except (OSError, ValueError) as error:
+        print(f"autokernel: {error}", file=sys.stderr)
+        return 2
+    split = _split(table, options.random_state)
+    print(f"autokernel {__version__}: {table.title}")
+    print(_fill(split.words))
+    columns = ", ".join(f"[{place}] {name}" for place, name in enumerate(table.feature_names))
+    print(_fill(f"Columns: {columns}"))
+    print("\nEvaluated, time, log evidence (nats), kernel; each line is the best so far:\n")
+    model = AutoKernelGPRegressor(
+        n_iter=options.n_iter, random_state=options.random_state, verbose=1
+    )
+    model.fit(table.X[split.train], table.y[split.train])
+    _report(model, table, split)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    """Define the arguments."""
+    parser = argparse.ArgumentParser(
+        prog="python -m autokernel",
+        description="Search the kernel of a Gaussian process for a data set, and predict with it.",
+        epilog="Without a file: monthly airline passengers, 1949 to 1960.",
+    )
+    parser.add_argument("file", nargs="?", type=Path, help="CSV file with a header line")
+    parser.add_argument("--target", help="column to predict, by default the last")
+    parser.add_argument(
+        "--n-iter",
+        type=int,
+        default=20,
+        help="kernels to evaluate after the initial design (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--random-state", type=int, default=0, help="seed of the search (default: %(default)s)"
+    )
+    return parser
+
+
+def _airline() -> Table:
+    """Load the bundled series."""
+    data = load_airline()
+    title = "monthly airline passengers, 1949 to 1960"
+    return Table(title, data.data, data.target, list(data.feature_names), "passengers (thousands)")
+
+
+def _read(path: Path, target: str | None) -> Table:
+    """Read a CSV file of numbers with a header line."""
+    with path.open(encoding="utf-8-sig") as file:
+        header = [name.strip().strip('"') for name in file.readline().split(",")]
+        try:
+            rows = np.loadtxt(file, delimiter=",", ndmin=2)
+        except ValueError as error:
+            raise ValueError(
+                f"{path} must hold only numbers below its header line, separated by commas: {error}"
+            ) from error
+    if rows.shape[0] < 4 or rows.shape[1] != len(header) or len(header) < 2:
+        raise ValueError(
+            f"{path} must have a header, at least two columns and four rows, "
+            f"got {len(header)} names and an array of shape {rows.shape}"
+        )
+    if target is None:
+        target = header[-1]
+    if target not in header:
+        raise ValueError(f"--target must be one of {header}, got {target!r}")
+    place = header.index(target)
+    names = header[:place] + header[place + 1 :]
+    return Table(path.name, np.delete(rows, place, axis=1), rows[:, place], names, target)
+
+
+def _split(table: Table, random_state: int) -> Split:
+    """Set a tenth aside: the last of a series, or a random one where there are more columns."""
+    n_samples = len(table.y)
+    n_test = max(1, round(_TEST_SHARE * n_samples))
+    if table.X.shape[1] == 1:
+        order = np.argsort(table.X[:, 0], kind="stable")
+        how = f"the last {n_test} to predict"
+    else:
+        order = np.random.default_rng(random_state).permutation(n_samples)
+        how = f"{n_test} drawn at random to predict"
+    train, test = np.split(order, [n_samples - n_test])
+    return Split(train, test, f"{len(train)} rows to train on, {how}: {table.target_name}.")
+
+
+def _report(model: AutoKernelGPRegressor, table: Table, split: Split) -> None:
+    """Print the kernel, what it says, the runners-up and how well it predicts."""
+    names = table.feature_names
+
+    def named(text: str) -> str:
+        return parse_expression(text).to_text(names)
+
+    print("\nBest kernel\n")
+    print(_fill(named(model.best_expression_), indent="    "))
+    print(f"\nIn words, {table.target_name} is a sum of\n")
+    scale = np.ptp(table.X[split.train], axis=0)
+    best = model._best
+    for phrase in describe(best.expression, best.theta, scale=scale, feature_names=names):
+        print(_fill(f"- {phrase}", indent="    "))
+    print(f"    - noise with standard deviation {np.sqrt(model.noise_variance_):.3g}")
+    history = model.search_history_
+    order = np.argsort(-history["score"], kind="stable")[:5]
+    print(f"\nBest five of {len(history['score'])} (log evidence in nats, base kernels, kernel)\n")
+    for row in order:
+        kernel = _fill(named(history["kernel"][row]), indent=" " * 20).lstrip()
+        print(f"    {history['score'][row]:9.2f} {history['n_leaves'][row]:4d}  {kernel}")
+    _report_errors(model, table, split)
+
+
+def _report_errors(model: AutoKernelGPRegressor, table: Table, split: Split) -> None:
+    """Print the test errors of the kernel found, an RBF kernel and the mean."""
+    X, y = table.X[split.train], table.y[split.train]
+    X_test, y_test = table.X[split.test], table.y[split.test]
+    rbf = ConstantKernel() * RBF(np.ones(X.shape[1])) + WhiteKernel()
+    plain = make_pipeline(
+        StandardScaler(),
+        GaussianProcessRegressor(rbf, normalize_y=True, n_restarts_optimizer=5, random_state=0),
+    )
+    with warnings.catch_warnings():  # its optimiser tells of bounds that the user did not set
+        warnings.simplefilter("ignore")
+        plain.fit(X, y)
+    predictions = {
+        "this kernel": model.predict(X_test),
+        "an RBF kernel": plain.predict(X_test),
+        "the mean": np.full(len(y_test), y.mean()),
+    }
+    print(f"\nTest RMSE of {table.target_name}\n")
+    for name, predicted in predictions.items():
+        error = float(np.sqrt(np.mean((predicted - y_test) ** 2)))
+        print(f"    {error:10.4g}  {name}")
+
+
+def _fill(text: str, *, indent: str = "") -> str:
+    """Break a text into lines."""
+    return textwrap.fill(
+        text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,197 @@
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+import autokernel
+from autokernel.expression import Expression, Grammar, Leaf, Operation, parse_expression
+from tests.batteries import expressions, grammars, seeds
+
+SMALL = Grammar(("SE", "LIN"), ("+", "*"), columns=(0, 1), max_leaves=4)
+
+
+def rewritings(expression: Expression, grammar: Grammar) -> Iterator[Expression]:
+    """Result of every operation, by recursion over the tree: the definition written out."""
+    bases = [Leaf(kernel, column) for kernel in grammar.base_kernels for column in grammar.columns]
+    may_grow = expression.n_leaves < grammar.max_leaves
+
+    def below(tree: Expression) -> Iterator[Expression]:
+        if may_grow:
+            yield from (Operation(op, tree, base) for op in grammar.operators for base in bases)
+        if isinstance(tree, Leaf):
+            yield from (base for base in bases if base != tree)
+        else:
+            assert isinstance(tree, Operation)
+            yield from (Operation(tree.operator, new, tree.right) for new in below(tree.left))
+            yield from (Operation(tree.operator, tree.left, new) for new in below(tree.right))
+
+    return below(expression)
+
+
+@st.composite
+def grammars_with_members(draw: st.DrawFn) -> tuple[Grammar, Expression]:
+    grammar = draw(grammars())
+    return grammar, draw(expressions(grammar))
+
+
+def every_result(grammar: Grammar, expression: Expression) -> list[Expression]:
+    return [grammar.apply(expression, i) for i in range(grammar.n_operations(expression))]
+
+
+@given(grammars_with_members())
+def test_operations_are_exactly_those_of_the_definition(
+    member: tuple[Grammar, Expression],
+) -> None:
+    grammar, expression = member
+    assert Counter(every_result(grammar, expression)) == Counter(rewritings(expression, grammar))
+
+
+@given(grammars(), expressions(max_leaves=3))
+def test_operations_apply_to_expressions_of_another_grammar_too(
+    grammar: Grammar, expression: Expression
+) -> None:
+    assert Counter(every_result(grammar, expression)) == Counter(rewritings(expression, grammar))
+
+
+@given(grammars_with_members())
+def test_neighbours_are_the_distinct_results_without_the_start(
+    member: tuple[Grammar, Expression],
+) -> None:
+    grammar, expression = member
+    neighbours = grammar.neighbours(expression)
+    texts = [neighbour.canonical for neighbour in neighbours]
+    expected = {e.canonical for e in rewritings(expression, grammar)} - {expression.canonical}
+    assert len(texts) == len(set(texts))
+    assert set(texts) == expected
+    assert set(neighbours) <= set(rewritings(expression, grammar))
+
+
+def test_an_exchange_that_leads_back_to_the_start_is_no_neighbour() -> None:
+    grammar = Grammar(("SE", "LIN"), ("+",), columns=(0,), max_leaves=2)
+    texts = [e.canonical for e in grammar.neighbours(parse_expression("SE[0] + LIN[0]"))]
+    assert sorted(texts) == ["LIN[0] + LIN[0]", "SE[0] + SE[0]"]
+
+
+@given(grammars_with_members())
+def test_results_stay_in_the_grammar(member: tuple[Grammar, Expression]) -> None:
+    grammar, expression = member
+    for result in every_result(grammar, expression):
+        assert result.n_leaves <= grammar.max_leaves
+        assert set(result.leaves) <= set(grammar.leaves)
+        operators = {e.operator for e in result.subtrees() if isinstance(e, Operation)}
+        assert operators <= set(grammar.operators)
+
+
+def test_a_full_expression_is_only_exchanged() -> None:
+    expression = parse_expression("SE[0] * LIN[0] + SE[1] * LIN[1]")
+    assert SMALL.n_operations(expression) == 4 * 3  # four leaves, three other base kernels
+    assert all(e.n_leaves == 4 for e in every_result(SMALL, expression))
+
+
+def test_operations_of_a_single_leaf_come_in_a_fixed_order() -> None:
+    grammar = Grammar(("SE", "LIN"), ("+", "*"), columns=(1,), max_leaves=2)
+    assert list(map(str, every_result(grammar, Leaf("SE", 1)))) == [
+        "SE[1] + SE[1]",
+        "SE[1] + LIN[1]",
+        "SE[1] * SE[1]",
+        "SE[1] * LIN[1]",
+        "LIN[1]",
+    ]
+
+
+@given(grammars_with_members(), st.integers(0, 3))
+def test_apply_outside_the_operations_is_an_index_error(
+    member: tuple[Grammar, Expression], excess: int
+) -> None:
+    grammar, expression = member
+    for index in (grammar.n_operations(expression) + excess, -1 - excess):
+        with pytest.raises(IndexError):
+            grammar.apply(expression, index)
+
+
+def test_random_neighbour_is_uniform_over_the_operations() -> None:
+    expression = parse_expression("SE[0] * LIN[0] + LIN[1]")
+    expected = Counter(rewritings(expression, SMALL))
+    n_operations = expected.total()
+    n_draws = 100 * n_operations
+    rng = np.random.default_rng(0)
+    drawn = Counter(SMALL.random_neighbour(expression, rng) for _ in range(n_draws))
+    assert set(drawn) <= set(expected)
+    statistic = sum((drawn[e] - 100 * times) ** 2 / (100 * times) for e, times in expected.items())
+    # the chi-square statistic exceeds this once in a thousand seeds; this seed is fixed
+    assert statistic < chi2.ppf(0.999, len(expected) - 1)
+    assert len(expected) < n_operations  # some results come about twice, and count twice
+
+
+def test_random_neighbour_is_the_expression_itself_if_no_operation_applies() -> None:
+    grammar = Grammar(("SE",), ("+",), columns=(0,), max_leaves=1)
+    start = Leaf("SE", 0)
+    assert grammar.n_operations(start) == 0
+    assert grammar.random_neighbour(start, np.random.default_rng(0)) == start
+    assert grammar.neighbours(start) == ()
+
+
+@given(grammars_with_members(), seeds)
+def test_random_neighbour_is_the_result_of_one_operation(
+    member: tuple[Grammar, Expression], seed: int
+) -> None:
+    grammar, expression = member
+    neighbour = grammar.random_neighbour(expression, np.random.default_rng(seed))
+    assert neighbour in {*rewritings(expression, grammar)} or neighbour == expression
+    assert (neighbour == expression) == (grammar.n_operations(expression) == 0)
+
+
+@given(grammars_with_members(), seeds, st.integers(0, 5))
+def test_a_random_walk_is_that_many_random_neighbours(
+    member: tuple[Grammar, Expression], seed: int, n_steps: int
+) -> None:
+    grammar, start = member
+    walk = grammar.random_walk(start, n_steps, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    for _ in range(n_steps):
+        start = grammar.random_neighbour(start, rng)
+    assert walk == start
+
+
+def test_leaves_are_all_base_kernels_column_by_column() -> None:
+    assert list(map(str, SMALL.leaves)) == ["SE[0]", "LIN[0]", "SE[1]", "LIN[1]"]
+
+
+def test_a_grammar_is_immutable_and_hashable() -> None:
+    with pytest.raises(FrozenInstanceError):
+        SMALL.max_leaves = 5  # type: ignore[misc]
+    assert len({SMALL, Grammar(("SE", "LIN"), ("+", "*"), columns=(0, 1), max_leaves=4)}) == 1
+
+
+def test_order_does_not_depend_on_the_hash_seed_of_the_process() -> None:
+    code = """
+import numpy as np
+from autokernel.expression import Grammar, parse_expression
+
+grammar = Grammar(("SE", "LIN", "PER"), ("+", "*"), (0, 1), max_leaves=4)
+start = parse_expression("SE[0] * LIN[0] + LIN[1]")
+print(*grammar.neighbours(start), sep="; ")
+print(grammar.random_walk(start, 20, np.random.default_rng(0)))
+"""
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            cwd=Path(autokernel.__file__).parents[1],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert outputs[0]
+    assert outputs[0] == outputs[1]

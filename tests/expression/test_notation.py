@@ -1,0 +1,250 @@
+import ast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autokernel.exceptions import AutoKernelError, ExpressionSyntaxError
+from autokernel.expression import Expression, Leaf, Operation, parse_expression
+from autokernel.kernels import BASE_KERNELS
+from tests.batteries import GRAMMAR, expressions
+
+KNOWN = ", ".join(BASE_KERNELS)
+A, B, C = Leaf("SE", 0), Leaf("PER", 1), Leaf("LIN", 0)
+
+NASTY_NAMES = [
+    "", " ", "x", "two words", " outer ", "0", "12", "-1", "+3", "1.5", "x0", "0x", "²", "٣", "x²",
+    "[", "]", "a[0]", "]]", '"', "'", '""', '"quoted"', 'half"', "\\", "\\\\", '\\"', "a\\b", "\\n",
+    "\n", "a\nb", "\t", "a\tb", "\r", "\x1c", "\u2028", "a\u2028b", "\xa0x", "\0", "time (s)",
+    "SE[0]", "a + b", "a*b", "(", ")", "température", "温度", "🙂",
+]  # fmt: skip
+feature_names = st.one_of(
+    st.sampled_from(NASTY_NAMES),
+    st.text(max_size=5),
+    st.text(alphabet="[]\"'\\ \n\t01+a", max_size=6),
+)
+three_names = st.lists(feature_names, min_size=3, max_size=3, unique=True)
+leaf_texts = st.sampled_from([str(leaf) for leaf in GRAMMAR.leaves])
+
+
+def with_more_brackets(texts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Join texts by operators and put some in brackets, with any blanks."""
+    blanks = st.sampled_from(["", " ", "  ", "\t"])
+    return st.one_of(
+        st.tuples(texts, blanks, st.sampled_from("+*"), blanks, texts).map("".join),
+        st.tuples(blanks, texts, blanks).map(lambda parts: f"({''.join(parts)})"),
+    )
+
+
+texts = st.recursive(leaf_texts, with_more_brackets, max_leaves=8)
+
+
+def tree_of_python(node: ast.expr) -> Expression:
+    """Build the expression that Python's own parser sees."""
+    match node:
+        case ast.Subscript(value=ast.Name(id=kernel), slice=ast.Constant(value=column)):
+            return Leaf(kernel, column)
+        case ast.BinOp(left=left, op=op, right=right):
+            operator = {ast.Add: "+", ast.Mult: "*"}[type(op)]
+            return Operation(operator, tree_of_python(left), tree_of_python(right))
+    raise AssertionError(ast.dump(node))
+
+
+@given(texts)
+def test_precedence_and_grouping_are_those_of_python(text: str) -> None:
+    expected = tree_of_python(ast.parse(text.strip(), mode="eval").body)
+    assert parse_expression(text) == expected
+
+
+@given(expressions())
+def test_python_reads_a_printed_expression_as_the_same_tree(expression: Expression) -> None:
+    assert tree_of_python(ast.parse(str(expression), mode="eval").body) == expression
+
+
+@given(expressions())
+def test_printing_and_parsing_give_back_the_tree(expression: Expression) -> None:
+    assert parse_expression(str(expression)) == expression
+
+
+@given(expressions(), three_names)
+def test_printing_and_parsing_with_any_feature_names_give_back_the_tree(
+    expression: Expression, names: list[str]
+) -> None:
+    assert parse_expression(expression.to_text(names), names) == expression
+
+
+@given(expressions(), three_names)
+def test_parsing_and_printing_a_printed_text_give_back_the_text(
+    expression: Expression, names: list[str]
+) -> None:
+    for given_names in (None, names):
+        text = expression.to_text(given_names)
+        assert parse_expression(text, given_names).to_text(given_names) == text
+
+
+@pytest.mark.parametrize("name", NASTY_NAMES)
+def test_a_feature_name_is_found_among_all_others(name: str) -> None:
+    column = NASTY_NAMES.index(name)
+    text = Leaf("RQ", column).to_text(NASTY_NAMES)
+    assert parse_expression(text, NASTY_NAMES) == Leaf("RQ", column)
+
+
+@given(expressions())
+def test_printed_brackets_are_all_needed(expression: Expression) -> None:
+    text = str(expression)
+    for start in (i for i, symbol in enumerate(text) if symbol == "("):
+        depth, stop = 1, start
+        while depth:
+            stop += 1
+            depth += {"(": 1, ")": -1}.get(text[stop], 0)
+        without = text[:start] + text[start + 1 : stop] + text[stop + 1 :]
+        assert parse_expression(without) != expression
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SE[0]", A),
+        ("SE[0] + PER[1]", A + B),
+        ("SE[0] * PER[1]", A * B),
+        ("SE[0] + PER[1] + LIN[0]", (A + B) + C),
+        ("SE[0] + (PER[1] + LIN[0])", A + (B + C)),
+        ("SE[0] * PER[1] * LIN[0]", (A * B) * C),
+        ("SE[0] * (PER[1] * LIN[0])", A * (B * C)),
+        ("SE[0] + PER[1] * LIN[0]", A + B * C),
+        ("SE[0] * PER[1] + LIN[0]", A * B + C),
+        ("(SE[0] + PER[1]) * LIN[0]", (A + B) * C),
+        ("SE[0] * (PER[1] + LIN[0])", A * (B + C)),
+        ("(SE[0] + PER[1]) * (PER[1] + LIN[0])", (A + B) * (B + C)),
+    ],
+)
+def test_text_and_tree_correspond(text: str, expected: Expression) -> None:
+    assert parse_expression(text) == expected
+    assert str(expected) == text
+    assert repr(expected) == f"<Expression {text}>"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (" SE [ 0 ]\n*\tPER[1] ", A * B),
+        ("((SE[0]))", A),
+        ("(SE[0] * PER[1]) + LIN[0]", A * B + C),
+        ("SE[007]", Leaf("SE", 7)),
+    ],
+)
+def test_blanks_brackets_and_zeros_that_change_nothing_are_read(
+    text: str, expected: Expression
+) -> None:
+    assert parse_expression(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "expected"),
+    [
+        ("SE[time]", ["time"], 0),
+        ("SE[ time ]", ["x", "time"], 1),
+        ('SE["time"]', ["x", "time"], 1),
+        ("SE[wind speed]", ["x", "wind speed"], 1),
+        ("SE[1]", ["x", "time"], 1),
+        ("SE[1]", ["1", "x"], 1),
+        ('SE["1"]', ["1", "x"], 0),
+        ("SE[it's]", ["x", "it's"], 1),
+        (r"SE[a\b]", ["x", r"a\b"], 1),
+    ],
+)
+def test_a_column_is_an_index_or_else_a_feature_name(
+    text: str, names: list[str], expected: int
+) -> None:
+    assert parse_expression(text, names) == Leaf("SE", expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("time", "SE[time]"),
+        ("wind speed (m/s)", "SE[wind speed (m/s)]"),
+        ("0", 'SE["0"]'),
+        (" x", 'SE[" x"]'),
+        ("", 'SE[""]'),
+        ("a[0]", 'SE["a[0]"]'),
+        ('5" pipe', r'SE["5\" pipe"]'),
+        ("a\\b", r'SE["a\\b"]'),
+    ],
+)
+def test_a_feature_name_is_printed_in_quotes_only_where_needed(name: str, text: str) -> None:
+    assert Leaf("SE", 0).to_text([name]) == text
+
+
+EXPECTED_LEAF = "expected a base kernel such as SE[0], or '('"
+EXPECTED_END = "expected '+', '*' or the end, got"
+BAD_TEXTS = [
+    ("", None, 0, EXPECTED_LEAF),
+    ("   ", None, 3, EXPECTED_LEAF),
+    ("SE", None, 0, EXPECTED_LEAF),
+    ("SE[0", None, 0, EXPECTED_LEAF),
+    ("SE(0)", None, 0, EXPECTED_LEAF),
+    ("SE[[0]]", None, 0, EXPECTED_LEAF),
+    ("0", None, 0, EXPECTED_LEAF),
+    ("+ SE[0]", None, 0, EXPECTED_LEAF),
+    ("SE[0] +", None, 7, EXPECTED_LEAF),
+    ("SE[0] + + SE[0]", None, 8, EXPECTED_LEAF),
+    ("SE[0] * (PER[1] + )", None, 18, EXPECTED_LEAF),
+    ("()", None, 1, EXPECTED_LEAF),
+    ("(SE[0]", None, 6, "expected ')'"),
+    ("(SE[0] + (PER[1]) - LIN[0])", None, 18, "expected ')'"),
+    ("SE[0])", None, 5, f"{EXPECTED_END} ')'"),
+    ("SE[0]]", None, 5, f"{EXPECTED_END} ']'"),
+    ("SE[0] - LIN[0]", None, 6, f"{EXPECTED_END} '-'"),
+    ("SE[0] PER[1]", None, 6, f"{EXPECTED_END} 'P'"),
+    ("SE[0] ** SE[0]", None, 7, EXPECTED_LEAF),
+    ("XY[0]", None, 0, f"unknown base kernel 'XY', the known ones are {KNOWN}"),
+    ("SE[0] + se[0]", None, 8, f"unknown base kernel 'se', the known ones are {KNOWN}"),
+    ("SE[time]", None, 3, "a zero-based index where no feature_names are given, got 'time'"),
+    ("SE[-1]", None, 3, "a zero-based index where no feature_names are given, got '-1'"),
+    ("SE[]", None, 3, "a zero-based index where no feature_names are given, got ''"),
+    ("SE[٣]", None, 3, "a zero-based index where no feature_names are given, got '٣'"),
+    ("SE[0] * SE[2]", ["a", "b"], 11, "must be below the number of columns 2, got 2"),
+    ("SE[ c ]", ["a", "b"], 4, "unknown column 'c', the known ones are 'a', 'b'"),
+    ('SE["c"]', ["a", "b"], 4, "unknown column 'c', the known ones are 'a', 'b'"),
+    ("SE[A]", ["a", "b"], 3, "unknown column 'A', the known ones are 'a', 'b'"),
+    ("SE[-1]", ["a", "b"], 3, "unknown column '-1', the known ones are 'a', 'b'"),
+    ("SE[a] + SE[b", ["a", "b"], 8, EXPECTED_LEAF),
+    ('SE["a]', ["a", "b"], 0, EXPECTED_LEAF),
+]
+
+
+@pytest.mark.parametrize(("text", "names", "position", "message"), BAD_TEXTS)
+def test_an_error_says_what_is_wrong_and_points_at_the_place(
+    text: str, names: list[str] | None, position: int, message: str
+) -> None:
+    with pytest.raises(ExpressionSyntaxError) as caught:
+        parse_expression(text, names)
+    what, shown, pointer = str(caught.value).split("\n")
+    assert message in what
+    assert caught.value.text == text
+    assert caught.value.position == position
+    assert shown == f"    {text}"
+    assert pointer.index("^") == 4 + position
+
+
+@given(st.text(alphabet='SE[]0()+* "a\\', max_size=12))
+def test_any_other_text_is_refused_by_an_error_of_ours(text: str) -> None:
+    try:
+        expression = parse_expression(text)
+    except ExpressionSyntaxError as error:
+        assert 0 <= error.position <= len(text)  # noqa: PT017 - some of the texts are good
+    else:
+        assert parse_expression(str(expression)) == expression
+
+
+def test_a_syntax_error_is_a_value_error_of_this_package() -> None:
+    with pytest.raises(ValueError, match="expected a base kernel") as caught:
+        parse_expression("?")
+    assert isinstance(caught.value, AutoKernelError)
+
+
+@pytest.mark.parametrize("text", [None, 0, b"SE[0]", A])
+def test_only_a_str_is_parsed(text: object) -> None:
+    with pytest.raises(TypeError, match=f"text must be a str .*, got {type(text).__name__}"):
+        parse_expression(text)  # type: ignore[arg-type]

@@ -1,0 +1,225 @@
+import copy
+import itertools
+import pickle
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError
+from functools import reduce
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autokernel.expression import ADD, MULTIPLY, Expression, Leaf, Operation, parse_expression
+from tests.batteries import expressions, seeds
+
+A, B, C = Leaf("SE", 0), Leaf("PER", 1), Leaf("LIN", 0)
+
+
+def all_trees(leaves: tuple[Leaf, ...], n_leaves: int) -> list[Expression]:
+    """All trees with exactly this number of leaves."""
+    if n_leaves == 1:
+        return list(leaves)
+    return [
+        Operation(operator, left, right)
+        for n_left in range(1, n_leaves)
+        for operator in (ADD, MULTIPLY)
+        for left in all_trees(leaves, n_left)
+        for right in all_trees(leaves, n_leaves - n_left)
+    ]
+
+
+def flat_operands(expression: Expression, operator: str) -> list[Expression]:
+    """Operands of a chain of one operator, from left to right."""
+    if isinstance(expression, Operation) and expression.operator == operator:
+        return flat_operands(expression.left, operator) + flat_operands(expression.right, operator)
+    return [expression]
+
+
+def normal_form(expression: Expression) -> tuple:
+    """Nested multisets: equal if and only if the trees are, up to order and grouping."""
+    if isinstance(expression, Leaf):
+        return (expression.kernel, expression.column)
+    operands = flat_operands(expression, expression.operator)
+    return (expression.operator, tuple(sorted(map(normal_form, operands), key=repr)))
+
+
+def reshuffled(expression: Expression, rng: np.random.Generator) -> Expression:
+    """Put the operands of every chain in another order and group them in another way."""
+    if isinstance(expression, Leaf):
+        return expression
+    operands = [reshuffled(e, rng) for e in flat_operands(expression, expression.operator)]
+    rng.shuffle(operands)
+    while len(operands) > 1:
+        i = rng.integers(len(operands) - 1)
+        operands[i : i + 2] = [Operation(expression.operator, *operands[i : i + 2])]
+    return operands[0]
+
+
+@given(expressions(), seeds)
+def test_canonical_text_ignores_order_and_grouping(expression: Expression, seed: int) -> None:
+    other = reshuffled(expression, np.random.default_rng(seed))
+    assert other.canonical == expression.canonical
+
+
+def test_canonical_text_tells_apart_all_small_trees_that_differ_by_more() -> None:
+    trees = [tree for n in (1, 2, 3, 4) for tree in all_trees((A, B), n)]
+    assert len(trees) == 2 + 8 + 64 + 640  # Catalan numbers times 2^leaves times 2^operators
+    forms = defaultdict(set)
+    for tree in trees:
+        forms[tree.canonical].add(normal_form(tree))
+    assert all(len(same) == 1 for same in forms.values())
+    assert len(forms) == len({normal_form(tree) for tree in trees})
+
+
+@given(expressions(), expressions())
+def test_canonical_texts_are_equal_only_for_the_same_multisets(
+    one: Expression, other: Expression
+) -> None:
+    assert (one.canonical == other.canonical) == (normal_form(one) == normal_form(other))
+
+
+@given(expressions())
+def test_canonical_text_is_read_back_as_the_same_candidate(expression: Expression) -> None:
+    again = parse_expression(expression.canonical)
+    assert again.canonical == expression.canonical
+    assert normal_form(again) == normal_form(expression)
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("SE[0] + LIN[0]", "LIN[0] + SE[0]"),
+        ("SE[0] * (SE[0] + LIN[0])", "(LIN[0] + SE[0]) * SE[0]"),
+        ("SE[1] + (SE[0] + LIN[0])", "LIN[0] + SE[0] + SE[1]"),
+        ("SE[0] * SE[0]", "SE[0] * SE[0]"),
+        ("SE[0] + SE[0] * LIN[0]", "LIN[0] * SE[0] + SE[0]"),
+    ],
+)
+def test_canonical_text_is_flattened_and_sorted(text: str, canonical: str) -> None:
+    assert parse_expression(text).canonical == canonical
+
+
+@given(expressions())
+def test_equality_and_hash_are_those_of_the_structure(expression: Expression) -> None:
+    same = parse_expression(str(expression))
+    assert same is not expression
+    assert same == expression
+    assert hash(same) == hash(expression)
+    assert len({same, expression}) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (A, Leaf("SE", 1)),
+        (A, Leaf("RQ", 0)),
+        (A + B, B + A),
+        (A + B, A * B),
+        ((A + B) + C, A + (B + C)),
+        (A, A + A),
+    ],
+)
+def test_trees_that_differ_are_not_equal(one: Expression, other: Expression) -> None:
+    assert one != other
+
+
+@pytest.mark.parametrize(
+    ("expression", "name"),
+    [(A, name) for name in ("kernel", "column", "canonical", "n_leaves")]
+    + [(A + B, name) for name in ("operator", "left", "right", "canonical", "n_leaves")],
+)
+def test_expressions_are_immutable(expression: Expression, name: str) -> None:
+    with pytest.raises(FrozenInstanceError):
+        setattr(expression, name, getattr(expression, name))
+    assert not hasattr(expression, "__dict__")
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda e: pickle_round_trip(e)])
+@given(expression=expressions())
+def test_copies_and_pickles_are_equal(
+    duplicate: Callable[[Expression], Expression], expression: Expression
+) -> None:
+    twin = duplicate(expression)
+    assert twin == expression
+    assert hash(twin) == hash(expression)
+    assert twin.canonical == expression.canonical
+    assert twin.n_leaves == expression.n_leaves
+
+
+def pickle_round_trip(expression: Expression) -> Expression:
+    return pickle.loads(pickle.dumps(expression))
+
+
+def test_arithmetic_builds_operations() -> None:
+    assert Operation("+", A, B) == A + B
+    assert Operation("*", A, B) == A * B
+    assert Operation("+", A, Operation("*", B, C)) == A + B * C
+
+
+@pytest.mark.parametrize("operator", ["-", "", "**", None])
+def test_an_unknown_operator_is_refused(operator: str) -> None:
+    with pytest.raises(ValueError, match=r"operator must be one of \('\+', '\*'\), got"):
+        Operation(operator, A, B)
+
+
+@given(expressions())
+def test_leaves_are_those_of_the_text_from_left_to_right(expression: Expression) -> None:
+    words = str(expression).replace("(", "").replace(")", "")
+    texts = [word for word in words.split() if word not in "+*"]
+    assert [str(leaf) for leaf in expression.leaves] == texts
+    assert expression.n_leaves == len(texts)
+
+
+def test_subtrees_come_parents_first_and_left_before_right() -> None:
+    left, right = A * B, C + A
+    assert list((left + right).subtrees()) == [left + right, left, A, B, right, C, A]
+
+
+@given(expressions())
+def test_there_are_as_many_subtrees_as_leaves_and_operators(expression: Expression) -> None:
+    assert len(list(expression.subtrees())) == 2 * expression.n_leaves - 1
+
+
+@pytest.mark.parametrize("operator", [ADD, MULTIPLY])
+@given(expression=expressions())
+def test_operands_are_the_chain_of_one_operator(operator: str, expression: Expression) -> None:
+    assert list(expression.operands(operator)) == flat_operands(expression, operator)
+
+
+@given(expressions(), expressions(), st.data())
+def test_replace_changes_one_subtree_and_nothing_else(
+    expression: Expression, new: Expression, data: st.DataObject
+) -> None:
+    before = list(expression.subtrees())
+    index = data.draw(st.integers(0, len(before) - 1))
+    after = list(expression.replace(index, new).subtrees())
+    n_new, n_old = len(list(new.subtrees())), len(list(before[index].subtrees()))
+    assert after[index] == new
+    assert after[index + n_new :] == before[index + n_old :]
+    for place, (old, changed) in enumerate(zip(before[:index], after[:index], strict=True)):
+        contains_it = index < place + len(list(old.subtrees()))
+        assert contains_it or changed == old
+    assert expression.replace(index, before[index]) == expression
+
+
+@given(expressions())
+def test_replace_outside_the_tree_is_an_index_error(expression: Expression) -> None:
+    for index in (-1, 2 * expression.n_leaves - 1):
+        with pytest.raises(IndexError):
+            expression.replace(index, A)
+
+
+def test_long_chains_keep_every_operand() -> None:
+    leaves = [Leaf("SE", column) for column in range(60)]
+    chain = reduce(lambda left, right: left * right, leaves)
+    assert chain.n_leaves == 60
+    assert chain.leaves == tuple(leaves)
+    assert len(set(chain.canonical.split(" * "))) == 60
+
+
+def test_all_orders_of_a_sum_of_four_have_one_canonical_text() -> None:
+    leaves = (A, B, C, Leaf("RQ", 2))
+    sums = [reduce(lambda left, right: left + right, p) for p in itertools.permutations(leaves)]
+    assert {e.canonical for e in sums} == {"LIN[0] + PER[1] + RQ[2] + SE[0]"}

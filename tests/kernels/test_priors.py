@@ -1,0 +1,139 @@
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import gamma
+
+from autokernel.kernels.priors import PRESETS, LogGammaPrior, Priors, check_priors
+from tests.batteries import numerical_gradient, seeds
+
+NAMES = ("lengthscale", "variance", "period", "offset", "alpha", "noise_variance")
+shapes_and_rates = st.tuples(st.floats(0.5, 20), st.floats(0.1, 100))
+
+
+def test_paper_holds_the_published_values() -> None:
+    assert dict(PRESETS["paper"]) == {
+        "lengthscale": (2, 2),
+        "variance": (2, 3),
+        "period": (2, 2),
+        "offset": (2, 3),
+        "alpha": (2, 2),
+        "noise_variance": (1, 100),
+    }
+
+
+def test_every_preset_has_the_same_names() -> None:
+    assert {name: set(priors) for name, priors in PRESETS.items()} == {
+        "default": set(NAMES),
+        "paper": set(NAMES),
+    }
+
+
+@given(entries=st.lists(shapes_and_rates, min_size=1, max_size=6), seed=seeds)
+def test_log_density_is_that_of_the_gamma_distribution_with_the_jacobian(
+    entries: list[tuple[float, float]], seed: int
+) -> None:
+    shape, rate = np.array(entries).T
+    theta = np.random.default_rng(seed).uniform(-5, 3, len(entries))
+    terms = gamma.logpdf(np.exp(theta), shape, scale=1 / rate) + theta
+    # terms of size up to rate * exp(3) = 2000 are summed in another order
+    assert LogGammaPrior(shape, rate).log_density(theta) == pytest.approx(
+        terms.sum(), rel=1e-13, abs=1e-11
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_density_integrates_to_one_over_the_log_parameter(name: str) -> None:
+    prior = LogGammaPrior.of((name,), priors=PRESETS["paper"])
+    # at -25 and 8 the densities of all priors are below 1e-9; quad asks for 1e-10
+    integral, _ = quad(
+        lambda t: np.exp(prior.log_density(np.array([t]))), -25, 8, epsabs=1e-10, points=[-4, 0]
+    )
+    assert integral == pytest.approx(1, abs=1e-8)
+
+
+def test_log_density_of_a_stack_of_points_is_that_of_each_point() -> None:
+    prior = LogGammaPrior.of(NAMES, priors=PRESETS["default"])
+    theta = np.random.default_rng(0).uniform(-3, 1, (2, 5, len(NAMES)))
+    expected = [[prior.log_density(point) for point in row] for row in theta]
+    # a product with a matrix sums in another order than one with a vector
+    np.testing.assert_allclose(prior.log_density(theta), expected, rtol=1e-13)
+
+
+@given(entries=st.lists(shapes_and_rates, min_size=1, max_size=4), seed=seeds)
+def test_gradient_equals_finite_differences(entries: list[tuple[float, float]], seed: int) -> None:
+    prior = LogGammaPrior(*np.array(entries).T)
+    theta = np.random.default_rng(seed).uniform(-5, 2, len(entries))
+    # rounding: values up to 740 * 4 entries times EPS / step
+    np.testing.assert_allclose(
+        prior.gradient(theta),
+        numerical_gradient(prior.log_density, theta),
+        rtol=1e-10,
+        atol=1e-9,
+    )
+
+
+@given(entry=shapes_and_rates, probability=st.floats(1e-6, 1 - 1e-6))
+def test_quantile_is_the_inverse_of_the_cumulative_distribution(
+    entry: tuple[float, float], probability: float
+) -> None:
+    shape, rate = np.array([entry]).T
+    quantile = LogGammaPrior(shape, rate).quantile(np.array([[probability], [0.5]]))
+    assert quantile.shape == (2, 1)
+    # accuracy of the incomplete gamma function and its inverse
+    np.testing.assert_allclose(
+        gamma.cdf(np.exp(quantile[:, 0]), shape[0], scale=1 / rate[0]),
+        [probability, 0.5],
+        rtol=1e-10,
+    )
+
+
+def test_prior_of_names_keeps_their_order_and_repeats_them() -> None:
+    prior = LogGammaPrior.of(("noise_variance", "variance", "variance"), priors=PRESETS["paper"])
+    np.testing.assert_array_equal(prior.shape, [1, 2, 2])
+    np.testing.assert_array_equal(prior.rate, [100, 3, 3])
+
+
+@pytest.mark.parametrize("name", ["default", "paper"])
+def test_a_preset_is_found_by_its_name(name: str) -> None:
+    assert check_priors(name) == PRESETS[name]
+
+
+def test_a_mapping_replaces_entries_of_the_default() -> None:
+    default = dict(PRESETS["default"])
+    priors = {"period": (5.0, 0.5), "alpha": [1, 2]}
+    checked = check_priors(priors)
+    assert checked == {**default, "period": (5.0, 0.5), "alpha": [1, 2]}
+    assert priors == {"period": (5.0, 0.5), "alpha": [1, 2]}
+    assert PRESETS["default"] == default
+
+
+def test_an_empty_mapping_is_the_default() -> None:
+    assert check_priors({}) == PRESETS["default"]
+
+
+@pytest.mark.parametrize(
+    ("priors", "message"),
+    [
+        ("papre", "priors must be one of ['default', 'paper'] or a mapping, got 'papre'"),
+        (None, "priors must be one of ['default', 'paper'] or a mapping such as"),
+        ([("variance", (2, 3))], "got [('variance', (2, 3))]"),
+        ({"lenghtscale": (2, 2)}, f"priors has keys out of {sorted(NAMES)}, got 'lenghtscale'"),
+        ({"variance": 2.0}, "priors['variance'] must be a pair (shape, rate)"),
+        ({"variance": (2, 3, 4)}, "priors['variance'] must be a pair (shape, rate)"),
+        ({"variance": (0, 3)}, "of positive numbers, got (0, 3)"),
+        ({"variance": (2, -3)}, "of positive numbers, got (2, -3)"),
+        ({"variance": (2, np.inf)}, "of positive numbers, got (2, inf)"),
+        ({"variance": (np.nan, 3)}, "of positive numbers, got (nan, 3)"),
+        ({"variance": ("2", 3)}, "of positive numbers, got ('2', 3)"),
+        ({"period": (2, 2), "alpha": "22"}, "priors['alpha'] must be a pair (shape, rate)"),
+    ],
+)
+def test_wrong_priors_are_refused_by_a_message_that_names_them(
+    priors: str | Priors, message: str
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        check_priors(priors)

@@ -1,0 +1,178 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import multivariate_normal
+from sklearn.gaussian_process import GaussianProcessRegressor
+
+from autokernel.expression import Leaf, parse_expression
+from autokernel.likelihood import LogLikelihood, TrainingData
+from autokernel.likelihood.compile import Program
+from autokernel.typing import FloatArray
+from tests.batteries import Problem, covariance, exported, numerical_gradient, problems
+
+one_column, three_columns = problems(n_features=1), problems(n_features=3)
+any_problem = st.one_of(one_column, three_columns)
+
+
+def log_likelihood(problem: Problem) -> LogLikelihood:
+    return LogLikelihood(problem.expression, TrainingData(problem.X, problem.y))
+
+
+def size_of_terms(problem: Problem) -> float:
+    """Size of what is added up: the data fit may cancel against the log determinant."""
+    K = exported(problem)(problem.X)
+    fit = problem.y @ np.linalg.solve(K, problem.y)
+    return fit + np.abs(np.log(np.linalg.eigvalsh(K))).sum() + len(problem.y)
+
+
+@settings(max_examples=150)
+@given(any_problem)
+def test_value_equals_that_of_scikit_learn(problem: Problem) -> None:
+    gpr = GaussianProcessRegressor(exported(problem), optimizer=None, alpha=0)
+    expected = gpr.fit(problem.X, problem.y).log_marginal_likelihood_value_
+    # EPS times a condition number below 1e7, relative to the terms of the sum
+    assert log_likelihood(problem).value(problem.theta) == pytest.approx(
+        expected, rel=0, abs=1e-8 * size_of_terms(problem)
+    )
+
+
+@settings(max_examples=150)
+@given(any_problem)
+def test_covariance_equals_that_of_the_exported_kernel(problem: Problem) -> None:
+    params, n_samples = np.exp(problem.theta), len(problem.y)
+    K = covariance(problem.expression, params[:-1], problem.X)
+    expected = exported(problem)(problem.X)
+    np.testing.assert_allclose(
+        K + params[-1] * np.eye(n_samples),
+        expected,
+        # six factors, PER among them off by 100 EPS each; zeros of LIN relative to the largest
+        rtol=1e-12,
+        atol=1e-12 * abs(expected).max(),
+    )
+
+
+@settings(max_examples=150)
+@given(any_problem)
+def test_gradient_equals_finite_differences(problem: Problem) -> None:
+    likelihood = log_likelihood(problem)
+    result = likelihood.value_and_gradient(problem.theta)
+    expected = numerical_gradient(likelihood.value, problem.theta)
+    # truncation 1e-8, rounding EPS / step times a condition number of 1e7; of terms that cancel
+    scale = size_of_terms(problem)
+    np.testing.assert_allclose(result.gradient, expected, rtol=1e-6, atol=1e-6 * scale)
+
+
+@given(any_problem)
+def test_value_with_and_without_the_gradient_is_the_same(problem: Problem) -> None:
+    likelihood = log_likelihood(problem)
+    value = likelihood.value(problem.theta)
+    assert likelihood.value_and_gradient(problem.theta).value == value
+    assert likelihood.value(problem.theta) == value
+
+
+@pytest.mark.parametrize("n_samples", [1, 2, 3, 24, 25])
+def test_value_equals_the_density_of_the_normal_distribution(n_samples: int) -> None:
+    rng = np.random.default_rng(n_samples)
+    X, y = rng.uniform(-1, 1, (n_samples, 1)), rng.standard_normal(n_samples)
+    lengthscale, variance, noise_variance = 0.5, 2.0, 0.1
+    K = variance * np.exp(-((X - X.T) ** 2) / (2 * lengthscale**2)) + noise_variance * np.eye(
+        n_samples
+    )
+    theta = np.log([lengthscale, variance, noise_variance])
+    likelihood = LogLikelihood(Leaf("SE", 0), TrainingData(X, y))
+    # EPS times a condition number of 2 n / 0.1
+    assert likelihood.value(theta) == pytest.approx(multivariate_normal.logpdf(y, cov=K), rel=1e-11)
+
+
+def test_one_sample_has_the_density_of_one_number() -> None:
+    likelihood = LogLikelihood(Leaf("LIN", 0), TrainingData(np.array([[2.0]]), np.array([3.0])))
+    variance = 0.5 * 2.0**2 + 0.25 + 0.75  # slope, offset, noise
+    result = likelihood.value_and_gradient(np.log([0.5, 0.25, 0.75]))
+    value = -0.5 * (9 / variance + np.log(2 * np.pi * variance))
+    in_variance = 0.5 * (9 / variance**2 - 1 / variance)
+    # a handful of operations
+    assert result.value == pytest.approx(value, rel=1e-14)
+    np.testing.assert_allclose(
+        result.gradient, in_variance * np.array([2.0, 0.25, 0.75]), rtol=1e-14
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SE[0]", ("lengthscale", "variance")),
+        ("SE[0] * SE[0]", ("lengthscale", "variance") * 2),
+        (
+            "PER[0] * (LIN[1] + RQ[0])",
+            ("lengthscale", "variance", "period", "variance", "offset")
+            + ("lengthscale", "variance", "alpha"),
+        ),
+    ],
+)
+def test_parameters_stand_in_leaf_order_with_the_noise_variance_last(
+    text: str, expected: tuple[str, ...]
+) -> None:
+    data = TrainingData(np.zeros((3, 2)), np.zeros(3))
+    likelihood = LogLikelihood(parse_expression(text), data)
+    assert likelihood.parameter_names == (*expected, "noise_variance")
+
+
+@pytest.mark.parametrize("operator", ["+", "*"])
+@pytest.mark.parametrize("leaf", ["SE[0]", "LIN[0]", "PER[0]", "RQ[0]"])
+def test_repeated_leaves_have_parameters_of_their_own(leaf: str, operator: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (6, 1))
+    single, twice = parse_expression(leaf), parse_expression(f"{leaf} {operator} {leaf}")
+    n_params = len(Program(single, TrainingData(X, X[:, 0]).pairs).parameter_names)
+    first, second = np.exp(rng.uniform(-1, 1, (2, n_params)))
+    combine = np.add if operator == "+" else np.multiply
+    expected = combine(covariance(single, first, X), covariance(single, second, X))
+    # exponents are added before or values multiplied after the exponential
+    np.testing.assert_allclose(
+        covariance(twice, np.append(first, second), X), expected, rtol=1e-13, atol=1e-15
+    )
+
+
+SINGULAR = TrainingData(np.zeros((2, 1)), np.array([1.0, 2.0]))  # equal inputs
+NO_NOISE = np.array([0.0, 0.0, -80.0])  # exp(-80) added to 1 is 1
+
+
+def test_a_matrix_that_cannot_be_factorised_is_minus_infinity_with_a_zero_gradient() -> None:
+    likelihood = LogLikelihood(Leaf("SE", 0), SINGULAR)
+    assert likelihood.value(NO_NOISE) == -np.inf
+    result = likelihood.value_and_gradient(NO_NOISE)
+    assert result.value == -np.inf
+    np.testing.assert_array_equal(result.gradient, np.zeros(3))
+
+
+def test_evaluations_are_counted_failed_ones_too() -> None:
+    likelihood = LogLikelihood(Leaf("SE", 0), SINGULAR)
+    assert likelihood.n_evaluations == 0
+    likelihood.value(np.zeros(3))
+    assert likelihood.n_evaluations == 1
+    likelihood.value_and_gradient(np.zeros(3))
+    assert likelihood.n_evaluations == 2
+    likelihood.value(NO_NOISE)
+    likelihood.value_and_gradient(NO_NOISE)
+    assert likelihood.n_evaluations == 4
+
+
+@given(three_columns)
+def test_nothing_that_is_given_is_changed(problem: Problem) -> None:
+    theta, X, y = problem.theta.copy(), problem.X.copy(), problem.y.copy()
+    log_likelihood(problem).value_and_gradient(problem.theta)
+    np.testing.assert_array_equal(problem.theta, theta)
+    np.testing.assert_array_equal(problem.X, X)
+    np.testing.assert_array_equal(problem.y, y)
+
+
+def test_kernels_on_the_same_data_share_the_pairs_of_a_column() -> None:
+    data = TrainingData(np.random.default_rng(0).uniform(size=(5, 2)), np.zeros(5))
+    assert data.pairs(1) is data.pairs(1)
+    assert data.pairs(0) is not data.pairs(1)
+    theta: FloatArray = np.zeros(5)
+    texts = ("SE[0] + SE[1]", "SE[1] + SE[0]")
+    one, other = (LogLikelihood(parse_expression(text), data) for text in texts)
+    # the sum runs in the other order
+    assert one.value(theta) == pytest.approx(other.value(theta), rel=1e-14)

@@ -1,0 +1,144 @@
+import numpy as np
+import pytest
+from scipy.linalg import LinAlgError
+
+from autokernel.likelihood import smallest_jitter
+from autokernel.likelihood.linalg import PackedCholesky, pack, packed_gram, packed_index, unpack
+from autokernel.typing import FloatArray
+from tests.batteries import EPS
+
+# the packed form of even and of odd orders differs
+every_order = pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 13, 30, 31])
+
+
+def symmetric(n: int) -> FloatArray:
+    matrix = np.random.default_rng(n).standard_normal((n, n))
+    return matrix + matrix.T
+
+
+def positive_definite(n: int) -> FloatArray:
+    """Eigenvalues between 1 and about 5, so that nothing below is ill conditioned."""
+    factor = np.random.default_rng(n).standard_normal((n, n)) / np.sqrt(n)
+    return factor @ factor.T + np.eye(n)
+
+
+@every_order
+def test_unpack_is_the_inverse_of_pack(n: int) -> None:
+    matrix = symmetric(n)
+    packed = pack(matrix)
+    assert packed.shape == (n * (n + 1) // 2,)
+    np.testing.assert_array_equal(unpack(packed, n), matrix)
+    np.testing.assert_array_equal(pack(unpack(packed, n)), packed)
+
+
+@every_order
+def test_pack_reads_the_lower_triangle_only(n: int) -> None:
+    matrix = symmetric(n)
+    above = np.triu(np.ones((n, n)), 1)
+    np.testing.assert_array_equal(pack(matrix + above), pack(matrix))
+
+
+@every_order
+def test_packed_index_says_where_the_entries_stand(n: int) -> None:
+    matrix, index = symmetric(n), packed_index(n)
+    np.testing.assert_array_equal(matrix[index.rows, index.columns], pack(matrix))
+    assert (index.rows >= index.columns).all()
+    diagonal = pack(matrix)[index.diagonal]
+    np.testing.assert_array_equal(np.sort(diagonal), np.sort(np.diag(matrix)))
+
+
+@every_order
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_packed_gram_is_the_gram_matrix(n: int, k: int) -> None:
+    features = np.random.default_rng(n).standard_normal((n, k))
+    # sums of k terms of size up to 16
+    np.testing.assert_allclose(
+        unpack(packed_gram(features), n), features @ features.T, rtol=0, atol=16 * k * EPS
+    )
+
+
+@every_order
+def test_log_determinant_equals_that_of_the_full_matrix(n: int) -> None:
+    K = positive_definite(n)
+    sign, expected = np.linalg.slogdet(K)
+    assert sign == 1
+    # n logs of numbers of size 1
+    assert PackedCholesky(pack(K), n).log_determinant() == pytest.approx(expected, abs=10 * n * EPS)
+
+
+@every_order
+def test_solve_equals_that_of_the_full_matrix(n: int) -> None:
+    K, y = positive_definite(n), np.random.default_rng(n).standard_normal(n)
+    # backward error n EPS times a condition number of about 5
+    np.testing.assert_allclose(
+        PackedCholesky(pack(K), n).solve(y), np.linalg.solve(K, y), rtol=0, atol=20 * n * EPS
+    )
+
+
+def test_solve_leaves_the_right_hand_side_and_can_be_repeated() -> None:
+    cholesky, y = PackedCholesky(pack(positive_definite(6)), 6), np.arange(6.0)
+    first = cholesky.solve(y)
+    np.testing.assert_array_equal(y, np.arange(6.0))
+    np.testing.assert_array_equal(cholesky.solve(y), first)
+
+
+@every_order
+def test_evidence_adjoint_is_the_derivative_in_the_lower_triangle(n: int) -> None:
+    K, alpha = positive_definite(n), np.random.default_rng(n).standard_normal(n)
+    full = np.outer(alpha, alpha) - np.linalg.inv(K)
+    expected = pack(full - 0.5 * np.diag(np.diag(full)))
+    np.testing.assert_allclose(
+        PackedCholesky(pack(K), n).evidence_adjoint(alpha), expected, rtol=0, atol=20 * n * EPS
+    )
+
+
+@pytest.mark.parametrize(
+    ("matrix", "minor"),
+    [
+        (np.array([[-1.0]]), 1),
+        (np.array([[1.0, 1.0], [1.0, 1.0]]), 2),
+        (np.diag([1.0, 2.0, 0.0, 3.0]), 3),
+        (np.diag([1.0, 2.0, 3.0, 4.0, -1e-9]), 5),
+    ],
+)
+def test_a_matrix_that_is_not_positive_definite_is_refused(matrix: FloatArray, minor: int) -> None:
+    with pytest.raises(LinAlgError, match=f"the leading minor of order {minor} is not positive"):
+        PackedCholesky(pack(matrix), len(matrix))
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_no_jitter_is_added_where_none_is_needed(scale: float) -> None:
+    assert smallest_jitter(scale * positive_definite(7)) == 0
+    assert smallest_jitter(scale * np.diag([1.0, 1e-30])) == 0
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("decade", range(-13, 1))
+def test_jitter_is_the_smallest_decade_of_the_mean_diagonal_that_suffices(
+    scale: float, decade: int
+) -> None:
+    # the lowest eigenvalue lies between two decades, and the mean of the diagonal is scale
+    lowest = -0.5 * 10.0**decade
+    K = scale * np.diag([1.0, 2.0 - lowest, lowest])
+    assert smallest_jitter(K) == pytest.approx(scale * 10.0**decade, rel=1e-12)
+
+
+def test_jitter_makes_a_singular_covariance_factorise() -> None:
+    X = np.linspace(0, 1, 40)
+    K = np.exp(-((X[:, None] - X) ** 2))
+    with pytest.raises(LinAlgError):
+        np.linalg.cholesky(K)
+    jitter = smallest_jitter(K)
+    assert 0 < jitter <= 1e-12  # rounding makes the lowest eigenvalue about -40 EPS
+    np.linalg.cholesky(K + jitter * np.eye(40))
+
+
+def test_a_matrix_far_from_positive_definite_is_refused() -> None:
+    with pytest.raises(LinAlgError, match="not positive definite, even with its mean added"):
+        smallest_jitter(np.array([[1.0, 3.0], [3.0, 1.0]]))
+
+
+def test_smallest_jitter_leaves_the_matrix_as_it_is() -> None:
+    K = np.ones((3, 3))
+    assert smallest_jitter(K) > 0
+    np.testing.assert_array_equal(K, np.ones((3, 3)))
