@@ -69,7 +69,7 @@ class Problem:
 
 
 @st.composite
-def problems(draw: st.DrawFn, *, n_features: int, max_samples: int = 12) -> Problem:
+def problems(draw: st.DrawFn, *, n_features: int) -> Problem:
     """Draw a random expression, theta, X and y.
 
     The parameters stay within a factor ``e`` of 1 and the noise above ``exp(-4)``, so that the
@@ -77,7 +77,7 @@ def problems(draw: st.DrawFn, *, n_features: int, max_samples: int = 12) -> Prob
     """
     grammar = Grammar(GRAMMAR.base_kernels, OPERATORS, tuple(range(n_features)), max_leaves=6)
     expression = draw(expressions(grammar))
-    n_samples = draw(st.integers(1, max_samples))
+    n_samples = draw(st.sampled_from((12, 11, 25, 2, 1)))  # odd and even: packed differently
     rng = np.random.default_rng(draw(seeds))
     n_params = sum(len(BASE_KERNELS[leaf.kernel].parameter_names) for leaf in expression.leaves)
     theta = np.append(rng.uniform(-1, 1, n_params), rng.uniform(-4, 0))
@@ -98,13 +98,13 @@ def exported(problem: Problem) -> Kernel:
 
 
 def numerical_gradient(
-    function: Callable[[FloatArray], float], theta: FloatArray, *, step: float = 4e-3
+    function: Callable[[FloatArray], float], theta: FloatArray, *, step: float = 1e-3
 ) -> FloatArray:
     """Central differences with three steps, extrapolated to an error of order ``step**6``.
 
-    With the default step the truncation error is below 1e-8 of the derivative where the function
-    has features no finer than 0.1, and the rounding error is ``EPS / step``, 1e-13, of the value
-    times the condition number of the function.
+    With the default step the truncation error is below 1e-9 of the derivative where the function
+    has features no finer than 0.02; the rounding error is ``EPS / step`` or 2e-13 of the value,
+    times the condition number of its computation.
     """
 
     def central(h: float) -> FloatArray:
@@ -182,7 +182,7 @@ class BaseKernelBattery:
 
         expected = numerical_gradient(weighted_sum, theta)
         program.forward(np.exp(theta))
-        # the truncation error of numerical_gradient
+        # phases of 60, amplified by 1 / (2 l^2), make PER vary within 0.002: truncation below 1e-8
         np.testing.assert_allclose(
             program.backward(weights), expected, rtol=1e-7, atol=1e-7 * abs(expected).max()
         )

@@ -75,15 +75,16 @@ class StartingPoints:
         rng: np.random.Generator,
     ) -> FloatArray:
         """Draw starting points of shape (n_starts, n_params), within the bounds of theta."""
-        n_params = len(posterior.parameter_names)
-        sobol = qmc.Sobol(n_params, rng=rng)
-        uniform = np.clip(
-            sobol.random_base2(int(n_starts - 1).bit_length())[:n_starts], 1e-6, 1 - 1e-6
-        )
-        theta = posterior.prior.quantile(uniform)
         columns = self._columns(expression)
         low, high = self._ranges(posterior.parameter_names, columns)
-        theta[1::2] = low + uniform[1::2] * (high - low)
+        n_prior = (n_starts + 1) // 2
+        # a sequence for each half: parts of one sequence are not spread evenly
+        theta = np.concatenate(
+            [
+                posterior.prior.quantile(_spread(n_prior, len(columns), rng)),
+                low + _spread(n_starts - n_prior, len(columns), rng) * (high - low),
+            ]
+        )
         for place, (name, column) in enumerate(
             zip(posterior.parameter_names, columns, strict=True)
         ):
@@ -136,3 +137,10 @@ class StartingPoints:
             ),
             -1,
         )
+
+
+def _spread(n_points: int, n_axes: int, rng: np.random.Generator) -> FloatArray:
+    """Draw points (n_points, n_axes) spread evenly over the open unit cube."""
+    sequence = qmc.Sobol(n_axes, rng=rng)
+    points = sequence.random_base2(max(n_points - 1, 0).bit_length())[:n_points]
+    return np.clip(points, 1e-6, 1 - 1e-6)

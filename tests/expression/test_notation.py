@@ -151,6 +151,8 @@ def test_blanks_brackets_and_zeros_that_change_nothing_are_read(
         ('SE["1"]', ["1", "x"], 0),
         ("SE[it's]", ["x", "it's"], 1),
         (r"SE[a\b]", ["x", r"a\b"], 1),
+        (r'SE["\a\\\"b"]', ["x", r"a\"b"], 1),
+        ('SE["a\\\nb"]', ["x", "a\nb"], 1),
     ],
 )
 def test_a_column_is_an_index_or_else_a_feature_name(
@@ -247,4 +249,4 @@ def test_a_syntax_error_is_a_value_error_of_this_package() -> None:
 @pytest.mark.parametrize("text", [None, 0, b"SE[0]", A])
 def test_only_a_str_is_parsed(text: object) -> None:
     with pytest.raises(TypeError, match=f"text must be a str .*, got {type(text).__name__}"):
-        parse_expression(text)  # type: ignore[arg-type]
+        parse_expression(text)

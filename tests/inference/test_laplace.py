@@ -98,7 +98,7 @@ def series(kind):
 def test_evidence_of_a_kernel_agrees_with_importance_sampling(text, kind, dense_log_posterior):
     X, y = series(kind)
     fit = evaluate_kernel(text, X, y, priors="paper")
-    # five degrees of freedom: tails heavier than those of the posterior, so that weights are bounded
+    # five degrees of freedom: tails heavier than the posterior's, so that weights are bounded
     proposal = multivariate_t(fit.theta, np.linalg.inv(fit.hessian), df=5, seed=0)
     draws = proposal.rvs(N_DRAWS)
     sampled = estimate(dense_log_posterior(text, X, y)(draws) - proposal.logpdf(draws))

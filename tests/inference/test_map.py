@@ -71,7 +71,7 @@ def test_climb_reaches_the_top_of_a_gaussian():
 
 def test_climb_reaches_the_map_of_a_kernel_from_a_nearby_point(smooth_series, posterior):
     fit = evaluate_kernel("SE[0]", *smooth_series, priors="paper")
-    mode = climb(posterior, fit.theta + [0.3, -0.4, 0.5], max_iterations=300)
+    mode = climb(posterior, fit.theta + np.array([0.3, -0.4, 0.5]), max_iterations=300)
     # two runs to the same top differ by the optimiser's tolerance, 1e-10 relative in the value
     np.testing.assert_allclose(mode.theta, fit.theta, atol=1e-4)
     assert mode.log_posterior == pytest.approx(fit.log_posterior, abs=1e-6)

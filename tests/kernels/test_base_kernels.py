@@ -9,20 +9,20 @@ from autokernel.kernels import BASE_KERNELS, BaseKernel
 from tests.batteries import BaseKernelBattery, covariance, random_params, seeds
 
 
-def squared_exponential(x: float, z: float, l: float, v: float) -> float:  # noqa: E741 - lengthscale
-    return v * np.exp(-((x - z) ** 2) / (2 * l**2))
+def squared_exponential(x: float, z: float, length: float, v: float) -> float:
+    return v * np.exp(-((x - z) ** 2) / (2 * length**2))
 
 
 def linear(x: float, z: float, v: float, c: float) -> float:
     return v * x * z + c
 
 
-def periodic(x: float, z: float, l: float, v: float, p: float) -> float:  # noqa: E741
-    return v * np.exp(-(np.sin(np.pi * (x - z) / p) ** 2) / (2 * l**2))
+def periodic(x: float, z: float, length: float, v: float, p: float) -> float:
+    return v * np.exp(-(np.sin(np.pi * (x - z) / p) ** 2) / (2 * length**2))
 
 
-def rational_quadratic(x: float, z: float, l: float, v: float, a: float) -> float:  # noqa: E741
-    return v * (1 + (x - z) ** 2 / (2 * a * l**2)) ** -a
+def rational_quadratic(x: float, z: float, length: float, v: float, a: float) -> float:
+    return v * (1 + (x - z) ** 2 / (2 * a * length**2)) ** -a
 
 
 FORMULAS = {
@@ -74,9 +74,9 @@ def test_parameters_stand_in_the_order_of_the_formula(name: str, expected: tuple
 
 def test_the_mapping_of_base_kernels_is_read_only() -> None:
     with pytest.raises(TypeError, match="does not support item assignment"):
-        BASE_KERNELS["NEW"] = BASE_KERNELS["SE"]  # type: ignore[index]
+        BASE_KERNELS["NEW"] = BASE_KERNELS["SE"]
 
 
 def test_base_kernel_is_abstract() -> None:
     with pytest.raises(TypeError, match="abstract"):
-        BaseKernel()  # type: ignore[abstract]
+        BaseKernel()

@@ -58,9 +58,10 @@ def test_gradient_equals_finite_differences(problem: Problem) -> None:
     likelihood = log_likelihood(problem)
     result = likelihood.value_and_gradient(problem.theta)
     expected = numerical_gradient(likelihood.value, problem.theta)
-    # truncation 1e-8, rounding EPS / step times a condition number of 1e7; of terms that cancel
+    # rounding: EPS / step, 2e-13, amplified by a condition number; 1e-9 is the most seen in 1500
+    # random examples
     scale = size_of_terms(problem)
-    np.testing.assert_allclose(result.gradient, expected, rtol=1e-6, atol=1e-6 * scale)
+    np.testing.assert_allclose(result.gradient, expected, rtol=1e-7, atol=1e-7 * scale)
 
 
 @given(any_problem)
@@ -76,9 +77,8 @@ def test_value_equals_the_density_of_the_normal_distribution(n_samples: int) -> 
     rng = np.random.default_rng(n_samples)
     X, y = rng.uniform(-1, 1, (n_samples, 1)), rng.standard_normal(n_samples)
     lengthscale, variance, noise_variance = 0.5, 2.0, 0.1
-    K = variance * np.exp(-((X - X.T) ** 2) / (2 * lengthscale**2)) + noise_variance * np.eye(
-        n_samples
-    )
+    K = variance * np.exp(-((X - X.T) ** 2) / (2 * lengthscale**2))
+    K += noise_variance * np.eye(n_samples)
     theta = np.log([lengthscale, variance, noise_variance])
     likelihood = LogLikelihood(Leaf("SE", 0), TrainingData(X, y))
     # EPS times a condition number of 2 n / 0.1
@@ -104,9 +104,8 @@ def test_one_sample_has_the_density_of_one_number() -> None:
         ("SE[0]", ("lengthscale", "variance")),
         ("SE[0] * SE[0]", ("lengthscale", "variance") * 2),
         (
-            "PER[0] * (LIN[1] + RQ[0])",
-            ("lengthscale", "variance", "period", "variance", "offset")
-            + ("lengthscale", "variance", "alpha"),
+            "PER[0] * (LIN[1] + SE[0])",
+            ("lengthscale", "variance", "period", "variance", "offset", "lengthscale", "variance"),
         ),
     ],
 )

@@ -1,0 +1,102 @@
+"""Cheap stand-ins for evaluated kernels, and spaces to search."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pytest
+
+from autokernel import parse_expression
+from autokernel.expression import Expression, Grammar
+from autokernel.inference import Evaluation
+from autokernel.inference.evaluate import name_parameters
+from autokernel.kernels import BASE_KERNELS
+from autokernel.search import History, Phase, Space, Trial
+
+EVERY_BASE = ("SE", "LIN", "PER", "RQ")
+
+
+def _make_evaluation(
+    expression: str | Expression,
+    score: float,
+    *,
+    status: str = "ok",
+    lengthscales: Mapping[int, float] | None = None,
+) -> Evaluation:
+    if isinstance(expression, str):
+        expression = parse_expression(expression)
+    theta = [
+        np.log((lengthscales or {}).get(leaf.column, 1.0)) if name == "lengthscale" else 0.0
+        for leaf in expression.leaves
+        for name in BASE_KERNELS[leaf.kernel].parameter_names
+    ]
+    theta = np.array([*theta, -5.0])
+    return Evaluation(
+        expression=expression,
+        parameters=name_parameters(expression, theta),
+        theta=theta,
+        log_likelihood=score,
+        log_prior=0.0,
+        log_posterior=score,
+        log_evidence=score,
+        score=score,
+        hessian=np.eye(len(theta)),
+        n_params=len(theta),
+        n_evaluations=1,
+        seconds=0.25,
+        status=status,
+    )
+
+
+@pytest.fixture(scope="session")
+def make_evaluation() -> Callable[..., Evaluation]:
+    """Build an evaluation with a given score and, per column, lengthscales."""
+    return _make_evaluation
+
+
+@pytest.fixture(scope="session")
+def make_history() -> Callable[..., History]:
+    """Build the history of pairs of a text and a score."""
+
+    def build(*rows: tuple[str, float], n_samples: int = 10) -> History:
+        trials = [
+            Trial(
+                _make_evaluation(text, score, status="ok" if np.isfinite(score) else "no factor"),
+                Phase.INITIAL if place < 2 else Phase.SEARCH,
+                proposal_seconds=0.5 * place,
+                elapsed=1.0 + place,
+            )
+            for place, (text, score) in enumerate(rows)
+        ]
+        return History(n_samples, trials)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def make_space() -> Callable[..., Space]:
+    """Build a space on a number of columns."""
+
+    def build(
+        n_features: int = 1,
+        *,
+        base_kernels: tuple[str, ...] = EVERY_BASE,
+        operators: tuple[str, ...] = ("+", "*"),
+        max_leaves: int = 8,
+        allowed: tuple[str, ...] | None = None,
+    ) -> Space:
+        grammar = Grammar(base_kernels, operators, tuple(range(n_features)), max_leaves)
+        return Space(grammar, n_features, allowed or base_kernels)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def planted() -> Callable[[Expression], Evaluation]:
+    """Score kernels by what their text holds, in the size of nats for ten samples."""
+
+    def evaluate(expression: Expression) -> Evaluation:
+        text = expression.canonical
+        score = 3.0 * ("PER" in text) + 2.0 * ("+" in text) - 0.7 * expression.n_leaves
+        return _make_evaluation(expression, score)
+
+    return evaluate

@@ -1,0 +1,138 @@
+import numpy as np
+import pytest
+
+from autokernel.expression import Leaf
+from autokernel.search.design import (
+    MAX_DESIGN,
+    classic_kernels,
+    grown_kernels,
+    relevant_columns,
+)
+
+
+def texts(expressions):
+    return [str(expression) for expression in expressions]
+
+
+def classics(space):
+    return texts(classic_kernels(space.grammar, space.base_kernels))
+
+
+def grown(space, *, columns=None, seed=0):
+    grammar = space.grammar
+    return grown_kernels(grammar, columns or grammar.columns, rng=np.random.default_rng(seed))
+
+
+def test_one_column_has_smooth_linear_and_seasonal_classics(make_space):
+    assert classics(make_space(1)) == ["SE[0]", "LIN[0]", "LIN[0] + PER[0] * SE[0] + SE[0]"]
+
+
+def test_several_columns_have_the_ard_the_additive_and_the_linear_kernel(make_space):
+    assert classics(make_space(3)) == [
+        "SE[0] * SE[1] * SE[2]",
+        "SE[0] + SE[1] + SE[2]",
+        "LIN[0] + LIN[1] + LIN[2]",
+    ]
+
+
+def test_classics_may_use_base_kernels_that_the_grammar_does_not(make_space):
+    space = make_space(3, base_kernels=("SE", "RQ"), allowed=("SE", "LIN", "PER", "RQ"))
+    assert "LIN[0] + LIN[1] + LIN[2]" in classics(space)
+
+
+@pytest.mark.parametrize(
+    ("n_features", "limits", "expected"),
+    [
+        (1, {"base_kernels": ("SE", "LIN", "RQ")}, ["SE[0]", "LIN[0]"]),
+        (1, {"base_kernels": ("PER",)}, []),
+        (1, {"operators": ("+",)}, ["SE[0]", "LIN[0]"]),
+        (1, {"max_leaves": 3}, ["SE[0]", "LIN[0]"]),
+        (2, {"base_kernels": ("SE", "RQ")}, ["SE[0] * SE[1]", "SE[0] + SE[1]"]),
+        (2, {"operators": ("*",)}, ["SE[0] * SE[1]"]),
+        (2, {"operators": ("+",)}, ["SE[0] + SE[1]", "LIN[0] + LIN[1]"]),
+        (4, {"max_leaves": 3}, []),
+    ],
+)
+def test_classics_keep_to_base_kernels_operators_and_size(make_space, n_features, limits, expected):
+    assert classics(make_space(n_features, **limits)) == expected
+
+
+@pytest.mark.parametrize("n_features", [1, 3])
+def test_every_base_kernel_on_every_column_comes_first(make_space, n_features):
+    space = make_space(n_features)
+    assert grown(space)[: 4 * n_features] == list(space.grammar.leaves)
+
+
+def test_two_operations_from_each_base_kernel_come_next(make_space):
+    space = make_space(3)
+    bases = space.grammar.leaves
+    rest = grown(space)[len(bases) :]
+    assert len(rest) == 2 * len(bases)
+    for place, base in enumerate(bases):
+        for expression in rest[2 * place : 2 * place + 2]:
+            # in this space an exchange gives a base kernel again, which is in the design already
+            assert expression.n_leaves == 2
+            assert base in expression.leaves
+
+
+@pytest.mark.parametrize("limits", [{}, {"operators": ("*",)}, {"base_kernels": ("SE", "PER")}])
+def test_grown_kernels_stay_in_the_grammar(make_space, limits):
+    grammar = make_space(2, **limits).grammar
+    for expression in grown(make_space(2, **limits)):
+        assert set(expression.leaves) <= set(grammar.leaves)
+        assert expression.n_leaves <= grammar.max_leaves
+        assert all(
+            operator in grammar.operators for operator in "+*" if operator in str(expression)
+        )
+
+
+def test_without_room_to_grow_there_are_base_kernels_alone(make_space):
+    space = make_space(2, max_leaves=1)
+    assert grown(space) == list(space.grammar.leaves)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_canonical_text_is_grown_twice(make_space, seed):
+    # ten expressions are in this space, fewer than two operations from each base could give
+    canonical = [e.canonical for e in grown(make_space(1, base_kernels=("SE", "LIN")), seed=seed)]
+    assert len(canonical) == len(set(canonical))
+
+
+def test_grown_kernels_are_reproducible_and_differ_between_seeds(make_space):
+    space = make_space(2)
+    assert grown(space, seed=1) == grown(space, seed=1)
+    assert grown(space, seed=1) != grown(space, seed=2)
+
+
+def test_grown_kernels_follow_the_order_of_the_columns(make_space):
+    space = make_space(3, base_kernels=("SE", "RQ"))
+    bases = grown(space, columns=(2, 0, 1))[:6]
+    assert bases == [Leaf(name, column) for column in (2, 0, 1) for name in ("SE", "RQ")]
+
+
+def test_columns_go_by_their_lengthscale_in_the_ard_fit(make_space, make_evaluation):
+    scales = {0: 0.8, 1: 5.0, 2: 0.1}
+    ard = make_evaluation("SE[0] * SE[1] * SE[2]", -10.0, lengthscales=scales)
+    misleading = make_evaluation(
+        "SE[0] + SE[1] + SE[2]", -5.0, lengthscales={0: 3.0, 1: 2.0, 2: 1.0}
+    )
+    assert relevant_columns(make_space(3).grammar, [misleading, ard]) == (2, 0, 1)
+
+
+def test_the_ard_fit_counts_however_its_factors_are_ordered(make_space, make_evaluation):
+    scales = {0: 0.8, 1: 5.0, 2: 0.1}
+    ard = make_evaluation("SE[2] * (SE[1] * SE[0])", -10.0, lengthscales=scales)
+    assert relevant_columns(make_space(3).grammar, [ard]) == (2, 0, 1)
+
+
+def test_without_an_ard_fit_columns_keep_their_order(make_space, make_evaluation):
+    failed = make_evaluation(
+        "SE[0] * SE[1] * SE[2]", -np.inf, lengthscales={0: 3.0, 1: 2.0, 2: 1.0}
+    )
+    other = make_evaluation("SE[2]", -1.0, lengthscales={2: 0.1})
+    assert relevant_columns(make_space(3).grammar, [failed, other]) == (0, 1, 2)
+    assert relevant_columns(make_space(3).grammar, []) == (0, 1, 2)
+
+
+def test_the_limit_of_the_design_is_that_of_its_description():
+    assert MAX_DESIGN == 60

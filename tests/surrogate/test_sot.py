@@ -1,0 +1,158 @@
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from autokernel import parse_expression
+from autokernel.surrogate.sot import sot_distances, sot_kernel
+
+FIRST = "LIN[0] * (PER[0] * SE[0] + SE[0])"
+SECOND = "(LIN[0] + SE[0]) * (PER[0] * LIN[0] + SE[0])"
+
+
+def distances(first, second, n_features=1):
+    return sot_distances(
+        [parse_expression(first)], [parse_expression(second)], n_features=n_features
+    )[:, 0, 0]
+
+
+# A second implementation, in exact fractions and without any text as a key.
+
+
+def frequencies(elements):
+    counts = Counter(elements)
+    return {element: Fraction(count, counts.total()) for element, count in counts.items()}
+
+
+def total_variation(one, other):
+    return sum(abs(one.get(e, 0) - other.get(e, 0)) for e in one.keys() | other.keys()) / 2
+
+
+def bases(expression, column):
+    kernels = [leaf.kernel for leaf in expression.leaves if leaf.column == column]
+    return frequencies(kernels or ["none"])
+
+
+def paths(expression, above=()):
+    if expression.n_leaves == 1:
+        return [(*above, expression)]
+    if above[-1:] != (expression.operator,):
+        above = (*above, expression.operator)
+    return paths(expression.left, above) + paths(expression.right, above)
+
+
+def shape(expression):
+    """A value that is equal for trees that differ by swaps of left and right."""
+    if expression.n_leaves == 1:
+        return expression
+    sides = Counter([shape(expression.left), shape(expression.right)])
+    return (expression.operator, frozenset(sides.items()))
+
+
+def exact_distances(one, other, n_features):
+    return [
+        sum(total_variation(bases(one, c), bases(other, c)) for c in range(n_features)),
+        total_variation(frequencies(paths(one)), frequencies(paths(other))),
+        total_variation(
+            frequencies(map(shape, one.subtrees())), frequencies(map(shape, other.subtrees()))
+        ),
+    ]
+
+
+def test_distances_of_appendix_b():
+    # sums of a few fractions, to rounding
+    assert distances(FIRST, SECOND) == pytest.approx([3 / 20, 11 / 20, 11 / 21], rel=1e-12)
+
+
+def test_kernel_of_appendix_b():
+    weights, lengthscale = np.array([0.5, 0.2, 0.3]), 0.7
+    distance = 0.5 * 3 / 20 + 0.2 * 11 / 20 + 0.3 * 11 / 21
+    computed = sot_kernel(
+        sot_distances([parse_expression(FIRST)], [parse_expression(SECOND)], n_features=1),
+        weights,
+        lengthscale=lengthscale,
+    )
+    assert computed == pytest.approx(np.exp(-distance / 0.49), rel=1e-12)  # rounding
+
+
+@pytest.mark.parametrize("n_features", [1, 3])
+def test_distances_agree_with_exact_fractions(n_features, random_expressions):
+    expressions = random_expressions(40, n_features=n_features, seed=n_features)
+    expected = np.array(
+        [[exact_distances(e, f, n_features) for f in expressions] for e in expressions], float
+    )
+    computed = sot_distances(expressions, n_features=n_features)
+    # at most a few dozen terms of size one
+    np.testing.assert_allclose(computed, np.moveaxis(expected, -1, 0), atol=1e-14)
+
+
+def test_distances_to_others_are_a_part_of_the_square_matrix(random_expressions):
+    expressions = random_expressions(50, n_features=2, seed=0)
+    square = sot_distances(expressions, n_features=2)
+    part = sot_distances(expressions[:13], expressions[20:], n_features=2)
+    assert part.shape == (3, 13, 30)
+    # elements that only the rows have are added apart: another order of summation
+    np.testing.assert_allclose(part, square[:, :13, 20:], atol=1e-14)
+
+
+def test_distances_are_those_of_a_pseudo_metric(random_expressions):
+    D = sot_distances(random_expressions(60, n_features=2, seed=1), n_features=2)
+    # sums in another order, where only one of the two expressions has an element
+    np.testing.assert_allclose(D, D.swapaxes(1, 2), atol=1e-14)
+    np.testing.assert_array_equal(np.diagonal(D, axis1=1, axis2=2), 0.0)
+    detours = (D[:, :, :, None] + D[:, None, :, :]).min(axis=2)
+    assert (D - detours).max() <= 1e-14  # rounding
+    assert D.min() >= 0
+    assert D[0].max() <= 2 + 1e-14  # a total variation is at most one, per column
+    assert D[1:].max() <= 1 + 1e-14
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_kernel_is_positive_semi_definite(seed, random_expressions):
+    rng = np.random.default_rng(seed)
+    D = sot_distances(random_expressions(200, n_features=2, seed=seed), n_features=2)
+    K = sot_kernel(D, rng.dirichlet([1, 1, 1]), lengthscale=np.exp(rng.uniform(-1, 1.5)))
+    # many walks end at one tree, so that the smallest eigenvalue is 0; its computed value is off
+    # by a small multiple of eps times the norm of the matrix, which is at most 200
+    assert np.linalg.eigvalsh(K)[0] > -200 * 200 * np.finfo(float).eps
+
+
+def test_commuted_trees_have_distance_zero():
+    np.testing.assert_array_equal(
+        distances(SECOND, "(SE[0] + LIN[0] * PER[0]) * (SE[0] + LIN[0])"), 0
+    )
+
+
+def test_regrouped_trees_differ_in_their_subtrees_alone():
+    grouped = distances("SE[0] + LIN[0] + PER[0]", "SE[0] + (LIN[0] + PER[0])")
+    assert list(grouped[:2]) == [0, 0]
+    # of five subtrees the whole and SE + LIN, or LIN + PER, are not shared: swaps alone count
+    assert grouped[2] == pytest.approx(2 / 5, rel=1e-12)
+
+
+def test_an_unused_column_counts_as_null():
+    # column 0: SE against nothing, column 1: nothing against SE, column 2: nothing in both
+    assert list(distances("SE[0]", "SE[1]", n_features=3)) == [2, 1, 1]
+    # column 0: the same, column 1: nothing against SE
+    assert distances("SE[0]", "SE[0] + SE[1]", n_features=2)[0] == 1
+
+
+def test_further_unused_columns_change_nothing():
+    np.testing.assert_array_equal(
+        distances(FIRST, SECOND, n_features=1), distances(FIRST, SECOND, n_features=7)
+    )
+
+
+def test_runs_of_an_operator_count_once():
+    # +SE and +LIN against +SE, +LIN and +PER, whatever the brackets
+    paths_distance = distances("SE[0] + LIN[0]", "SE[0] + (LIN[0] + PER[0])")[1]
+    assert paths_distance == pytest.approx(1 / 3, rel=1e-12)
+
+
+@pytest.mark.parametrize("place", ["rows", "columns"])
+def test_a_column_beyond_n_features_is_an_error(place):
+    inside, beyond = [parse_expression("SE[1]")], [parse_expression("SE[0] + LIN[2]")]
+    rows, columns = (beyond, inside) if place == "rows" else (inside, beyond)
+    with pytest.raises(ValueError, match=r"n_features must exceed.* got 2 and SE\[0\] \+ LIN\[2\]"):
+        sot_distances(rows, columns, n_features=2)
