@@ -9,7 +9,10 @@ class ExpressionSyntaxError(AutoKernelError, ValueError):
     """A kernel expression cannot be read; the message points at the place."""
 
     def __init__(self, message: str, text: str, position: int) -> None:
-        super().__init__(f"{message}\n    {text}\n    {' ' * position}^")
+        before, after = text[:position], text[position:]
+        start = before.rpartition("\n")[2]
+        line = start + after.partition("\n")[0]
+        super().__init__(f"{message}\n    {line}\n    {' ' * len(start)}^")
         self.text = text
         self.position = position
 

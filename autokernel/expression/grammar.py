@@ -1,7 +1,8 @@
 """The grammar that spans the search space (SOT, section 2.3)."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 
 import numpy as np
 
@@ -22,17 +23,22 @@ class Grammar:
         Columns that base kernels may act on.
     max_leaves : int
         Largest number of leaves of an expression.
+
+    Attributes
+    ----------
+    leaves : tuple of Leaf
+        Every base kernel on every column, column by column.
     """
 
     base_kernels: tuple[str, ...]
     operators: tuple[str, ...]
     columns: tuple[int, ...]
     max_leaves: int
+    leaves: tuple[Leaf, ...] = field(init=False, compare=False, repr=False)
 
-    @property
-    def leaves(self) -> tuple[Leaf, ...]:
-        """Every base kernel on every column, column by column."""
-        return tuple(Leaf(name, column) for column in self.columns for name in self.base_kernels)
+    def __post_init__(self) -> None:
+        leaves = tuple(Leaf(name, column) for column in self.columns for name in self.base_kernels)
+        object.__setattr__(self, "leaves", leaves)
 
     def n_operations(self, expression: Expression) -> int:
         """Count the operations that apply to an expression."""
@@ -40,8 +46,18 @@ class Grammar:
         return n_growing + n_exchanges
 
     def apply(self, expression: Expression, index: int) -> Expression:
-        """Apply the operation at ``index`` of all that apply, growing ones first."""
-        n_growing, _ = self._counts(expression)
+        """Apply the operation at ``index`` of all that apply, growing ones first.
+
+        Raises
+        ------
+        IndexError
+            If ``index`` is not in ``range(n_operations(expression))``.
+        """
+        n_growing, n_exchanges = self._counts(expression)
+        if not 0 <= index < n_growing + n_exchanges:
+            raise IndexError(
+                f"index must be in [0, {n_growing + n_exchanges}) for {expression}, got {index}"
+            )
         leaves = self.leaves
         subtrees = tuple(expression.subtrees())
         if index < n_growing:
@@ -49,15 +65,15 @@ class Grammar:
             which, new = divmod(index, len(leaves))
             subtree = subtrees[place]
             return expression.replace(place, Operation(self.operators[which], subtree, leaves[new]))
-        index -= n_growing
-        for place, leaf in enumerate(subtrees):
-            if leaf.n_leaves > 1:
-                continue
-            others = [other for other in leaves if other != leaf]
-            if index < len(others):
-                return expression.replace(place, others[index])
-            index -= len(others)
-        raise IndexError("index must be below n_operations(expression)")
+        exchanges = (
+            (place, other)
+            for place, leaf in enumerate(subtrees)
+            if leaf.n_leaves == 1
+            for other in leaves
+            if other != leaf
+        )
+        place, other = next(islice(exchanges, index - n_growing, None))
+        return expression.replace(place, other)
 
     def random_neighbour(self, expression: Expression, rng: np.random.Generator) -> Expression:
         """Apply one operation, drawn uniformly from all that apply.
@@ -72,9 +88,8 @@ class Grammar:
 
     def neighbours(self, expression: Expression) -> tuple[Expression, ...]:
         """List all expressions one operation away, one tree per canonical text, in fixed order."""
-        distinct = {e.canonical: e for e in self._all_results(expression)}
-        distinct.pop(expression.canonical, None)
-        return tuple(distinct.values())
+        results = map(partial(self.apply, expression), range(self.n_operations(expression)))
+        return tuple({result.canonical: result for result in results}.values())
 
     def random_walk(self, start: Expression, n_steps: int, rng: np.random.Generator) -> Expression:
         """Apply ``n_steps`` random operations."""
@@ -94,8 +109,3 @@ class Grammar:
     def _holds(self, leaf: Leaf) -> bool:
         """Whether a leaf is one of this grammar's own."""
         return leaf.kernel in self.base_kernels and leaf.column in self.columns
-
-    def _all_results(self, expression: Expression) -> Iterator[Expression]:
-        """Yield the result of every operation."""
-        for index in range(self.n_operations(expression)):
-            yield self.apply(expression, index)

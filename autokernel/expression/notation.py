@@ -25,7 +25,8 @@ def parse_expression(text: str, feature_names: Sequence[str] | None = None) -> E
         Base kernels ``NAME[column]`` joined by ``+`` and ``*`` with brackets, in Python's
         precedence, such as ``"SE[0] * (PER[1] + LIN[0])"``. A column is a zero-based index or,
         where ``feature_names`` are given, a feature name; a name that looks like an index or holds
-        brackets, quotes or outer blanks is written in double quotes.
+        brackets, quotes or outer blanks is written in double quotes. A column whose name is not
+        its own alone is given by its index.
     feature_names : sequence of str, optional
         Names of the columns.
 
@@ -46,7 +47,11 @@ def parse_expression(text: str, feature_names: Sequence[str] | None = None) -> E
     """
     if not isinstance(text, str):
         raise TypeError(f"text must be a str such as 'SE[0] + LIN[0]', got {type(text).__name__}")
-    return _Parser(text, feature_names).parse()
+    parser = _Parser(text, feature_names)
+    try:
+        return parser.parse()
+    except RecursionError:
+        raise ExpressionSyntaxError("nested too deeply", text, parser.position) from None
 
 
 class _Parser:
@@ -106,7 +111,7 @@ class _Parser:
         """Turn the text of a column into its index."""
         plain = match["plain"]
         place = match.start("plain") if plain is not None else match.start("quoted")
-        if plain is not None and re.fullmatch(r"\d+", plain, re.ASCII):
+        if plain is not None and re.fullmatch(r"\d{1,9}", plain, re.ASCII):
             column = int(plain)
             if self.feature_names is not None and column >= len(self.feature_names):
                 raise self._error(
@@ -124,6 +129,8 @@ class _Parser:
         if name not in self.feature_names:
             known = ", ".join(map(repr, self.feature_names))
             raise self._error(f"unknown column {name!r}, the known ones are {known}", place)
+        if self.feature_names.count(name) > 1:
+            raise self._error(f"several columns are named {name!r}, give the index", place)
         return self.feature_names.index(name)
 
     def _accept(self, symbol: str) -> bool:

@@ -5,6 +5,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from autokernel.kernels import BASE_KERNELS
+
 ADD = "+"
 MULTIPLY = "*"
 OPERATORS = (ADD, MULTIPLY)
@@ -66,6 +68,10 @@ class Leaf(Expression):
     n_leaves: int = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
+        if self.kernel not in BASE_KERNELS:
+            raise ValueError(f"kernel must be one of {list(BASE_KERNELS)}, got {self.kernel!r}")
+        if not isinstance(self.column, int) or self.column < 0:
+            raise ValueError(f"column must be a zero-based index, got {self.column!r}")
         object.__setattr__(self, "canonical", f"{self.kernel}[{self.column}]")
         object.__setattr__(self, "n_leaves", 1)
 
@@ -92,7 +98,15 @@ class Leaf(Expression):
         """Write as ``NAME[column]``."""
         if feature_names is None:
             return self.canonical
-        return f"{self.kernel}[{_quote(feature_names[self.column])}]"
+        if self.column >= len(feature_names):
+            raise ValueError(
+                f"feature_names must name column {self.column} of {self.canonical}, "
+                f"got {len(feature_names)} names"
+            )
+        names = [str(name) for name in feature_names]
+        name = names[self.column]
+        unique = names.count(name) == 1
+        return f"{self.kernel}[{_quote(name) if unique else self.column}]"
 
     def __repr__(self) -> str:
         return f"<Expression {self}>"

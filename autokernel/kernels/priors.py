@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from scipy.special import gammaincinv, gammaln
@@ -56,15 +57,17 @@ def check_priors(priors: str | Priors) -> Priors:
             raise ValueError(
                 f"priors[{name!r}] must be a pair (shape, rate) of positive numbers, got {entry!r}"
             )
-    return {**default, **priors}
+    given = {name: (float(shape), float(rate)) for name, (shape, rate) in priors.items()}
+    return {**default, **given}
 
 
 def _is_shape_and_rate(entry: object) -> bool:
     """Whether ``entry`` is a pair of positive finite numbers."""
     return (
-        isinstance(entry, (tuple, list))
+        isinstance(entry, (tuple, list, np.ndarray))
         and len(entry) == 2
-        and all(isinstance(v, (int, float)) and np.isfinite(v) and v > 0 for v in entry)
+        and all(isinstance(v, Real) and not isinstance(v, bool) for v in entry)
+        and all(0 < float(v) < np.inf for v in entry)
     )
 
 

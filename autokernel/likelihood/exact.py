@@ -45,7 +45,8 @@ class ValueAndGradient:
 class LogLikelihood:
     """``log N(y; 0, K_theta + s I)`` with theta the logs of the parameters, ``s`` the last.
 
-    ``n_evaluations`` counts the calls. A matrix that cannot be factorised has the value ``-inf``.
+    ``n_evaluations`` counts the calls. A matrix that cannot be factorised has the value ``-inf``
+    and the gradient zero.
     """
 
     def __init__(self, expression: Expression, data: TrainingData) -> None:
@@ -65,12 +66,15 @@ class LogLikelihood:
 
     def value_and_gradient(self, theta: FloatArray) -> ValueAndGradient:
         """Log likelihood in nats and its gradient (R&W eq. 5.9). O(n^3)."""
+        nowhere = ValueAndGradient(-np.inf, np.zeros(len(theta)))
         try:
             cholesky = self._factorise(theta)
         except LinAlgError:
-            return ValueAndGradient(-np.inf, np.zeros(len(theta)))
+            return nowhere
         alpha = cholesky.solve(self._y)
         value = self._value(cholesky, alpha)
+        if not np.isfinite(value):
+            return nowhere
         adjoint = cholesky.evidence_adjoint(alpha)
         noise_gradient = np.exp(theta[-1]) * adjoint[self._diagonal].sum()
         return ValueAndGradient(value, np.append(self._program.backward(adjoint), noise_gradient))

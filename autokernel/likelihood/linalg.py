@@ -62,12 +62,15 @@ class PackedCholesky:
     def __init__(self, packed: FloatArray, n: int) -> None:
         self.n = n
         self.factor, info = dpftrf(n, packed, uplo="L", overwrite_a=1)
+        self._diagonal = self.factor[packed_index(n).diagonal]
         if info != 0:
             raise LinAlgError(f"the leading minor of order {info} is not positive definite")
+        if not np.isfinite(self._diagonal).all():  # LAPACK lets NaN pass
+            raise LinAlgError("the matrix has entries that are not finite")
 
     def log_determinant(self) -> float:
         """Log determinant of the matrix."""
-        return float(2.0 * np.log(self.factor[packed_index(self.n).diagonal]).sum())
+        return float(2.0 * np.log(self._diagonal).sum())
 
     def solve(self, y: FloatArray) -> FloatArray:
         """Solve for one right-hand side (n,). O(n^2)."""
@@ -91,8 +94,10 @@ def smallest_jitter(K: FloatArray) -> float:
     Raises
     ------
     scipy.linalg.LinAlgError
-        If even the mean of the diagonal does not suffice.
+        If ``K`` is not finite, or even the mean of the diagonal does not suffice.
     """
+    if not np.isfinite(K).all():
+        raise LinAlgError("K has entries that are not finite")
     scale = float(np.mean(np.diag(K)))
     for jitter in (0.0, *(scale * 10.0**k for k in range(-14, 1))):
         try:

@@ -250,3 +250,38 @@ def test_a_syntax_error_is_a_value_error_of_this_package() -> None:
 def test_only_a_str_is_parsed(text: object) -> None:
     with pytest.raises(TypeError, match=f"text must be a str .*, got {type(text).__name__}"):
         parse_expression(text)
+
+
+def test_columns_that_share_a_name_are_written_by_index_and_read_back() -> None:
+    names = ["a", "b", "a"]
+    expression = parse_expression("SE[0] + SE[1] * SE[2]")
+    text = expression.to_text(names)
+    assert text == "SE[0] + SE[b] * SE[2]"
+    assert parse_expression(text, names) == expression
+    with pytest.raises(ExpressionSyntaxError, match="several columns are named 'a'"):
+        parse_expression("SE[a]", names)
+
+
+def test_names_that_are_not_text_are_written_as_such() -> None:
+    expression = parse_expression("SE[1]")
+    assert expression.to_text([3, 7]) == 'SE["7"]'
+    assert parse_expression('SE["7"]', [3, 7]) == expression
+    with pytest.raises(ValueError, match=r"feature_names must name column 1 of SE\[1\], got 1"):
+        expression.to_text(["only"])
+
+
+def test_a_text_that_is_nested_too_deeply_is_refused_as_a_syntax_error() -> None:
+    with pytest.raises(ExpressionSyntaxError, match="nested too deeply"):
+        parse_expression("(" * 100_000 + "SE[0]" + ")" * 100_000)
+
+
+def test_the_mark_stands_below_the_place_in_its_own_line() -> None:
+    with pytest.raises(ExpressionSyntaxError) as info:
+        parse_expression("SE[0]\n  + XY[0]")
+    assert str(info.value).splitlines()[1:] == ["      + XY[0]", "        ^"]
+
+
+@pytest.mark.parametrize(("kernel", "column"), [("NOPE", 0), ("SE", -1), ("SE", 0.5)])
+def test_a_leaf_that_cannot_be_read_back_cannot_be_made(kernel: str, column: int) -> None:
+    with pytest.raises(ValueError, match=r"kernel must be|column must be"):
+        Leaf(kernel, column)

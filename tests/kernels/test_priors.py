@@ -106,9 +106,16 @@ def test_a_mapping_replaces_entries_of_the_default() -> None:
     default = dict(PRESETS["default"])
     priors = {"period": (5.0, 0.5), "alpha": [1, 2]}
     checked = check_priors(priors)
-    assert checked == {**default, "period": (5.0, 0.5), "alpha": [1, 2]}
+    assert checked == {**default, "period": (5.0, 0.5), "alpha": (1.0, 2.0)}
     assert priors == {"period": (5.0, 0.5), "alpha": [1, 2]}
     assert PRESETS["default"] == default
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    priors = {"period": (np.int64(5), np.float32(0.5)), "alpha": np.array([1.0, 2.0])}
+    checked = check_priors(priors)
+    assert checked["period"] == (5.0, 0.5)
+    assert checked["alpha"] == (1.0, 2.0)
 
 
 def test_an_empty_mapping_is_the_default() -> None:

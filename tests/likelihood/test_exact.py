@@ -175,3 +175,14 @@ def test_kernels_on_the_same_data_share_the_pairs_of_a_column() -> None:
     one, other = (LogLikelihood(parse_expression(text), data) for text in texts)
     # the sum runs in the other order
     assert one.value(theta) == pytest.approx(other.value(theta), rel=1e-14)
+
+
+@pytest.mark.parametrize("theta", [[0, 800, 0], [-400, 0, 0], [np.nan, 0, 0], [0, 0, 800]])
+def test_parameters_that_overflow_have_no_likelihood_and_no_gradient(theta: list[float]) -> None:
+    likelihood = LogLikelihood(
+        parse_expression("SE[0]"), TrainingData(np.eye(4)[:, :1], np.ones(4))
+    )
+    with np.errstate(all="ignore"):
+        point = likelihood.value_and_gradient(np.array(theta, dtype=float))
+    assert point.value == -np.inf
+    np.testing.assert_array_equal(point.gradient, 0.0)

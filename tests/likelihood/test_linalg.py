@@ -142,3 +142,12 @@ def test_smallest_jitter_leaves_the_matrix_as_it_is() -> None:
     K = np.ones((3, 3))
     assert smallest_jitter(K) > 0
     np.testing.assert_array_equal(K, np.ones((3, 3)))
+
+
+def test_a_matrix_that_is_not_finite_is_refused() -> None:
+    K = np.eye(3)
+    K[2, 1] = K[1, 2] = np.nan
+    with pytest.raises(LinAlgError, match="not finite"):
+        PackedCholesky(pack(K), 3)
+    with pytest.raises(LinAlgError, match="not finite"):
+        smallest_jitter(K)

@@ -1,16 +1,19 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import autokernel
 from autokernel import parse_expression
 from autokernel.expression import Operation
 from autokernel.inference import Evaluator
 from autokernel.kernels.priors import check_priors
 from autokernel.search import SOT, History, Phase, StopReason, Strategy, Trial, search
 
+PACKAGE = Path(autokernel.__file__).parent
 SMALL = {"population_size": 20, "n_offspring": 4, "n_generations": 2}
 
 SEARCH_AND_PRINT = """
@@ -272,6 +275,7 @@ def test_the_search_does_not_depend_on_the_hash_seed():
         subprocess.run(
             [sys.executable, "-c", SEARCH_AND_PRINT],
             env={**os.environ, "PYTHONHASHSEED": seed},
+            cwd=PACKAGE.parent,  # where a new process finds the package under test
             capture_output=True,
             text=True,
             check=True,

@@ -6,7 +6,11 @@ from autokernel import parse_expression
 from autokernel.search import SOT, STRATEGIES, search
 from autokernel.search import sot as sot_module
 from autokernel.search.design import classic_kernels, grown_kernels
+from autokernel.surrogate.acquisition import expected_improvement
+from autokernel.surrogate.gp import SurrogateGP
 from autokernel.surrogate.sot import sot_distances
+
+SMALL = {"population_size": 20, "n_generations": 2}
 
 
 @pytest.mark.parametrize("name", ["population_size", "n_offspring", "n_generations"])
@@ -174,6 +178,37 @@ def test_the_acquisition_is_larger_near_good_kernels_than_near_bad_ones(
     monkeypatch.setattr(sot_module, "evolve", evolve)
     SOT().propose(make_space(), history, rng=np.random.default_rng(0))
     assert values[0][0] > 10 * values[0][1] >= 0
+
+
+def test_improvement_is_over_the_best_score_and_failures_count_as_the_worst(
+    monkeypatch, make_space, make_history
+):
+    targets, bests = [], []
+
+    class Surrogate(SurrogateGP):
+        def __init__(self, distances, scores):
+            targets.append(list(scores))
+            super().__init__(distances, scores)
+
+    def improvement(prediction, *, best):
+        bests.append(best)
+        return expected_improvement(prediction, best=best)
+
+    monkeypatch.setattr(sot_module, "SurrogateGP", Surrogate)
+    monkeypatch.setattr(sot_module, "expected_improvement", improvement)
+    history = make_history(("SE[0]", -30.0), ("LIN[0]", -np.inf), ("PER[0]", -10.0), n_samples=10)
+    SOT(**SMALL).propose(make_space(), history, rng=np.random.default_rng(0))
+    assert targets == [[-3, -3, -1]]  # per sample
+    assert set(bests) == {-1}
+
+
+def test_base_kernels_come_before_neighbours_where_evolution_finds_nothing(
+    monkeypatch, make_space, make_history
+):
+    monkeypatch.setattr(sot_module, "evolve", lambda *args, **given: None)
+    history = make_history(("SE[0]", -3.0), ("RQ[0]", -2.0), ("LIN[0]", -4.0))
+    rng = np.random.default_rng(0)
+    assert str(SOT().propose(make_space(), history, rng=rng)) == "PER[0]"
 
 
 def test_it_comes_nearer_to_a_planted_kernel_than_random_walks_do(make_space, make_evaluation):
