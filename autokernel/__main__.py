@@ -1,6 +1,7 @@
 """The command line: search a kernel for a data set and tell what was found."""
 
 import argparse
+import csv
 import sys
 import textwrap
 import warnings
@@ -16,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from autokernel import AutoKernelGPRegressor, __version__
 from autokernel.datasets import load_airline
+from autokernel.exceptions import AutoKernelError
 from autokernel.expression import parse_expression
 from autokernel.inspection import describe
 from autokernel.typing import FloatArray, IntArray
@@ -46,24 +48,31 @@ class Split:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.file is None and options.target is not None:
+        parser.error("--target needs a file")
     try:
         table = _airline() if options.file is None else _read(options.file, options.target)
-    except (OSError, ValueError) as error:
+        _search(table, options.n_iter, options.random_state)
+    except (OSError, ValueError, AutoKernelError) as error:
         print(f"autokernel: {error}", file=sys.stderr)
         return 2
-    split = _split(table, options.random_state)
+    return 0
+
+
+def _search(table: Table, n_iter: int, random_state: int) -> None:
+    """Search, and tell what was found."""
+    split = _split(table, random_state)
     print(f"autokernel {__version__}: {table.title}")
     print(_fill(split.words))
     columns = ", ".join(f"[{place}] {name}" for place, name in enumerate(table.feature_names))
     print(_fill(f"Columns: {columns}"))
     print("\nEvaluated, time, log evidence (nats), kernel; each line is the best so far:\n")
-    model = AutoKernelGPRegressor(
-        n_iter=options.n_iter, random_state=options.random_state, verbose=1
-    )
+    sys.stdout.flush()
+    model = AutoKernelGPRegressor(n_iter=n_iter, random_state=random_state, verbose=1)
     model.fit(table.X[split.train], table.y[split.train])
     _report(model, table, split)
-    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -77,12 +86,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--target", help="column to predict, by default the last")
     parser.add_argument(
         "--n-iter",
-        type=int,
+        type=_natural,
         default=20,
         help="kernels to evaluate after the initial design (default: %(default)s)",
     )
     parser.add_argument(
-        "--random-state", type=int, default=0, help="seed of the search (default: %(default)s)"
+        "--random-state", type=_natural, default=0, help="seed of the search (default: %(default)s)"
     )
     return parser
 
@@ -94,28 +103,48 @@ def _airline() -> Table:
     return Table(title, data.data, data.target, list(data.feature_names), "passengers (thousands)")
 
 
+def _natural(text: str) -> int:
+    """Read a whole number that is not negative."""
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"must not be negative, got {number}")
+    return number
+
+
 def _read(path: Path, target: str | None) -> Table:
     """Read a CSV file of numbers with a header line."""
-    with path.open(encoding="utf-8-sig") as file:
-        header = [name.strip().strip('"') for name in file.readline().split(",")]
-        try:
-            rows = np.loadtxt(file, delimiter=",", ndmin=2)
-        except ValueError as error:
-            raise ValueError(
-                f"{path} must hold only numbers below its header line, separated by commas: {error}"
-            ) from error
-    if rows.shape[0] < 4 or rows.shape[1] != len(header) or len(header) < 2:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        lines = [line for line in csv.reader(file, skipinitialspace=True) if line]
+    if len(lines) < 5 or len(lines[0]) < 2:
+        raise ValueError(f"{path} must have a line of column names, two columns and four rows")
+    header = [name.strip() for name in lines[0]]
+    if all(_is_number(name) for name in header):
+        raise ValueError(f"{path} must begin with a line of column names, got {lines[0]}")
+    if len(set(header)) < len(header):
+        raise ValueError(f"{path} must have column names that differ, got {header}")
+    try:
+        rows = np.array(lines[1:], dtype=float)
+    except ValueError as error:
         raise ValueError(
-            f"{path} must have a header, at least two columns and four rows, "
-            f"got {len(header)} names and an array of shape {rows.shape}"
-        )
-    if target is None:
-        target = header[-1]
+            f"{path} must hold a number for each of {header} in every line below: {error}"
+        ) from error
+    if rows.shape[1] != len(header) or not np.isfinite(rows).all():
+        raise ValueError(f"{path} must hold a finite number for each of {header} in every line")
+    target = header[-1] if target is None else target
     if target not in header:
         raise ValueError(f"--target must be one of {header}, got {target!r}")
     place = header.index(target)
     names = header[:place] + header[place + 1 :]
     return Table(path.name, np.delete(rows, place, axis=1), rows[:, place], names, target)
+
+
+def _is_number(text: str) -> bool:
+    """Whether a text reads as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _split(table: Table, random_state: int) -> Split:
@@ -142,8 +171,7 @@ def _report(model: AutoKernelGPRegressor, table: Table, split: Split) -> None:
     print("\nBest kernel\n")
     print(_fill(named(model.best_expression_), indent="    "))
     print(f"\nIn words, {table.target_name} is a sum of\n")
-    scale = np.ptp(table.X[split.train], axis=0)
-    best = model._best
+    best, scale = model._best, model._scaling.scale
     for phrase in describe(best.expression, best.theta, scale=scale, feature_names=names):
         print(_fill(f"- {phrase}", indent="    "))
     print(f"    - noise with standard deviation {np.sqrt(model.noise_variance_):.3g}")

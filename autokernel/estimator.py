@@ -1,6 +1,6 @@
 """The estimator: validate, search, refit, predict, expose."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -20,12 +21,13 @@ from autokernel.kernels.priors import Priors, check_priors
 from autokernel.likelihood import smallest_jitter
 from autokernel.search import STRATEGIES, SearchResult, Space, Strategy, search
 from autokernel.search.report import reporter
-from autokernel.typing import FloatArray
+from autokernel.typing import BoolArray, FloatArray
 from autokernel.validation import CRITERIA, check_seed
 
 _FEW_COLUMNS = 2  # up to here "auto" takes all base kernels (the first of SOT's two spaces)
 _MANY_COLUMNS_BASES = ("SE", "RQ")
 _DEFAULT_MAX_LEAVES = 10
+_LARGEST = 1e100
 
 
 class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
@@ -69,7 +71,7 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
     best_expression_ : str
         Its structure, such as ``"LIN[time] * PER[time] + SE[time]"``.
     best_score_ : float
-        Its log evidence in nats, for the whole data set.
+        Its log evidence in nats, for the whole data set: the density of the standardised target.
     noise_variance_ : float
         In units of y squared.
     search_history_ : dict of ndarray
@@ -105,13 +107,13 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "base_kernels": [StrOptions({"auto"}), "array-like"],
-        "operators": ["array-like"],
+        "base_kernels": [str, set, "array-like"],
+        "operators": [str, set, "array-like"],
         "strategy": [StrOptions(set(STRATEGIES)), Strategy],
         "criterion": [StrOptions(set(CRITERIA))],
         "n_iter": [Interval(Integral, 0, None, closed="left")],
         "max_leaves": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "priors": [str, dict],
+        "priors": [str, Mapping],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -119,8 +121,8 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        base_kernels: str | Sequence[str] = "auto",
-        operators: Sequence[str] = ("+", "*"),
+        base_kernels: str | Collection[str] = "auto",
+        operators: Collection[str] = ("+", "*"),
         strategy: str | Strategy = "sot",
         criterion: str = "laplace",
         n_iter: int = 50,
@@ -163,18 +165,23 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
         EvaluationError
             If no kernel at all could be fitted.
         """
+        strategy = self._check_strategy()
+        priors = check_priors(self.priors)
+        base_kernels = self._check_base_kernels()
+        operators = _select("operators", self.operators, known=OPERATORS)
         inputs, target = validate_data(
             self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2, copy=True
         )
         target = target.astype(np.float64)
-        strategy = self._check_strategy()
-        space = self._space(inputs)
+        _check_range(inputs, target)
+        varies = _varies(inputs)
+        scaling = _unit_scaling(inputs, varies)
+        space = self._space(varies, base_kernels, operators)
         seed = check_seed(self.random_state)
-        scaling = _unit_scaling(inputs)
         evaluator = Evaluator(
             (inputs - scaling.shift) / scaling.scale,
             _standardise(target),
-            priors=check_priors(self.priors),
+            priors=priors,
             seed=seed,
         )
         result = search(
@@ -216,7 +223,7 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
         cov : ndarray of shape (n_samples, n_samples)
             Only with ``return_cov``.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "best_kernel_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return self._regressor.predict(X, return_std=return_std, return_cov=return_cov)
 
@@ -242,9 +249,13 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
         ndarray of shape (n_samples_X, n_samples)
             Draws, noise included.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "best_kernel_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self._regressor.sample_y(X, n_samples=n_samples, random_state=random_state)
+        mean, covariance = self._regressor.predict(X, return_cov=True)
+        rng = check_random_state(random_state)
+        # rounding may leave eigenvalues just below zero, of which the user need not hear
+        draws = rng.multivariate_normal(mean, covariance, n_samples, check_valid="ignore")
+        return draws.T
 
     def _check_strategy(self) -> Strategy:
         """Turn the ``strategy`` argument into a valid strategy."""
@@ -252,23 +263,27 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
         strategy.check_parameters()
         return strategy
 
-    def _space(self, X: FloatArray) -> Space:
-        """Build the space that the parameters and the columns span."""
-        columns = tuple(int(c) for c in np.flatnonzero(np.ptp(X, axis=0) > 0)) or (0,)
-        base_kernels: tuple[str, ...]
-        if isinstance(self.base_kernels, str):
-            allowed = tuple(BASE_KERNELS)
+    def _check_base_kernels(self) -> tuple[str, ...] | None:
+        """Turn the ``base_kernels`` argument into names, None for ``"auto"``."""
+        if isinstance(self.base_kernels, str) and self.base_kernels == "auto":
+            return None
+        return _select("base_kernels", self.base_kernels, known=BASE_KERNELS)
+
+    def _space(
+        self, varies: BoolArray, base_kernels: tuple[str, ...] | None, operators: tuple[str, ...]
+    ) -> Space:
+        """Build the space that the parameters and the columns that vary span."""
+        columns = tuple(np.flatnonzero(varies).tolist()) or (0,)
+        allowed = tuple(BASE_KERNELS) if base_kernels is None else base_kernels
+        if base_kernels is None:
             base_kernels = allowed if len(columns) <= _FEW_COLUMNS else _MANY_COLUMNS_BASES
-        else:
-            allowed = base_kernels = _check_names("base_kernels", self.base_kernels, BASE_KERNELS)
         max_leaves = (
             max(_DEFAULT_MAX_LEAVES, len(columns) + 4)
             if isinstance(self.max_leaves, str)
             else int(self.max_leaves)
         )
-        operators = _check_names("operators", self.operators, OPERATORS)
         grammar = Grammar(base_kernels, operators, columns, max_leaves)
-        return Space(grammar, n_features=X.shape[1], base_kernels=allowed)
+        return Space(grammar, n_features=len(varies), base_kernels=allowed)
 
     def _names(self) -> list[str] | None:
         """Names of the columns, where there are any."""
@@ -288,7 +303,7 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
         self._regressor = GaussianProcessRegressor(
             kernel=self.best_kernel_, optimizer=None, normalize_y=True, alpha=0.0
         ).fit(X, y)
-        self._best = best
+        self._best, self._scaling = best, scaling
         self.best_expression_ = best.expression.to_text(self._names())
         self.best_score_ = best.score
         self.noise_variance_ = (np.exp(best.theta[-1]) + jitter) * _target_scale(y) ** 2
@@ -301,10 +316,15 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
         self.stop_reason_ = result.stop_reason
 
 
-def _unit_scaling(X: FloatArray) -> Scaling:
-    """Scaling of each column to the unit interval; a constant column is only shifted."""
-    extent = np.ptp(X, axis=0)
-    return Scaling(shift=X.min(axis=0), scale=np.where(extent > 0, extent, 1.0))
+def _varies(X: FloatArray) -> BoolArray:
+    """Tell which columns vary by more than rounding."""
+    rounding = 10 * np.finfo(float).eps * np.abs(X).max(axis=0)
+    return np.ptp(X, axis=0) > rounding
+
+
+def _unit_scaling(X: FloatArray, varies: BoolArray) -> Scaling:
+    """Scaling of each column to the unit interval; one that does not vary is only shifted."""
+    return Scaling(shift=X.min(axis=0), scale=np.where(varies, np.ptp(X, axis=0), 1.0))
 
 
 def _target_scale(y: FloatArray) -> float:
@@ -317,12 +337,23 @@ def _standardise(y: FloatArray) -> FloatArray:
     return (y - np.mean(y)) / _target_scale(y)
 
 
-def _check_names(
-    argument: str, names: Sequence[str], known: Sequence[str] | Any
+def _check_range(X: FloatArray, y: FloatArray) -> None:
+    """Refuse numbers so large that their squares or differences overflow."""
+    for name, values in (("X", X), ("y", y)):
+        largest = float(np.abs(values).max())
+        if largest > _LARGEST:
+            raise ValueError(
+                f"{name} must not hold numbers above {_LARGEST:.0e}, got {largest:.3g}: divide it "
+                "by a constant"
+            )
+
+
+def _select(
+    argument: str, names: str | Collection[str], *, known: Iterable[str]
 ) -> tuple[str, ...]:
-    """Check that names are a non-empty selection, without repeats, of the known ones."""
-    chosen = tuple(dict.fromkeys(names))
-    unknown = [name for name in chosen if name not in known]
-    if unknown or not chosen:
-        raise ValueError(f"{argument} must be a selection of {list(known)}, got {list(names)}")
-    return chosen
+    """Check that names are a non-empty selection of the known ones; return it in their order."""
+    known = tuple(known)
+    chosen = () if isinstance(names, str) else tuple(names)
+    if not chosen or any(not isinstance(name, str) or name not in known for name in chosen):
+        raise ValueError(f"{argument} must be a selection of {list(known)}, got {names!r}")
+    return tuple(name for name in known if name in chosen)

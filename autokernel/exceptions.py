@@ -13,8 +13,12 @@ class ExpressionSyntaxError(AutoKernelError, ValueError):
         start = before.rpartition("\n")[2]
         line = start + after.partition("\n")[0]
         super().__init__(f"{message}\n    {line}\n    {' ' * len(start)}^")
+        self.message = message
         self.text = text
         self.position = position
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, int]]:
+        return type(self), (self.message, self.text, self.position)
 
 
 class NotAMaximumError(AutoKernelError, ArithmeticError):

@@ -53,8 +53,7 @@ def test_best_kernel_in_a_gpr_predicts_what_the_model_predicts(n_features, x_uni
     np.testing.assert_allclose(mean, expected_mean, rtol=1e-6)
     np.testing.assert_allclose(std, expected_std, rtol=1e-6)
     # the same kernel and data as in the search, so that the units were turned back rightly
-    best = max(model.search_history_["score"])
-    assert model.best_score_ == best
+    assert model.best_score_ == max(model.search_history_["score"])
     assert gpr.log_marginal_likelihood_value_ == pytest.approx(model._best.log_likelihood, rel=1e-6)
 
 
@@ -108,7 +107,21 @@ def test_history_is_one_row_per_kernel_in_the_order_of_evaluation():
     assert np.all(np.diff(history["elapsed"]) > 0)
 
 
-def test_search_never_ends_below_the_kernels_that_a_person_would_try_first():
+def test_order_of_the_base_kernels_does_not_matter():
+    X, y = wave()
+    first, second = (
+        quick(base_kernels=names).fit(X, y) for names in ({"RQ", "SE"}, np.array(["SE", "RQ"]))
+    )
+    assert list(first.search_history_["kernel"]) == list(second.search_history_["kernel"])
+
+
+def test_draws_far_outside_the_data_come_without_a_warning():
+    X, y = wave()
+    model = quick(n_iter=0, base_kernels=["LIN"]).fit(X, y)
+    assert np.isfinite(model.sample_y([[1e4], [-1e4], [2e4]])).all()
+
+
+def test_the_kernels_that_a_person_would_try_first_are_tried():
     X, y = wave(n_features=3)
     kernels = {
         parse_expression(text).canonical for text in quick().fit(X, y).search_history_["kernel"]

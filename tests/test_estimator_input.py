@@ -16,7 +16,9 @@ from tests.test_estimator import quick, wave
     [
         ({"base_kernels": ["SE", "SX"]}, r"base_kernels .*'SE', 'LIN', 'PER', 'RQ'.*'SX'"),
         ({"base_kernels": []}, "base_kernels"),
-        ({"base_kernels": "SE"}, "base_kernels"),
+        ({"base_kernels": "SE"}, r"base_kernels .*'SE', 'LIN', 'PER', 'RQ'.*'SE'"),
+        ({"base_kernels": [["SE"]]}, "base_kernels must be a selection"),
+        ({"operators": "+"}, r"operators must be a selection of \['\+', '\*'\], got '\+'"),
         ({"operators": ["-"]}, r"operators .*'\+', '\*'.*'-'"),
         ({"strategy": "sott"}, r"'strategy' .*'sot'"),
         ({"criterion": "bik"}, r"'criterion' .*'laplace'"),
@@ -63,6 +65,23 @@ def test_bad_data_get_the_errors_of_scikit_learn(change, message):
         quick().fit(*change(*wave()))
 
 
+def test_numbers_whose_squares_overflow_are_refused():
+    X, y = wave()
+    with pytest.raises(ValueError, match="y must not hold numbers above 1e"):
+        quick().fit(X, y * 1e200)
+    with pytest.raises(ValueError, match="X must not hold numbers above 1e"):
+        quick().fit(X * 1e200, y)
+
+
+def test_predict_after_a_fit_that_failed_says_that_there_is_none():
+    X, y = wave()
+    model = quick(base_kernels=["SX"])
+    with pytest.raises(ValueError, match="base_kernels"):
+        model.fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
 def test_predict_before_fit_and_with_another_number_of_columns_are_refused():
     X, y = wave()
     with pytest.raises(NotFittedError):
@@ -84,7 +103,9 @@ def test_error_says_why_if_no_kernel_can_be_fitted(monkeypatch):
 
 X_BASE, Y_BASE = wave(20)
 ODD_DATA = {
-    "constant target": (X_BASE, np.full(20, 3.3)),
+    "constant target": (X_BASE, np.full(20, 3.0)),
+    "constant target that is rounded": (X_BASE, np.full(20, 0.1)),
+    "column that varies by rounding": (np.c_[X_BASE, 0.1 + 1e-17 * X_BASE], Y_BASE),
     "constant column": (np.c_[X_BASE, np.ones(20)], Y_BASE),
     "only constant columns": (np.ones((20, 2)), Y_BASE),
     "repeated rows with other targets": (np.repeat(X_BASE[:10], 2, axis=0), Y_BASE),

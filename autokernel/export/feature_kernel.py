@@ -77,8 +77,6 @@ class FeatureKernel(Kernel):
             and bool(self.kernel == other.kernel)
         )
 
-    __hash__ = None  # type: ignore[assignment]  # mutable, as scikit-learn's kernels
-
     def __call__(
         self,
         X: FloatArray,

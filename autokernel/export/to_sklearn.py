@@ -1,19 +1,20 @@
 """From a fitted expression to a scikit-learn kernel in the units of the user."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
 from autokernel.export.feature_kernel import FeatureKernel
-from autokernel.expression import ADD, Expression, Leaf, Operation
+from autokernel.expression import ADD, Expression, Operation, leaf_slots
 from autokernel.kernels import BASE_KERNELS
 from autokernel.kernels.export_bounds import around
 from autokernel.typing import FloatArray
 
 
-class Scaling(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
+class Scaling:
     """How columns were scaled before the fit: ``(X - shift) / scale``."""
 
     shift: FloatArray  # (n_features,)
@@ -43,25 +44,23 @@ def to_sklearn(
         kernels, plus a ``WhiteKernel``.
     """
     params = np.exp(theta)
-    position = 0
-
-    def leaf(leaf: Leaf) -> Kernel:
-        nonlocal position
-        base = BASE_KERNELS[leaf.kernel]
-        stop = position + len(base.parameter_names)
-        own = params[position:stop]
-        position = stop
-        kernel = base.to_sklearn(own, scale=float(scaling.scale[leaf.column]))
-        return FeatureKernel(kernel, leaf.column, float(scaling.shift[leaf.column]))
-
+    leaves = iter(
+        FeatureKernel(
+            BASE_KERNELS[leaf.kernel].to_sklearn(
+                params[place], scale=float(scaling.scale[leaf.column])
+            ),
+            leaf.column,
+            float(scaling.shift[leaf.column]),
+        )
+        for leaf, place in leaf_slots(expression)
+    )
     noise = float(params[-1]) + jitter
-    return _fold(expression, leaf) + WhiteKernel(noise, around(noise))
+    return _join(expression, leaves) + WhiteKernel(noise, around(noise))
 
 
-def _fold(expression: Expression, leaf: Callable[[Leaf], Kernel]) -> Kernel:
-    """Turn operations into scikit-learn's, from left to right."""
-    if isinstance(expression, Leaf):
-        return leaf(expression)
-    assert isinstance(expression, Operation)
-    left, right = _fold(expression.left, leaf), _fold(expression.right, leaf)
+def _join(expression: Expression, leaves: Iterator[Kernel]) -> Kernel:
+    """Join the kernels of the leaves, taken from left to right, as the expression does."""
+    if not isinstance(expression, Operation):
+        return next(leaves)
+    left, right = _join(expression.left, leaves), _join(expression.right, leaves)
     return left + right if expression.operator == ADD else left * right

@@ -2,6 +2,7 @@
 
 from autokernel.expression.grammar import Grammar
 from autokernel.expression.notation import parse_expression
+from autokernel.expression.slots import Slot, leaf_slots
 from autokernel.expression.tree import ADD, MULTIPLY, OPERATORS, Expression, Leaf, Operation
 
 __all__ = [
@@ -12,5 +13,7 @@ __all__ = [
     "Grammar",
     "Leaf",
     "Operation",
+    "Slot",
+    "leaf_slots",
     "parse_expression",
 ]

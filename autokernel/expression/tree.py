@@ -4,6 +4,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 
 from autokernel.kernels import BASE_KERNELS
 
@@ -70,8 +71,11 @@ class Leaf(Expression):
     def __post_init__(self) -> None:
         if self.kernel not in BASE_KERNELS:
             raise ValueError(f"kernel must be one of {list(BASE_KERNELS)}, got {self.kernel!r}")
-        if not isinstance(self.column, int) or self.column < 0:
+        if isinstance(self.column, bool) or not isinstance(self.column, Integral):
             raise ValueError(f"column must be a zero-based index, got {self.column!r}")
+        if self.column < 0:
+            raise ValueError(f"column must not be negative, got {self.column}")
+        object.__setattr__(self, "column", int(self.column))
         object.__setattr__(self, "canonical", f"{self.kernel}[{self.column}]")
         object.__setattr__(self, "n_leaves", 1)
 

@@ -3,13 +3,15 @@
 import hashlib
 import time
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # a requirement of scikit-learn
+from sklearn.utils.validation import _get_feature_names
+from threadpoolctl import ThreadpoolController  # a requirement of scikit-learn
 
 from autokernel.exceptions import NotAMaximumError
-from autokernel.expression import Expression, parse_expression
+from autokernel.expression import Expression, leaf_slots, parse_expression
 from autokernel.inference.laplace import boundary_log_mass, laplace_log_evidence
 from autokernel.inference.map import Mode, climb, find_map
 from autokernel.inference.posterior import LogPosterior
@@ -22,6 +24,7 @@ from autokernel.validation import check_criterion, check_seed, check_training_da
 
 N_STARTS = 24
 _SADDLE_ROUNDS = 3
+_AT_BOUND = 1e-9
 
 
 class Parameter(NamedTuple):
@@ -81,13 +84,9 @@ class Evaluator:
         began = time.perf_counter()
         posterior = LogPosterior(expression, self._data, priors=self._priors)
         # Small matrices gain nothing from threads, and sums over threads depend on their number.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with _blas().limit(limits=1, user_api="blas"):
             evaluation = self._evaluate(expression, posterior)
-        return replace(
-            evaluation,
-            n_evaluations=posterior.n_evaluations,
-            seconds=time.perf_counter() - began,
-        )
+        return replace(evaluation, seconds=time.perf_counter() - began)
 
     def _evaluate(self, expression: Expression, posterior: LogPosterior) -> Evaluation:
         """Fit and score; every failure that can be named ends here."""
@@ -114,15 +113,18 @@ def evaluate_kernel(
 ) -> Evaluation:
     """Fit the parameters of one kernel and score it.
 
+    Nothing is scaled here, and the default priors are meant for columns in the unit interval and a
+    target of zero mean and unit variance: scale the data first, or give other priors.
+
     Parameters
     ----------
     expression : str or Expression
-        Such as ``"LIN[0] * PER[0] + SE[0]"``; columns are zero-based.
+        Such as ``"LIN[0] * PER[0] + SE[0]"``; a column is a zero-based index or, where ``X`` is a
+        frame, a name.
     X : array-like of shape (n_samples, n_features)
-        Inputs, used as they come. The default priors expect columns in the unit interval.
+        Inputs, used as they come.
     y : array-like of shape (n_samples,)
-        Targets, used as they come. The model's mean is zero; the default priors expect unit
-        variance.
+        Targets, used as they come. The model's mean is zero.
     criterion : {"laplace"}
         What ``score`` is: the Laplace approximation to the log evidence, in nats.
     priors : {"default", "paper"} or mapping of str to (shape, rate)
@@ -152,7 +154,7 @@ def evaluate_kernel(
     ('ok', 3)
     """
     if not isinstance(expression, Expression):
-        expression = parse_expression(expression)
+        expression = parse_expression(expression, _get_feature_names(X))
     X, y = check_training_data(X, y)
     beyond = [leaf for leaf in expression.leaves if not 0 <= leaf.column < X.shape[1]]
     if beyond:
@@ -165,10 +167,23 @@ def evaluate_kernel(
 
 
 def _at_a_maximum(expression: Expression, posterior: LogPosterior, mode: Mode) -> Evaluation:
-    """Score the mode; a saddle is walked off first, as far as that goes."""
+    """Score the mode by Laplace's method; parameters held by a bound are integrated from there."""
+    mode, hessian = _leave_saddle(posterior, mode)
+    outward = _outward_slopes(posterior, mode.theta)
+    free = outward <= 0
+    log_evidence = laplace_log_evidence(mode.log_posterior, hessian[np.ix_(free, free)])
+    for held in np.flatnonzero(~free):
+        log_evidence += boundary_log_mass(outward[held], hessian[held, held])
+    return _record(
+        expression, posterior, mode, hessian=hessian, log_evidence=log_evidence, status="ok"
+    )
+
+
+def _leave_saddle(posterior: LogPosterior, mode: Mode) -> tuple[Mode, FloatArray]:
+    """Climb off a saddle along its steepest way, as often as allowed; with the last Hessian."""
+    hessian = posterior.hessian(mode.theta)
     for _ in range(_SADDLE_ROUNDS):
-        hessian = posterior.hessian(mode.theta)
-        free = mode.theta > posterior.lower + 1e-9
+        free = _outward_slopes(posterior, mode.theta) <= 0
         values, vectors = np.linalg.eigh(hessian[np.ix_(free, free)])
         if values[0] > 0:
             break
@@ -181,14 +196,15 @@ def _at_a_maximum(expression: Expression, posterior: LogPosterior, mode: Mode) -
             ),
             key=lambda other: other.log_posterior,
         )
-    log_evidence = laplace_log_evidence(mode.log_posterior, hessian[np.ix_(free, free)])
-    if not free.all():
-        slope = -posterior.value_and_gradient(mode.theta).gradient
-        for held in np.flatnonzero(~free):
-            log_evidence += boundary_log_mass(slope[held], hessian[held, held])
-    return _record(
-        expression, posterior, mode, hessian=hessian, log_evidence=log_evidence, status="ok"
-    )
+        hessian = posterior.hessian(mode.theta)
+    return mode, hessian
+
+
+def _outward_slopes(posterior: LogPosterior, theta: FloatArray) -> FloatArray:
+    """How steeply (n_params,) the posterior rises beyond a bound; zero for a free parameter."""
+    at_lower, at_upper = theta <= posterior.lower + _AT_BOUND, theta >= posterior.upper - _AT_BOUND
+    gradient = posterior.value_and_gradient(theta).gradient
+    return np.maximum(np.where(at_lower, -gradient, np.where(at_upper, gradient, 0.0)), 0.0)
 
 
 def _record(
@@ -200,7 +216,7 @@ def _record(
     log_evidence: float = -np.inf,
     status: str,
 ) -> Evaluation:
-    """Put a mode into words; counts and seconds are filled in by the caller."""
+    """Put a mode into words; the caller, who has the clock, fills in the seconds."""
     n_params = len(mode.theta)
     log_prior = float(posterior.prior.log_density(mode.theta))
     return Evaluation(
@@ -214,7 +230,7 @@ def _record(
         score=log_evidence,
         hessian=np.full((n_params, n_params), np.nan) if hessian is None else hessian,
         n_params=n_params,
-        n_evaluations=0,
+        n_evaluations=posterior.n_evaluations,
         seconds=0.0,
         status=status,
     )
@@ -222,15 +238,23 @@ def _record(
 
 def name_parameters(expression: Expression, theta: FloatArray) -> tuple[Parameter, ...]:
     """Name the entries of theta, from the leaves' parameters to the noise variance."""
-    values = iter(np.exp(theta))
+    values = np.exp(theta).tolist()
     return (
         *(
-            Parameter(place, str(leaf), name, float(next(values)))
-            for place, leaf in enumerate(expression.leaves)
-            for name in BASE_KERNELS[leaf.kernel].parameter_names
+            Parameter(number, str(leaf), name, value)
+            for number, (leaf, place) in enumerate(leaf_slots(expression))
+            for name, value in zip(
+                BASE_KERNELS[leaf.kernel].parameter_names, values[place], strict=True
+            )
         ),
-        Parameter(None, None, "noise_variance", float(next(values))),
+        Parameter(None, None, "noise_variance", values[-1]),
     )
+
+
+@lru_cache(maxsize=1)
+def _blas() -> ThreadpoolController:
+    """Find the BLAS libraries in use, once: that takes longer than a small likelihood."""
+    return ThreadpoolController()
 
 
 def _digest(text: str) -> int:

@@ -7,6 +7,8 @@ from scipy.special import erfcx
 from autokernel.exceptions import NotAMaximumError
 from autokernel.typing import FloatArray
 
+_FLAT = 0.1  # nats per unit of a log parameter
+
 
 def laplace_log_evidence(log_posterior: float, hessian: FloatArray) -> float:
     r"""Laplace approximation to the log evidence of one kernel.
@@ -58,8 +60,15 @@ def boundary_log_mass(slope: float, curvature: float) -> float:
     float
         ``log int_0^inf exp(-slope t - curvature t^2 / 2) dt``, with the quadratic term left out
         where the curvature is not positive.
+
+    Raises
+    ------
+    NotAMaximumError
+        If the posterior neither falls nor curves down from the bound.
     """
     if curvature <= 0:
+        if slope < _FLAT:
+            raise NotAMaximumError(f"the posterior is flat at a bound, got the slope {slope:.2e}")
         return float(-np.log(slope))
     scaled = slope / np.sqrt(2 * curvature)
     return float(np.log(erfcx(scaled)) + 0.5 * np.log(np.pi / (2 * curvature)))

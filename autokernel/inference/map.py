@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from autokernel.inference.posterior import LogPosterior
 from autokernel.typing import FloatArray
 
-_FAILED = 1e12  # value of a point without factorisation: finite, so that the line search steps back
+_FAR_BELOW = 1e6  # nats: what a point without a factor lies below the best, for the line search
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: theta is an array
@@ -22,25 +22,34 @@ class Mode:
 def climb(posterior: LogPosterior, theta: FloatArray, *, max_iterations: int) -> Mode:
     """Maximise the log posterior from one point by L-BFGS-B.
 
-    A point where the covariance has no factor shortens the step; it does not end the run.
+    A point where the covariance has no factor shortens the step. Where L-BFGS-B ends below the best
+    point that it has met, as it may after several such points, it starts once more from there.
     """
+    best = Mode(theta, -np.inf)
 
     def objective(theta: FloatArray) -> tuple[float, FloatArray]:
+        nonlocal best
         point = posterior.value_and_gradient(theta)
         if not np.isfinite(point.value):
-            return _FAILED, np.zeros(len(theta))
+            return _FAR_BELOW - best.log_posterior, np.zeros(len(theta))
+        if point.value > best.log_posterior:
+            best = Mode(theta.copy(), point.value)
         return -point.value, -point.gradient
 
-    result = minimize(
-        objective,
-        theta,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=np.stack([posterior.lower, posterior.upper], axis=1),
-        options={"maxiter": max_iterations, "ftol": 1e-10, "gtol": 1e-4, "maxcor": 12},
-    )
-    value = -float(result.fun)
-    return Mode(result.x, value if value > -_FAILED else -np.inf)
+    def run(start: FloatArray) -> float:
+        result = minimize(
+            objective,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=np.stack([posterior.lower, posterior.upper], axis=1),
+            options={"maxiter": max_iterations, "ftol": 1e-10, "gtol": 1e-4, "maxcor": 12},
+        )
+        return -float(result.fun)
+
+    if run(theta) < best.log_posterior - 1e-6:
+        run(best.theta)
+    return best
 
 
 def find_map(

@@ -2,15 +2,19 @@
 
 import numpy as np
 
+from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import Expression
 from autokernel.kernels.priors import LogGammaPrior, Priors
 from autokernel.likelihood import LogLikelihood, TrainingData, ValueAndGradient
 from autokernel.typing import FloatArray
 
 NOISE_FLOOR = 1e-8
-"""Smallest noise variance: below it a factorisation has no correct digits left."""
+"""Smallest noise variance, as a part of the mean square of the target.
 
-_WIDEST = (1e-6, 1e6)  # of all other parameters; the priors keep them far from there
+Below it a factorisation has no correct digits left.
+"""
+
+_WIDEST = np.log(1e6)  # how far theta may go from the logs of the prior means
 
 
 class LogPosterior:
@@ -28,9 +32,11 @@ class LogPosterior:
         self.likelihood = LogLikelihood(expression, data)
         self.parameter_names = self.likelihood.parameter_names
         self.prior = LogGammaPrior.of(self.parameter_names, priors=priors)
-        self.lower = np.full(len(self.parameter_names), np.log(_WIDEST[0]))
-        self.upper = np.full(len(self.parameter_names), np.log(_WIDEST[1]))
-        self.lower[-1] = np.log(NOISE_FLOOR)
+        centre = np.log(self.prior.shape / self.prior.rate)
+        self.lower, self.upper = centre - _WIDEST, centre + _WIDEST
+        if data.mean_square > 0:
+            self.lower[-1] = np.log(NOISE_FLOOR * data.mean_square)
+            self.upper[-1] = max(self.upper[-1], np.log(data.mean_square))
 
     @property
     def n_evaluations(self) -> int:
@@ -54,16 +60,25 @@ class LogPosterior:
         fraction of the posterior's width along its parameter, measured first by a forward
         difference: the width of a period may be a thousandth of that of a variance. In units of
         that width the truncation error is the square of the step, 1e-5.
+
+        Raises
+        ------
+        NotAMaximumError
+            If the covariance has no Cholesky factor next to the point.
         """
-        here = self.value_and_gradient(theta).gradient
 
-        def gradient(direction: FloatArray) -> FloatArray:
-            return self.value_and_gradient(theta + direction).gradient
+        def gradient(point: FloatArray) -> FloatArray:
+            found = self.value_and_gradient(point)
+            if not np.isfinite(found.value):
+                raise NotAMaximumError("the covariance has no Cholesky factor next to the point")
+            return found.gradient
 
+        here = gradient(theta)
         hessian = np.empty((len(theta), len(theta)))
         for place, axis in enumerate(np.eye(len(theta))):
             probe = 1e-5
-            curvature = abs(here[place] - gradient(probe * axis)[place]) / probe
-            step = 3e-3 / np.sqrt(max(1.0, curvature))
-            hessian[place] = (gradient(-step * axis) - gradient(step * axis)) / (2 * step)
+            curvature = abs(here[place] - gradient(theta + probe * axis)[place]) / probe
+            step = 3e-3 / np.sqrt(max(1.0, curvature)) * axis
+            difference = gradient(theta - step) - gradient(theta + step)
+            hessian[place] = difference / (2 * step[place])
         return (hessian + hessian.T) / 2

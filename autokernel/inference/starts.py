@@ -1,23 +1,24 @@
 """Starting points of the MAP search: from the priors and from the structure of the data."""
 
-from functools import lru_cache
+from collections.abc import Mapping
 
 import numpy as np
 from scipy.signal import find_peaks, lombscargle
 from scipy.stats import qmc
 
-from autokernel.expression import Expression
-from autokernel.inference.posterior import NOISE_FLOOR, LogPosterior
-from autokernel.kernels import BASE_KERNELS
+from autokernel.expression import Expression, leaf_slots
+from autokernel.inference.posterior import LogPosterior
 from autokernel.likelihood import TrainingData
 from autokernel.typing import FloatArray
 
 N_PEAKS = 6
 
-_SPREAD = {  # ranges of log-uniform draws, for standardised targets
+_SPREAD: Mapping[str, tuple[float, float]] = {  # of log-uniform draws
+    "alpha": (0.1, 5.0),
+}
+_SPREAD_OF_SQUARE: Mapping[str, tuple[float, float]] = {  # as parts of the target's mean square
     "variance": (0.03, 3.0),
     "offset": (0.03, 3.0),
-    "alpha": (0.1, 5.0),
     "noise_variance": (1e-4, 0.5),
 }
 
@@ -44,7 +45,7 @@ def periodogram_periods(x: FloatArray, y: FloatArray) -> FloatArray:
     residual = y - np.polynomial.Polynomial.fit(centred, y, 2)(centred)
     if np.ptp(residual) <= 1e-10 * max(1.0, np.ptp(y)):
         return np.empty(0)
-    # half a cycle is told from its neighbours at a spacing of a quarter cycle
+    # four frequencies to a cycle over the extent: no peak, a cycle wide at its foot, is missed
     cycles = np.arange(1.0, len(distinct) / 2 + 0.25, 0.25)
     power = lombscargle(centred, residual, 2 * np.pi * cycles)
     padded = np.concatenate([[0.0], power, [0.0]])
@@ -64,7 +65,7 @@ class StartingPoints:
 
     def __init__(self, data: TrainingData) -> None:
         self._data = data
-        self._periods = lru_cache(maxsize=None)(self._find_periods)
+        self._known_periods: dict[int, FloatArray] = {}
 
     def draw(
         self,
@@ -75,20 +76,20 @@ class StartingPoints:
         rng: np.random.Generator,
     ) -> FloatArray:
         """Draw starting points of shape (n_starts, n_params), within the bounds of theta."""
-        columns = self._columns(expression)
-        low, high = self._ranges(posterior.parameter_names, columns)
+        names = posterior.parameter_names
+        columns = [leaf.column for leaf, place in leaf_slots(expression) for _ in names[place]]
+        ranges = [self._range(name, column) for name, column in zip(names, columns, strict=False)]
+        low, high = np.log([*ranges, self._range("noise_variance")]).T
         n_prior = (n_starts + 1) // 2
-        # a sequence for each half: parts of one sequence are not spread evenly
+        # a sequence for each half: every other point of one sequence lies in half of an axis
         theta = np.concatenate(
             [
-                posterior.prior.quantile(_spread(n_prior, len(columns), rng)),
-                low + _spread(n_starts - n_prior, len(columns), rng) * (high - low),
+                posterior.prior.quantile(_spread(n_prior, len(names), rng)),
+                low + _spread(n_starts - n_prior, len(names), rng) * (high - low),
             ]
         )
-        for place, (name, column) in enumerate(
-            zip(posterior.parameter_names, columns, strict=True)
-        ):
-            if name == "period":
+        for place, column in enumerate(columns):
+            if names[place] == "period":
                 self._draw_periods(theta[:, place], column, rng)
         return np.clip(theta, posterior.lower, posterior.upper)
 
@@ -102,18 +103,15 @@ class StartingPoints:
         replaced = rng.uniform(size=len(theta)) < 0.75
         theta[replaced] = drawn[replaced]
 
-    def _ranges(
-        self, names: tuple[str, ...], columns: tuple[int, ...]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Find the logs of the ranges of the log-uniform draws."""
-        ranges = np.array(
-            [
-                _SPREAD[name] if name in _SPREAD else self._scales(column)
-                for name, column in zip(names, columns, strict=True)
-            ]
-        )
-        low, high = np.log(np.maximum(ranges, NOISE_FLOOR)).T
-        return low, high
+    def _range(self, name: str, column: int = 0) -> tuple[float, float]:
+        """Range of the log-uniform draws of a parameter."""
+        if name in ("lengthscale", "period"):
+            return self._scales(column)
+        if name in _SPREAD:
+            return _SPREAD[name]
+        low, high = _SPREAD_OF_SQUARE[name]
+        square = self._data.mean_square or 1.0
+        return (low * square, high * square)
 
     def _scales(self, column: int) -> tuple[float, float]:
         """Median spacing and extent of the distinct values of a column."""
@@ -122,21 +120,12 @@ class StartingPoints:
             return (0.1, 1.0)
         return float(np.median(np.diff(distinct))), float(distinct[-1] - distinct[0])
 
-    def _find_periods(self, column: int) -> FloatArray:
-        """Periods of one column."""
-        return periodogram_periods(self._data.X[:, column], self._data.y)
-
-    @staticmethod
-    def _columns(expression: Expression) -> tuple[int, ...]:
-        """Column of each parameter; that of the noise is never asked for."""
-        return (
-            *(
-                leaf.column
-                for leaf in expression.leaves
-                for _ in BASE_KERNELS[leaf.kernel].parameter_names
-            ),
-            -1,
-        )
+    def _periods(self, column: int) -> FloatArray:
+        """Periods of one column, found once."""
+        if column not in self._known_periods:
+            found = periodogram_periods(self._data.X[:, column], self._data.y)
+            self._known_periods[column] = found
+        return self._known_periods[column]
 
 
 def _spread(n_points: int, n_axes: int, rng: np.random.Generator) -> FloatArray:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from autokernel.expression import ADD, MULTIPLY, Expression, Leaf
+from autokernel.expression import ADD, MULTIPLY, Expression, leaf_slots
 from autokernel.kernels import BASE_KERNELS
 from autokernel.typing import FloatArray
 
@@ -37,21 +37,18 @@ def describe(
     """
     params = np.exp(theta)
     phrases: list[str] = []
-    position = 0
-    for leaf in expression.leaves:
+    for leaf, place in leaf_slots(expression):
         kernel = BASE_KERNELS[leaf.kernel]
-        stop = position + len(kernel.parameter_names)
-        words = kernel.describe(params[position:stop], scale=float(scale[leaf.column]))
+        words = kernel.describe(params[place], scale=float(scale[leaf.column]))
         name = f"x{leaf.column}" if feature_names is None else feature_names[leaf.column]
         phrases.append(f"{words} in {name}" if len(scale) > 1 else words)
-        position = stop
     leaves = iter(phrases)
     return [_phrase(addend, leaves) for addend in expression.operands(ADD)]
 
 
 def _phrase(expression: Expression, leaves: Iterator[str]) -> str:
     """Join the phrases of the leaves, taken from left to right."""
-    if isinstance(expression, Leaf):
+    if expression.n_leaves == 1:
         return next(leaves)
     factors = expression.operands(MULTIPLY)
     if len(factors) > 1:

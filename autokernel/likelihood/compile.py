@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from autokernel.expression import ADD, MULTIPLY, Expression, Leaf
+from autokernel.expression import ADD, MULTIPLY, Expression, Leaf, leaf_slots
 from autokernel.kernels import BASE_KERNELS, ExponentialKernel, Pairs, PlainKernel
 from autokernel.typing import FloatArray
 
@@ -142,7 +142,7 @@ class Program:
             name for leaf in expression.leaves for name in BASE_KERNELS[leaf.kernel].parameter_names
         )
         self._pairs = pairs
-        self._next = 0
+        self._slots = iter(leaf_slots(expression))  # taken from left to right
         self._root = self._compile(expression)
 
     def forward(self, params: FloatArray) -> FloatArray:
@@ -171,8 +171,7 @@ class Program:
                 nodes.append(self._compile(factor))
                 continue
             kernel = BASE_KERNELS[factor.kernel]
-            place = slice(self._next, self._next + len(kernel.parameter_names))
-            self._next = place.stop
+            place = next(self._slots).place
             if isinstance(kernel, ExponentialKernel):
                 exponentials.append(ExponentialTerm(kernel, self._pairs(factor.column), place))
             else:

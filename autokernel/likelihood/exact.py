@@ -7,7 +7,7 @@ from scipy.linalg import LinAlgError
 
 from autokernel.expression import Expression
 from autokernel.likelihood.compile import Program
-from autokernel.likelihood.linalg import PackedCholesky, packed_index
+from autokernel.likelihood.linalg import PackedCholesky, packed_diagonal
 from autokernel.likelihood.pairs import PackedPairs
 from autokernel.typing import FloatArray
 
@@ -25,6 +25,7 @@ class TrainingData:
 
     def __init__(self, X: FloatArray, y: FloatArray) -> None:
         self.X, self.y = X, y
+        self.mean_square = float(np.mean(y**2))
         self._pairs: dict[int, PackedPairs] = {}
 
     def pairs(self, column: int) -> PackedPairs:
@@ -52,7 +53,7 @@ class LogLikelihood:
     def __init__(self, expression: Expression, data: TrainingData) -> None:
         self._program = Program(expression, data.pairs)
         self._y = data.y
-        self._diagonal = packed_index(len(data.y)).diagonal
+        self._diagonal = packed_diagonal(len(data.y))
         self.n_evaluations = 0
         self.parameter_names = (*self._program.parameter_names, "noise_variance")
 

@@ -5,7 +5,6 @@ numbers, so that elementwise work is halved, and factorises at level-3 speed. Th
 entries matters only here; everything else is elementwise.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -15,21 +14,10 @@ from scipy.linalg.lapack import dpftrf, dpftri, dpftrs, dsfrk, dtfttr, dtrttf
 from autokernel.typing import FloatArray, IntArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
-class PackedIndex:
-    """Where the entries of a packed matrix stand in the full one."""
-
-    rows: IntArray  # (n (n + 1) / 2,)
-    columns: IntArray  # (n (n + 1) / 2,)
-    diagonal: IntArray  # (n,), positions of the diagonal entries, unordered
-
-
 @lru_cache(maxsize=16)
-def packed_index(n: int) -> PackedIndex:
-    """Index arrays of packed matrices of order ``n``."""
-    places = np.arange(n * n, dtype=float).reshape(n, n)
-    rows, columns = np.divmod(pack(places).astype(np.intp), n)
-    return PackedIndex(rows, columns, np.flatnonzero(rows == columns))
+def packed_diagonal(n: int) -> IntArray:
+    """Positions (n,) of the diagonal entries in packed matrices of order ``n``, unordered."""
+    return np.flatnonzero(pack(np.eye(n)))
 
 
 def pack(matrix: FloatArray) -> FloatArray:
@@ -62,7 +50,7 @@ class PackedCholesky:
     def __init__(self, packed: FloatArray, n: int) -> None:
         self.n = n
         self.factor, info = dpftrf(n, packed, uplo="L", overwrite_a=1)
-        self._diagonal = self.factor[packed_index(n).diagonal]
+        self._diagonal = self.factor[packed_diagonal(n)]
         if info != 0:
             raise LinAlgError(f"the leading minor of order {info} is not positive definite")
         if not np.isfinite(self._diagonal).all():  # LAPACK lets NaN pass
@@ -84,7 +72,7 @@ class PackedCholesky:
         """
         inverse, _ = dpftri(self.n, self.factor, uplo="L", overwrite_a=1)
         adjoint = dsfrk(self.n, 1, 1.0, alpha[:, None], -1.0, inverse, uplo="L", overwrite_c=1)
-        adjoint[packed_index(self.n).diagonal] *= 0.5
+        adjoint[packed_diagonal(self.n)] *= 0.5
         return adjoint
 
 

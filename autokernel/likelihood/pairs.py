@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 
 from autokernel.kernels import Pairs
-from autokernel.likelihood.linalg import packed_gram, packed_index
+from autokernel.likelihood.linalg import pack, packed_gram
 from autokernel.typing import FloatArray
 
 
@@ -19,8 +19,7 @@ class PackedPairs(Pairs):
     @cached_property
     def squared_distance(self) -> FloatArray:
         """``(x_i - x_j)^2``."""
-        index = packed_index(len(self._x))
-        return (self._x[index.rows] - self._x[index.columns]) ** 2
+        return pack(np.subtract.outer(self._x, self._x) ** 2)
 
     @cached_property
     def product(self) -> FloatArray:

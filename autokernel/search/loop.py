@@ -1,7 +1,7 @@
 """The one loop: design, then propose and evaluate until the search ends."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,8 +80,10 @@ def search(
 
 def _design(strategy: Strategy, space: Space, history: History, seed: int) -> Iterator[Expression]:
     """Yield the initial design; its random part may look at how the fixed part went."""
-    yield from strategy.fixed_design(space)
+
+    def new(expressions: Iterable[Expression]) -> Iterator[Expression]:
+        return (e for e in expressions if e.canonical not in history.canonical_texts())
+
+    yield from new(strategy.fixed_design(space))
     rng = np.random.default_rng([seed, _DESIGN_STREAM])
-    for expression in strategy.random_design(space, history, rng=rng):
-        if expression.canonical not in history.canonical_texts():
-            yield expression
+    yield from new(strategy.random_design(space, history, rng=rng))

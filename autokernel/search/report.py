@@ -6,11 +6,16 @@ from autokernel.search.history import History
 from autokernel.search.loop import Observer
 
 
+def _print_now(line: str) -> None:
+    """Print a line that is seen at once, through a pipe too."""
+    print(line, flush=True)
+
+
 def reporter(
     verbose: int,
     feature_names: Sequence[str] | None,
     *,
-    write: Callable[[str], object] = print,
+    write: Callable[[str], object] = _print_now,
 ) -> Observer | None:
     """Build an observer that writes a line per improvement (1) or per kernel (2), or None."""
     if verbose < 1:
@@ -18,7 +23,7 @@ def reporter(
 
     def observe(history: History) -> None:
         latest = history.trials[-1].evaluation
-        improved = history.best is latest
+        improved = history.best is latest and latest.status == "ok"
         if not improved and verbose < 2:
             return
         write(

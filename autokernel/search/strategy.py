@@ -12,13 +12,14 @@ from autokernel.search.history import History
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What a search may look at."""
+    """What a search may look at.
+
+    ``base_kernels`` are those of the fixed part of the design, no fewer than the grammar's.
+    """
 
     grammar: Grammar
     n_features: int
-    base_kernels: tuple[
-        str, ...
-    ]  # those of the fixed part of the design, no fewer than the grammar's
+    base_kernels: tuple[str, ...]
 
 
 class Strategy(ABC, BaseEstimator):

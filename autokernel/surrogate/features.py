@@ -1,16 +1,16 @@
 """The three multisets that SOT reads off an expression tree, as frequencies (SOT, section 3)."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from autokernel.expression import Expression, Leaf, Operation
+from autokernel.expression import Expression, Operation
 
 NULL = "NULL"
 """Stands for a column that no base kernel acts on."""
 
-Frequencies = Mapping[str, float]
+Frequencies = Mapping[Hashable, float]
 
 
 class TreeFeatures(NamedTuple):
@@ -34,25 +34,17 @@ def tree_features(expression: Expression) -> TreeFeatures:
     )
 
 
-def null_element(column: int) -> str:
+def null_element(column: int) -> Hashable:
     """Name the element that says that a column is unused."""
-    return _base_element(NULL, column)
+    return (NULL, column)
 
 
 def _base_frequencies(expression: Expression) -> Frequencies:
     """Frequencies of the base kernels within each used column."""
     leaves = expression.leaves
     per_column = Counter(leaf.column for leaf in leaves)
-    counts = Counter(leaves)
-    return {
-        _base_element(leaf.kernel, leaf.column): count / per_column[leaf.column]
-        for leaf, count in counts.items()
-    }
-
-
-def _base_element(kernel: str, column: int) -> str:
-    """Name a base kernel on a column."""
-    return f"{kernel}[{column}]"
+    counts = Counter((leaf.kernel, leaf.column) for leaf in leaves)
+    return {element: count / per_column[element[1]] for element, count in counts.items()}
 
 
 def _paths(expression: Expression, above: str) -> Iterator[str]:
@@ -67,15 +59,14 @@ def _paths(expression: Expression, above: str) -> Iterator[str]:
 
 def _subtrees(expression: Expression) -> list[str]:
     """List the keys of all subtrees, that of the whole first; left and right may swap."""
-    if isinstance(expression, Leaf):
+    if not isinstance(expression, Operation):
         return [expression.canonical]
-    assert isinstance(expression, Operation)
     left, right = _subtrees(expression.left), _subtrees(expression.right)
     first, second = sorted((left[0], right[0]))
     return [f"({first}{expression.operator}{second})", *left, *right]
 
 
-def _frequencies(elements: Iterator[str] | list[str]) -> Frequencies:
+def _frequencies(elements: Iterable[str]) -> Frequencies:
     """Turn a multiset into frequencies."""
     counts = Counter(elements)
     total = counts.total()

@@ -1,6 +1,6 @@
 """Symbolical optimal transport: distances between expressions, read off their trees."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -55,8 +55,8 @@ def sot_distances(
     return np.stack(
         [
             _total_variation(
-                [_with_nulls(f.base, n_features) for f in rows],
-                [_with_nulls(f.base, n_features) for f in columns],
+                [_with_nulls(e, n_features) for e in expressions],
+                [_with_nulls(e, n_features) for e in others],
             ),
             _total_variation([f.paths for f in rows], [f.paths for f in columns]),
             _total_variation([f.subtrees for f in rows], [f.subtrees for f in columns]),
@@ -69,11 +69,11 @@ def sot_kernel(distances: FloatArray, weights: FloatArray, *, lengthscale: float
     return np.exp(np.tensordot(weights, distances, axes=1) / -(lengthscale**2))
 
 
-def _with_nulls(base: Frequencies, n_features: int) -> Frequencies:
-    """Add the NULL symbol of every unused column."""
-    used = {element[element.index("[") :] for element in base}
-    nulls = (null_element(column) for column in range(n_features))
-    return {**base, **{null: 1.0 for null in nulls if null[null.index("[") :] not in used}}
+def _with_nulls(expression: Expression, n_features: int) -> Frequencies:
+    """Frequencies of the base kernels, with the NULL symbol for every unused column."""
+    used = {leaf.column for leaf in expression.leaves}
+    nulls = {null_element(column): 1.0 for column in range(n_features) if column not in used}
+    return {**tree_features(expression).base, **nulls}
 
 
 def _total_variation(rows: Sequence[Frequencies], columns: Sequence[Frequencies]) -> FloatArray:
@@ -82,7 +82,7 @@ def _total_variation(rows: Sequence[Frequencies], columns: Sequence[Frequencies]
     Elements that no column has add their whole frequency, so that the dense arrays hold only the
     elements of the columns.
     """
-    places: dict[str, int] = {}
+    places: dict[Hashable, int] = {}
     for frequencies in columns:
         for element in frequencies:
             places.setdefault(element, len(places))
@@ -94,7 +94,7 @@ def _total_variation(rows: Sequence[Frequencies], columns: Sequence[Frequencies]
     return 0.5 * (shared + np.array(foreign)[:, None])
 
 
-def _dense(lists: Sequence[Frequencies], places: Mapping[str, int]) -> FloatArray:
+def _dense(lists: Sequence[Frequencies], places: Mapping[Hashable, int]) -> FloatArray:
     """Frequencies as rows of a matrix; elements without a place are left out."""
     matrix = np.zeros((len(lists), len(places)))
     for row, frequencies in enumerate(lists):

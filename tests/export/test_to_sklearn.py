@@ -12,6 +12,8 @@ from autokernel.export import FeatureKernel, Scaling, to_sklearn
 from autokernel.expression import Grammar, Leaf
 from autokernel.kernels import BASE_KERNELS
 from autokernel.likelihood import LogLikelihood, TrainingData
+from autokernel.likelihood.compile import Program
+from autokernel.likelihood.linalg import unpack
 
 N_FEATURES = 3
 INNER = [RBF(0.7), ExpSineSquared(0.8, 0.3), DotProduct(0.4), 2.0 * RBF(0.2) + DotProduct(1.1)]
@@ -43,6 +45,37 @@ def test_exported_kernel_in_other_units_has_the_likelihood_of_the_scaled_one(
     gpr.fit(X * scale + shift, 3e4 * y - 1e6)
     # adding and taking off the shift loses shift / scale * 1e-16 of x; noise 0.01 amplifies it
     assert gpr.log_marginal_likelihood_value_ == pytest.approx(likelihood.value(theta), rel=1e-8)
+
+
+def dense_predictions(expression, theta, X, y, X_new):
+    """Mean and deviation of new observations (R&W eqs. 2.25, 2.26) from the engine's matrix."""
+    both = np.concatenate([X, X_new])
+    program = Program(expression, TrainingData(both, np.zeros(len(both))).pairs)
+    K = unpack(program.forward(np.exp(theta[:-1])), len(both))
+    n, noise = len(X), np.exp(theta[-1])
+    inner = K[:n, :n] + noise * np.eye(n)
+    mean = K[n:, :n] @ np.linalg.solve(inner, y)
+    variance = np.diag(K)[n:] + noise - np.sum(K[n:, :n].T * np.linalg.solve(inner, K[:n, n:]), 0)
+    return mean, np.sqrt(variance)
+
+
+@pytest.mark.parametrize("n_features", [1, 3])
+@pytest.mark.parametrize(("shift", "scale"), [(0.0, 1.0), (1949.0, 12.0), (-5e9, 1e9), (0.0, 1e-9)])
+@pytest.mark.parametrize("seed", range(6))
+def test_exported_kernel_in_other_units_predicts_what_the_scaled_one_does(
+    seed, shift, scale, n_features
+):
+    expression, theta, X, y, _ = random_case(seed, n_features=n_features)
+    X_new = np.random.default_rng(seed + 100).uniform(-0.2, 1.2, size=(9, n_features))
+    expected_mean, expected_std = dense_predictions(expression, theta, X, y, X_new)
+    scaling = Scaling(np.full(n_features, shift), np.full(n_features, scale))
+    kernel = to_sklearn(expression, theta, scaling=scaling)
+    gpr = GaussianProcessRegressor(kernel=kernel, optimizer=None, normalize_y=True, alpha=0)
+    gpr.fit(X * scale + shift, 3e4 * y - 1e6)
+    mean, std = gpr.predict(X_new * scale + shift, return_std=True)
+    # the contract of design 2.4, on the scale of the target
+    np.testing.assert_allclose((mean + 1e6) / 3e4, expected_mean, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(std / 3e4, expected_std, rtol=1e-6)
 
 
 def test_exported_kernel_can_be_optimised_further_and_does_not_get_worse():

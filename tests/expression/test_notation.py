@@ -1,4 +1,5 @@
 import ast
+import pickle
 
 import pytest
 from hypothesis import given
@@ -283,5 +284,13 @@ def test_the_mark_stands_below_the_place_in_its_own_line() -> None:
 
 @pytest.mark.parametrize(("kernel", "column"), [("NOPE", 0), ("SE", -1), ("SE", 0.5)])
 def test_a_leaf_that_cannot_be_read_back_cannot_be_made(kernel: str, column: int) -> None:
-    with pytest.raises(ValueError, match=r"kernel must be|column must be"):
+    with pytest.raises(ValueError, match=r"kernel must be|column must"):
         Leaf(kernel, column)
+
+
+def test_a_syntax_error_survives_pickling() -> None:
+    with pytest.raises(ExpressionSyntaxError) as info:
+        parse_expression("SE[0] +")
+    copy = pickle.loads(pickle.dumps(info.value))
+    assert str(copy) == str(info.value)
+    assert copy.position == info.value.position

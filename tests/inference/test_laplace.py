@@ -116,7 +116,9 @@ def test_evidence_with_the_noise_at_its_floor_agrees_with_importance_sampling(
     x = np.linspace(0, 1, 20)
     X, y = x[:, None], np.sin(6 * x) if text == "SE[0]" else 1.3 * x - 0.5
     fit = evaluate_kernel(text, X, y, priors="paper")
-    assert fit.theta[-1] == pytest.approx(np.log(NOISE_FLOOR), abs=1e-9)  # a bound, not a fit
+    assert fit.theta[-1] == pytest.approx(
+        np.log(NOISE_FLOOR * np.mean(y**2)), abs=1e-9
+    )  # a bound, not a fit
     log_posterior = dense_log_posterior(text, X, y)
     beside = fit.theta + 1e-3 * np.eye(fit.n_params)[-1]
     slope = -(log_posterior(beside) - log_posterior(fit.theta)) / 1e-3
@@ -130,3 +132,8 @@ def test_evidence_with_the_noise_at_its_floor_agrees_with_importance_sampling(
     assert sampled.standard_error < 0.02  # a tenth of the tolerance below
     # skewness, and the noise taken as independent of the kernel's parameters
     assert fit.log_evidence == pytest.approx(sampled.log_evidence, abs=0.2)
+
+
+def test_mass_at_a_bound_where_the_posterior_is_flat_is_refused():
+    with pytest.raises(NotAMaximumError, match="flat at a bound"):
+        boundary_log_mass(1e-6, -1e-3)

@@ -164,3 +164,22 @@ def test_the_period_of_a_growing_seasonal_series_is_recovered(seed):
     # ten cycles with a phase known to a fiftieth of a cycle: 0.2 percent, times a margin of five;
     # the neighbouring modes, half and two thirds of a year, are far off
     assert period == pytest.approx(year, rel=0.01)
+
+
+@pytest.mark.parametrize("failing", [{4, 5, 6}, {3, 4, 5, 6, 7, 8}, set(range(5, 40))])
+def test_climb_never_returns_less_than_the_best_point_that_it_met(failing):
+    posterior = gaussian(np.array([3.0, -2.0]))
+    met = []
+    true_value = posterior.value_and_gradient
+
+    def value_and_gradient(theta):
+        point = true_value(theta)
+        if posterior.n_evaluations in failing:
+            return ValueAndGradient(-np.inf, np.zeros(2))
+        met.append(point.value)
+        return point
+
+    posterior.value_and_gradient = value_and_gradient
+    mode = climb(posterior, np.array([-5.0, 5.0]), max_iterations=100)
+    assert mode.log_posterior == max(met)
+    assert true_value(mode.theta).value == mode.log_posterior

@@ -62,3 +62,8 @@ def test_lines_are_aligned(make_history):
 def test_lines_go_to_standard_output_by_default(make_history, capsys):
     reporter(1, None)(make_history(("LIN[0]", -20.0)))
     assert "LIN[0]" in capsys.readouterr().out
+
+
+def test_a_first_kernel_that_failed_is_no_improvement(make_history):
+    lines = lines_of(make_history, 1, rows=[("SE[0]", -np.inf), ("LIN[0]", -3.0)])
+    assert [line.split()[0] for line in lines] == ["2"]

@@ -20,8 +20,8 @@ def multiset(frequencies, size):
 @pytest.mark.parametrize(
     ("text", "n_leaves", "base"),
     [
-        (FIRST, 4, {"LIN[0]": 1, "SE[0]": 2, "PER[0]": 1}),
-        (SECOND, 5, {"LIN[0]": 2, "SE[0]": 2, "PER[0]": 1}),
+        (FIRST, 4, {("LIN", 0): 1, ("SE", 0): 2, ("PER", 0): 1}),
+        (SECOND, 5, {("LIN", 0): 2, ("SE", 0): 2, ("PER", 0): 1}),
     ],
 )
 def test_base_kernels_are_those_of_appendix_b(text, n_leaves, base):
@@ -104,9 +104,9 @@ def test_operators_are_told_apart_in_paths_and_subtrees():
 def test_frequencies_of_base_kernels_sum_to_one_in_every_used_column():
     base = tree_features(parse_expression("SE[0] + SE[0] + LIN[0] + RQ[2]")).base
     assert {e: Fraction(v).limit_denominator(100) for e, v in base.items()} == {
-        "SE[0]": Fraction(2, 3),
-        "LIN[0]": Fraction(1, 3),
-        "RQ[2]": Fraction(1),
+        ("SE", 0): Fraction(2, 3),
+        ("LIN", 0): Fraction(1, 3),
+        ("RQ", 2): Fraction(1),
     }
 
 

@@ -1,0 +1,64 @@
+"""Evaluations in other units, with names of columns, and beside saddles."""
+
+import numpy as np
+import pytest
+
+from autokernel import NotAMaximumError, evaluate_kernel, parse_expression
+from autokernel.inference.posterior import LogPosterior
+from autokernel.kernels.priors import PRESETS
+from autokernel.likelihood import TrainingData, ValueAndGradient
+
+
+@pytest.mark.parametrize(("x_unit", "y_unit"), [(1e9, 1.0), (1e-9, 1.0), (1.0, 1e4), (1.0, 1e-5)])
+def test_priors_in_the_units_of_the_data_make_the_fit_free_of_units(x_unit, y_unit):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(30, 1))
+    y = np.sin(6 * X[:, 0]) + 0.1 * rng.normal(size=30)
+    square = y_unit**2
+    priors = {
+        "lengthscale": (2.0, 2.0 / x_unit),
+        "variance": (2.0, 3.0 / square),
+        "noise_variance": (1.0, 100.0 / square),
+    }
+    plain = evaluate_kernel("SE[0] + SE[0]", X, y, priors="paper")
+    scaled = evaluate_kernel("SE[0] + SE[0]", X * x_unit, y * y_unit, priors=priors)
+    # the density of y changes by its unit; the optimiser stops within 1e-6 nats, and the Hessian's
+    # error of 1e-5 a parameter moves the evidence as much
+    assert scaled.log_evidence + 30 * np.log(y_unit) == pytest.approx(plain.log_evidence, abs=1e-3)
+
+
+def test_a_column_of_a_frame_is_known_by_its_name():
+    pandas = pytest.importorskip("pandas")
+    X, y = np.random.default_rng(0).uniform(size=(2, 12))
+    frame = pandas.DataFrame({"time": X})
+    by_name = evaluate_kernel("SE[time]", frame, y)
+    assert by_name.score == evaluate_kernel("SE[0]", X[:, None], y).score
+
+
+def test_a_saddle_is_left_even_at_the_last_round(monkeypatch):
+    X, y = np.linspace(0, 1, 12)[:, None], np.sin(np.arange(12.0))
+    true_hessian = LogPosterior.hessian
+    calls = []
+
+    def saddle_three_times(self, theta):
+        calls.append(theta)
+        return -np.eye(len(theta)) if len(calls) <= 3 else true_hessian(self, theta)
+
+    monkeypatch.setattr(LogPosterior, "hessian", saddle_three_times)
+    fit = evaluate_kernel("SE[0]", X, y)
+    assert len(calls) == 4
+    assert fit.status == "ok"
+    np.testing.assert_array_equal(fit.theta, calls[-1])
+
+
+def test_a_hessian_without_a_factor_next_to_the_point_is_a_failure_with_its_reason(monkeypatch):
+    X, y = np.linspace(0, 1, 12)[:, None], np.sin(np.arange(12.0))
+    monkeypatch.setattr(
+        LogPosterior,
+        "value_and_gradient",
+        lambda self, theta: ValueAndGradient(-np.inf, np.zeros(len(theta))),
+    )
+    data = TrainingData(X, y)
+    posterior = LogPosterior(parse_expression("SE[0]"), data, priors=PRESETS["paper"])
+    with pytest.raises(NotAMaximumError, match="no Cholesky factor next to the point"):
+        posterior.hessian(np.zeros(3))
