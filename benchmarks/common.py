@@ -22,7 +22,7 @@ RESULTS = Path(__file__).parent / "results"
 def environment() -> dict[str, str]:
     """Commit, versions and machine of this run; they are columns of every CSV file."""
     return {
-        "commit": _git("rev-parse", "--short", "HEAD") + ("+" if _git("status", "-s") else ""),
+        "commit": _commit(),
         "autokernel": autokernel.__version__,
         "numpy": np.__version__,
         "scipy": scipy.__version__,
@@ -73,6 +73,13 @@ def print_table(rows: list[Mapping[str, object]]) -> None:
 def _format(value: object) -> str:
     """Numbers with four digits, anything else as it is."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _commit() -> str:
+    """Short hash of the commit, with a plus where anything but results differs from it."""
+    top = Path(__file__).parent.parent
+    changed = _git("status", "--short", "--", str(top), f":(exclude){RESULTS}")
+    return _git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
 
 
 def _git(*arguments: str) -> str:
