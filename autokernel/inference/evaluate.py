@@ -36,7 +36,7 @@ class Parameter(NamedTuple):
     value: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: theta is an array
+@dataclass(frozen=True, slots=True, eq=False, repr=False)  # eq=False: theta is an array
 class Evaluation:
     """One scored kernel; a failed fit has ``score == -inf`` and says why in ``status``."""
 
@@ -53,6 +53,14 @@ class Evaluation:
     n_evaluations: int  # likelihood calls
     seconds: float  # wall clock, fit and criterion together
     status: str  # "ok" or the reason of the failure
+
+    def __repr__(self) -> str:
+        lines = [f"{self.expression}: log evidence {self.log_evidence:.2f} nats ({self.status})"]
+        lines += [
+            f"  {'' if p.kernel is None else p.kernel + ' '}{p.name} = {p.value:.4g}"
+            for p in self.parameters
+        ]
+        return "\n".join(lines)
 
 
 class Evaluator:
