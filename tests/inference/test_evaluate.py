@@ -1,8 +1,4 @@
-import os
-import subprocess
-import sys
 from dataclasses import FrozenInstanceError, fields
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +6,6 @@ from scipy.linalg import LinAlgError
 from scipy.optimize import minimize_scalar
 from scipy.stats import gamma
 
-import autokernel
 from autokernel import evaluate_kernel, parse_expression
 from autokernel.expression import Leaf
 from autokernel.inference import Evaluator
@@ -19,8 +14,8 @@ from autokernel.inference.map import Mode
 from autokernel.inference.posterior import NOISE_FLOOR, LogPosterior
 from autokernel.kernels.priors import check_priors
 from autokernel.likelihood import TrainingData
+from tests.processes import outputs_under_two_hash_seeds
 
-PACKAGE = Path(autokernel.__file__).parent
 KERNELS = ["SE[0]", "LIN[0] * PER[0] + SE[1]", "RQ[0] * SE[1] + LIN[1]", "(SE[0] + LIN[1]) * RQ[1]"]
 
 FIT_AND_PRINT = """
@@ -170,17 +165,7 @@ def test_random_state_may_be_all_that_scikit_learn_takes(random_state, table):
 
 
 def test_the_result_does_not_depend_on_the_hash_seed():
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", FIT_AND_PRINT],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            cwd=PACKAGE.parent,  # where a new process finds the package under test
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
+    outputs = outputs_under_two_hash_seeds(FIT_AND_PRINT)
     assert len(outputs) == 1
     assert outputs != {""}
 

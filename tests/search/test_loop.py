@@ -1,19 +1,13 @@
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-import autokernel
 from autokernel import parse_expression
 from autokernel.expression import Operation
 from autokernel.inference import Evaluator
 from autokernel.kernels.priors import check_priors
 from autokernel.search import SOT, History, Phase, StopReason, Strategy, Trial, search
+from tests.processes import outputs_under_two_hash_seeds
 
-PACKAGE = Path(autokernel.__file__).parent
 SMALL = {"population_size": 20, "n_offspring": 4, "n_generations": 2}
 
 SEARCH_AND_PRINT = """
@@ -271,16 +265,6 @@ def test_a_real_search_finds_a_wave_on_a_trend(make_space):
 
 
 def test_the_search_does_not_depend_on_the_hash_seed():
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", SEARCH_AND_PRINT],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            cwd=PACKAGE.parent,  # where a new process finds the package under test
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
+    outputs = outputs_under_two_hash_seeds(SEARCH_AND_PRINT)
     assert len(outputs) == 1
     assert "SE[0]" in outputs.pop()
