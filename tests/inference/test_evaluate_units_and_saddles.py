@@ -72,3 +72,18 @@ def test_an_evaluation_prints_its_evidence_and_a_line_per_parameter():
     assert len(lines) == 1 + fit.n_params
     assert lines[1].startswith("  SE[0] lengthscale = ")
     assert lines[-1].startswith("  noise_variance = ")
+
+
+def test_a_parameter_that_the_data_press_to_its_upper_bound_is_integrated_from_there():
+    x, y = np.linspace(0, 1, 30), 1e8 * (1 + np.sin(6 * np.linspace(0, 1, 30)))
+    fit = evaluate_kernel("SE[0]", x[:, None], y, priors="paper")
+    # a million times the prior mean of 2 / 3, far below what such a target asks for
+    assert fit.parameters[1].value == pytest.approx(1e6 * 2 / 3, rel=1e-9)
+    assert fit.status == "ok"
+    data = TrainingData(x[:, None], y)
+    posterior = LogPosterior(parse_expression("SE[0]"), data, priors=PRESETS["paper"])
+    slope = posterior.value_and_gradient(fit.theta).gradient[1]
+    free = fit.hessian[np.ix_([0, 2], [0, 2])]
+    laplace = fit.log_posterior + np.log(2 * np.pi) - 0.5 * np.linalg.slogdet(free)[1]
+    # int exp(-slope t) dt = 1 / slope; at a slope of 1e13 the curvature is of no account
+    assert fit.log_evidence - laplace == pytest.approx(-np.log(slope), abs=1e-3)

@@ -177,3 +177,14 @@ def test_a_constant_column_has_starts(two_waves):
     X, y = two_waves
     _, theta = draw("SE[0] + PER[0]", np.ones_like(X), y, 8)
     assert np.all(np.isfinite(theta))
+
+
+def test_variances_are_tried_around_the_mean_square_of_the_target(two_waves):
+    X, y = two_waves
+    posterior, plain = draw("SE[0] + LIN[1]", X, y, 32)
+    _, scaled = draw("SE[0] + LIN[1]", X, 10.0 * y, 32)
+    names = np.array(posterior.parameter_names)
+    for name in ("variance", "offset", "noise_variance"):
+        # the second half of the draws; a sum of logs is rounded
+        shift = scaled[16:, names == name] - plain[16:, names == name]
+        np.testing.assert_allclose(shift, np.log(100.0), rtol=1e-12)
