@@ -137,17 +137,23 @@ def summarise(datasets: list[str] | None) -> None:
             {
                 "method": method,
                 "runs": len(values),
-                "regret<=0.5": float(np.mean(np.array(values) <= 0.5)),
-                "regret<=3": float(np.mean(np.array(values) <= 3)),
+                "regret<=0.5": _share_up_to(0.5, values),
+                "regret<=3": _share_up_to(3.0, values),
                 "median_regret": float(np.median(values)),
                 "worst_regret": float(np.max(values)),
-                "evidence_spread<=0.5": float(np.mean(np.array(spreads[method]) <= 0.5)),
+                "evidence_spread<=0.5": _share_up_to(0.5, spreads[method]),
                 "median_calls": float(np.median(calls[method])),
                 "median_seconds": float(np.median(seconds[method])),
             }
             for method, values in regrets.items()
         ]
     )
+
+
+def _share_up_to(limit: float, values: list[float]) -> float:
+    """Share of the values up to a limit, NaN where there are none."""
+    finite = np.array(values)[np.isfinite(values)]
+    return float(np.mean(finite <= limit)) if len(finite) else float("nan")
 
 
 def main() -> None:
