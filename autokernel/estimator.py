@@ -141,6 +141,7 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    # scikit-learn has no type hints
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Search a kernel and fit it.
