@@ -15,6 +15,7 @@ from map_cases import BestKnown, Case, cases  # isort: skip
 import numpy as np
 
 from autokernel.inference.map import climb
+from autokernel.inference.scales import DataScales
 from autokernel.inference.starts import StartingPoints
 
 _WIDE = {  # natural ranges of the wide draws
@@ -31,7 +32,9 @@ def brute_force(case: Case, n_starts: int) -> tuple[float, np.ndarray, int]:
     """Best log posterior, where it is, and how many starts end within 0.5 nats of it."""
     posterior = case.posterior()
     rng = np.random.default_rng(12345)
-    usual = StartingPoints(case.data()).draw(case.expression, posterior, n_starts // 2, rng=rng)
+    usual = StartingPoints(DataScales(case.data())).draw(
+        case.expression, posterior, n_starts // 2, rng=rng
+    )
     low, high = np.log([_WIDE[name] for name in posterior.parameter_names]).T
     wide = rng.uniform(low, high, size=(n_starts - len(usual), len(low)))
     modes = [climb(posterior, start, max_iterations=400) for start in [*usual, *wide]]

@@ -1,14 +1,21 @@
 """The MAP point of one kernel: short runs from many points, long ones from the best."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
 
+from autokernel.inference.alternatives import Alternatives
 from autokernel.inference.posterior import LogPosterior
 from autokernel.typing import FloatArray
 
 _FAR_BELOW = 1e6  # nats: what a point without a factor lies below the best, for the line search
+_EXACT, _CLOSE = 1e-10, 1e-7  # of the log posterior: the least gain of a step that goes on
+_LONG = 300  # steps
+_MAX_ROUNDS = 4
+_GAIN = 0.05  # nats: the least that makes another round worthwhile
+_HOPELESS = 10.0  # nats below the best
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: theta is an array
@@ -19,7 +26,9 @@ class Mode:
     log_posterior: float  # nats, -inf where no point could be factorised
 
 
-def climb(posterior: LogPosterior, theta: FloatArray, *, max_iterations: int) -> Mode:
+def climb(
+    posterior: LogPosterior, theta: FloatArray, *, max_iterations: int, tolerance: float = _EXACT
+) -> Mode:
     """Maximise the log posterior from one point by L-BFGS-B.
 
     A point where the covariance has no factor shortens the step. Where L-BFGS-B ends below the best
@@ -43,7 +52,7 @@ def climb(posterior: LogPosterior, theta: FloatArray, *, max_iterations: int) ->
             jac=True,
             method="L-BFGS-B",
             bounds=np.stack([posterior.lower, posterior.upper], axis=1),
-            options={"maxiter": max_iterations, "ftol": 1e-10, "gtol": 1e-4, "maxcor": 12},
+            options={"maxiter": max_iterations, "ftol": tolerance, "gtol": 1e-4, "maxcor": 12},
         )
         return -float(result.fun)
 
@@ -53,13 +62,12 @@ def climb(posterior: LogPosterior, theta: FloatArray, *, max_iterations: int) ->
 
 
 def find_map(
-    posterior: LogPosterior,
-    starts: FloatArray,
-    *,
-    short_iterations: int = 15,
-    n_polished: int = 4,
+    posterior: LogPosterior, starts: FloatArray, alternatives: Alternatives | None = None
 ) -> Mode:
     """Search the highest mode of the log posterior.
+
+    Short runs from all starts, long ones from the few best distinct ends. Then the alternatives to
+    the best mode are climbed, as long as that brings a higher one.
 
     Parameters
     ----------
@@ -67,27 +75,67 @@ def find_map(
         What to maximise.
     starts : ndarray of shape (n_starts, n_params)
         Where to begin.
-    short_iterations : int
-        Steps from each start.
-    n_polished : int
-        How many of the best distinct ends are followed to their top.
+    alternatives : Alternatives or None
+        Where to look once there is a mode; None looks no further.
     """
-    ends = sorted(
-        (climb(posterior, start, max_iterations=short_iterations) for start in starts),
-        key=lambda mode: -mode.log_posterior,
+    ends = _short_runs(posterior, starts, steps=15)
+    modes = _to_the_top(posterior, ends[:4])
+    best = modes[0] if modes else ends[0]
+    if alternatives is not None and modes:
+        known = modes[:1]
+        for _ in range(_MAX_ROUNDS):
+            modes = _search_alternatives(posterior, known, alternatives)
+            if not modes or modes[0].log_posterior < best.log_posterior + _GAIN:
+                break
+            best = modes[0]
+            known = [best, *known]
+    if not np.isfinite(best.log_posterior):
+        return best
+    return climb(posterior, best.theta, max_iterations=_LONG)
+
+
+def _search_alternatives(
+    posterior: LogPosterior, known: list[Mode], alternatives: Alternatives
+) -> list[Mode]:
+    """Climb from the alternatives to the first known mode, in three stages of ever fewer."""
+    best = known[0]
+    candidates = [found.theta for found in alternatives.around(best.theta)[:14]]
+    ends = _new(_short_runs(posterior, candidates, steps=6), known)
+    ends = _new(_short_runs(posterior, [end.theta for end in ends[:6]], steps=12), known)
+    near = [end for end in ends if end.log_posterior > best.log_posterior - _HOPELESS]
+    return _to_the_top(posterior, near[:3])
+
+
+def _short_runs(posterior: LogPosterior, starts: Iterable[FloatArray], *, steps: int) -> list[Mode]:
+    """Take some steps from each start; the distinct ends, the best first."""
+    return _distinct([climb(posterior, start, max_iterations=steps) for start in starts])
+
+
+def _to_the_top(posterior: LogPosterior, ends: Iterable[Mode]) -> list[Mode]:
+    """Follow the ends of short runs to their modes, near enough to compare them; best first."""
+    return _distinct(
+        [
+            climb(posterior, end.theta, max_iterations=_LONG, tolerance=_CLOSE)
+            for end in ends
+            if np.isfinite(end.log_posterior)
+        ]
     )
-    modes = [
-        climb(posterior, end.theta, max_iterations=300)
-        for end in _distinct(ends)[:n_polished]
-        if np.isfinite(end.log_posterior)
-    ]
-    return max(modes, key=lambda mode: mode.log_posterior, default=ends[0])
+
+
+def _new(modes: Iterable[Mode], known: list[Mode]) -> list[Mode]:
+    """Those that do not stand where a known mode stands."""
+    return [mode for mode in modes if all(_apart(mode, other, 0.05) for other in known)]
 
 
 def _distinct(modes: list[Mode]) -> list[Mode]:
-    """Drop every mode that stands where a better one stands; the best come first."""
+    """Sort, the best first, and drop every mode that stands where a better one stands."""
     kept: list[Mode] = []
-    for mode in modes:
-        if all(np.abs(mode.theta - other.theta).max() > 0.1 for other in kept):
+    for mode in sorted(modes, key=lambda mode: -mode.log_posterior):
+        if all(_apart(mode, other, 0.1) for other in kept):
             kept.append(mode)
     return kept
+
+
+def _apart(one: Mode, other: Mode, distance: float) -> bool:
+    """Whether two modes differ in some log parameter by more than ``distance``."""
+    return bool(np.abs(one.theta - other.theta).max() > distance)

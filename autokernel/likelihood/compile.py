@@ -2,7 +2,8 @@
 
 The program is a tree of nodes. A forward sweep gives the packed covariance matrix; a reverse sweep
 turns the derivative of a scalar in the entries of that matrix into its gradient in the log
-parameters. No array larger than the packed matrix exists, and its number does not depend on the
+parameters. Leaves keep their values until their own parameters change, which a scan over one leaf
+uses. No array larger than the packed matrix exists, and its number does not depend on the
 number of parameters.
 """
 
@@ -35,11 +36,13 @@ class PlainNode(Node):
 
     def __init__(self, kernel: PlainKernel, pairs: Pairs, place: slice) -> None:
         self.kernel, self.pairs, self.place = kernel, pairs, place
+        self.params = np.empty(0)
 
     def forward(self, params: FloatArray) -> FloatArray:
-        """Compute and keep the values at these parameters."""
-        self.params = params[self.place]
-        self.value = self.kernel.value(self.params, self.pairs)
+        """Compute and keep the values at these parameters, unless they are kept already."""
+        if not np.array_equal(self.params, params[self.place]):
+            self.params = params[self.place].copy()
+            self.value = self.kernel.value(self.params, self.pairs)
         return self.value
 
     def backward(self, adjoint: FloatArray, gradient: FloatArray) -> None:
@@ -52,11 +55,13 @@ class ExponentialTerm:
 
     def __init__(self, kernel: ExponentialKernel, pairs: Pairs, place: slice) -> None:
         self.kernel, self.pairs, self.place = kernel, pairs, place
+        self.params = np.empty(0)
 
     def forward(self, params: FloatArray) -> FloatArray:
-        """Compute and keep the exponent at these parameters."""
-        self.params = params[self.place]
-        self.exponent = self.kernel.exponent(self.params, self.pairs)
+        """Compute and keep the exponent at these parameters, unless it is kept already."""
+        if not np.array_equal(self.params, params[self.place]):
+            self.params = params[self.place].copy()
+            self.exponent = self.kernel.exponent(self.params, self.pairs)
         return self.exponent
 
     @property

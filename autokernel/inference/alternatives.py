@@ -1,0 +1,171 @@
+"""Other roles that the leaves of a kernel could play, given one mode: where a higher mode may be.
+
+A mode that is not the highest is often wrong in one leaf, or has the roles of two leaves exchanged:
+a periodic leaf has found the seasons without their shape, a short lengthscale stands where the long
+one belongs. Each leaf in turn is laid on a grid with all others held, which costs a factorisation
+per point and no gradient; the local maxima over the grid are worth a climb.
+"""
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from autokernel.expression import Expression, Leaf, leaf_slots
+from autokernel.inference.posterior import LogPosterior
+from autokernel.inference.scales import DataScales
+from autokernel.typing import BoolArray, FloatArray
+
+_PHASES = (0.03, 0.08, 0.2, 0.6, 1.5)  # lengthscales of PER
+_SHARP = 0.3  # below it a period explains more, and leaves less to the noise
+_N_LENGTHSCALES = 8
+_PARTS = (0.01, 0.1, 1.0)  # variances, as parts of the target's mean square
+_ALPHAS = (0.005, 0.1, 2.0)
+_HALF_WINDOW = 0.3  # cycles over the extent: a peak of the periodogram is known to a quarter
+_N_PEAKS = 5
+_PER_GRID = 2  # local maxima that are kept of the periods at one lengthscale
+_PER_LEAF = 3  # and of one grid of an SE or RQ
+
+
+class Candidate(NamedTuple):
+    """A point from which to climb."""
+
+    theta: FloatArray  # (n_params,)
+    log_posterior: float  # nats
+
+
+class Alternatives:
+    """Candidates next to a mode of one kernel's posterior.
+
+    Parameters
+    ----------
+    expression : Expression
+        The kernel.
+    posterior : LogPosterior
+        Its log posterior.
+    scales : DataScales
+        Those of the data of the posterior.
+    """
+
+    def __init__(self, expression: Expression, posterior: LogPosterior, scales: DataScales) -> None:
+        self._posterior, self._scales = posterior, scales
+        self._slots = [slot for slot in leaf_slots(expression) if slot[0].kernel != "LIN"]
+
+    def around(self, theta: FloatArray) -> list[Candidate]:
+        """Candidates by their log posterior, the highest first; none stands beside a better one."""
+        kept: list[Candidate] = []
+        for candidate in sorted(self._all(theta), key=lambda found: -found.log_posterior):
+            if all(np.abs(candidate.theta - other.theta).max() > 0.02 for other in kept):
+                kept.append(candidate)
+        return kept
+
+    def _all(self, theta: FloatArray) -> Iterator[Candidate]:
+        """Yield the local maxima of all grids."""
+        for leaf, place in self._slots:
+            if leaf.kernel == "PER":
+                yield from self._periodic(theta, leaf, place)
+            else:
+                yield from self._smooth(theta, leaf, place)
+        for one, other in combinations(self._slots, 2):
+            if one[0].column == other[0].column:
+                yield from self._exchanged(theta, one, other)
+
+    def _periodic(self, theta: FloatArray, leaf: Leaf, place: slice) -> Iterator[Candidate]:
+        """Scan the period at each of some lengthscales, the short ones with less noise too."""
+        least = np.log(0.1 * self._scales.mean_square)
+        for phase in _PHASES:
+            for noise in (0.0, np.log(10.0)) if phase < _SHARP else (0.0,):
+                base = theta.copy()
+                base[place.start + 1] = max(base[place.start + 1], least)
+                base[-1] -= noise
+                yield from self._periods(base, leaf, place, phase)
+
+    def _periods(self, base: FloatArray, leaf: Leaf, place: slice, phase: float) -> list[Candidate]:
+        """Scan the period of one leaf at one lengthscale, with the rest as in ``base``.
+
+        Cycles over the extent are spread evenly: over the whole extent two points half a grid step
+        apart are in phase to a lengthscale, whatever the period.
+        """
+        phase = max(phase, np.pi / self._scales.n_samples)  # shorter ones see no two points
+        extent = self._scales.spacing_and_extent(leaf.column)[1]
+        found: list[Candidate] = []
+        for low, high in self._windows(leaf.column, np.exp(base[place.start + 2])):
+            n_points = max(3, int(np.ceil((high - low) * np.pi / (2 * phase))) + 1)
+            thetas = np.tile(base, (n_points, 1))
+            thetas[:, place.start] = np.log(phase)
+            thetas[:, place.start + 2] = np.log(extent / np.linspace(low, high, n_points))
+            found += self._local_maxima(thetas, (n_points,))
+        return sorted(found, key=lambda one: -one.log_posterior)[:_PER_GRID]
+
+    def _windows(self, column: int, period: float) -> list[tuple[float, float]]:
+        """Intervals of cycles over the extent: around peaks, their halves, here and around one."""
+        extent = self._scales.spacing_and_extent(column)[1]
+        peaks = extent / self._scales.periods(column)[:_N_PEAKS]
+        centres = np.array([extent / period, *peaks, *(peaks[:2] / 2)])
+        centres = centres[(centres > 1.5) & (centres <= 4 * self._scales.n_samples)]
+        merged = [(0.5, 1.5)]  # a period near the extent: a kernel that forgets, but for the ends
+        for centre in np.sort(centres):
+            low, high = centre - _HALF_WINDOW, centre + _HALF_WINDOW
+            if low <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], high)
+            else:
+                merged.append((low, high))
+        return merged
+
+    def _smooth(self, theta: FloatArray, leaf: Leaf, place: slice) -> Iterator[Candidate]:
+        """Lay lengthscale and variance of an SE or RQ on a grid, at each of some alphas."""
+        spacing, extent = self._scales.spacing_and_extent(leaf.column)
+        lengthscales = np.linspace(np.log(spacing / 2), np.log(2 * extent), _N_LENGTHSCALES)
+        variances = np.log(np.array(_PARTS) * self._scales.mean_square)
+        shape = (len(lengthscales), len(variances))
+        for alpha in _ALPHAS if leaf.kernel == "RQ" else (None,):
+            thetas = np.tile(theta, (shape[0] * shape[1], 1))
+            thetas[:, place.start] = np.repeat(lengthscales, shape[1])
+            thetas[:, place.start + 1] = np.tile(variances, shape[0])
+            if alpha is not None:
+                thetas[:, place.start + 2] = np.log(alpha)
+            yield from self._local_maxima(thetas, shape)[:_PER_LEAF]
+
+    def _exchanged(
+        self, theta: FloatArray, one: tuple[Leaf, slice], other: tuple[Leaf, slice]
+    ) -> Iterator[Candidate]:
+        """Exchange the roles of two leaves on one column."""
+        a, b = one[1].start, other[1].start
+        swapped = theta.copy()
+        swapped[[a + 1, b + 1]] = theta[[b + 1, a + 1]]
+        kernels = {one[0].kernel, other[0].kernel}
+        if "PER" not in kernels or len(kernels) == 1:
+            size = 3 if len(kernels) == 1 and kernels != {"SE"} else 2
+            swapped[a : a + size], swapped[b : b + size] = (
+                theta[b : b + size],
+                theta[a : a + size],
+            )
+            yield from self._local_maxima(swapped[None], (1,))
+            return
+        if one[0].kernel != "PER":
+            (one, other), (a, b) = (other, one), (b, a)
+        spacing, extent = self._scales.spacing_and_extent(one[0].column)
+        # a periodic leaf forgets over the lengthscale l p / pi, before it repeats itself
+        reach = np.exp(theta[a] + theta[a + 2]) / np.pi
+        swapped[b] = np.log(np.clip(reach, spacing / 2, 2 * extent))
+        phase = float(np.clip(np.pi * np.exp(theta[b]) / extent, _PHASES[0], 3.0))
+        yield from self._periods(swapped, one[0], one[1], phase)
+
+    def _local_maxima(self, thetas: FloatArray, shape: tuple[int, ...]) -> list[Candidate]:
+        """Local maxima over a grid of this shape of points (n_points, n_params), highest first."""
+        thetas = np.clip(thetas, self._posterior.lower, self._posterior.upper)
+        values = np.array([self._posterior.value(theta) for theta in thetas])
+        tops = np.flatnonzero(_is_local_maximum(values.reshape(shape)))
+        return [Candidate(thetas[top], values[top]) for top in tops[np.argsort(-values[tops])]]
+
+
+def _is_local_maximum(values: FloatArray) -> BoolArray:
+    """Whether each finite entry of a grid is at least as high as its neighbours on every axis."""
+    highest = np.isfinite(values)
+    for axis in range(values.ndim):
+        along = np.moveaxis(values, axis, 0)
+        edge = np.full_like(along[:1], -np.inf)
+        before, after = np.concatenate([edge, along[:-1]]), np.concatenate([along[1:], edge])
+        highest &= np.moveaxis((along >= before) & (along >= after), 0, axis)
+    return highest
