@@ -25,6 +25,8 @@ from autokernel.typing import FloatArray
 from autokernel.validation import check_criterion, check_seed, check_training_data
 
 _SADDLE_ROUNDS = 3
+_SCOUT_FROM = 250  # rows: from here on the search for modes is made on a sample of the rows
+_N_SCOUT = 150
 _AT_BOUND = 1e-9
 
 
@@ -88,24 +90,36 @@ class Evaluator:
         self._starts = StartingPoints(self._scales)
         self._priors = priors
         self._seed = seed
+        self._sample: TrainingData | None = None
+        if len(y) > _SCOUT_FROM:
+            rows = np.random.default_rng(seed).choice(len(y), size=_N_SCOUT, replace=False)
+            self._sample = TrainingData(X[rows], y[rows])
 
     def __call__(self, expression: Expression) -> Evaluation:
         """Fit and score one kernel."""
         began = time.perf_counter()
         posterior = LogPosterior(expression, self._data, priors=self._priors)
+        scout = None
+        if self._sample is not None:
+            scout = LogPosterior(expression, self._sample, priors=self._priors)
         # Small matrices gain nothing from threads, and sums over threads depend on their number.
         with _blas().limit(limits=1, user_api="blas"):
-            evaluation = self._evaluate(expression, posterior)
-        return replace(evaluation, seconds=time.perf_counter() - began)
+            evaluation = self._evaluate(expression, posterior, scout)
+        n_evaluations = posterior.n_evaluations + (0 if scout is None else scout.n_evaluations)
+        return replace(evaluation, n_evaluations=n_evaluations, seconds=time.perf_counter() - began)
 
-    def _evaluate(self, expression: Expression, posterior: LogPosterior) -> Evaluation:
+    def _evaluate(
+        self, expression: Expression, posterior: LogPosterior, scout: LogPosterior | None
+    ) -> Evaluation:
         """Fit and score; every failure that can be named ends here."""
         rng = np.random.default_rng([self._seed, _digest(expression.canonical)])
         # Without a period 24 starts find the best mode; with one, 12 and their alternatives do.
         periodic = any(leaf.kernel == "PER" for leaf in expression.leaves)
         starts = self._starts.draw(expression, posterior, 12 if periodic else 24, rng=rng)
-        alternatives = Alternatives(expression, posterior, self._scales) if periodic else None
-        mode = find_map(posterior, starts, alternatives)
+        alternatives = None
+        if periodic:
+            alternatives = Alternatives(expression, scout or posterior, self._scales)
+        mode = find_map(posterior, starts, alternatives, scout=scout)
         if not np.isfinite(mode.log_posterior):
             status = "the covariance matrix has no Cholesky factor at any starting point"
             return _record(expression, posterior, mode, status=status)

@@ -13,6 +13,7 @@ from autokernel.typing import FloatArray
 _FAR_BELOW = 1e6  # nats: what a point without a factor lies below the best, for the line search
 _EXACT, _CLOSE = 1e-10, 1e-7  # of the log posterior: the least gain of a step that goes on
 _LONG = 300  # steps
+_N_FOLLOWED = 4
 _MAX_ROUNDS = 4
 _GAIN = 0.05  # nats: the least that makes another round worthwhile
 _HOPELESS = 10.0  # nats below the best
@@ -62,12 +63,13 @@ def climb(
 
 
 def find_map(
-    posterior: LogPosterior, starts: FloatArray, alternatives: Alternatives | None = None
+    posterior: LogPosterior,
+    starts: FloatArray,
+    alternatives: Alternatives | None = None,
+    *,
+    scout: LogPosterior | None = None,
 ) -> Mode:
     """Search the highest mode of the log posterior.
-
-    Short runs from all starts, long ones from the few best distinct ends. Then the alternatives to
-    the best mode are climbed, as long as that brings a higher one.
 
     Parameters
     ----------
@@ -77,21 +79,34 @@ def find_map(
         Where to begin.
     alternatives : Alternatives or None
         Where to look once there is a mode; None looks no further.
+    scout : LogPosterior or None
+        A cheaper posterior of the same parameters, such as that of some of the rows. The search is
+        made on it, and its best modes are followed to their tops on the other.
     """
-    ends = _short_runs(posterior, starts, steps=15)
-    modes = _to_the_top(posterior, ends[:4])
-    best = modes[0] if modes else ends[0]
-    if alternatives is not None and modes:
-        known = modes[:1]
-        for _ in range(_MAX_ROUNDS):
-            modes = _search_alternatives(posterior, known, alternatives)
-            if not modes or modes[0].log_posterior < best.log_posterior + _GAIN:
-                break
-            best = modes[0]
-            known = [best, *known]
-    if not np.isfinite(best.log_posterior):
-        return best
-    return climb(posterior, best.theta, max_iterations=_LONG)
+    modes = _find_modes(scout or posterior, starts, alternatives)
+    if scout is not None:
+        seen = [Mode(mode.theta, posterior.value(mode.theta)) for mode in modes]
+        modes = _to_the_top(posterior, sorted(seen, key=_height, reverse=True)[:_N_FOLLOWED])
+    if not modes:
+        return Mode(starts[0], -np.inf)
+    return climb(posterior, modes[0].theta, max_iterations=_LONG)
+
+
+def _find_modes(
+    posterior: LogPosterior, starts: FloatArray, alternatives: Alternatives | None
+) -> list[Mode]:
+    """Distinct modes, the best first: that of short runs, and those of the alternatives to it."""
+    modes = _to_the_top(posterior, _short_runs(posterior, starts, steps=15)[:_N_FOLLOWED])
+    if alternatives is None or not modes:
+        return modes
+    best = modes[:1]  # the best so far, last of all first
+    for _ in range(_MAX_ROUNDS):
+        found = _search_alternatives(posterior, best, alternatives)
+        modes = _distinct([*modes, *found])
+        if modes[0].log_posterior < best[0].log_posterior + _GAIN:
+            break
+        best = [modes[0], *best]
+    return modes
 
 
 def _search_alternatives(
@@ -127,13 +142,17 @@ def _new(modes: Iterable[Mode], known: list[Mode]) -> list[Mode]:
     return [mode for mode in modes if all(_apart(mode, other, 0.05) for other in known)]
 
 
-def _distinct(modes: list[Mode]) -> list[Mode]:
+def _distinct(modes: Iterable[Mode]) -> list[Mode]:
     """Sort, the best first, and drop every mode that stands where a better one stands."""
     kept: list[Mode] = []
-    for mode in sorted(modes, key=lambda mode: -mode.log_posterior):
+    for mode in sorted(modes, key=_height, reverse=True):
         if all(_apart(mode, other, 0.1) for other in kept):
             kept.append(mode)
     return kept
+
+
+def _height(mode: Mode) -> float:
+    return mode.log_posterior
 
 
 def _apart(one: Mode, other: Mode, distance: float) -> bool:

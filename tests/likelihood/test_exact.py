@@ -166,6 +166,18 @@ def test_nothing_that_is_given_is_changed(problem: Problem) -> None:
     np.testing.assert_array_equal(problem.y, y)
 
 
+@given(any_problem, st.data())
+def test_nothing_is_left_of_the_parameters_of_the_last_call(
+    problem: Problem, data: st.DataObject
+) -> None:
+    used, moved = log_likelihood(problem), problem.theta.copy()
+    moved[data.draw(st.integers(0, len(moved) - 1))] += 0.3  # the other leaves keep their values
+    used.value_and_gradient(problem.theta)
+    again, fresh = used.value_and_gradient(moved), log_likelihood(problem).value_and_gradient(moved)
+    assert again.value == fresh.value
+    np.testing.assert_array_equal(again.gradient, fresh.gradient)
+
+
 def test_kernels_on_the_same_data_share_the_pairs_of_a_column() -> None:
     data = TrainingData(np.random.default_rng(0).uniform(size=(5, 2)), np.zeros(5))
     assert data.pairs(1) is data.pairs(1)
