@@ -14,6 +14,7 @@ _FAR_BELOW = 1e6  # nats: what a point without a factor lies below the best, for
 _EXACT, _CLOSE = 1e-10, 1e-7  # of the log posterior: the least gain of a step that goes on
 _LONG = 300  # steps
 _N_FOLLOWED = 4
+_N_SEEN_AGAIN = 8
 _MAX_ROUNDS = 4
 _GAIN = 0.05  # nats: the least that makes another round worthwhile
 _HOPELESS = 10.0  # nats below the best
@@ -83,20 +84,21 @@ def find_map(
         A cheaper posterior of the same parameters, such as that of some of the rows. The search is
         made on it, and its best modes are followed to their tops on the other.
     """
-    modes = _find_modes(scout or posterior, starts, alternatives)
-    if scout is not None:
-        seen = [Mode(mode.theta, posterior.value(mode.theta)) for mode in modes]
-        modes = _to_the_top(posterior, sorted(seen, key=_height, reverse=True)[:_N_FOLLOWED])
+    if scout is None:
+        modes = _find_modes(posterior, _short_runs(posterior, starts, steps=15), alternatives)
+    else:
+        ends = _short_runs(scout, starts, steps=15)
+        modes = _follow(posterior, [*_find_modes(scout, ends, alternatives), *ends])
     if not modes:
         return Mode(starts[0], -np.inf)
     return climb(posterior, modes[0].theta, max_iterations=_LONG)
 
 
 def _find_modes(
-    posterior: LogPosterior, starts: FloatArray, alternatives: Alternatives | None
+    posterior: LogPosterior, ends: list[Mode], alternatives: Alternatives | None
 ) -> list[Mode]:
-    """Distinct modes, the best first: that of short runs, and those of the alternatives to it."""
-    modes = _to_the_top(posterior, _short_runs(posterior, starts, steps=15)[:_N_FOLLOWED])
+    """Distinct modes, the best first: those of short runs, and of the alternatives to them."""
+    modes = _to_the_top(posterior, ends[:_N_FOLLOWED])
     if alternatives is None or not modes:
         return modes
     best = modes[:1]  # the best so far, last of all first
@@ -107,6 +109,13 @@ def _find_modes(
             break
         best = [modes[0], *best]
     return modes
+
+
+def _follow(posterior: LogPosterior, scouted: list[Mode]) -> list[Mode]:
+    """Follow the best of the points found on a sample, which may have ranked them wrongly."""
+    seen = _distinct([Mode(mode.theta, posterior.value(mode.theta)) for mode in scouted])
+    ends = _short_runs(posterior, [mode.theta for mode in seen[:_N_SEEN_AGAIN]], steps=6)
+    return _to_the_top(posterior, ends[:_N_FOLLOWED])
 
 
 def _search_alternatives(
