@@ -26,6 +26,7 @@ _HALF_WINDOW = 0.3  # cycles over the extent: a peak of the periodogram is known
 _N_PEAKS = 5
 _PER_GRID = 2  # local maxima that are kept of the periods at one lengthscale
 _PER_LEAF = 3  # and of one grid of an SE or RQ
+_MAX_PERIODIC = 2  # leaves whose periods are scanned: in larger kernels they stand for one another
 
 
 class Candidate(NamedTuple):
@@ -50,7 +51,9 @@ class Alternatives:
 
     def __init__(self, expression: Expression, posterior: LogPosterior, scales: DataScales) -> None:
         self._posterior, self._scales = posterior, scales
-        self._slots = [slot for slot in leaf_slots(expression) if slot[0].kernel != "LIN"]
+        slots = leaf_slots(expression)
+        periodic = [slot for slot in slots if slot[0].kernel == "PER"][:_MAX_PERIODIC]
+        self._slots = [slot for slot in slots if slot[0].kernel in ("SE", "RQ")] + periodic
 
     def around(self, theta: FloatArray) -> list[Candidate]:
         """Candidates by their log posterior, the highest first; none stands beside a better one."""
