@@ -61,6 +61,25 @@ def read_rows(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def rows_of_this_commit(name: str) -> list[dict[str, str]]:
+    """Rows of ``results/NAME.csv`` that the current commit has measured."""
+    commit = _commit()
+    return [row for row in read_rows(name) if row["commit"] == commit]
+
+
+def keys_of_this_commit(name: str, fields: tuple[str, ...]) -> set[tuple[str, ...]]:
+    """Tell what the current commit has measured, by these columns: it need not run again."""
+    return {tuple(row[field] for field in fields) for row in rows_of_this_commit(name)}
+
+
+def read_data(dataset: str) -> tuple[np.ndarray, np.ndarray]:
+    """Read a CSV file of the benchmark folder: inputs scaled to the unit interval, and target."""
+    path = Path(os.environ["AUTOKERNEL_DATA"]) / f"{dataset}.csv"
+    table = np.loadtxt(path, delimiter=",", skiprows=1)
+    X, y = table[:, :-1], table[:, -1]
+    return (X - X.min(axis=0)) / np.ptp(X, axis=0), y
+
+
 def print_table(rows: list[Mapping[str, object]]) -> None:
     """Print rows as aligned columns."""
     header = list(rows[0])

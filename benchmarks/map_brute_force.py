@@ -18,7 +18,7 @@ from autokernel.inference.map import climb
 from autokernel.inference.scales import DataScales
 from autokernel.inference.starts import StartingPoints
 
-_WIDE = {  # natural ranges of the wide draws
+WIDE = {  # natural ranges of the wide draws
     "lengthscale": (0.003, 10.0),
     "variance": (0.003, 10.0),
     "offset": (0.003, 10.0),
@@ -35,7 +35,7 @@ def brute_force(case: Case, n_starts: int) -> tuple[float, np.ndarray, int]:
     usual = StartingPoints(DataScales(case.data())).draw(
         case.expression, posterior, n_starts // 2, rng=rng
     )
-    low, high = np.log([_WIDE[name] for name in posterior.parameter_names]).T
+    low, high = np.log([WIDE[name] for name in posterior.parameter_names]).T
     wide = rng.uniform(low, high, size=(n_starts - len(usual), len(low)))
     modes = [climb(posterior, start, max_iterations=400) for start in [*usual, *wide]]
     best = max(modes, key=lambda mode: mode.log_posterior)

@@ -2,13 +2,11 @@
 
 import csv
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
-from common import RESULTS, environment  # isort: skip
+from common import RESULTS, environment, read_data  # isort: skip
 
 import numpy as np
 
@@ -99,12 +97,8 @@ def cases(datasets: list[str] | None = None) -> Iterator[Case]:
 
 @lru_cache
 def _load(dataset: str, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Read a CSV file of the benchmark folder."""
-    table = np.loadtxt(
-        Path(os.environ["AUTOKERNEL_DATA"]) / f"{dataset}.csv", delimiter=",", skiprows=1
-    )
-    X, y = table[:, :-1], table[:, -1]
-    X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    """Draw rows of a data set."""
+    X, y = read_data(dataset)
     rows = np.random.default_rng(0).permutation(len(y))[:n_samples]
     return X[rows], (y[rows] - y[rows].mean()) / y[rows].std()
 

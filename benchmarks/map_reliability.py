@@ -19,7 +19,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 
-from common import append_rows, environment, print_environment, print_table, read_rows  # isort: skip
+from common import append_rows, keys_of_this_commit, print_environment, print_table, read_rows  # isort: skip
 from map_cases import PRIORS, BestKnown, Case, cases  # isort: skip
 
 import numpy as np
@@ -90,13 +90,8 @@ METHODS: dict[str, Callable[[Case, int], tuple[Finding, np.ndarray]]] = {
 
 def run(arguments: argparse.Namespace) -> None:
     """Run what the current commit has not run yet."""
-    commit = environment()["commit"]
     fields = ("dataset", "n_samples", "kernel", "method", "seed")
-    done = {
-        tuple(row[name] for name in fields)
-        for row in read_rows("map_reliability")
-        if row["commit"] == commit
-    }
+    done = keys_of_this_commit("map_reliability", fields)
     for case in cases(arguments.datasets):
         rows = []
         for method in arguments.methods:
