@@ -14,7 +14,7 @@ from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import Expression, leaf_slots, parse_expression
 from autokernel.inference.alternatives import Alternatives
 from autokernel.inference.laplace import boundary_log_mass, laplace_log_evidence
-from autokernel.inference.map import Mode, climb, find_map
+from autokernel.inference.map import Mode, climb, find_modes
 from autokernel.inference.posterior import LogPosterior
 from autokernel.inference.scales import DataScales
 from autokernel.inference.starts import StartingPoints
@@ -119,7 +119,7 @@ class Evaluator:
         alternatives = None
         if periodic:
             alternatives = Alternatives(expression, scout or posterior, self._scales)
-        mode = find_map(posterior, starts, alternatives, scout=scout)
+        mode = find_modes(posterior, starts, alternatives, scout=scout)[0]
         if not np.isfinite(mode.log_posterior):
             status = "the covariance matrix has no Cholesky factor at any starting point"
             return _record(expression, posterior, mode, status=status)

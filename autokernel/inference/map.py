@@ -63,13 +63,13 @@ def climb(
     return best
 
 
-def find_map(
+def find_modes(
     posterior: LogPosterior,
     starts: FloatArray,
     alternatives: Alternatives | None = None,
     *,
     scout: LogPosterior | None = None,
-) -> Mode:
+) -> list[Mode]:
     """Search the highest mode of the log posterior.
 
     Parameters
@@ -83,18 +83,24 @@ def find_map(
     scout : LogPosterior or None
         A cheaper posterior of the same parameters, such as that of some of the rows. The search is
         made on it, and its best modes are followed to their tops on the other.
+
+    Returns
+    -------
+    list of Mode
+        Distinct modes, the best first and climbed exactly; one of the height ``-inf`` where no
+        start could be factorised.
     """
     if scout is None:
-        modes = _find_modes(posterior, _short_runs(posterior, starts, steps=15), alternatives)
+        modes = _search(posterior, _short_runs(posterior, starts, steps=15), alternatives)
     else:
         ends = _short_runs(scout, starts, steps=15)
-        modes = _follow(posterior, [*_find_modes(scout, ends, alternatives), *ends])
+        modes = _follow(posterior, [*_search(scout, ends, alternatives), *ends])
     if not modes:
-        return Mode(starts[0], -np.inf)
-    return climb(posterior, modes[0].theta, max_iterations=_LONG)
+        return [Mode(starts[0], -np.inf)]
+    return [climb(posterior, modes[0].theta, max_iterations=_LONG), *modes[1:]]
 
 
-def _find_modes(
+def _search(
     posterior: LogPosterior, ends: list[Mode], alternatives: Alternatives | None
 ) -> list[Mode]:
     """Distinct modes, the best first: those of short runs, and of the alternatives to them."""

@@ -3,7 +3,7 @@ import pytest
 
 from autokernel import parse_expression
 from autokernel.inference.alternatives import Alternatives
-from autokernel.inference.map import climb, find_map
+from autokernel.inference.map import climb, find_modes
 from autokernel.inference.posterior import LogPosterior
 from autokernel.inference.scales import DataScales
 from autokernel.kernels.priors import check_priors
@@ -35,7 +35,7 @@ def test_the_shape_and_the_period_of_pulses_are_found_together(pulses):
     posterior, alternatives = build("PER[0]", *pulses)
     stuck = smooth_mode(posterior)
     assert np.exp(stuck.theta[2]) > 0.5  # or the test shows nothing
-    mode = find_map(posterior, stuck.theta[None], alternatives)
+    mode = find_modes(posterior, stuck.theta[None], alternatives)[0]
     assert np.exp(mode.theta[2]) == pytest.approx(1 / 13.4, rel=2e-3)
     assert np.exp(mode.theta[0]) < 0.3
     assert mode.log_posterior > stuck.log_posterior + 30

@@ -292,7 +292,7 @@ def test_a_saddle_is_left_for_a_higher_point(monkeypatch):
     )
     saddle = Mode(equal(best.x), -best.fun)
     assert np.linalg.eigvalsh(posterior.hessian(saddle.theta))[0] < 0  # or the test shows nothing
-    monkeypatch.setattr(evaluate_module, "find_map", lambda *arguments, **options: saddle)
+    monkeypatch.setattr(evaluate_module, "find_modes", lambda *arguments, **options: [saddle])
     fit = evaluate_kernel(expression, X, y, priors="paper")
     assert fit.status == "ok"
     assert fit.log_posterior > saddle.log_posterior + 0.1

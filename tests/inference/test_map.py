@@ -3,7 +3,7 @@ import pytest
 
 from autokernel import evaluate_kernel, parse_expression
 from autokernel.inference import map as map_module
-from autokernel.inference.map import climb, find_map
+from autokernel.inference.map import climb, find_modes
 from autokernel.inference.posterior import LogPosterior
 from autokernel.kernels.priors import check_priors
 from autokernel.likelihood import TrainingData, ValueAndGradient
@@ -117,21 +117,21 @@ def test_climb_from_a_point_without_factor_says_minus_infinity():
     assert climb(nowhere(), np.zeros(2), max_iterations=10).log_posterior == FAILED
 
 
-def test_find_map_returns_the_higher_of_two_modes():
-    mode = find_map(ripples(), np.array([[62.0], [68.0]]))
+def test_find_modes_returns_the_higher_of_two_modes():
+    mode = find_modes(ripples(), np.array([[62.0], [68.0]]))[0]
     # the gradient vanishes where sin(2 pi t / 10) = 0.05 / (0.6 pi)
     top = 70 + np.arcsin(0.05 / (0.6 * np.pi)) * 10 / (2 * np.pi)
     assert mode.theta[0] == pytest.approx(top, abs=1e-3)  # gradient below 1e-4, curvature 1.2
 
 
-def test_find_map_follows_the_best_ends_where_there_are_more_than_it_polishes():
+def test_find_modes_follows_the_best_ends_where_there_are_more_than_it_polishes():
     starts = np.arange(0.0, 80.0, 10.0)[:, None] + 2.0
     for order in (starts, starts[::-1]):
-        mode = find_map(ripples(), order)
+        mode = find_modes(ripples(), order)[0]
         assert mode.theta[0] == pytest.approx(70.0, abs=1.0)  # the bumps are ten apart
 
 
-def test_find_map_polishes_the_best_modes_once_each_and_few_others(monkeypatch):
+def test_find_modes_polishes_the_best_modes_once_each_and_few_others(monkeypatch):
     long_runs = []
 
     def counting(posterior, theta, *, max_iterations, **options):
@@ -141,13 +141,13 @@ def test_find_map_polishes_the_best_modes_once_each_and_few_others(monkeypatch):
 
     monkeypatch.setattr(map_module, "climb", counting)
     starts = np.repeat(np.arange(0.0, 80.0, 10.0), 3)[:, None] + 2.0  # three in each basin
-    find_map(ripples(), starts)
+    find_modes(ripples(), starts)
     assert len(long_runs) == len(set(long_runs))
     assert set(long_runs) == {40, 50, 60, 70}
 
 
-def test_find_map_says_minus_infinity_where_no_start_has_a_factor():
-    assert find_map(nowhere(), np.zeros((3, 2))).log_posterior == FAILED
+def test_find_modes_says_minus_infinity_where_no_start_has_a_factor():
+    assert find_modes(nowhere(), np.zeros((3, 2)))[0].log_posterior == FAILED
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
