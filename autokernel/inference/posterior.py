@@ -4,6 +4,7 @@ import numpy as np
 
 from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import Expression
+from autokernel.inference.hessian import difference_hessian
 from autokernel.kernels.priors import LogGammaPrior, Priors
 from autokernel.likelihood import LogLikelihood, TrainingData, ValueAndGradient
 from autokernel.typing import FloatArray
@@ -60,10 +61,8 @@ class LogPosterior:
 
         Notes
         -----
-        Central differences of the exact gradient, 3 n_params likelihood calls. Each step is a small
-        fraction of the posterior's width along its parameter, measured first by a forward
-        difference: the width of a period may be a thousandth of that of a variance. In units of
-        that width the truncation error is the square of the step, 1e-5.
+        See :func:`difference_hessian`: 2 to 3 n_params likelihood calls. Its log determinant agrees
+        with sixty digits to 1e-3 nats, noise at its floor included, and mostly to 1e-5.
 
         Raises
         ------
@@ -75,14 +74,7 @@ class LogPosterior:
             found = self.value_and_gradient(point)
             if not np.isfinite(found.value):
                 raise NotAMaximumError("the covariance has no Cholesky factor next to the point")
-            return found.gradient
+            return -found.gradient
 
-        here = gradient(theta)
-        hessian = np.empty((len(theta), len(theta)))
-        for place, axis in enumerate(np.eye(len(theta))):
-            probe = 1e-5
-            curvature = abs(here[place] - gradient(theta + probe * axis)[place]) / probe
-            step = 3e-3 / np.sqrt(max(1.0, curvature)) * axis
-            difference = gradient(theta - step) - gradient(theta + step)
-            hessian[place] = difference / (2 * step[place])
-        return (hessian + hessian.T) / 2
+        waves = np.array([name == "period" for name in self.parameter_names])
+        return difference_hessian(gradient, theta, waves=waves)

@@ -101,10 +101,10 @@ def test_hessian_is_that_of_the_dense_definition(text, table, fits, dense_log_po
     # Richardson: errors of order h^2 cancel, those of h^4 are 1e-6
     fine, coarse = (second_differences(log_posterior, fit.theta, h * width) for h in (0.03, 0.06))
     expected = (4 * fine - coarse) / 3
-    # in units of the widths; the package's own steps of 3e-3 widths leave 1e-5 times the sixth of
-    # a fourth derivative, which is a few
+    # in units of the widths; the package's own steps of at most 5e-2 widths leave a sixth of 2e-3
+    # times a fourth derivative, which is small where the width is
     scale = np.outer(width, width)
-    np.testing.assert_allclose(fit.hessian * scale, expected * scale, atol=3e-5)
+    np.testing.assert_allclose(fit.hessian * scale, expected * scale, atol=1e-4)
 
 
 def test_parameters_name_the_leaves_from_left_to_right_and_the_noise_last(table):
