@@ -14,20 +14,19 @@ from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import Expression, leaf_slots, parse_expression
 from autokernel.inference.alternatives import Alternatives
 from autokernel.inference.laplace import boundary_log_mass, laplace_log_evidence
-from autokernel.inference.map import Mode, climb, find_modes
+from autokernel.inference.map import Mode, find_modes
 from autokernel.inference.posterior import LogPosterior
 from autokernel.inference.scales import DataScales
 from autokernel.inference.starts import StartingPoints
+from autokernel.inference.summit import find_summit
 from autokernel.kernels import BASE_KERNELS
 from autokernel.kernels.priors import Priors, check_priors
 from autokernel.likelihood import TrainingData
 from autokernel.typing import FloatArray
 from autokernel.validation import check_criterion, check_seed, check_training_data
 
-_SADDLE_ROUNDS = 3
 _SCOUT_FROM = 250  # rows: from here on the search for modes is made on a sample of the rows
 _N_SCOUT = 150
-_AT_BOUND = 1e-9
 
 
 class Parameter(NamedTuple):
@@ -195,43 +194,14 @@ def evaluate_kernel(
 
 def _at_a_maximum(expression: Expression, posterior: LogPosterior, mode: Mode) -> Evaluation:
     """Score the mode by Laplace's method; parameters held by a bound are integrated from there."""
-    mode, hessian = _leave_saddle(posterior, mode)
-    outward = _outward_slopes(posterior, mode.theta)
-    free = outward <= 0
+    summit = find_summit(posterior, mode)
+    mode, hessian, free = summit.mode, summit.hessian, summit.free
     log_evidence = laplace_log_evidence(mode.log_posterior, hessian[np.ix_(free, free)])
     for held in np.flatnonzero(~free):
-        log_evidence += boundary_log_mass(outward[held], hessian[held, held])
+        log_evidence += boundary_log_mass(summit.outward[held], hessian[held, held])
     return _record(
         expression, posterior, mode, hessian=hessian, log_evidence=log_evidence, status="ok"
     )
-
-
-def _leave_saddle(posterior: LogPosterior, mode: Mode) -> tuple[Mode, FloatArray]:
-    """Climb off a saddle along its steepest way, as often as allowed; with the last Hessian."""
-    hessian = posterior.hessian(mode.theta)
-    for _ in range(_SADDLE_ROUNDS):
-        free = _outward_slopes(posterior, mode.theta) <= 0
-        values, vectors = np.linalg.eigh(hessian[np.ix_(free, free)])
-        if values[0] > 0:
-            break
-        direction = np.zeros(len(mode.theta))
-        direction[free] = vectors[:, 0]
-        mode = max(
-            (
-                climb(posterior, mode.theta + step * direction, max_iterations=300)
-                for step in (-0.5, 0.5)
-            ),
-            key=lambda other: other.log_posterior,
-        )
-        hessian = posterior.hessian(mode.theta)
-    return mode, hessian
-
-
-def _outward_slopes(posterior: LogPosterior, theta: FloatArray) -> FloatArray:
-    """How steeply (n_params,) the posterior rises beyond a bound; zero for a free parameter."""
-    at_lower, at_upper = theta <= posterior.lower + _AT_BOUND, theta >= posterior.upper - _AT_BOUND
-    gradient = posterior.value_and_gradient(theta).gradient
-    return np.maximum(np.where(at_lower, -gradient, np.where(at_upper, gradient, 0.0)), 0.0)
 
 
 def _record(

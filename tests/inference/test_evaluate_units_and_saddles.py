@@ -35,22 +35,6 @@ def test_a_column_of_a_frame_is_known_by_its_name():
     assert by_name.score == evaluate_kernel("SE[0]", X[:, None], y).score
 
 
-def test_a_saddle_is_left_even_at_the_last_round(monkeypatch):
-    X, y = np.linspace(0, 1, 12)[:, None], np.sin(np.arange(12.0))
-    true_hessian = LogPosterior.hessian
-    calls = []
-
-    def saddle_three_times(self, theta):
-        calls.append(theta)
-        return -np.eye(len(theta)) if len(calls) <= 3 else true_hessian(self, theta)
-
-    monkeypatch.setattr(LogPosterior, "hessian", saddle_three_times)
-    fit = evaluate_kernel("SE[0]", X, y)
-    assert len(calls) == 4
-    assert fit.status == "ok"
-    np.testing.assert_array_equal(fit.theta, calls[-1])
-
-
 def test_a_hessian_without_a_factor_next_to_the_point_is_a_failure_with_its_reason(monkeypatch):
     X, y = np.linspace(0, 1, 12)[:, None], np.sin(np.arange(12.0))
     monkeypatch.setattr(

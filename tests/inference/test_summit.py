@@ -1,0 +1,166 @@
+"""From saddles, ridges and points short of the top to a maximum."""
+
+import numpy as np
+import pytest
+
+from autokernel import NotAMaximumError, parse_expression
+from autokernel.inference import summit as summit_module
+from autokernel.inference.hessian import difference_hessian
+from autokernel.inference.map import Mode, climb
+from autokernel.inference.posterior import LogPosterior
+from autokernel.inference.summit import find_summit
+from autokernel.kernels.priors import PRESETS, check_priors
+from autokernel.likelihood import TrainingData, ValueAndGradient
+
+
+class Landscape:
+    """A posterior given by a function and its gradient."""
+
+    def __init__(self, value, gradient, *, bound=10.0, n_params=2):
+        self.value, self.gradient = value, gradient
+        self.lower, self.upper = -bound * np.ones(n_params), bound * np.ones(n_params)
+
+    def value_and_gradient(self, theta):
+        return ValueAndGradient(float(self.value(theta)), self.gradient(theta))
+
+    def hessian(self, theta):
+        waves = np.zeros(len(theta), dtype=bool)
+        return difference_hessian(lambda point: -self.gradient(point), theta, waves=waves)
+
+    def summit_from(self, *theta):
+        return find_summit(self, Mode(np.array(theta), float(self.value(np.array(theta)))))
+
+
+def two_hills(sharpness):
+    """Hills at ``s t = pi / 2 + 2 pi k`` of a sharp first axis, under a wide parabola."""
+    return Landscape(
+        lambda t: np.sin(sharpness * t[0]) - 0.5 * t @ t,
+        lambda t: np.array([sharpness * np.cos(sharpness * t[0]), 0.0]) - t,
+    )
+
+
+@pytest.mark.parametrize("sharpness", [2.0, 1e2, 1e6])
+def test_a_saddle_is_left_for_a_hill(sharpness):
+    hills = two_hills(sharpness)
+    summit = hills.summit_from(-np.pi / 2 / sharpness, 0.0)
+    assert summit.mode.log_posterior > 0.4  # a hill is 1 high, less the parabola of its place
+    assert np.linalg.eigvalsh(summit.hessian)[0] > 0
+    # a Newton step may gain what is let be
+    slope, sharp = hills.gradient(summit.mode.theta), np.diag(summit.hessian)
+    assert 0.5 * (slope**2 / sharp).sum() < 1e-3
+
+
+def test_a_sharp_saddle_is_left_by_a_step_of_its_width(monkeypatch):
+    starts = []
+
+    def look(posterior, theta, **options):
+        starts.append(theta)
+        return climb(posterior, theta, **options)
+
+    monkeypatch.setattr(summit_module, "climb", look)
+    valley = -np.pi / 2 / 1e6
+    two_hills(1e6).summit_from(valley, 0.0)
+    offsets = np.array(starts[:2]) - [valley, 0.0]
+    # the curvature is -1e12, known to the truncation of a step of 5e-2 widths
+    np.testing.assert_allclose(np.abs(offsets), [[1e-6, 0.0]] * 2, rtol=1e-3, atol=1e-15)
+
+
+def test_a_saddle_is_left_even_at_the_last_round(monkeypatch):
+    hill, rounds = two_hills(1.0), []
+
+    def saddle_five_times(theta):
+        rounds.append(theta)
+        return -np.eye(2) if len(rounds) <= 5 else np.eye(2)
+
+    def half_way(posterior, theta, **options):
+        theta = 0.5 * rounds[-1] + 0.5 * np.array([0.7390851332151607, 0.0])
+        return Mode(theta, float(posterior.value(theta)))
+
+    monkeypatch.setattr(hill, "hessian", saddle_five_times)
+    monkeypatch.setattr(summit_module, "climb", half_way)
+    summit = hill.summit_from(0.1, 1.0)
+    assert len(rounds) == 6
+    np.testing.assert_array_equal(summit.mode.theta, rounds[-1])
+    np.testing.assert_array_equal(summit.hessian, np.eye(2))
+
+
+def test_a_climb_that_ends_below_the_saddle_is_tried_from_nearer(monkeypatch):
+    hill, starts = two_hills(2.0), []
+
+    def far_is_low(posterior, theta, **options):
+        starts.append(np.linalg.norm(theta - [-np.pi / 4, 0.0]))
+        return climb(posterior, theta, **options) if starts[-1] < 0.3 else Mode(theta, -50.0)
+
+    monkeypatch.setattr(summit_module, "climb", far_is_low)
+    assert hill.summit_from(-np.pi / 4, 0.0).mode.log_posterior > 0.4
+    np.testing.assert_allclose(starts[2:4], np.multiply(starts[:2], 0.1))
+
+
+def test_a_point_short_of_the_top_is_climbed_from():
+    summit = two_hills(1.0).summit_from(0.1, 2.0)
+    # cos t = t
+    np.testing.assert_allclose(summit.mode.theta, [0.739085, 0.0], atol=1e-3)
+
+
+def test_a_maximum_stays_where_it_is():
+    summit = two_hills(1.0).summit_from(0.7390851332151607, 0.0)
+    np.testing.assert_array_equal(summit.mode.theta, [0.7390851332151607, 0.0])
+    assert summit.free.all()
+
+
+def test_a_climb_that_does_not_converge_is_a_failure_with_its_reason(monkeypatch):
+    hill = two_hills(1.0)
+    stuck = Mode(np.array([0.1, 2.0]), -2.0)
+    monkeypatch.setattr(summit_module, "climb", lambda *arguments, **options: stuck)
+    with pytest.raises(NotAMaximumError, match=r"has not converged.*would still gain"):
+        hill.summit_from(0.1, 2.0)
+
+
+def test_parameters_held_by_their_bounds_are_not_climbed_along():
+    plane = Landscape(lambda t: 3 * t[0] - 2 * t[1], lambda t: np.array([3.0, -2.0]), bound=1.0)
+    summit = plane.summit_from(1.0, -1.0)
+    np.testing.assert_array_equal(summit.outward, [3.0, 2.0])
+    assert not summit.free.any()
+
+
+TWINS = [
+    "LIN[0] + LIN[0]",
+    "LIN[0] * LIN[0]",
+    "SE[0] + SE[0]",
+    "SE[0] * SE[0]",
+    "SE[0] + SE[0] + SE[0]",
+    "RQ[0] * RQ[0]",
+    "PER[0] + PER[0]",
+    "PER[0] * PER[0]",
+]
+FLAT = {"variance": (1e-3, 1e-3), "offset": (1e-3, 1e-3), "lengthscale": (1e-2, 1e-2)}
+
+
+@pytest.mark.parametrize("priors", [{}, FLAT], ids=["default", "flat"])
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("text", TWINS)
+def test_leaves_that_start_as_twins_end_at_a_maximum(text, noise, priors):
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(size=30))
+    data = TrainingData(x[:, None], np.sin(9 * x) + x + noise * rng.normal(size=30))
+    expression = parse_expression(text)
+    posterior = LogPosterior(expression, data, priors=check_priors(priors))
+    one = (len(posterior.parameter_names) - 1) // expression.n_leaves
+    start = np.tile(np.log([0.3, 0.5, 0.4])[:one], expression.n_leaves)
+    # the gradient is the same for twins: the climb stays between them
+    twins = climb(posterior, np.append(start, np.log(0.05)), max_iterations=300)
+    theta = np.append(np.tile(twins.theta[:one], expression.n_leaves), twins.theta[-1])
+    summit = find_summit(posterior, Mode(theta, posterior.value(theta)))
+    free = summit.free
+    np.linalg.cholesky(summit.hessian[np.ix_(free, free)])  # raises at a saddle
+    assert summit.mode.log_posterior >= posterior.value(theta)
+
+
+def test_twins_at_a_saddle_end_higher():
+    x = np.linspace(0, 1, 40)
+    y = np.sin(3 * x) + 0.3 * np.sin(40 * x) + 0.1 * np.random.default_rng(0).normal(size=40)
+    expression = parse_expression("SE[0] + SE[0]")
+    posterior = LogPosterior(expression, TrainingData(x[:, None], y), priors=PRESETS["paper"])
+    twins = climb(posterior, np.log([0.1, 0.5, 0.1, 0.5, 0.05]), max_iterations=300)
+    assert np.linalg.eigvalsh(posterior.hessian(twins.theta))[0] < 0  # or the test shows nothing
+    assert find_summit(posterior, twins).mode.log_posterior > twins.log_posterior + 1
