@@ -13,7 +13,7 @@ from threadpoolctl import ThreadpoolController  # a requirement of scikit-learn
 from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import Expression, leaf_slots, parse_expression
 from autokernel.inference.alternatives import Alternatives
-from autokernel.inference.laplace import boundary_log_mass, laplace_log_evidence
+from autokernel.inference.laplace import summit_log_evidence
 from autokernel.inference.map import Mode, find_modes
 from autokernel.inference.posterior import LogPosterior
 from autokernel.inference.scales import DataScales
@@ -193,14 +193,15 @@ def evaluate_kernel(
 
 
 def _at_a_maximum(expression: Expression, posterior: LogPosterior, mode: Mode) -> Evaluation:
-    """Score the mode by Laplace's method; parameters held by a bound are integrated from there."""
+    """Score by Laplace's method at the summit above the mode."""
     summit = find_summit(posterior, mode)
-    mode, hessian, free = summit.mode, summit.hessian, summit.free
-    log_evidence = laplace_log_evidence(mode.log_posterior, hessian[np.ix_(free, free)])
-    for held in np.flatnonzero(~free):
-        log_evidence += boundary_log_mass(summit.outward[held], hessian[held, held])
     return _record(
-        expression, posterior, mode, hessian=hessian, log_evidence=log_evidence, status="ok"
+        expression,
+        posterior,
+        summit.mode,
+        hessian=summit.hessian,
+        log_evidence=summit_log_evidence(summit),
+        status="ok",
     )
 
 

@@ -5,6 +5,7 @@ from scipy.linalg import LinAlgError, cholesky
 from scipy.special import erfcx
 
 from autokernel.exceptions import NotAMaximumError
+from autokernel.inference.summit import Summit
 from autokernel.typing import FloatArray
 
 _FLAT = 0.1  # nats per unit of a log parameter
@@ -43,6 +44,21 @@ def laplace_log_evidence(log_posterior: float, hessian: FloatArray) -> float:
             "the point is a saddle, start the fit from more points"
         ) from error
     return float(log_posterior + 0.5 * len(L) * np.log(2 * np.pi) - np.log(np.diag(L)).sum())
+
+
+def summit_log_evidence(summit: Summit) -> float:
+    """Laplace approximation at a summit; parameters held by a bound are integrated from there.
+
+    Raises
+    ------
+    NotAMaximumError
+        If the density does not fall off on all sides.
+    """
+    mode, hessian, free = summit.mode, summit.hessian, summit.free
+    log_evidence = laplace_log_evidence(mode.log_posterior, hessian[np.ix_(free, free)])
+    for held in np.flatnonzero(~free):
+        log_evidence += boundary_log_mass(summit.outward[held], hessian[held, held])
+    return log_evidence
 
 
 def boundary_log_mass(slope: float, curvature: float) -> float:

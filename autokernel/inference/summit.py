@@ -8,7 +8,7 @@ import numpy as np
 from autokernel.exceptions import NotAMaximumError
 from autokernel.inference.map import Mode, climb
 from autokernel.inference.posterior import LogPosterior
-from autokernel.typing import BoolArray, FloatArray
+from autokernel.typing import BoolArray, FloatArray, IntArray
 
 _ROUNDS = 5
 _LONGEST = 1.0  # of a log parameter
@@ -19,7 +19,7 @@ _AT_BOUND = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
 class Summit:
-    """A maximum within the bounds, with what Laplace's method needs."""
+    """A maximum within the bounds, with the shape of the log posterior around it."""
 
     mode: Mode
     hessian: FloatArray  # (n_params, n_params), of the negative log posterior
@@ -31,6 +31,35 @@ class Summit:
         """Which parameters (n_params,) no bound holds."""
         return self.outward <= 0
 
+    def stands_at(self, theta: FloatArray) -> bool:
+        """Whether a point is within one width, too near to belong to another summit."""
+        away = theta - self.mode.theta
+        return bool(abs(away @ self.hessian @ away) < 1)
+
+    def reordered(self, order: IntArray) -> "Summit":
+        """Return the summit of the density with its parameters in another order."""
+        return Summit(
+            Mode(self.mode.theta[order], self.mode.log_posterior),
+            self.hessian[np.ix_(order, order)],
+            self.gradient[order],
+            self.outward[order],
+        )
+
+
+def look_around(posterior: LogPosterior, mode: Mode) -> Summit:
+    """Measure slopes and curvatures at a point, and stay there.
+
+    Raises
+    ------
+    NotAMaximumError
+        If the covariance has no Cholesky factor next to the point.
+    """
+    theta = mode.theta
+    gradient = posterior.value_and_gradient(theta).gradient
+    at_lower, at_upper = theta <= posterior.lower + _AT_BOUND, theta >= posterior.upper - _AT_BOUND
+    outward = np.where(at_lower, -gradient, np.where(at_upper, gradient, 0.0))
+    return Summit(mode, posterior.hessian(theta), gradient, np.maximum(outward, 0.0))
+
 
 def find_summit(posterior: LogPosterior, mode: Mode) -> Summit:
     """Climb from a saddle along its steepest way, and on where a Newton step would still gain.
@@ -38,9 +67,10 @@ def find_summit(posterior: LogPosterior, mode: Mode) -> Summit:
     Raises
     ------
     NotAMaximumError
-        If the climb has not converged. A saddle that could not be left is returned as it is.
+        If the climb has not converged, or the covariance has no Cholesky factor next to a point. A
+        saddle that could not be left is returned as it is.
     """
-    summit, longest = _look_around(posterior, mode), _LONGEST
+    summit, longest = look_around(posterior, mode), _LONGEST
     for _ in range(_ROUNDS):
         starts = [summit.mode.theta + way for way in _ways_on(summit, longest)]
         if not starts:
@@ -51,7 +81,7 @@ def find_summit(posterior: LogPosterior, mode: Mode) -> Summit:
         ]
         best = max(climbed, key=lambda other: other.log_posterior)
         if best.log_posterior > summit.mode.log_posterior:
-            summit = _look_around(posterior, best)
+            summit = look_around(posterior, best)
         else:
             longest *= 0.1
     gain = _newton_gain(summit)
@@ -60,15 +90,6 @@ def find_summit(posterior: LogPosterior, mode: Mode) -> Summit:
             f"the climb has not converged, a Newton step would still gain {gain:.2g} nats"
         )
     return summit
-
-
-def _look_around(posterior: LogPosterior, mode: Mode) -> Summit:
-    """Measure slopes and curvatures at a point."""
-    theta = mode.theta
-    gradient = posterior.value_and_gradient(theta).gradient
-    at_lower, at_upper = theta <= posterior.lower + _AT_BOUND, theta >= posterior.upper - _AT_BOUND
-    outward = np.where(at_lower, -gradient, np.where(at_upper, gradient, 0.0))
-    return Summit(mode, posterior.hessian(theta), gradient, np.maximum(outward, 0.0))
 
 
 def _ways_on(summit: Summit, longest: float) -> list[FloatArray]:

@@ -8,9 +8,12 @@ from autokernel.inference import summit as summit_module
 from autokernel.inference.hessian import difference_hessian
 from autokernel.inference.map import Mode, climb
 from autokernel.inference.posterior import LogPosterior
-from autokernel.inference.summit import find_summit
+from autokernel.inference.summit import find_summit, look_around
 from autokernel.kernels.priors import PRESETS, check_priors
 from autokernel.likelihood import TrainingData, ValueAndGradient
+from tests.summits import summit_of
+
+SUMMIT = summit_of([1.0, 2.0], -3.0, [[4.0, 1.0], [1.0, 9.0]], [0.0, 5.0])
 
 
 class Landscape:
@@ -121,6 +124,52 @@ def test_parameters_held_by_their_bounds_are_not_climbed_along():
     summit = plane.summit_from(1.0, -1.0)
     np.testing.assert_array_equal(summit.outward, [3.0, 2.0])
     assert not summit.free.any()
+
+
+@pytest.fixture
+def noiseless():
+    """A posterior of a line without noise, which presses the noise to its floor."""
+    x = np.linspace(0, 1, 20)
+    return LogPosterior(
+        parse_expression("LIN[0]"),
+        TrainingData(x[:, None], 2 * x - 1),
+        priors=check_priors("paper"),
+    )
+
+
+def test_slopes_beyond_a_bound_are_those_that_rise(noiseless):
+    top = climb(noiseless, np.array([0.0, 0.0, -9.0]), max_iterations=300)
+    summit = look_around(noiseless, top)
+    assert top.theta[2] == noiseless.lower[2]
+    gradient = noiseless.value_and_gradient(top.theta).gradient
+    np.testing.assert_array_equal(summit.outward, [0, 0, -gradient[2]])
+    assert summit.outward[2] > 1
+
+
+def test_slopes_at_a_bound_from_which_the_density_rises_inwards_are_zero(noiseless):
+    theta = np.array([0.0, noiseless.lower[1], -9.0])
+    summit = look_around(noiseless, Mode(theta, noiseless.value(theta)))
+    assert summit.gradient[1] > 0  # or the test shows nothing
+    np.testing.assert_array_equal(summit.outward, np.zeros(3))
+
+
+@pytest.mark.parametrize(("step", "inside"), [(0.49, True), (0.51, False), (-0.51, False)])
+def test_a_summit_stands_at_what_is_within_a_width_of_it(step, inside):
+    assert SUMMIT.stands_at(SUMMIT.mode.theta + np.array([step, 0])) == inside
+
+
+def test_a_saddle_does_not_stand_at_what_is_far_down_its_slopes():
+    saddle = summit_of(np.zeros(2), 0.0, np.diag([-1.0, 1.0]))
+    assert not saddle.stands_at(np.array([5.0, 1.0]))
+
+
+def test_a_reordered_summit_is_that_of_the_reordered_density():
+    other = SUMMIT.reordered(np.array([1, 0]))
+    np.testing.assert_array_equal(other.mode.theta, [2, 1])
+    np.testing.assert_array_equal(other.hessian, [[9, 1], [1, 4]])
+    np.testing.assert_array_equal(other.gradient, [5, 0])
+    np.testing.assert_array_equal(other.outward, [5, 0])
+    assert other.mode.log_posterior == -3.0
 
 
 TWINS = [
