@@ -15,14 +15,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from autokernel.exceptions import EvaluationError
 from autokernel.export import Scaling, to_sklearn
 from autokernel.expression import OPERATORS, Grammar
-from autokernel.inference import Evaluation, Evaluator
+from autokernel.inference import CRITERIA, Evaluation, Evaluator
 from autokernel.kernels import BASE_KERNELS
 from autokernel.kernels.priors import Priors, check_priors
 from autokernel.likelihood import smallest_jitter
 from autokernel.search import STRATEGIES, SearchResult, Space, Strategy, search
 from autokernel.search.report import reporter
 from autokernel.typing import BoolArray, FloatArray
-from autokernel.validation import CRITERIA, check_seed
+from autokernel.validation import check_seed
 
 _FEW_COLUMNS = 2  # up to here "auto" takes all base kernels (the first of SOT's two spaces)
 _MANY_COLUMNS_BASES = ("SE", "RQ")
@@ -46,8 +46,9 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
     strategy : "sot" or Strategy, default="sot"
         How to search: Bayesian optimisation with symbolical optimal transport, or an object such as
         ``SOT(population_size=200)``.
-    criterion : {"laplace"}, default="laplace"
-        What to maximise: the Laplace approximation to the log evidence.
+    criterion : {"laplace", "importance"}, default="laplace"
+        What to maximise: the log evidence by Laplace's method at the best mode, or by importance
+        sampling around all modes found, which takes some 200 to 2000 likelihood calls more.
     n_iter : int, default=50
         Kernels to evaluate after the initial design.
     max_leaves : int or "auto", default="auto"
@@ -77,7 +78,9 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
     search_history_ : dict of ndarray
         One entry per evaluated kernel, in order; goes straight into ``pandas.DataFrame``. Keys are
         ``kernel``, ``score``, ``score_per_sample``, ``best_score``, ``n_leaves``, ``n_params``,
-        ``phase``, ``status``, ``fit_seconds``, ``proposal_seconds`` and ``elapsed``.
+        ``phase``, ``status``, ``fit_seconds``, ``proposal_seconds``, ``elapsed``, and what is known
+        of the error of the score, ``standard_error`` and ``pareto_k``; both are nan for
+        ``criterion="laplace"``.
     n_iter_ : int
         Kernels evaluated after the initial design.
     stop_reason_ : str
@@ -184,6 +187,7 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
             _standardise(target),
             priors=priors,
             seed=seed,
+            criterion=self.criterion,
         )
         result = search(
             evaluator,

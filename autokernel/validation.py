@@ -6,8 +6,6 @@ from sklearn.utils import check_random_state, check_X_y
 
 from autokernel.typing import FloatArray
 
-CRITERIA = ("laplace",)
-
 
 def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Turn inputs and targets into finite arrays of float64.
@@ -19,18 +17,6 @@ def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray,
     """
     inputs, target = check_X_y(X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
     return inputs, target.astype(np.float64)
-
-
-def check_criterion(criterion: str) -> None:
-    """Check the name of a criterion.
-
-    Raises
-    ------
-    ValueError
-        If it is unknown; the message lists the known ones.
-    """
-    if criterion not in CRITERIA:
-        raise ValueError(f"criterion must be one of {list(CRITERIA)}, got {criterion!r}")
 
 
 def check_seed(random_state: int | np.random.RandomState | None) -> int:

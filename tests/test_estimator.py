@@ -55,6 +55,24 @@ def test_best_kernel_in_a_gpr_predicts_what_the_model_predicts(n_features, x_uni
     assert gpr.log_marginal_likelihood_value_ == pytest.approx(model._best.log_likelihood, rel=1e-6)
 
 
+def test_the_search_may_maximise_the_evidence_by_importance_sampling():
+    X, y = wave()
+    model = quick(criterion="importance", base_kernels=["SE", "LIN"]).fit(X, y)
+    history = model.search_history_
+    assert set(history["status"]) == {"ok"}
+    assert np.all(history["standard_error"] > 0)
+    assert np.all(np.isfinite(history["pareto_k"]))
+    best = np.argmax(history["score"])
+    assert model.best_score_ == history["score"][best]
+    assert model.best_expression_ == history["kernel"][best]
+    other = quick(base_kernels=["SE", "LIN"]).fit(X, y).search_history_
+    assert np.isnan(other["standard_error"]).all()
+    # the same posterior: skewness and mirror images move the evidence, by a nat or so
+    same = dict(zip(other["kernel"], other["score"], strict=True))
+    shared = [same.get(kernel, np.nan) for kernel in history["kernel"]]
+    assert np.nanmax(np.abs(history["score"] - shared)) < 2
+
+
 def test_predictive_covariance_holds_the_noise_and_agrees_with_the_standard_deviation():
     X, y = wave()
     model = quick().fit(X, y)

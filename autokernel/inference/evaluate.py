@@ -2,6 +2,7 @@
 
 import hashlib
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -13,20 +14,22 @@ from threadpoolctl import ThreadpoolController  # a requirement of scikit-learn
 from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import Expression, leaf_slots, parse_expression
 from autokernel.inference.alternatives import Alternatives
+from autokernel.inference.criteria import CRITERIA, Criterion, Score, check_criterion
 from autokernel.inference.laplace import summit_log_evidence
 from autokernel.inference.map import Mode, find_modes
 from autokernel.inference.posterior import LogPosterior
 from autokernel.inference.scales import DataScales
 from autokernel.inference.starts import StartingPoints
-from autokernel.inference.summit import find_summit
+from autokernel.inference.summit import Summit, find_summit
 from autokernel.kernels import BASE_KERNELS
 from autokernel.kernels.priors import Priors, check_priors
 from autokernel.likelihood import TrainingData
 from autokernel.typing import FloatArray
-from autokernel.validation import check_criterion, check_seed, check_training_data
+from autokernel.validation import check_seed, check_training_data
 
 _SCOUT_FROM = 250  # rows: from here on the search for modes is made on a sample of the rows
 _N_SCOUT = 150
+_NO_SCORE = Score(-np.inf)
 
 
 class Parameter(NamedTuple):
@@ -48,16 +51,19 @@ class Evaluation:
     log_likelihood: float  # nats
     log_prior: float  # nats, density of theta
     log_posterior: float  # nats
-    log_evidence: float  # nats
+    log_evidence: float  # nats, by Laplace's method; -inf where that fails
     score: float  # larger is better; nats
     hessian: FloatArray  # (n_params, n_params), of the negative log posterior in theta
     n_params: int
     n_evaluations: int  # likelihood calls
     seconds: float  # wall clock, fit and criterion together
     status: str  # "ok" or the reason of the failure
+    standard_error: float = np.nan  # nats, of score; nan where no random numbers are drawn for it
+    pareto_k: float = np.nan  # above 0.7 the standard error is not to be trusted
 
     def __repr__(self) -> str:
-        lines = [f"{self.expression}: log evidence {self.log_evidence:.2f} nats ({self.status})"]
+        error = "" if np.isnan(self.standard_error) else f" ± {self.standard_error:.2f}"
+        lines = [f"{self.expression}: log evidence {self.score:.2f}{error} nats ({self.status})"]
         lines += [
             f"  {'' if p.kernel is None else p.kernel + ' '}{p.name} = {p.value:.4g}"
             for p in self.parameters
@@ -81,9 +87,21 @@ class Evaluator:
         Complete, as :func:`check_priors` returns it.
     seed : int
         Not negative.
+    criterion : str
+        One of :data:`CRITERIA`.
     """
 
-    def __init__(self, X: FloatArray, y: FloatArray, *, priors: Priors, seed: int) -> None:
+    def __init__(
+        self,
+        X: FloatArray,
+        y: FloatArray,
+        *,
+        priors: Priors,
+        seed: int,
+        criterion: str = "laplace",
+    ) -> None:
+        check_criterion(criterion)
+        self._criterion = CRITERIA[criterion]
         self._data = TrainingData(X, y)
         self._scales = DataScales(self._data)
         self._starts = StartingPoints(self._scales)
@@ -118,12 +136,14 @@ class Evaluator:
         alternatives = None
         if periodic:
             alternatives = Alternatives(expression, scout or posterior, self._scales)
-        mode = find_modes(posterior, starts, alternatives, scout=scout)[0]
+        mode, *others = find_modes(posterior, starts, alternatives, scout=scout)
         if not np.isfinite(mode.log_posterior):
             status = "the covariance matrix has no Cholesky factor at any starting point"
             return _record(expression, posterior, mode, status=status)
         try:
-            return _at_a_maximum(expression, posterior, mode)
+            return _at_a_maximum(
+                expression, posterior, mode, others=others, criterion=self._criterion, rng=rng
+            )
         except NotAMaximumError as error:
             return _record(expression, posterior, mode, status=str(error))
 
@@ -151,8 +171,10 @@ def evaluate_kernel(
         Inputs, used as they come.
     y : array-like of shape (n_samples,)
         Targets, used as they come. The model's mean is zero.
-    criterion : {"laplace"}
-        What ``score`` is: the Laplace approximation to the log evidence, in nats.
+    criterion : {"laplace", "importance"}
+        How ``score``, the log evidence in nats, is found: by Laplace's method at the best mode, or
+        by importance sampling around all modes found. The latter takes some 200 to 2000
+        likelihood calls more and gives ``standard_error`` and ``pareto_k``.
     priors : {"default", "paper"} or mapping of str to (shape, rate)
         Gamma priors of the parameters, by name; a mapping replaces entries of the default.
     random_state : int, RandomState or None
@@ -187,22 +209,41 @@ def evaluate_kernel(
         raise ValueError(
             f"expression must use columns below n_features={X.shape[1]}, got {beyond[0]}"
         )
-    check_criterion(criterion)
-    evaluator = Evaluator(X, y, priors=check_priors(priors), seed=check_seed(random_state))
+    evaluator = Evaluator(
+        X, y, priors=check_priors(priors), seed=check_seed(random_state), criterion=criterion
+    )
     return evaluator(expression)
 
 
-def _at_a_maximum(expression: Expression, posterior: LogPosterior, mode: Mode) -> Evaluation:
-    """Score by Laplace's method at the summit above the mode."""
+def _at_a_maximum(
+    expression: Expression,
+    posterior: LogPosterior,
+    mode: Mode,
+    *,
+    others: Sequence[Mode],
+    criterion: Criterion,
+    rng: np.random.Generator,
+) -> Evaluation:
+    """Climb to the summit of the best mode and score there."""
     summit = find_summit(posterior, mode)
+    score = criterion(posterior, summit, others=others, rng=rng)
     return _record(
         expression,
         posterior,
         summit.mode,
         hessian=summit.hessian,
-        log_evidence=summit_log_evidence(summit),
+        log_evidence=_laplace_or_nothing(summit),
+        score=score,
         status="ok",
     )
+
+
+def _laplace_or_nothing(summit: Summit) -> float:
+    """Laplace approximation at a summit, ``-inf`` at a saddle that could not be left."""
+    try:
+        return summit_log_evidence(summit)
+    except NotAMaximumError:
+        return -np.inf
 
 
 def _record(
@@ -212,6 +253,7 @@ def _record(
     *,
     hessian: FloatArray | None = None,
     log_evidence: float = -np.inf,
+    score: Score = _NO_SCORE,
     status: str,
 ) -> Evaluation:
     """Put a mode into words; the caller, who has the clock, fills in the seconds."""
@@ -225,12 +267,14 @@ def _record(
         log_prior=log_prior,
         log_posterior=mode.log_posterior,
         log_evidence=log_evidence,
-        score=log_evidence,
+        score=score.value,
         hessian=np.full((n_params, n_params), np.nan) if hessian is None else hessian,
         n_params=n_params,
         n_evaluations=posterior.n_evaluations,
         seconds=0.0,
         status=status,
+        standard_error=score.standard_error,
+        pareto_k=score.pareto_k,
     )
 
 

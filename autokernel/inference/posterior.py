@@ -23,6 +23,8 @@ class LogPosterior:
 
     Attributes
     ----------
+    expression : Expression
+        The kernel.
     parameter_names : tuple of str
         One name per entry of theta, ``noise_variance`` last.
     lower, upper : ndarray of shape (n_params,)
@@ -30,6 +32,7 @@ class LogPosterior:
     """
 
     def __init__(self, expression: Expression, data: TrainingData, *, priors: Priors) -> None:
+        self.expression = expression
         self.likelihood = LogLikelihood(expression, data)
         self.parameter_names = self.likelihood.parameter_names
         self.prior = LogGammaPrior.of(self.parameter_names, priors=priors)

@@ -85,4 +85,6 @@ class History:
             "fit_seconds": np.array([e.seconds for e in evaluations]),
             "proposal_seconds": np.array([trial.proposal_seconds for trial in self.trials]),
             "elapsed": np.array([trial.elapsed for trial in self.trials]),
+            "standard_error": np.array([e.standard_error for e in evaluations]),
+            "pareto_k": np.array([e.pareto_k for e in evaluations]),
         }

@@ -16,6 +16,8 @@ COLUMNS = [
     "fit_seconds",
     "proposal_seconds",
     "elapsed",
+    "standard_error",
+    "pareto_k",
 ]
 
 

@@ -1,0 +1,199 @@
+"""The evidence of whole evaluations; importance_log_evidence has tests of its own."""
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import multivariate_t
+
+from autokernel import evaluate_kernel, parse_expression
+from autokernel.inference import CRITERIA, Evaluator
+from autokernel.inference import evaluate as evaluate_module
+from autokernel.inference.criteria import importance
+from autokernel.inference.importance import N_FIRST, N_MOST
+from autokernel.inference.map import Mode, climb, find_modes
+from autokernel.inference.posterior import LogPosterior
+from autokernel.inference.summit import look_around
+from autokernel.kernels.priors import check_priors
+from autokernel.likelihood import TrainingData
+from tests.processes import outputs_under_two_hash_seeds
+
+FIT_AND_PRINT = """
+import numpy as np
+from autokernel import evaluate_kernel
+x = np.linspace(0, 1, 15)
+fit = evaluate_kernel("SE[0] + SE[0]", x[:, None], np.sin(20 * x) + x, criterion="importance")
+print(fit.score.hex(), fit.standard_error.hex(), fit.pareto_k.hex(), fit.n_evaluations)
+"""
+
+
+def noisy_wave(frequency, noise, *, seed=0, n_samples=20):
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.uniform(size=n_samples))
+    y = np.sin(frequency * x) + noise * rng.normal(size=n_samples)
+    return x[:, None], (y - y.mean()) / y.std()
+
+
+SMOOTH = noisy_wave(6, 0.1)
+AMBIGUOUS = noisy_wave(20, 0.4)  # a wave of this length, or noise alone
+TRIPLE = noisy_wave(20, 0.4, seed=2)
+
+
+def sampled(text, X, y, **parameters):
+    return evaluate_kernel(text, X, y, priors="paper", criterion="importance", **parameters)
+
+
+def sum_over_grid(log_posterior):
+    """Log evidence of three parameters by the trapezoidal rule."""
+    axes = [np.linspace(-8, 3, 45), np.linspace(-8, 3, 30), np.linspace(-14, 2, 40)]
+    slices = [
+        log_posterior(np.stack(np.meshgrid([first], *axes[1:], indexing="ij"), axis=-1))
+        for first in axes[0]
+    ]
+    return logsumexp(slices) + sum(np.log(axis[1] - axis[0]) for axis in axes)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "laplace_error"),
+    [(*SMOOTH, (-0.3, 0.0)), (*AMBIGUOUS, (-1.0, -0.5)), (*TRIPLE, (-1.0, -0.5))],
+    ids=["one mode", "two modes", "other two modes"],
+)
+def test_the_evidence_agrees_with_a_sum_over_a_grid_where_laplace_is_off(
+    X, y, laplace_error, dense_log_posterior
+):
+    exact = sum_over_grid(dense_log_posterior("SE[0]", X, y))
+    fit = sampled("SE[0]", X, y)
+    low, high = laplace_error
+    assert low < fit.log_evidence - exact < high  # or the test shows nothing
+    assert fit.standard_error < 0.05
+    assert fit.pareto_k < 0.7
+    # half as fine a grid moves the sum by 0.14 at the first, by 0.08 at the others: this fine,
+    # the trapezoidal rule is off by far less
+    assert fit.score == pytest.approx(exact, abs=4 * fit.standard_error)
+
+
+def test_the_mirror_images_of_a_mode_count(dense_log_posterior, monkeypatch):
+    monkeypatch.setattr(evaluate_module, "find_modes", lambda *a, **o: find_modes(*a, **o)[:1])
+    # two waves: each of the leaves may be the slow one
+    x = np.linspace(0, 1, 20)
+    y = np.sin(5 * x) + np.sin(30 * x) + 0.1 * np.random.default_rng(1).normal(size=20)
+    X, y = x[:, None], (y - y.mean()) / y.std()
+    fit = sampled("SE[0] + SE[0]", X, y)
+    mirror = np.array([2, 3, 0, 1, 4])
+    assert np.abs(fit.theta - fit.theta[mirror]).max() > 1  # or the test shows nothing
+    # an independent sample, from tails heavier and wider than those of the modes
+    covariance = 2 * np.linalg.inv(fit.hessian)
+    parts = [
+        multivariate_t(fit.theta, covariance, df=4, seed=0),
+        multivariate_t(fit.theta[mirror], covariance[np.ix_(mirror, mirror)], df=4, seed=1),
+    ]
+    draws = np.concatenate([part.rvs(20_000) for part in parts])
+    log_proposal = logsumexp([part.logpdf(draws) for part in parts], axis=0) - np.log(2)
+    inside = draws[:, -1] > np.log(1e-8)  # the floor of the noise
+    log_weights = dense_log_posterior("SE[0] + SE[0]", X, y)(draws[inside]) - log_proposal[inside]
+    expected = logsumexp(log_weights) - np.log(len(draws))
+    assert fit.standard_error < 0.1
+    # log 2 = 0.69 is missed without the other image
+    assert fit.score == pytest.approx(expected, abs=4 * fit.standard_error + 0.02)
+
+
+def test_the_fit_is_that_of_laplace_and_its_evidence_stays_laplaces():
+    fit, plain = sampled("SE[0]", *AMBIGUOUS), evaluate_kernel("SE[0]", *AMBIGUOUS, priors="paper")
+    np.testing.assert_array_equal(fit.theta, plain.theta)
+    assert fit.log_evidence == plain.log_evidence == plain.score
+    assert fit.score != fit.log_evidence
+    assert np.isnan([plain.standard_error, plain.pareto_k]).all()
+    n_more = fit.n_evaluations - plain.n_evaluations
+    assert N_FIRST <= n_more <= N_MOST + 5 * (3 * fit.n_params + 2)  # Hessians of other modes
+
+
+def test_the_same_seed_gives_the_same_score_whatever_came_before():
+    expressions = [parse_expression(text) for text in ("SE[0]", "LIN[0] + SE[0]")]
+    options = {"priors": check_priors("paper"), "seed": 3, "criterion": "importance"}
+    evaluator = Evaluator(*SMOOTH, **options)
+    forth = [evaluator(expression).score for expression in expressions]
+    back = [evaluator(expression).score for expression in reversed(expressions)]
+    assert forth == back[::-1] == [Evaluator(*SMOOTH, **options)(e).score for e in expressions]
+    assert forth != [Evaluator(*SMOOTH, **{**options, "seed": 4})(e).score for e in expressions]
+
+
+def test_the_score_does_not_depend_on_the_process():
+    assert len(outputs_under_two_hash_seeds(FIT_AND_PRINT)) == 1
+
+
+def test_a_sample_without_any_weight_is_a_failure_with_its_reason(monkeypatch):
+    monkeypatch.setattr(LogPosterior, "value", lambda self, theta: -np.inf)
+    fit = sampled("SE[0]", *SMOOTH)
+    assert fit.score == fit.log_evidence == -np.inf
+    assert "got -inf as the largest log weight" in fit.status
+    assert np.isnan([fit.standard_error, fit.pareto_k]).all()
+    assert np.isfinite(fit.log_posterior)
+
+
+def test_a_saddle_that_laplace_refuses_can_be_sampled(monkeypatch):
+    true_hessian = LogPosterior.hessian
+
+    def with_a_saddle(self, theta):
+        return true_hessian(self, theta) * np.array([[1, 1, 0], [1, 1, 0], [0, 0, -1]])
+
+    expected = sampled("SE[0]", *SMOOTH)
+    monkeypatch.setattr(LogPosterior, "hessian", with_a_saddle)
+    fit = sampled("SE[0]", *SMOOTH)
+    assert fit.status == "ok"
+    assert fit.log_evidence == -np.inf
+    error = np.hypot(fit.standard_error, expected.standard_error)
+    assert fit.score == pytest.approx(expected.score, abs=4 * error)
+
+
+class Counting:
+    """A posterior that counts the Hessians that are asked of it."""
+
+    def __init__(self, posterior):
+        self.posterior, self.n_hessians = posterior, 0
+
+    def __getattr__(self, name):
+        return getattr(self.posterior, name)
+
+    def hessian(self, theta):
+        self.n_hessians += 1
+        return self.posterior.hessian(theta)
+
+
+@pytest.mark.parametrize(
+    ("away", "below", "n_hessians"),
+    [(3.0, 5.0, 1), (3.0, 11.0, 0), (1e-3, 0.0, 0)],
+    ids=["another mode", "far below", "the same mode"],
+)
+def test_only_other_modes_of_some_height_are_taken_in(away, below, n_hessians):
+    posterior = LogPosterior(
+        parse_expression("SE[0]"), TrainingData(*SMOOTH), priors=check_priors("paper")
+    )
+    best = climb(posterior, np.array([-1.0, 0.0, -4.0]), max_iterations=300)
+    summit = look_around(posterior, best)
+    counting = Counting(posterior)
+    other = Mode(best.theta + np.array([away, 0, 0]), best.log_posterior - below)
+    importance(counting, summit, others=[other], rng=np.random.default_rng(0))
+    assert counting.n_hessians == n_hessians
+
+
+def test_points_of_one_ridge_do_not_crowd_out_another_mode():
+    posterior = LogPosterior(
+        parse_expression("SE[0]"), TrainingData(*SMOOTH), priors=check_priors("paper")
+    )
+    best = climb(posterior, np.array([-1.0, 0.0, -4.0]), max_iterations=300)
+    away = Mode(best.theta + np.array([3.0, 0, 0]), best.log_posterior - 5)
+    counting = Counting(posterior)
+    others = [best] * 9 + [away] * 9
+    importance(counting, look_around(posterior, best), others=others, rng=np.random.default_rng(0))
+    assert counting.n_hessians == 1
+
+
+def test_an_evaluation_prints_its_standard_error():
+    fit = sampled("LIN[0]", *SMOOTH)
+    line = f"LIN[0]: log evidence {fit.score:.2f} ± {fit.standard_error:.2f} nats (ok)"
+    assert repr(fit).splitlines()[0] == line
+
+
+def test_the_criteria_are_known_by_their_names():
+    assert list(CRITERIA) == ["laplace", "importance"]
+    with pytest.raises(ValueError, match=r"one of \['laplace', 'importance'\], got 'bik'"):
+        Evaluator(*SMOOTH, priors=check_priors("paper"), seed=0, criterion="bik")
