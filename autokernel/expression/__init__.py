@@ -1,8 +1,10 @@
 """Kernel expressions: structure only, no numbers and no data."""
 
+from autokernel.expression.arrange import arrange
 from autokernel.expression.grammar import Grammar
 from autokernel.expression.notation import parse_expression
-from autokernel.expression.slots import Slot, leaf_slots
+from autokernel.expression.parts import Split, align, joining_operator, splits
+from autokernel.expression.slots import Slot, leaf_slots, theta_order
 from autokernel.expression.symmetry import leaf_swaps
 from autokernel.expression.tree import ADD, MULTIPLY, OPERATORS, Expression, Leaf, Operation
 
@@ -15,7 +17,13 @@ __all__ = [
     "Leaf",
     "Operation",
     "Slot",
+    "Split",
+    "align",
+    "arrange",
+    "joining_operator",
     "leaf_slots",
     "leaf_swaps",
     "parse_expression",
+    "splits",
+    "theta_order",
 ]

@@ -6,18 +6,20 @@ one belongs. Each leaf in turn is laid on a grid with all others held, which cos
 per point and no gradient; the local maxima over the grid are worth a climb.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from autokernel.expression import Expression, Leaf, leaf_slots
+from autokernel.expression import MULTIPLY, Expression, Leaf, Slot, joining_operator, leaf_slots
 from autokernel.inference.posterior import LogPosterior
 from autokernel.inference.scales import DataScales
 from autokernel.typing import BoolArray, FloatArray
 
 _PHASES = (0.03, 0.08, 0.2, 0.6, 1.5)  # lengthscales of PER
+_SMOOTH_PHASES = (0.5, 1.2)
+_N_REACHES = 3
 _SHARP = 0.3  # below it a period explains more, and leaves less to the noise
 _N_LENGTHSCALES = 8
 _PARTS = (0.01, 0.1, 1.0)  # variances, as parts of the target's mean square
@@ -47,13 +49,30 @@ class Alternatives:
         Its log posterior.
     scales : DataScales
         Those of the data of the posterior.
+    leaves : sequence of int or None
+        Places of the leaves that may play other roles; None is for all.
     """
 
-    def __init__(self, expression: Expression, posterior: LogPosterior, scales: DataScales) -> None:
+    def __init__(
+        self,
+        expression: Expression,
+        posterior: LogPosterior,
+        scales: DataScales,
+        leaves: Sequence[int] | None = None,
+    ) -> None:
         self._posterior, self._scales = posterior, scales
         slots = leaf_slots(expression)
-        periodic = [slot for slot in slots if slot[0].kernel == "PER"][:_MAX_PERIODIC]
-        self._slots = [slot for slot in slots if slot[0].kernel in ("SE", "RQ")] + periodic
+        places = range(len(slots)) if leaves is None else leaves
+        periodic = [leaf for leaf in places if slots[leaf].leaf.kernel == "PER"][:_MAX_PERIODIC]
+        smooth = [leaf for leaf in places if slots[leaf].leaf.kernel in ("SE", "RQ")]
+        self._slots = [slots[leaf] for leaf in smooth + periodic]
+        self._decaying = [
+            (slots[one], slots[other])
+            for one in periodic
+            for other in smooth
+            if slots[one].leaf.column == slots[other].leaf.column
+            and joining_operator(expression, one, other) == MULTIPLY
+        ]
 
     def around(self, theta: FloatArray) -> list[Candidate]:
         """Candidates by their log posterior, the highest first; none stands beside a better one."""
@@ -73,6 +92,8 @@ class Alternatives:
         for one, other in combinations(self._slots, 2):
             if one[0].column == other[0].column:
                 yield from self._exchanged(theta, one, other)
+        for one, other in self._decaying:
+            yield from self._forgetting(theta, one, other)
 
     def _periodic(self, theta: FloatArray, leaf: Leaf, place: slice) -> Iterator[Candidate]:
         """Scan the period at each of some lengthscales, the short ones with less noise too."""
@@ -154,6 +175,15 @@ class Alternatives:
         swapped[b] = np.log(np.clip(reach, spacing / 2, 2 * extent))
         phase = float(np.clip(np.pi * np.exp(theta[b]) / extent, _PHASES[0], 3.0))
         yield from self._periods(swapped, one[0], one[1], phase)
+
+    def _forgetting(self, theta: FloatArray, periodic: Slot, smooth: Slot) -> Iterator[Candidate]:
+        """Scan the period of smooth cycles that are forgotten over some lengthscales."""
+        spacing, extent = self._scales.spacing_and_extent(smooth.leaf.column)
+        for reach in np.geomspace(4 * spacing, extent / 4, _N_REACHES):
+            for phase in _SMOOTH_PHASES:
+                base = theta.copy()
+                base[smooth.place.start] = np.log(reach)
+                yield from self._periods(base, *periodic, phase)
 
     def _local_maxima(self, thetas: FloatArray, shape: tuple[int, ...]) -> list[Candidate]:
         """Local maxima over a grid of this shape of points (n_points, n_params), highest first."""

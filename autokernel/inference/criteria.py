@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from autokernel.expression import Expression, leaf_slots, leaf_swaps
+from autokernel.expression import leaf_swaps, theta_order
 from autokernel.inference.importance import importance_log_evidence
 from autokernel.inference.laplace import summit_log_evidence
 from autokernel.inference.map import Mode
@@ -66,7 +66,8 @@ def importance(
     Equal operands, as in ``SE[0] + SE[0]``, may change places: each mode has its mirror images. The
     others are taken as they stand: a proposal does not ask for the very top.
     """
-    orders = _theta_orders(posterior.expression)
+    expression = posterior.expression
+    orders = [theta_order(expression, swap) for swap in leaf_swaps(expression)]
     summits = _mirrored(summit, orders)
     near = [mode for mode in others if mode.log_posterior > summit.mode.log_posterior - _HOPELESS]
     # lazily: the summits that are known grow with each
@@ -77,15 +78,6 @@ def importance(
         posterior.value, summits, lower=posterior.lower, upper=posterior.upper, rng=rng
     )
     return Score(estimate.log_evidence, estimate.standard_error, estimate.pareto_k)
-
-
-def _theta_orders(expression: Expression) -> list[IntArray]:
-    """Orders of the parameters for the exchanges of leaves that leave the kernel as it is."""
-    places = [np.arange(place.start, place.stop) for _, place in leaf_slots(expression)]
-    noise = [places[-1][-1:] + 1]
-    return [
-        np.concatenate([places[leaf] for leaf in swap] + noise) for swap in leaf_swaps(expression)
-    ]
 
 
 def _mirrored(summit: Summit, orders: list[IntArray]) -> list[Summit]:

@@ -1,6 +1,5 @@
 """Score one kernel; here, and only here, a failure becomes a score of ``-inf`` with a reason."""
 
-import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,14 +11,13 @@ from sklearn.utils.validation import _get_feature_names
 from threadpoolctl import ThreadpoolController  # a requirement of scikit-learn
 
 from autokernel.exceptions import NotAMaximumError
-from autokernel.expression import Expression, leaf_slots, parse_expression
-from autokernel.inference.alternatives import Alternatives
+from autokernel.expression import Expression, arrange, leaf_slots, parse_expression, theta_order
 from autokernel.inference.criteria import CRITERIA, Criterion, Score, check_criterion
+from autokernel.inference.inheritance import Known
 from autokernel.inference.laplace import summit_log_evidence
-from autokernel.inference.map import Mode, find_modes
+from autokernel.inference.map import Mode
+from autokernel.inference.modes import ModeSearch, random_stream
 from autokernel.inference.posterior import LogPosterior
-from autokernel.inference.scales import DataScales
-from autokernel.inference.starts import StartingPoints
 from autokernel.inference.summit import Summit, find_summit
 from autokernel.kernels import BASE_KERNELS
 from autokernel.kernels.priors import Priors, check_priors
@@ -27,8 +25,6 @@ from autokernel.likelihood import TrainingData
 from autokernel.typing import FloatArray
 from autokernel.validation import check_seed, check_training_data
 
-_SCOUT_FROM = 250  # rows: from here on the search for modes is made on a sample of the rows
-_N_SCOUT = 150
 _NO_SCORE = Score(-np.inf)
 
 
@@ -72,10 +68,10 @@ class Evaluation:
 
 
 class Evaluator:
-    """Scores kernels on one data set, each by a pure function of its expression.
+    """Scores kernels on one data set.
 
-    Random numbers are seeded by ``seed`` and the canonical text, so that a result depends neither
-    on the order of evaluation nor on the process.
+    A score depends on the canonical text of the kernel, the seed and the known fits, neither on
+    the order of evaluation nor on the process.
 
     Parameters
     ----------
@@ -103,49 +99,39 @@ class Evaluator:
         check_criterion(criterion)
         self._criterion = CRITERIA[criterion]
         self._data = TrainingData(X, y)
-        self._scales = DataScales(self._data)
-        self._starts = StartingPoints(self._scales)
-        self._priors = priors
-        self._seed = seed
-        self._sample: TrainingData | None = None
-        if len(y) > _SCOUT_FROM:
-            rows = np.random.default_rng(seed).choice(len(y), size=_N_SCOUT, replace=False)
-            self._sample = TrainingData(X[rows], y[rows])
+        self._priors, self._seed = priors, seed
+        self._find_modes = ModeSearch(self._data, priors=priors, seed=seed)
 
-    def __call__(self, expression: Expression) -> Evaluation:
-        """Fit and score one kernel."""
+    def __call__(self, expression: Expression, known: Sequence[Evaluation] = ()) -> Evaluation:
+        """Fit and score one kernel, beginning at the known fits that are similar to it."""
         began = time.perf_counter()
-        posterior = LogPosterior(expression, self._data, priors=self._priors)
-        scout = None
-        if self._sample is not None:
-            scout = LogPosterior(expression, self._sample, priors=self._priors)
+        arranged, order = arrange(expression)
         # Small matrices gain nothing from threads, and sums over threads depend on their number.
         with _blas().limit(limits=1, user_api="blas"):
-            evaluation = self._evaluate(expression, posterior, scout)
-        n_evaluations = posterior.n_evaluations + (0 if scout is None else scout.n_evaluations)
-        return replace(evaluation, n_evaluations=n_evaluations, seconds=time.perf_counter() - began)
+            evaluation = self._evaluate(arranged, known)
+        evaluation = _as_written(evaluation, expression, order)
+        return replace(evaluation, seconds=time.perf_counter() - began)
 
-    def _evaluate(
-        self, expression: Expression, posterior: LogPosterior, scout: LogPosterior | None
-    ) -> Evaluation:
+    def _evaluate(self, expression: Expression, known: Sequence[Evaluation]) -> Evaluation:
         """Fit and score; every failure that can be named ends here."""
-        rng = np.random.default_rng([self._seed, _digest(expression.canonical)])
-        # Without a period 24 starts find the best mode; with one, 12 and their alternatives do.
-        periodic = any(leaf.kernel == "PER" for leaf in expression.leaves)
-        starts = self._starts.draw(expression, posterior, 12 if periodic else 24, rng=rng)
-        alternatives = None
-        if periodic:
-            alternatives = Alternatives(expression, scout or posterior, self._scales)
-        mode, *others = find_modes(posterior, starts, alternatives, scout=scout)
-        if not np.isfinite(mode.log_posterior):
+        posterior = LogPosterior(expression, self._data, priors=self._priors)
+        fits = [Known(fit.expression, fit.theta, fit.score) for fit in known]
+        found = self._find_modes(expression, posterior, fits)
+        before = posterior.n_evaluations
+        mode, *others = found.modes
+        if np.isfinite(mode.log_posterior):
+            rng = random_stream(self._seed, expression, "criterion")
+            try:
+                evaluation = _at_a_maximum(
+                    expression, posterior, mode, others=others, criterion=self._criterion, rng=rng
+                )
+            except NotAMaximumError as error:
+                evaluation = _record(expression, posterior, mode, status=str(error))
+        else:
             status = "the covariance matrix has no Cholesky factor at any starting point"
-            return _record(expression, posterior, mode, status=status)
-        try:
-            return _at_a_maximum(
-                expression, posterior, mode, others=others, criterion=self._criterion, rng=rng
-            )
-        except NotAMaximumError as error:
-            return _record(expression, posterior, mode, status=str(error))
+            evaluation = _record(expression, posterior, mode, status=status)
+        n_evaluations = found.n_evaluations + posterior.n_evaluations - before
+        return replace(evaluation, n_evaluations=n_evaluations)
 
 
 def evaluate_kernel(
@@ -278,6 +264,19 @@ def _record(
     )
 
 
+def _as_written(evaluation: Evaluation, expression: Expression, order: Sequence[int]) -> Evaluation:
+    """Put the fit of an arranged kernel into the order in which the kernel was written."""
+    back = np.argsort(theta_order(expression, order))
+    theta = evaluation.theta[back]
+    return replace(
+        evaluation,
+        expression=expression,
+        parameters=name_parameters(expression, theta),
+        theta=theta,
+        hessian=evaluation.hessian[np.ix_(back, back)],
+    )
+
+
 def name_parameters(expression: Expression, theta: FloatArray) -> tuple[Parameter, ...]:
     """Name the entries of theta, from the leaves' parameters to the noise variance."""
     values = np.exp(theta).tolist()
@@ -297,8 +296,3 @@ def name_parameters(expression: Expression, theta: FloatArray) -> tuple[Paramete
 def _blas() -> ThreadpoolController:
     """Find the BLAS libraries in use, once: that takes longer than a small likelihood."""
     return ThreadpoolController()
-
-
-def _digest(text: str) -> int:
-    """Hash a text to an integer that is the same in every process."""
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])

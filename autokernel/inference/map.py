@@ -13,9 +13,6 @@ from autokernel.typing import FloatArray
 _FAR_BELOW = 1e6  # nats: what a point without a factor lies below the best, for the line search
 _EXACT, _CLOSE = 1e-10, 1e-7  # of the log posterior: the least gain of a step that goes on
 _LONG = 300  # steps
-_N_FOLLOWED = 4
-_N_SEEN_AGAIN = 8
-_MAX_ROUNDS = 4
 _GAIN = 0.05  # nats: the least that makes another round worthwhile
 _HOPELESS = 10.0  # nats below the best
 
@@ -26,6 +23,20 @@ class Mode:
 
     theta: FloatArray  # (n_params,)
     log_posterior: float  # nats, -inf where no point could be factorised
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much of what looks promising is climbed."""
+
+    n_followed: int  # ends of short runs that are followed to the top
+    n_alternatives: tuple[int, int, int]  # candidates, those left after some steps, after more
+    rounds: int  # of alternatives to a new best mode
+
+
+THOROUGH = Effort(n_followed=4, n_alternatives=(14, 6, 3), rounds=4)
+OF_PARTS = Effort(n_followed=4, n_alternatives=(14, 6, 3), rounds=2)
+LIGHT = Effort(n_followed=4, n_alternatives=(6, 3, 1), rounds=1)
 
 
 def climb(
@@ -69,6 +80,7 @@ def find_modes(
     alternatives: Alternatives | None = None,
     *,
     scout: LogPosterior | None = None,
+    effort: Effort = THOROUGH,
 ) -> list[Mode]:
     """Search the highest mode of the log posterior.
 
@@ -83,6 +95,8 @@ def find_modes(
     scout : LogPosterior or None
         A cheaper posterior of the same parameters, such as that of some of the rows. The search is
         made on it, and its best modes are followed to their tops on the other.
+    effort : Effort
+        How much of it to climb.
 
     Returns
     -------
@@ -91,25 +105,25 @@ def find_modes(
         start could be factorised.
     """
     if scout is None:
-        modes = _search(posterior, _short_runs(posterior, starts, steps=15), alternatives)
+        modes = _search(posterior, _short_runs(posterior, starts, steps=15), alternatives, effort)
     else:
         ends = _short_runs(scout, starts, steps=15)
-        modes = _follow(posterior, [*_search(scout, ends, alternatives), *ends])
+        modes = _follow(posterior, [*_search(scout, ends, alternatives, effort), *ends], effort)
     if not modes:
         return [Mode(starts[0], -np.inf)]
     return [climb(posterior, modes[0].theta, max_iterations=_LONG), *modes[1:]]
 
 
 def _search(
-    posterior: LogPosterior, ends: list[Mode], alternatives: Alternatives | None
+    posterior: LogPosterior, ends: list[Mode], alternatives: Alternatives | None, effort: Effort
 ) -> list[Mode]:
     """Distinct modes, the best first: those of short runs, and of the alternatives to them."""
-    modes = _to_the_top(posterior, ends[:_N_FOLLOWED])
+    modes = _to_the_top(posterior, ends[: effort.n_followed])
     if alternatives is None or not modes:
         return modes
     best = modes[:1]  # the best so far, last of all first
-    for _ in range(_MAX_ROUNDS):
-        found = _search_alternatives(posterior, best, alternatives)
+    for _ in range(effort.rounds):
+        found = _search_alternatives(posterior, best, alternatives, effort)
         modes = _distinct([*modes, *found])
         if modes[0].log_posterior < best[0].log_posterior + _GAIN:
             break
@@ -117,23 +131,24 @@ def _search(
     return modes
 
 
-def _follow(posterior: LogPosterior, scouted: list[Mode]) -> list[Mode]:
+def _follow(posterior: LogPosterior, scouted: list[Mode], effort: Effort) -> list[Mode]:
     """Follow the best of the points found on a sample, which may have ranked them wrongly."""
     seen = _distinct([Mode(mode.theta, posterior.value(mode.theta)) for mode in scouted])
-    ends = _short_runs(posterior, [mode.theta for mode in seen[:_N_SEEN_AGAIN]], steps=6)
-    return _to_the_top(posterior, ends[:_N_FOLLOWED])
+    ends = _short_runs(posterior, [mode.theta for mode in seen[: 2 * effort.n_followed]], steps=6)
+    return _to_the_top(posterior, ends[: effort.n_followed])
 
 
 def _search_alternatives(
-    posterior: LogPosterior, known: list[Mode], alternatives: Alternatives
+    posterior: LogPosterior, known: list[Mode], alternatives: Alternatives, effort: Effort
 ) -> list[Mode]:
     """Climb from the alternatives to the first known mode, in three stages of ever fewer."""
     best = known[0]
-    candidates = [found.theta for found in alternatives.around(best.theta)[:14]]
+    first, second, third = effort.n_alternatives
+    candidates = [found.theta for found in alternatives.around(best.theta)[:first]]
     ends = _new(_short_runs(posterior, candidates, steps=6), known)
-    ends = _new(_short_runs(posterior, [end.theta for end in ends[:6]], steps=12), known)
+    ends = _new(_short_runs(posterior, [end.theta for end in ends[:second]], steps=12), known)
     near = [end for end in ends if end.log_posterior > best.log_posterior - _HOPELESS]
-    return _to_the_top(posterior, near[:3])
+    return _to_the_top(posterior, near[:third])
 
 
 def _short_runs(posterior: LogPosterior, starts: Iterable[FloatArray], *, steps: int) -> list[Mode]:

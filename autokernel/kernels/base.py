@@ -31,8 +31,8 @@ class Pairs(ABC):
         """``sin^2(pi (x_i - x_j) / period)``."""
 
     @abstractmethod
-    def periodic_slope(self, period: float) -> FloatArray:
-        """Differentiate :meth:`periodic` with respect to log period."""
+    def periodic_slope(self, period: float, weights: FloatArray) -> float:
+        """Differentiate the weighted sum of :meth:`periodic` in the log of the period."""
 
 
 class BaseKernel(ABC):

@@ -28,7 +28,7 @@ class Periodic(ExponentialKernel):
     ) -> FloatArray:
         """Gradient of ``sum(weights * exponent)`` in the log parameters."""
         lengthscale, _, period = params
-        slope = weights @ pairs.periodic_slope(period)
+        slope = pairs.periodic_slope(period, weights)
         return np.array([-2.0 * (weights @ exponent), 0.0, -0.5 / lengthscale**2 * slope])
 
     def describe(self, params: FloatArray, *, scale: float) -> str:

@@ -1,7 +1,7 @@
 """The one loop: design, then propose and evaluate until the search ends."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,9 @@ from autokernel.inference import Evaluation
 from autokernel.search.history import History, Phase, StopReason, Trial
 from autokernel.search.strategy import Space, Strategy
 
-Evaluate = Callable[[Expression], Evaluation]
+Evaluate = Callable[[Expression, Sequence[Evaluation]], Evaluation]
+"""Scores a kernel, given the fits from which it may inherit parameters."""
+
 Observer = Callable[[History], None]
 """Called after every trial, the last of the history."""
 
@@ -41,8 +43,9 @@ def search(
 
     Parameters
     ----------
-    evaluate : callable of Expression to Evaluation
-        Scores one kernel; never raises for a kernel that cannot be fitted.
+    evaluate : callable of (Expression, sequence of Evaluation) to Evaluation
+        Scores one kernel, given what was evaluated before it was proposed; the initial design gets
+        nothing. Never raises for a kernel that cannot be fitted.
     strategy : Strategy
         Chooses what to evaluate.
     space : Space
@@ -60,7 +63,8 @@ def search(
     began = time.perf_counter()
 
     def run(expression: Expression, phase: Phase, proposal_seconds: float) -> None:
-        evaluation = evaluate(expression)
+        known = [trial.evaluation for trial in history.trials] if phase is Phase.SEARCH else []
+        evaluation = evaluate(expression, known)
         elapsed = time.perf_counter() - began
         history.trials.append(Trial(evaluation, phase, proposal_seconds, elapsed))
         if observe is not None:

@@ -1,0 +1,82 @@
+"""What a kernel has in common with smaller and with similar ones."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from autokernel.expression.arrange import join, leaf_starts
+from autokernel.expression.tree import ADD, MULTIPLY, OPERATORS, Expression
+
+
+class Split(NamedTuple):
+    """A kernel without one term of one of its sums, and that term."""
+
+    rest: Expression
+    rest_leaves: tuple[int, ...]  # where they stand among the leaves of the whole
+    term: Expression
+    term_leaves: tuple[int, ...]
+
+
+def splits(expression: Expression) -> Iterator[Split]:
+    """Take away each term of a sum, of a product each term of the sums in it."""
+    terms = expression.operands(ADD)
+    if len(terms) > 1:
+        starts = leaf_starts(terms)
+        for place, term in enumerate(terms):
+            taken = list(range(starts[place], starts[place] + term.n_leaves))
+            kept = (leaf for leaf in range(expression.n_leaves) if leaf not in taken)
+            rest = join(ADD, [*terms[:place], *terms[place + 1 :]])
+            yield Split(rest, tuple(kept), term, tuple(taken))
+        return
+    factors = expression.operands(MULTIPLY)
+    if len(factors) == 1:
+        return
+    for place, (factor, start) in enumerate(zip(factors, leaf_starts(factors), strict=True)):
+        for split in splits(factor):
+            taken = [start + leaf for leaf in split.term_leaves]
+            kept = (leaf for leaf in range(expression.n_leaves) if leaf not in taken)
+            rest = join(MULTIPLY, [*factors[:place], split.rest, *factors[place + 1 :]])
+            yield Split(rest, tuple(kept), split.term, tuple(taken))
+
+
+def joining_operator(expression: Expression, one: int, other: int) -> str:
+    """Say what joins two different leaves, given by their places: the operator where they meet."""
+    for operator in OPERATORS:
+        operands = expression.operands(operator)
+        if len(operands) > 1:
+            for operand, start in zip(operands, leaf_starts(operands), strict=True):
+                inside = range(start, start + operand.n_leaves)
+                if one in inside and other in inside:
+                    return joining_operator(operand, one - start, other - start)
+            return operator
+    raise IndexError(f"two leaves must be in {expression}, got {one} and {other}")
+
+
+def align(one: Expression, other: Expression) -> list[tuple[int, int]]:
+    """Pair equal leaves of two kernels that play the same part in both.
+
+    Terms of sums are matched with terms, factors of products with factors, those first that have
+    the most leaves to pair.
+
+    Returns
+    -------
+    list of (int, int)
+        Places among the leaves of ``one`` and of ``other``.
+    """
+    for operator in OPERATORS:
+        ours, theirs = one.operands(operator), other.operands(operator)
+        if len(ours) > 1 or len(theirs) > 1:
+            break
+    else:
+        return [(0, 0)] if one == other else []
+    options = [
+        ([(i + a, k + b) for a, b in align(mine, yours)], i, k, mine.n_leaves + yours.n_leaves)
+        for mine, i in zip(ours, leaf_starts(ours), strict=True)
+        for yours, k in zip(theirs, leaf_starts(theirs), strict=True)
+    ]
+    pairs: list[tuple[int, int]] = []
+    matched: set[tuple[str, int]] = set()
+    for found, i, k, _ in sorted(options, key=lambda option: (-len(option[0]), option[3])):
+        if not matched & {("one", i), ("other", k)}:
+            matched |= {("one", i), ("other", k)}
+            pairs += found
+    return sorted(pairs)

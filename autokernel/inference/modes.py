@@ -1,0 +1,206 @@
+"""The modes of one kernel: where to begin, and on which rows.
+
+The highest mode of ``LIN + PER * SE + SE`` is hard to find among all its parameters, and easy to
+find from that of ``LIN + PER * SE``. So a kernel with a period, where one mode hides many others,
+begins at what is left of it without a term and at that term alone, which are fitted first, each
+from its own parts. A kernel in a search begins at the fits of similar kernels instead.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from autokernel.expression import Expression, Split, arrange, splits
+from autokernel.inference.alternatives import Alternatives
+from autokernel.inference.inheritance import Inheritance, Known, inherit, inherit_from_similar
+from autokernel.inference.map import LIGHT, OF_PARTS, THOROUGH, Mode, find_modes
+from autokernel.inference.posterior import LogPosterior
+from autokernel.inference.scales import DataScales
+from autokernel.inference.starts import StartingPoints
+from autokernel.kernels.priors import Priors
+from autokernel.likelihood import TrainingData
+from autokernel.typing import FloatArray
+
+_SAMPLE_FROM = 250  # rows: from here on modes are searched on a sample of the rows
+_N_SAMPLE = 150
+
+_N_STARTS = 24  # without a period they suffice
+_N_STARTS_PERIODIC = 12
+_N_STARTS_BESIDE = 4  # beside those that inherit
+_N_DRAWS = 2  # of what a fit does not have
+_N_MODES_OF_PART = 2
+_HOPELESS = 8.0  # nats below the best mode of a part
+_MOST_LEAVES = 6  # up to here two ways to take a term away are tried, beyond one
+
+
+class Found(NamedTuple):
+    """Distinct modes of one kernel, the best first, and what they took."""
+
+    modes: list[Mode]
+    n_evaluations: int  # likelihood calls; those of parts too, even if the parts were known
+
+
+class ModeSearch:
+    """Searches the modes of kernels on one data set.
+
+    A result depends on the canonical text of the kernel, the seed and the known fits, neither on
+    the order of the searches nor on the process.
+
+    Parameters
+    ----------
+    data : TrainingData
+        Inputs and targets.
+    priors : mapping
+        Complete, as :func:`check_priors` returns it.
+    seed : int
+        Not negative.
+    """
+
+    def __init__(self, data: TrainingData, *, priors: Priors, seed: int) -> None:
+        self._data, self._sample = data, data
+        self._priors, self._seed = priors, seed
+        self._scales = DataScales(data)
+        self._starts = StartingPoints(self._scales)
+        self._parts: dict[str, Found] = {}
+        n = len(data.y)
+        if n > _SAMPLE_FROM:
+            rows = np.random.default_rng(seed).choice(n, size=_N_SAMPLE, replace=False)
+            self._sample = TrainingData(data.X[rows], data.y[rows])
+
+    def __call__(
+        self, expression: Expression, posterior: LogPosterior, known: Sequence[Known] = ()
+    ) -> Found:
+        """Search the modes of an arranged kernel.
+
+        Parameters
+        ----------
+        expression : Expression
+            As :func:`arrange` returns it.
+        posterior : LogPosterior
+            Its log posterior on all rows.
+        known : sequence of Known
+            Fits of other kernels. Where some are similar, the search begins at them, and looks for
+            alternatives only to what the most similar does not have.
+        """
+        before = posterior.n_evaluations
+        scout = None if self._sample is self._data else self._posterior(expression)
+        inherited, n_evaluations = inherit_from_similar(expression, known), 0
+        leaves: Sequence[int]
+        if inherited:
+            effort = LIGHT
+            taken = inherited[0][0].leaves
+            leaves = [leaf for leaf in range(expression.n_leaves) if leaf not in taken]
+        else:
+            effort = THOROUGH
+            inherited, n_evaluations = self._inherit_from_parts(expression)
+            leaves = range(expression.n_leaves) if _is_periodic(expression) else ()
+        modes = find_modes(
+            posterior,
+            self._starting_points(expression, posterior, inherited, purpose="whole"),
+            Alternatives(expression, scout or posterior, self._scales, leaves),
+            scout=scout,
+            effort=effort,
+        )
+        n_evaluations += posterior.n_evaluations - before
+        return Found(modes, n_evaluations + (0 if scout is None else scout.n_evaluations))
+
+    def _fit_part(self, expression: Expression) -> Found:
+        """Search the modes of an arranged kernel on the sample, with less effort, and keep them."""
+        key = expression.canonical
+        if key not in self._parts:
+            posterior = self._posterior(expression)
+            inherited, n_evaluations = self._inherit_from_parts(expression)
+            leaves = () if inherited else range(expression.n_leaves)
+            modes = find_modes(
+                posterior,
+                self._starting_points(expression, posterior, inherited, purpose="part"),
+                Alternatives(expression, posterior, self._scales, leaves),
+                effort=OF_PARTS,
+            )
+            self._parts[key] = Found(modes, n_evaluations + posterior.n_evaluations)
+        return self._parts[key]
+
+    def _inherit_from_parts(self, expression: Expression) -> tuple[list[list[Inheritance]], int]:
+        """Fit a kernel without its first term and without its last, and these terms alone."""
+        if not _is_periodic(expression):
+            return [], 0
+        inherited: list[list[Inheritance]] = []
+        used: dict[str, int] = {}
+        for split in _ways_apart(expression):
+            of_rest, of_term = (
+                self._modes_of_part(part, leaves, used)
+                for part, leaves in (
+                    (split.rest, split.rest_leaves),
+                    (split.term, split.term_leaves),
+                )
+            )
+            for fit in of_rest:
+                inherited += [[fit], *([fit, other] for other in of_term)]
+        return inherited, sum(used.values())
+
+    def _modes_of_part(
+        self, part: Expression, leaves: Sequence[int], used: dict[str, int]
+    ) -> list[Inheritance]:
+        """Return the best modes of a part, whose leaves stand in the whole at these places."""
+        arranged, order = arrange(part)
+        found = self._fit_part(arranged)
+        used[arranged.canonical] = found.n_evaluations
+        places = [leaves[leaf] for leaf in order]
+        least = found.modes[0].log_posterior - _HOPELESS
+        return [
+            Inheritance(places, mode.theta)
+            for mode in found.modes[:_N_MODES_OF_PART]
+            if mode.log_posterior >= least
+        ]
+
+    def _starting_points(
+        self,
+        expression: Expression,
+        posterior: LogPosterior,
+        inherited: Sequence[Sequence[Inheritance]],
+        *,
+        purpose: str,
+    ) -> FloatArray:
+        """Draw where to begin (n_starts, n_params), most of it with what is inherited."""
+        sizes = [1 if _is_complete(fits, expression) else _N_DRAWS for fits in inherited]
+        if inherited:
+            n_own = _N_STARTS_BESIDE
+        else:
+            n_own = _N_STARTS_PERIODIC if _is_periodic(expression) else _N_STARTS
+        rng = random_stream(self._seed, expression, purpose)
+        draws = self._starts.draw(expression, posterior, n_own + sum(sizes), rng=rng)
+        draws = rng.permutation(draws)
+        stop = n_own
+        for fits, size in zip(inherited, sizes, strict=True):
+            inherit(expression, draws[stop : stop + size], fits)
+            stop += size
+        return np.clip(draws, posterior.lower, posterior.upper)
+
+    def _posterior(self, expression: Expression) -> LogPosterior:
+        """Build the log posterior on the sample."""
+        return LogPosterior(expression, self._sample, priors=self._priors)
+
+
+def _ways_apart(expression: Expression) -> list[Split]:
+    """Without the first term and without the last: so few parts have few parts of their own."""
+    ways = list(splits(expression))
+    if len(ways) < 2:
+        return ways
+    return [ways[0], ways[-1]] if expression.n_leaves <= _MOST_LEAVES else ways[-1:]
+
+
+def _is_periodic(expression: Expression) -> bool:
+    return any(leaf.kernel == "PER" for leaf in expression.leaves)
+
+
+def _is_complete(fits: Sequence[Inheritance], expression: Expression) -> bool:
+    """Whether every leaf is inherited."""
+    return sum(len(fit.leaves) for fit in fits) >= expression.n_leaves
+
+
+def random_stream(seed: int, expression: Expression, purpose: str) -> np.random.Generator:
+    """Random numbers of one kernel for one purpose, the same in every process."""
+    digest = hashlib.sha256(f"{purpose}: {expression.canonical}".encode()).digest()
+    return np.random.default_rng([seed, int.from_bytes(digest[:8])])
