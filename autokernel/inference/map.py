@@ -35,7 +35,7 @@ class Effort:
 
 
 THOROUGH = Effort(n_followed=4, n_alternatives=(14, 6, 3), rounds=4)
-OF_PARTS = Effort(n_followed=4, n_alternatives=(14, 6, 3), rounds=2)
+OF_PARTS = Effort(n_followed=3, n_alternatives=(6, 3, 2), rounds=1)
 LIGHT = Effort(n_followed=4, n_alternatives=(6, 3, 1), rounds=1)
 
 

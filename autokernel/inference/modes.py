@@ -42,6 +42,14 @@ class Found(NamedTuple):
     n_evaluations: int  # likelihood calls; those of parts too, even if the parts were known
 
 
+class _Part(NamedTuple):
+    """A part that has been fitted, and the parts that it began at, by their canonical texts."""
+
+    modes: list[Mode]
+    n_evaluations: int  # without those of its own parts
+    parts: frozenset[str]
+
+
 class ModeSearch:
     """Searches the modes of kernels on one data set.
 
@@ -63,7 +71,7 @@ class ModeSearch:
         self._priors, self._seed = priors, seed
         self._scales = DataScales(data)
         self._starts = StartingPoints(self._scales)
-        self._parts: dict[str, Found] = {}
+        self._parts: dict[str, _Part] = {}
         n = len(data.y)
         if n > _SAMPLE_FROM:
             rows = np.random.default_rng(seed).choice(n, size=_N_SAMPLE, replace=False)
@@ -86,16 +94,15 @@ class ModeSearch:
         """
         before = posterior.n_evaluations
         scout = None if self._sample is self._data else self._posterior(expression)
-        inherited, n_evaluations = inherit_from_similar(expression, known), 0
-        leaves: Sequence[int]
+        inherited, parts = inherit_from_similar(expression, known), frozenset[str]()
         if inherited:
             effort = LIGHT
             taken = inherited[0][0].leaves
             leaves = [leaf for leaf in range(expression.n_leaves) if leaf not in taken]
         else:
             effort = THOROUGH
-            inherited, n_evaluations = self._inherit_from_parts(expression)
-            leaves = range(expression.n_leaves) if _is_periodic(expression) else ()
+            inherited, parts = self._inherit_from_parts(expression)
+            leaves = _with_alternatives(expression)
         modes = find_modes(
             posterior,
             self._starting_points(expression, posterior, inherited, purpose="whole"),
@@ -103,50 +110,54 @@ class ModeSearch:
             scout=scout,
             effort=effort,
         )
-        n_evaluations += posterior.n_evaluations - before
+        n_evaluations = posterior.n_evaluations - before
+        n_evaluations += sum(self._parts[part].n_evaluations for part in parts)
         return Found(modes, n_evaluations + (0 if scout is None else scout.n_evaluations))
 
-    def _fit_part(self, expression: Expression) -> Found:
+    def _fit_part(self, expression: Expression) -> _Part:
         """Search the modes of an arranged kernel on the sample, with less effort, and keep them."""
         key = expression.canonical
         if key not in self._parts:
             posterior = self._posterior(expression)
-            inherited, n_evaluations = self._inherit_from_parts(expression)
-            leaves = () if inherited else range(expression.n_leaves)
+            inherited, parts = self._inherit_from_parts(expression)
+            leaves = [] if inherited else _with_alternatives(expression)
             modes = find_modes(
                 posterior,
                 self._starting_points(expression, posterior, inherited, purpose="part"),
                 Alternatives(expression, posterior, self._scales, leaves),
                 effort=OF_PARTS,
             )
-            self._parts[key] = Found(modes, n_evaluations + posterior.n_evaluations)
+            self._parts[key] = _Part(modes, posterior.n_evaluations, parts)
         return self._parts[key]
 
-    def _inherit_from_parts(self, expression: Expression) -> tuple[list[list[Inheritance]], int]:
-        """Fit a kernel without its first term and without its last, and these terms alone."""
-        if not _is_periodic(expression):
-            return [], 0
+    def _inherit_from_parts(
+        self, expression: Expression
+    ) -> tuple[list[list[Inheritance]], frozenset[str]]:
+        """Fit a kernel without its first term and without its last, and these terms alone.
+
+        Returns
+        -------
+        list of list of Inheritance
+            To be inherited together.
+        frozenset of str
+            All parts that were needed, by their canonical texts.
+        """
         inherited: list[list[Inheritance]] = []
-        used: dict[str, int] = {}
-        for split in _ways_apart(expression):
-            of_rest, of_term = (
-                self._modes_of_part(part, leaves, used)
-                for part, leaves in (
-                    (split.rest, split.rest_leaves),
-                    (split.term, split.term_leaves),
-                )
-            )
+        needed: set[str] = set()
+        for split in _ways_apart(expression) if _is_periodic(expression) else ():
+            of_rest = self._inherit_from_part(split.rest, split.rest_leaves, needed)
+            of_term = self._inherit_from_part(split.term, split.term_leaves, needed)
             for fit in of_rest:
                 inherited += [[fit], *([fit, other] for other in of_term)]
-        return inherited, sum(used.values())
+        return inherited, frozenset(needed)
 
-    def _modes_of_part(
-        self, part: Expression, leaves: Sequence[int], used: dict[str, int]
+    def _inherit_from_part(
+        self, part: Expression, leaves: Sequence[int], needed: set[str]
     ) -> list[Inheritance]:
         """Return the best modes of a part, whose leaves stand in the whole at these places."""
         arranged, order = arrange(part)
         found = self._fit_part(arranged)
-        used[arranged.canonical] = found.n_evaluations
+        needed |= {arranged.canonical, *found.parts}
         places = [leaves[leaf] for leaf in order]
         least = found.modes[0].log_posterior - _HOPELESS
         return [
@@ -192,7 +203,13 @@ def _ways_apart(expression: Expression) -> list[Split]:
 
 
 def _is_periodic(expression: Expression) -> bool:
+    """Whether one mode may hide many others."""
     return any(leaf.kernel == "PER" for leaf in expression.leaves)
+
+
+def _with_alternatives(expression: Expression) -> list[int]:
+    """Leaves to look for alternatives to: without a period the starting points suffice."""
+    return list(range(expression.n_leaves)) if _is_periodic(expression) else []
 
 
 def _is_complete(fits: Sequence[Inheritance], expression: Expression) -> bool:
