@@ -127,7 +127,7 @@ class Alternatives:
         extent = self._scales.spacing_and_extent(column)[1]
         peaks = extent / self._scales.periods(column)[:_N_PEAKS]
         centres = np.array([extent / period, *peaks, *(peaks[:2] / 2)])
-        centres = centres[(centres > 1.5) & (centres <= 4 * self._scales.n_samples)]
+        centres = centres[centres > 1.5]
         merged = [(0.5, 1.5)]  # a period near the extent: a kernel that forgets, but for the ends
         for centre in np.sort(centres):
             low, high = centre - _HALF_WINDOW, centre + _HALF_WINDOW

@@ -7,6 +7,11 @@ from autokernel.likelihood import TrainingData
 from autokernel.typing import FloatArray
 
 N_PEAKS = 6
+_MOST_CYCLES, _MOST_WORK = (
+    32,
+    5e5,
+)  # cycles: times half the number of rows, times the number of rows
+_CLEAR = 2.0  # times the highest slow peak
 
 
 class DataScales:
@@ -44,8 +49,8 @@ def periodogram_periods(x: FloatArray, y: FloatArray) -> FloatArray:
     Returns
     -------
     ndarray of shape (n_peaks,)
-        At most ``N_PEAKS`` periods, in the unit of ``x``; empty where there are too few distinct
-        inputs to speak of a period.
+        At most ``N_PEAKS`` periods, in the unit of ``x``, and before them one below twice the mean
+        spacing where it stands out; empty where there are too few distinct inputs.
     """
     distinct = np.unique(x)
     if len(distinct) < 6:
@@ -55,10 +60,18 @@ def periodogram_periods(x: FloatArray, y: FloatArray) -> FloatArray:
     residual = y - np.polynomial.Polynomial.fit(centred, y, 2)(centred)
     if np.ptp(residual) <= 1e-10 * max(1.0, np.ptp(y)):
         return np.empty(0)
+    # Rows taken here and there show periods far below their mean spacing, as daily figures do a
+    # week; but among so many frequencies chance makes high peaks too.
+    half = len(distinct) / 2
+    most = np.clip(0.5 * extent / np.diff(distinct).min(), half, _MOST_CYCLES * half)
+    most = max(half, min(most, _MOST_WORK / len(x)))
     # four frequencies to a cycle over the extent: no peak, a cycle wide at its foot, is missed
-    cycles = np.arange(1.0, len(distinct) / 2 + 0.25, 0.25)
+    cycles = np.arange(1.0, most + 0.25, 0.25)
     power = lombscargle(centred, residual, 2 * np.pi * cycles)
-    padded = np.concatenate([[0.0], power, [0.0]])
-    peaks = find_peaks(padded)[0] - 1
-    highest = peaks[np.argsort(-power[peaks], kind="stable")[:N_PEAKS]]
-    return extent / cycles[highest]
+    peaks = find_peaks(np.concatenate([[0.0], power, [0.0]]))[0] - 1
+    peaks = peaks[np.argsort(-power[peaks], kind="stable")]
+    is_slow = cycles[peaks] <= half
+    slow, fast = peaks[is_slow][:N_PEAKS], peaks[~is_slow][:1]
+    if len(fast) and (len(slow) == 0 or power[fast[0]] > _CLEAR * power[slow[0]]):
+        return extent / cycles[np.append(fast, slow)]
+    return extent / cycles[slow]

@@ -73,3 +73,23 @@ def test_scales_are_those_of_each_column_and_constant_columns_have_some():
     assert scales.spacing_and_extent(0) == (1.0, 4.0)
     assert scales.spacing_and_extent(2) == (2.5, 9.0)
     assert min(scales.spacing_and_extent(1)) > 0
+
+
+def test_a_week_is_seen_in_days_taken_here_and_there():
+    rng = np.random.default_rng(0)
+    days = np.sort(rng.choice(1500, size=150, replace=False)).astype(float)  # ten days apart
+    y = np.cos(2 * np.pi * days / 7) + 0.5 * rng.normal(size=150)
+    assert periodogram_periods(days, y)[0] == pytest.approx(7, rel=2e-3)
+
+
+def test_chance_below_the_mean_spacing_takes_no_place_of_slow_periods():
+    rng = np.random.default_rng(0)
+    spurious = 0
+    for _ in range(30):
+        x = np.sort(rng.uniform(size=100))
+        found = periodogram_periods(x, rng.normal(size=100))
+        fast = found < np.ptp(x) / 50
+        assert np.count_nonzero(~fast) == N_PEAKS
+        assert not fast[1:].any()
+        spurious += fast[0]
+    assert spurious <= 15
