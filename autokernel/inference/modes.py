@@ -7,7 +7,7 @@ from its own parts. A kernel in a search begins at the fits of similar kernels i
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +39,12 @@ class Found(NamedTuple):
     """Distinct modes of one kernel, the best first, and what they took."""
 
     modes: list[Mode]
-    n_evaluations: int  # likelihood calls; those of parts too, even if the parts were known
+    calls: Mapping[str, int]  # of the likelihood, for each part too, even if it was known
+
+    @property
+    def n_evaluations(self) -> int:
+        """Likelihood calls in all."""
+        return sum(self.calls.values())
 
 
 class ModeSearch:
@@ -86,7 +91,8 @@ class ModeSearch:
         """
         before = posterior.n_evaluations
         scout = None if self._sample is self._data else self._posterior(expression)
-        inherited, n_evaluations = inherit_from_similar(expression, known), 0
+        inherited = inherit_from_similar(expression, known)
+        calls: Mapping[str, int] = {}
         leaves: Sequence[int]
         if inherited:
             effort = LIGHT
@@ -94,7 +100,7 @@ class ModeSearch:
             leaves = [leaf for leaf in range(expression.n_leaves) if leaf not in taken]
         else:
             effort = THOROUGH
-            inherited, n_evaluations = self._inherit_from_parts(expression)
+            inherited, calls = self._inherit_from_parts(expression)
             leaves = range(expression.n_leaves) if _is_periodic(expression) else ()
         modes = find_modes(
             posterior,
@@ -103,15 +109,15 @@ class ModeSearch:
             scout=scout,
             effort=effort,
         )
-        n_evaluations += posterior.n_evaluations - before
-        return Found(modes, n_evaluations + (0 if scout is None else scout.n_evaluations))
+        n_own = posterior.n_evaluations - before + (0 if scout is None else scout.n_evaluations)
+        return Found(modes, {**calls, expression.canonical: n_own})
 
     def _fit_part(self, expression: Expression) -> Found:
         """Search the modes of an arranged kernel on the sample, with less effort, and keep them."""
         key = expression.canonical
         if key not in self._parts:
             posterior = self._posterior(expression)
-            inherited, n_evaluations = self._inherit_from_parts(expression)
+            inherited, calls = self._inherit_from_parts(expression)
             leaves = () if inherited else range(expression.n_leaves)
             modes = find_modes(
                 posterior,
@@ -119,18 +125,20 @@ class ModeSearch:
                 Alternatives(expression, posterior, self._scales, leaves),
                 effort=OF_PARTS,
             )
-            self._parts[key] = Found(modes, n_evaluations + posterior.n_evaluations)
+            self._parts[key] = Found(modes, {**calls, key: posterior.n_evaluations})
         return self._parts[key]
 
-    def _inherit_from_parts(self, expression: Expression) -> tuple[list[list[Inheritance]], int]:
+    def _inherit_from_parts(
+        self, expression: Expression
+    ) -> tuple[list[list[Inheritance]], Mapping[str, int]]:
         """Fit a kernel without its first term and without its last, and these terms alone."""
-        if not _is_periodic(expression):
-            return [], 0
         inherited: list[list[Inheritance]] = []
-        used: dict[str, int] = {}
+        calls: dict[str, int] = {}
+        if not _is_periodic(expression):
+            return inherited, calls
         for split in _ways_apart(expression):
             of_rest, of_term = (
-                self._modes_of_part(part, leaves, used)
+                self._modes_of_part(part, leaves, calls)
                 for part, leaves in (
                     (split.rest, split.rest_leaves),
                     (split.term, split.term_leaves),
@@ -138,15 +146,15 @@ class ModeSearch:
             )
             for fit in of_rest:
                 inherited += [[fit], *([fit, other] for other in of_term)]
-        return inherited, sum(used.values())
+        return inherited, calls
 
     def _modes_of_part(
-        self, part: Expression, leaves: Sequence[int], used: dict[str, int]
+        self, part: Expression, leaves: Sequence[int], calls: dict[str, int]
     ) -> list[Inheritance]:
         """Return the best modes of a part, whose leaves stand in the whole at these places."""
         arranged, order = arrange(part)
         found = self._fit_part(arranged)
-        used[arranged.canonical] = found.n_evaluations
+        calls.update(found.calls)
         places = [leaves[leaf] for leaf in order]
         least = found.modes[0].log_posterior - _HOPELESS
         return [
