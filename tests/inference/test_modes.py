@@ -8,12 +8,10 @@ import pytest
 from autokernel import parse_expression
 from autokernel.expression import Expression, arrange
 from autokernel.inference import Evaluation, Evaluator
-from autokernel.inference.alternatives import Alternatives
+from autokernel.inference import modes as modes_module
 from autokernel.inference.map import find_modes
 from autokernel.inference.modes import ModeSearch, random_stream
 from autokernel.inference.posterior import LogPosterior
-from autokernel.inference.scales import DataScales
-from autokernel.inference.starts import StartingPoints
 from autokernel.kernels.priors import check_priors
 from autokernel.likelihood import TrainingData
 
@@ -34,7 +32,7 @@ def decaying_cycle(seed, n_samples, *, reach=0.4, short=0.03, amplitude=0.15, no
 
 @pytest.fixture(scope="module")
 def series():
-    return decaying_cycle(1, 24)
+    return decaying_cycle(1, 30)
 
 
 def evaluator(series, seed=0):
@@ -69,20 +67,49 @@ def calls(monkeypatch):
     return made
 
 
-def test_parts_find_what_the_whole_misses():
-    X, y = decaying_cycle(1, 50)
-    expression = arrange(read("LIN[0] * PER[0] + PER[0] * SE[0] + SE[0]"))[0]
-    data = TrainingData(X, y)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_parts_find_what_the_whole_misses(seed, monkeypatch):
+    data = TrainingData(*decaying_cycle(2, 50))
+    expression = arrange(read("LIN[0] + PER[0] * SE[0] + SE[0]"))[0]
     posterior = LogPosterior(expression, data, priors=PRIORS)
-    found = ModeSearch(data, priors=PRIORS, seed=0)(expression, posterior).modes[0]
-    scales = DataScales(data)
-    for seed in range(2):
-        draws = StartingPoints(scales).draw(
-            expression, posterior, 12, rng=np.random.default_rng(seed)
-        )
-        alternatives = Alternatives(expression, posterior, scales)
-        whole = find_modes(posterior, draws, alternatives)[0]
-        assert found.log_posterior > whole.log_posterior + 5
+
+    def best():
+        found = ModeSearch(data, priors=PRIORS, seed=seed)(expression, posterior)
+        return found.modes[0].log_posterior
+
+    by_parts = best()
+    monkeypatch.setattr(modes_module, "splits", lambda expression: [])
+    assert by_parts > best() + 3
+
+
+def test_a_kernel_begins_at_its_parts_each_leaf_at_its_own_parameters(series, monkeypatch):
+    began, ended = {}, {}
+
+    def noting(posterior, starts, *arguments, **options):
+        modes = find_modes(posterior, starts, *arguments, **options)
+        began[posterior.expression.canonical] = starts
+        ended[posterior.expression.canonical] = modes[0].theta
+        return modes
+
+    monkeypatch.setattr(modes_module, "find_modes", noting)
+    evaluator(series)(read("(LIN[0] + RQ[0]) * PER[0]"))
+    per_rq, lin = ended["PER[0] * RQ[0]"], ended["LIN[0]"]  # PER comes before RQ here
+    expected = [*lin[:2], *per_rq[3:6], *per_rq[:3]]
+    noises = [
+        theta[-1]
+        for theta in began["(LIN[0] + RQ[0]) * PER[0]"]
+        if np.array_equal(theta[:-1], expected)
+    ]
+    assert noises == [min(per_rq[-1], lin[-1])]
+    # without the leaf, what it has is drawn, and the noise lowered in one of two draws
+    alone = [
+        theta[-1]
+        for theta in began["(LIN[0] + RQ[0]) * PER[0]"]
+        if np.array_equal(theta[2:-1], expected[2:]) and not np.array_equal(theta[:2], lin[:2])
+    ]
+    assert alone[0] == per_rq[-1]
+    assert len(alone) == 2
+    assert alone[1] < alone[0]
 
 
 def test_a_result_and_its_cost_do_not_depend_on_what_was_evaluated_before(series):
@@ -142,8 +169,8 @@ def test_a_kernel_gets_no_lower_than_where_its_parent_has_left_it_and_at_less_co
     known = [evaluator(series)(read(text)) for text in (parent, "LIN[0]", "PER[0]")]
     cold, helped = evaluator(series)(read(child)), evaluator(series)(read(child), known)
     assert helped.n_evaluations < cold.n_evaluations / 2
-    assert helped.log_posterior > cold.log_posterior - 1e-3  # two runs to one top
-    # what is added explains nothing worse than its prior, at its best, takes away
+    assert helped.log_posterior > cold.log_posterior - 0.5  # or the top beside the highest
+    # what is added may be of no account, for which its prior asks little
     assert helped.log_likelihood > known[0].log_likelihood - 1.0
 
 
