@@ -58,6 +58,25 @@ def expressions(
     return tree(draw(st.integers(1, max_leaves or grammar.max_leaves)))
 
 
+def flat_operands(expression: Expression, operator: str) -> list[Expression]:
+    """Operands of a chain of one operator, from left to right."""
+    if isinstance(expression, Operation) and expression.operator == operator:
+        return flat_operands(expression.left, operator) + flat_operands(expression.right, operator)
+    return [expression]
+
+
+def reshuffled(expression: Expression, rng: np.random.Generator) -> Expression:
+    """Put the operands of every chain in another order and group them in another way."""
+    if isinstance(expression, Leaf):
+        return expression
+    operands = [reshuffled(e, rng) for e in flat_operands(expression, expression.operator)]
+    rng.shuffle(operands)
+    while len(operands) > 1:
+        i = rng.integers(len(operands) - 1)
+        operands[i : i + 2] = [Operation(expression.operator, *operands[i : i + 2])]
+    return operands[0]
+
+
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
 class Problem:
     """A kernel with its parameters and data to explain."""

@@ -40,15 +40,15 @@ def splits(expression: Expression) -> Iterator[Split]:
 
 def joining_operator(expression: Expression, one: int, other: int) -> str:
     """Say what joins two different leaves, given by their places: the operator where they meet."""
-    for operator in OPERATORS:
-        operands = expression.operands(operator)
-        if len(operands) > 1:
-            for operand, start in zip(operands, leaf_starts(operands), strict=True):
-                inside = range(start, start + operand.n_leaves)
-                if one in inside and other in inside:
-                    return joining_operator(operand, one - start, other - start)
-            return operator
-    raise IndexError(f"two leaves must be in {expression}, got {one} and {other}")
+    if not 0 <= min(one, other) < max(one, other) < expression.n_leaves:
+        raise IndexError(f"two leaves must be in {expression}, got {one} and {other}")
+    operator = next(o for o in OPERATORS if len(expression.operands(o)) > 1)
+    operands = expression.operands(operator)
+    for operand, start in zip(operands, leaf_starts(operands), strict=True):
+        inside = range(start, start + operand.n_leaves)
+        if one in inside and other in inside:
+            return joining_operator(operand, one - start, other - start)
+    return operator
 
 
 def align(one: Expression, other: Expression) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ from its own parts. A kernel in a search begins at the fits of similar kernels i
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -39,15 +39,12 @@ class Found(NamedTuple):
     """Distinct modes of one kernel, the best first, and what they took."""
 
     modes: list[Mode]
-    n_evaluations: int  # likelihood calls; those of parts too, even if the parts were known
+    calls: Mapping[str, int]  # of the likelihood, for each part too, even if it was known
 
-
-class _Part(NamedTuple):
-    """A part that has been fitted, and the parts that it began at, by their canonical texts."""
-
-    modes: list[Mode]
-    n_evaluations: int  # without those of its own parts
-    parts: frozenset[str]
+    @property
+    def n_evaluations(self) -> int:
+        """Likelihood calls in all."""
+        return sum(self.calls.values())
 
 
 class ModeSearch:
@@ -71,7 +68,7 @@ class ModeSearch:
         self._priors, self._seed = priors, seed
         self._scales = DataScales(data)
         self._starts = StartingPoints(self._scales)
-        self._parts: dict[str, _Part] = {}
+        self._parts: dict[str, Found] = {}
         n = len(data.y)
         if n > _SAMPLE_FROM:
             rows = np.random.default_rng(seed).choice(n, size=_N_SAMPLE, replace=False)
@@ -94,14 +91,15 @@ class ModeSearch:
         """
         before = posterior.n_evaluations
         scout = None if self._sample is self._data else self._posterior(expression)
-        inherited, parts = inherit_from_similar(expression, known), frozenset[str]()
+        inherited = inherit_from_similar(expression, known)
+        calls: Mapping[str, int] = {}
         if inherited:
             effort = LIGHT
             taken = inherited[0][0].leaves
             leaves = [leaf for leaf in range(expression.n_leaves) if leaf not in taken]
         else:
             effort = THOROUGH
-            inherited, parts = self._inherit_from_parts(expression)
+            inherited, calls = self._inherit_from_parts(expression)
             leaves = _with_alternatives(expression)
         modes = find_modes(
             posterior,
@@ -110,16 +108,15 @@ class ModeSearch:
             scout=scout,
             effort=effort,
         )
-        n_evaluations = posterior.n_evaluations - before
-        n_evaluations += sum(self._parts[part].n_evaluations for part in parts)
-        return Found(modes, n_evaluations + (0 if scout is None else scout.n_evaluations))
+        n_own = posterior.n_evaluations - before + (0 if scout is None else scout.n_evaluations)
+        return Found(modes, {**calls, expression.canonical: n_own})
 
-    def _fit_part(self, expression: Expression) -> _Part:
+    def _fit_part(self, expression: Expression) -> Found:
         """Search the modes of an arranged kernel on the sample, with less effort, and keep them."""
         key = expression.canonical
         if key not in self._parts:
             posterior = self._posterior(expression)
-            inherited, parts = self._inherit_from_parts(expression)
+            inherited, calls = self._inherit_from_parts(expression)
             leaves = [] if inherited else _with_alternatives(expression)
             modes = find_modes(
                 posterior,
@@ -127,37 +124,31 @@ class ModeSearch:
                 Alternatives(expression, posterior, self._scales, leaves),
                 effort=OF_PARTS,
             )
-            self._parts[key] = _Part(modes, posterior.n_evaluations, parts)
+            self._parts[key] = Found(modes, {**calls, key: posterior.n_evaluations})
         return self._parts[key]
 
     def _inherit_from_parts(
         self, expression: Expression
-    ) -> tuple[list[list[Inheritance]], frozenset[str]]:
-        """Fit a kernel without its first term and without its last, and these terms alone.
-
-        Returns
-        -------
-        list of list of Inheritance
-            To be inherited together.
-        frozenset of str
-            All parts that were needed, by their canonical texts.
-        """
+    ) -> tuple[list[list[Inheritance]], Mapping[str, int]]:
+        """Fit a kernel without its first term and without its last, and these terms alone."""
         inherited: list[list[Inheritance]] = []
-        needed: set[str] = set()
-        for split in _ways_apart(expression) if _is_periodic(expression) else ():
-            of_rest = self._inherit_from_part(split.rest, split.rest_leaves, needed)
-            of_term = self._inherit_from_part(split.term, split.term_leaves, needed)
+        calls: dict[str, int] = {}
+        if not _is_periodic(expression):
+            return inherited, calls
+        for split in _ways_apart(expression):
+            of_rest = self._modes_of_part(split.rest, split.rest_leaves, calls)
+            of_term = self._modes_of_part(split.term, split.term_leaves, calls)
             for fit in of_rest:
                 inherited += [[fit], *([fit, other] for other in of_term)]
-        return inherited, frozenset(needed)
+        return inherited, calls
 
-    def _inherit_from_part(
-        self, part: Expression, leaves: Sequence[int], needed: set[str]
+    def _modes_of_part(
+        self, part: Expression, leaves: Sequence[int], calls: dict[str, int]
     ) -> list[Inheritance]:
         """Return the best modes of a part, whose leaves stand in the whole at these places."""
         arranged, order = arrange(part)
         found = self._fit_part(arranged)
-        needed |= {arranged.canonical, *found.parts}
+        calls.update(found.calls)
         places = [leaves[leaf] for leaf in order]
         least = found.modes[0].log_posterior - _HOPELESS
         return [

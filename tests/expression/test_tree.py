@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autokernel.expression import ADD, MULTIPLY, Expression, Leaf, Operation, parse_expression
-from tests.batteries import expressions, seeds
+from tests.batteries import expressions, flat_operands, reshuffled, seeds
 
 A, B, C = Leaf("SE", 0), Leaf("PER", 1), Leaf("LIN", 0)
 
@@ -30,31 +30,12 @@ def all_trees(leaves: tuple[Leaf, ...], n_leaves: int) -> list[Expression]:
     ]
 
 
-def flat_operands(expression: Expression, operator: str) -> list[Expression]:
-    """Operands of a chain of one operator, from left to right."""
-    if isinstance(expression, Operation) and expression.operator == operator:
-        return flat_operands(expression.left, operator) + flat_operands(expression.right, operator)
-    return [expression]
-
-
 def normal_form(expression: Expression) -> tuple:
     """Nested multisets: equal if and only if the trees are, up to order and grouping."""
     if isinstance(expression, Leaf):
         return (expression.kernel, expression.column)
     operands = flat_operands(expression, expression.operator)
     return (expression.operator, tuple(sorted(map(normal_form, operands), key=repr)))
-
-
-def reshuffled(expression: Expression, rng: np.random.Generator) -> Expression:
-    """Put the operands of every chain in another order and group them in another way."""
-    if isinstance(expression, Leaf):
-        return expression
-    operands = [reshuffled(e, rng) for e in flat_operands(expression, expression.operator)]
-    rng.shuffle(operands)
-    while len(operands) > 1:
-        i = rng.integers(len(operands) - 1)
-        operands[i : i + 2] = [Operation(expression.operator, *operands[i : i + 2])]
-    return operands[0]
 
 
 @given(expressions(), seeds)

@@ -10,10 +10,10 @@ from autokernel.kernels.priors import check_priors
 from autokernel.likelihood import TrainingData
 
 
-def build(text, x, y):
+def build(text, x, y, *, leaves=None):
     expression, data = parse_expression(text), TrainingData(x[:, None], y)
     posterior = LogPosterior(expression, data, priors=check_priors("paper"))
-    return posterior, Alternatives(expression, posterior, DataScales(data))
+    return posterior, Alternatives(expression, posterior, DataScales(data), leaves)
 
 
 @pytest.fixture
@@ -91,6 +91,47 @@ def test_leaves_on_other_columns_keep_their_parameters():
     changed = np.array([one.theta for one in found]) != theta
     assert found
     assert not np.any(changed[:, :2].any(axis=1) & changed[:, 2:4].any(axis=1))
+
+
+@pytest.mark.parametrize(
+    ("leaves", "others"), [([0, 2], [2, 3, 4]), ([1], [0, 1, 5, 6, 7]), ([], range(9))]
+)
+def test_leaves_that_are_not_asked_about_stay_as_they_are(pulses, leaves, others):
+    _, alternatives = build("SE[0] + PER[0] + RQ[0]", *pulses, leaves=leaves)
+    theta = np.log([1, 1, 0.1, 0.5, 1, 0.2, 0.1, 1, 1e-3])
+    found = alternatives.around(theta)
+    assert bool(found) == bool(leaves)
+    for candidate in found:
+        np.testing.assert_array_equal(candidate.theta[others], theta[others])
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_a_cycle_that_is_soon_forgotten_is_found_from_a_wrong_period(seed):
+    rng = np.random.default_rng(seed)
+    x = np.linspace(0, 1, 80)
+    difference = x[:, None] - x
+    wave = np.sin(np.pi * 15.3 * difference)
+    K = np.exp(-(wave**2) / (2 * 0.8**2) - difference**2 / (2 * 0.06**2))
+    y = np.linalg.cholesky(K + 0.05**2 * np.eye(80)) @ rng.normal(size=80)
+    posterior, alternatives = build("PER[0] * SE[0]", x, (y - y.mean()) / y.std())
+    stuck = climb(posterior, np.log([1, 1, 1.5, 0.3, 1, 0.1]), max_iterations=300)
+    truth = np.log([0.8, 1, 1 / 15.3, 0.06, 1, 0.05**2])
+    planted = climb(posterior, truth, max_iterations=300).log_posterior
+    assert stuck.log_posterior < planted - 5  # or the test shows nothing
+    mode = find_modes(posterior, stuck.theta[None], alternatives)[0]
+    assert mode.log_posterior > planted - 1e-3  # two runs to one top
+    # one cycle is remembered: the period is known to a tenth
+    assert np.exp(mode.theta[2]) == pytest.approx(1 / 15.3, rel=0.1)
+
+
+def test_only_a_factor_says_over_what_a_cycle_is_forgotten(pulses):
+    # in a sum too, the lengthscale of the other leaf would come with other periods
+    _, alternatives = build("PER[0] + SE[0]", *pulses)
+    _, of_product = build("PER[0] * SE[0]", *pulses)
+    theta = np.log([1, 1, 1.5, 0.3, 1, 0.3])
+    for found, expected in ((alternatives, False), (of_product, True)):
+        reach = [np.exp(one.theta[3]) for one in found.around(theta) if one.theta[0] > np.log(0.4)]
+        assert any(np.isclose(one, np.ptp(pulses[0]) / 4) for one in reach) == expected
 
 
 def test_points_without_factor_are_no_candidates(pulses, monkeypatch):

@@ -7,7 +7,7 @@ from scipy.stats import multivariate_t
 
 from autokernel import evaluate_kernel, parse_expression
 from autokernel.inference import CRITERIA, Evaluator
-from autokernel.inference import evaluate as evaluate_module
+from autokernel.inference import modes as modes_module
 from autokernel.inference.criteria import importance
 from autokernel.inference.importance import N_FIRST, N_MOST
 from autokernel.inference.map import Mode, climb, find_modes
@@ -72,7 +72,7 @@ def test_the_evidence_agrees_with_a_sum_over_a_grid_where_laplace_is_off(
 
 
 def test_the_mirror_images_of_a_mode_count(dense_log_posterior, monkeypatch):
-    monkeypatch.setattr(evaluate_module, "find_modes", lambda *a, **o: find_modes(*a, **o)[:1])
+    monkeypatch.setattr(modes_module, "find_modes", lambda *a, **o: find_modes(*a, **o)[:1])
     # two waves: each of the leaves may be the slow one
     x = np.linspace(0, 1, 20)
     y = np.sin(5 * x) + np.sin(30 * x) + 0.1 * np.random.default_rng(1).normal(size=20)

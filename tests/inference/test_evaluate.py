@@ -9,7 +9,7 @@ from scipy.stats import gamma
 from autokernel import evaluate_kernel, parse_expression
 from autokernel.expression import Leaf
 from autokernel.inference import Evaluator
-from autokernel.inference import evaluate as evaluate_module
+from autokernel.inference import modes as modes_module
 from autokernel.inference.map import Mode
 from autokernel.inference.posterior import NOISE_FLOOR, LogPosterior
 from autokernel.kernels.priors import check_priors
@@ -171,18 +171,35 @@ def test_the_result_does_not_depend_on_the_hash_seed():
 
 
 @pytest.mark.parametrize(
-    ("text", "other"),
+    ("text", "other", "order"),
     [
-        ("SE[0] + LIN[1]", "LIN[1] + SE[0]"),
-        ("SE[0] * LIN[1]", "LIN[1] * SE[0]"),
-        ("SE[0] + (LIN[1] + LIN[0])", "LIN[0] + SE[0] + LIN[1]"),
+        ("SE[0] + LIN[1]", "LIN[1] + SE[0]", [2, 3, 0, 1, 4]),
+        ("SE[0] * LIN[1]", "LIN[1] * SE[0]", [2, 3, 0, 1, 4]),
+        ("SE[0] + (LIN[1] + LIN[0])", "LIN[0] + SE[0] + LIN[1]", [4, 5, 0, 1, 2, 3, 6]),
+        ("RQ[1] + PER[0] + SE[0]", "PER[0] + SE[0] + RQ[1]", [3, 4, 5, 6, 7, 0, 1, 2, 8]),
+        (
+            "(SE[0] + RQ[1]) * LIN[0] + SE[1]",
+            "SE[1] + LIN[0] * (RQ[1] + SE[0])",
+            [7, 8, 5, 6, 2, 3, 4, 0, 1, 9],
+        ),
     ],
 )
-def test_trees_of_one_canonical_text_have_the_same_evidence(text, other, table):
-    # other starts for the same posterior: the optimiser's tolerance, 1e-10 relative in the value
-    assert evaluate_kernel(text, *table).log_evidence == pytest.approx(
-        evaluate_kernel(other, *table).log_evidence, abs=1e-3
+def test_a_kernel_written_in_another_order_has_the_same_fit_in_that_order(
+    text, other, order, table
+):
+    one, two = evaluate_kernel(text, *table), evaluate_kernel(other, *table)
+    assert (str(one.expression), str(two.expression)) == (text, other)
+    assert one.log_evidence == two.log_evidence  # the same computation, to the last bit
+    assert (one.score, one.log_posterior, one.n_evaluations) == (
+        two.score,
+        two.log_posterior,
+        two.n_evaluations,
     )
+    np.testing.assert_array_equal(two.theta, one.theta[order])
+    np.testing.assert_array_equal(two.hessian, one.hessian[np.ix_(order, order)])
+    said = [(one.parameters[place].kernel, *one.parameters[place][2:]) for place in order]
+    assert [(p.kernel, *p[2:]) for p in two.parameters] == said
+    assert len(set(two.theta)) == len(order)  # or the test shows nothing
 
 
 def test_inputs_and_targets_are_used_as_they_come(dense_log_posterior):
@@ -292,7 +309,7 @@ def test_a_saddle_is_left_for_a_higher_point(monkeypatch):
     )
     saddle = Mode(equal(best.x), -best.fun)
     assert np.linalg.eigvalsh(posterior.hessian(saddle.theta))[0] < 0  # or the test shows nothing
-    monkeypatch.setattr(evaluate_module, "find_modes", lambda *arguments, **options: [saddle])
+    monkeypatch.setattr(modes_module, "find_modes", lambda *arguments, **options: [saddle])
     fit = evaluate_kernel(expression, X, y, priors="paper")
     assert fit.status == "ok"
     assert fit.log_posterior > saddle.log_posterior + 0.1

@@ -17,7 +17,18 @@ COLUMNS = {
     "ties": np.array([1.0, 1.0, 2.0, 1.0]),
     "months of years": MONTHS,
     "any days of years": np.random.default_rng(1).uniform(1949, 1961, 51),
+    "a grid in any order": np.random.default_rng(2).permutation(np.linspace(-1, 2, 40)),
+    "a grid with ties": np.repeat(np.arange(15) / 7, [1, 2, 3] * 5),
+    "a grid with gaps": np.delete(MONTHS, [3, 4, 60, 99]),
+    "ties alone": np.full(30, 1.3),
 }
+GRIDS = (
+    "months of years",
+    "a grid in any order",
+    "a grid with ties",
+    "a grid with gaps",
+    "ties alone",
+)
 every_column = pytest.mark.parametrize("x", COLUMNS.values(), ids=COLUMNS)
 every_period = pytest.mark.parametrize("period", [1.0, 0.01, 0.37, 40.0])
 
@@ -28,6 +39,21 @@ def differences(x: FloatArray) -> FloatArray:
 
 def largest_phase(x: FloatArray, period: float) -> float:
     return 2 * np.pi * np.ptp(x) / period
+
+
+def phase_between_equal_lags(x: FloatArray, period: float) -> float:
+    """How much lags that differ by the rounding of x, their four ends by half a unit each, say."""
+    few_values = len(np.unique(PackedPairs(x).periodic(0.3))) <= len(x)
+    return 2 * np.pi * 2 * np.spacing(abs(x).max()) / period if few_values else 0.0
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_equal_lags_on_a_grid_have_equal_values(name: str) -> None:
+    x = COLUMNS[name]
+    lags, places = np.unique(np.round(pack(abs(differences(x))), 9), return_inverse=True)
+    assert len(lags) <= 144
+    values = PackedPairs(x).periodic(0.37)
+    np.testing.assert_array_equal(values, values[np.unique(places, return_index=True)[1]][places])
 
 
 @every_column
@@ -46,8 +72,9 @@ def test_periodic_equals_the_formula_to_the_precision_of_the_phase(
     x: FloatArray, period: float
 ) -> None:
     expected = pack(np.sin(np.pi * differences(x) / period) ** 2)
-    # either way a phase is rounded to EPS times itself, not to EPS times the year
-    tolerance = EPS * (4 + largest_phase(x, period))
+    # either way a phase is rounded to EPS times itself, not to EPS times the year, but for lags
+    # that are looked up: they are as exact as the inputs
+    tolerance = EPS * (4 + largest_phase(x, period)) + phase_between_equal_lags(x, period) / 2
     np.testing.assert_allclose(PackedPairs(x).periodic(period), expected, rtol=0, atol=tolerance)
 
 
@@ -59,21 +86,34 @@ def test_slope_equals_the_formula_to_the_precision_of_the_phase(
     phases = 2 * np.pi * differences(x) / period
     expected = pack(-0.5 * phases * np.sin(phases))
     # the precision of the sine is as above, and the phase of the pair multiplies it
-    tolerance = EPS * (4 + largest_phase(x, period)) * pack(1 + abs(phases))
-    assert (abs(PackedPairs(x).periodic_slope(period) - expected) <= tolerance).all()
+    tolerance = EPS * (4 + largest_phase(x, period)) + phase_between_equal_lags(x, period) / 2
+    tolerance = tolerance * pack(1 + abs(phases))
+    pairs = PackedPairs(x)
+    for entry in range(0, len(expected), 1 + len(expected) // 250):
+        weights = np.zeros(len(expected))
+        weights[entry] = 1.0
+        assert abs(pairs.periodic_slope(period, weights) - expected[entry]) <= tolerance[entry]
 
 
+@pytest.mark.parametrize("grid", [False, True], ids=["any inputs", "grid"])
 @given(seed=seeds, period=st.floats(0.2, 5), n_samples=st.integers(1, 8))
 def test_slope_is_the_derivative_in_the_log_period(
-    seed: int, period: float, n_samples: int
+    grid: bool, seed: int, period: float, n_samples: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    pairs = PackedPairs(rng.uniform(-1, 1, n_samples))
+    x = (
+        rng.choice(np.linspace(-1, 1, 35), 30 + n_samples)
+        if grid
+        else rng.uniform(-1, 1, n_samples)
+    )
+    pairs, n_samples = PackedPairs(x), len(x)
     weights = rng.standard_normal(n_samples * (n_samples + 1) // 2)
     log_period = np.array([np.log(period)])
     expected = numerical_gradient(lambda t: weights @ pairs.periodic(np.exp(t[0])), log_period)
-    # 1e-8 of truncation, of terms that may cancel: 36 slopes of at most 31
-    assert weights @ pairs.periodic_slope(period) == pytest.approx(expected[0], rel=1e-8, abs=1e-7)
+    # 1e-8 of truncation, of terms that may cancel: up to 741 slopes of at most 31
+    assert pairs.periodic_slope(period, weights) == pytest.approx(
+        expected[0], rel=1e-8, abs=3e-9 * len(weights)
+    )
 
 
 @every_column
@@ -105,6 +145,6 @@ def test_the_column_is_not_changed() -> None:
     x = MONTHS.copy()
     pairs = PackedPairs(x)
     pairs.periodic(0.5)
-    pairs.periodic_slope(0.5)
+    pairs.periodic_slope(0.5, np.ones(pairs.product.size))
     assert pairs.product.size == pairs.squared_distance.size
     np.testing.assert_array_equal(x, MONTHS)

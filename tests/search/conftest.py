@@ -1,6 +1,6 @@
 """Cheap stand-ins for evaluated kernels, and spaces to search."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -91,10 +91,10 @@ def make_space() -> Callable[..., Space]:
 
 
 @pytest.fixture(scope="session")
-def planted() -> Callable[[Expression], Evaluation]:
+def planted() -> Callable[[Expression, Sequence[Evaluation]], Evaluation]:
     """Score kernels by what their text holds, in the size of nats for ten samples."""
 
-    def evaluate(expression: Expression) -> Evaluation:
+    def evaluate(expression: Expression, known: Sequence[Evaluation]) -> Evaluation:
         text = expression.canonical
         score = 3.0 * ("PER" in text) + 2.0 * ("+" in text) - 0.7 * expression.n_leaves
         return _make_evaluation(expression, score)

@@ -88,6 +88,19 @@ def test_the_fixed_design_comes_first_then_the_random_one_then_proposals(planted
     assert script.lengths == [2, 3, 4]
 
 
+def test_what_was_known_helps_to_score_proposals_and_not_the_design(planted, make_space):
+    given = []
+
+    def evaluate(expression, known):
+        given.append(known)
+        return planted(expression, known)
+
+    script = Script(fixed=["SE[0]", "LIN[0]"], random=["PER[0]"], proposals=["RQ[0]", "LIN[0]"])
+    trials = run(evaluate, script, make_space(), n_iter=2).history.trials
+    evaluations = [trial.evaluation for trial in trials]
+    assert [list(known) for known in given] == [[], [], [], evaluations[:3], evaluations[:4]]
+
+
 def test_what_is_known_is_left_out_of_the_random_design(planted, make_space):
     script = Script(
         fixed=["SE[0]", "SE[0] + LIN[0]"],
@@ -116,7 +129,7 @@ def test_a_strategy_without_proposal_ends_the_search(planted, make_space):
 
 
 def test_failures_are_rows_and_do_not_end_the_search(make_evaluation, make_space):
-    def fail_on_lin(expression):
+    def fail_on_lin(expression, known):
         if "LIN" in expression.canonical:
             return make_evaluation(expression, -np.inf, status="no factor")
         return make_evaluation(expression, -float(expression.n_leaves))
@@ -134,7 +147,7 @@ def test_failures_are_rows_and_do_not_end_the_search(make_evaluation, make_space
 
 def test_a_search_in_which_everything_fails_goes_on(make_evaluation, make_space):
     result = run(
-        lambda expression: make_evaluation(expression, -np.inf, status="no factor"),
+        lambda expression, known: make_evaluation(expression, -np.inf, status="no factor"),
         SOT(**SMALL),
         make_space(),
         n_iter=3,

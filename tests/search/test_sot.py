@@ -221,7 +221,7 @@ def test_it_comes_nearer_to_a_planted_kernel_than_random_walks_do(make_space, ma
     searched, walked = [], []
     for seed in range(4):
         result = search(
-            lambda expression: make_evaluation(expression, score(expression)),
+            lambda expression, known: make_evaluation(expression, score(expression)),
             SOT(population_size=50, n_generations=4, initial_design="paper"),
             make_space(),
             n_samples=10,
