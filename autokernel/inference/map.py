@@ -40,31 +40,40 @@ LIGHT = Effort(n_followed=4, n_alternatives=(6, 3, 1), rounds=1)
 
 
 def climb(
-    posterior: LogPosterior, theta: FloatArray, *, max_iterations: int, tolerance: float = _EXACT
+    posterior: LogPosterior,
+    theta: FloatArray,
+    *,
+    max_iterations: int,
+    tolerance: float = _EXACT,
+    widths: FloatArray | float = 1.0,
 ) -> Mode:
     """Maximise the log posterior from one point by L-BFGS-B.
+
+    ``widths`` (n_params,) are how far the posterior reaches along each parameter, where they are
+    known: steps are measured by them.
 
     A point where the covariance has no factor shortens the step. Where L-BFGS-B ends below the best
     point that it has met, as it may after several such points, it starts once more from there.
     """
     best = Mode(theta, -np.inf)
 
-    def objective(theta: FloatArray) -> tuple[float, FloatArray]:
+    def objective(scaled: FloatArray) -> tuple[float, FloatArray]:
         nonlocal best
+        theta = np.clip(scaled * widths, posterior.lower, posterior.upper)
         point = posterior.value_and_gradient(theta)
         if not np.isfinite(point.value):
             return _FAR_BELOW - best.log_posterior, np.zeros(len(theta))
         if point.value > best.log_posterior:
-            best = Mode(theta.copy(), point.value)
-        return -point.value, -point.gradient
+            best = Mode(theta, point.value)
+        return -point.value, -point.gradient * widths
 
     def run(start: FloatArray) -> float:
         result = minimize(
             objective,
-            start,
+            start / widths,
             jac=True,
             method="L-BFGS-B",
-            bounds=np.stack([posterior.lower, posterior.upper], axis=1),
+            bounds=np.stack([posterior.lower / widths, posterior.upper / widths], axis=1),
             options={"maxiter": max_iterations, "ftol": tolerance, "gtol": 1e-4, "maxcor": 12},
         )
         return -float(result.fun)

@@ -76,7 +76,12 @@ def find_summit(posterior: LogPosterior, mode: Mode) -> Summit:
         if not starts:
             break
         climbed = [
-            climb(posterior, np.clip(start, posterior.lower, posterior.upper), max_iterations=300)
+            climb(
+                posterior,
+                np.clip(start, posterior.lower, posterior.upper),
+                max_iterations=300,
+                widths=_widths(summit.hessian),
+            )
             for start in starts
         ]
         best = max(climbed, key=lambda other: other.log_posterior)
@@ -128,8 +133,13 @@ def _principal_axes(summit: Summit) -> _Axes:
     """Diagonalise, with a diagonal of ones: a period may be 1e8 times as sharp as a variance."""
     free = summit.free
     hessian = summit.hessian[np.ix_(free, free)]
-    width = 1 / np.sqrt(np.maximum(np.abs(np.diag(hessian)), 1e-3))
+    width = _widths(hessian)
     curvatures, vectors = np.linalg.eigh(hessian * np.outer(width, width))
     ways = np.zeros((len(free), len(width)))
     ways[free] = width[:, None] * vectors
     return _Axes(ways, ways.T @ summit.gradient, curvatures)
+
+
+def _widths(hessian: FloatArray) -> FloatArray:
+    """How far a posterior with this Hessian reaches along each parameter."""
+    return 1 / np.sqrt(np.maximum(np.abs(np.diag(hessian)), 1e-3))

@@ -78,7 +78,9 @@ def test_climb_reaches_the_map_of_a_kernel_from_a_nearby_point(smooth_series, po
 
 
 def test_climb_stays_within_the_bounds():
-    mode = climb(gaussian(np.array([0.7, -1.2]), lower=(1.5, -10)), [2.0, 0], max_iterations=100)
+    mode = climb(
+        gaussian(np.array([0.7, -1.2]), lower=(1.5, -10)), np.array([2.0, 0.0]), max_iterations=100
+    )
     assert mode.theta[0] == 1.5
     # d/dt_1 vanishes at 1.2 = -(t_1) - 0.8 / 2, to the gradient's tolerance
     assert mode.theta[1] == pytest.approx(-1.6, abs=1e-4)

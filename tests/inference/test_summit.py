@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from autokernel import NotAMaximumError, parse_expression
+from autokernel.datasets import load_mauna_loa
 from autokernel.inference import summit as summit_module
 from autokernel.inference.hessian import difference_hessian
 from autokernel.inference.map import Mode, climb
@@ -103,6 +104,21 @@ def test_a_point_short_of_the_top_is_climbed_from():
     summit = two_hills(1.0).summit_from(0.1, 2.0)
     # cos t = t
     np.testing.assert_allclose(summit.mode.theta, [0.739085, 0.0], atol=1e-3)
+
+
+def test_a_sharp_ridge_is_climbed_to_its_top():
+    """Of narrow pulses the period is known to 1e-5: plain steps end far below the top."""
+    X, y = load_mauna_loa(return_X_y=True)
+    rows = np.random.default_rng(0).permutation(len(y))[:150]
+    X, y = X[rows], y[rows]
+    x, y = (X - X.min()) / np.ptp(X), (y - y.mean()) / y.std()
+    posterior = LogPosterior(
+        parse_expression("PER[0]"), TrainingData(x, y), priors=check_priors("paper")
+    )
+    stalled = climb(posterior, np.log([0.06, 3.0, 1 / np.ptp(X), 1e-3]), max_iterations=300)
+    summit = find_summit(posterior, stalled)
+    assert summit.mode.log_posterior > stalled.log_posterior + 1
+    assert 0.5 * summit.gradient @ np.linalg.solve(summit.hessian, summit.gradient) < 1e-3
 
 
 def test_a_maximum_stays_where_it_is():
