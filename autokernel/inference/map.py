@@ -45,17 +45,19 @@ def climb(
     *,
     max_iterations: int,
     tolerance: float = _EXACT,
-    widths: FloatArray | float = 1.0,
+    widths: FloatArray | None = None,
 ) -> Mode:
     """Maximise the log posterior from one point by L-BFGS-B.
 
-    ``widths`` (n_params,) are how far the posterior reaches along each parameter, where they are
-    known: steps are measured by them.
+    Steps are measured by ``widths`` (n_params,), how far the posterior reaches along each
+    parameter: as the posterior guesses them where they are not known.
 
     A point where the covariance has no factor shortens the step. Where L-BFGS-B ends below the best
     point that it has met, as it may after several such points, it starts once more from there.
     """
     best = Mode(theta, -np.inf)
+    if widths is None:
+        widths = posterior.widths(theta)
 
     def objective(scaled: FloatArray) -> tuple[float, FloatArray]:
         nonlocal best

@@ -15,6 +15,7 @@ NOISE_FLOOR = 1e-8
 Below it a factorisation has no correct digits left.
 """
 
+_PART_OF_CYCLE = 0.03
 _WIDEST = np.log(1e6)  # how far theta may go from the logs of the prior means
 
 
@@ -41,6 +42,22 @@ class LogPosterior:
         if data.mean_square > 0:
             self.lower[-1] = np.log(NOISE_FLOOR * data.mean_square)
             self.upper[-1] = max(self.upper[-1], np.log(data.mean_square))
+        self._waves = np.array([name == "period" for name in self.parameter_names])
+        columns = [leaf.column for leaf in expression.leaves if leaf.kernel == "PER"]
+        self._extents = np.ptp(data.X[:, columns], axis=0)
+
+    def widths(self, theta: FloatArray) -> FloatArray:
+        """Guess how far the posterior reaches (n_params,) along each parameter around a point.
+
+        A period is known to a small part of a cycle over the extent of its column: measured by
+        that, climbs take half as many steps.
+        """
+        widths = np.ones(len(theta))
+        periods = np.exp(theta[self._waves])
+        widths[self._waves] = np.clip(
+            _PART_OF_CYCLE * periods / np.maximum(self._extents, 1e-9), 1e-4, 1.0
+        )
+        return widths
 
     @property
     def n_evaluations(self) -> int:
@@ -79,5 +96,4 @@ class LogPosterior:
                 raise NotAMaximumError("the covariance has no Cholesky factor next to the point")
             return -found.gradient
 
-        waves = np.array([name == "period" for name in self.parameter_names])
-        return difference_hessian(gradient, theta, waves=waves)
+        return difference_hessian(gradient, theta, waves=self._waves)

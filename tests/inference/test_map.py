@@ -19,6 +19,9 @@ class Toy:
         self.lower, self.upper = np.array(lower, float), np.array(upper, float)
         self.n_evaluations = 0
 
+    def widths(self, theta):
+        return np.ones(len(theta))
+
     def value_and_gradient(self, theta):
         self.n_evaluations += 1
         return ValueAndGradient(float(self.value(theta)), self.gradient(theta))

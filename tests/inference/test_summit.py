@@ -24,6 +24,9 @@ class Landscape:
         self.value, self.gradient = value, gradient
         self.lower, self.upper = -bound * np.ones(n_params), bound * np.ones(n_params)
 
+    def widths(self, theta):
+        return np.ones(len(theta))
+
     def value_and_gradient(self, theta):
         return ValueAndGradient(float(self.value(theta)), self.gradient(theta))
 
