@@ -118,7 +118,8 @@ def test_a_sharp_ridge_is_climbed_to_its_top():
     posterior = LogPosterior(
         parse_expression("PER[0]"), TrainingData(x, y), priors=check_priors("paper")
     )
-    stalled = climb(posterior, np.log([0.06, 3.0, 1 / np.ptp(X), 1e-3]), max_iterations=300)
+    start = np.log([0.06, 3.0, 1 / np.ptp(X), 1e-3])
+    stalled = climb(posterior, start, max_iterations=300, widths=np.ones(4))
     summit = find_summit(posterior, stalled)
     assert summit.mode.log_posterior > stalled.log_posterior + 1
     assert 0.5 * summit.gradient @ np.linalg.solve(summit.hessian, summit.gradient) < 1e-3
