@@ -22,12 +22,11 @@ from autokernel.likelihood import smallest_jitter
 from autokernel.search import STRATEGIES, SearchResult, Space, Strategy, search
 from autokernel.search.report import reporter
 from autokernel.typing import BoolArray, FloatArray
-from autokernel.validation import check_seed
+from autokernel.validation import check_range, check_seed
 
 _FEW_COLUMNS = 2  # up to here "auto" takes all base kernels (the first of SOT's two spaces)
 _MANY_COLUMNS_BASES = ("SE", "RQ")
 _DEFAULT_MAX_LEAVES = 10
-_LARGEST = 1e100
 
 
 class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
@@ -48,7 +47,7 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
         ``SOT(population_size=200)``.
     criterion : {"laplace", "importance"}, default="laplace"
         What to maximise: the log evidence by Laplace's method at the best mode, or by importance
-        sampling around all modes found, which takes some 200 to 2000 likelihood calls more.
+        sampling around the best modes found, which takes some 200 to 2000 likelihood calls more.
     n_iter : int, default=50
         Kernels to evaluate after the initial design.
     max_leaves : int or "auto", default="auto"
@@ -177,7 +176,7 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
             self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2, copy=True
         )
         target = target.astype(np.float64)
-        _check_range(inputs, target)
+        check_range(inputs, target)
         varies = _varies(inputs)
         scaling = _unit_scaling(inputs, varies)
         space = self._space(varies, base_kernels, operators)
@@ -340,17 +339,6 @@ def _target_scale(y: FloatArray) -> float:
 def _standardise(y: FloatArray) -> FloatArray:
     """Shift and scale the target as ``GaussianProcessRegressor(normalize_y=True)`` does."""
     return (y - np.mean(y)) / _target_scale(y)
-
-
-def _check_range(X: FloatArray, y: FloatArray) -> None:
-    """Refuse numbers so large that their squares or differences overflow."""
-    for name, values in (("X", X), ("y", y)):
-        largest = float(np.abs(values).max())
-        if largest > _LARGEST:
-            raise ValueError(
-                f"{name} must not hold numbers above {_LARGEST:.0e}, got {largest:.3g}: divide it "
-                "by a constant"
-            )
 
 
 def _select(

@@ -1,12 +1,14 @@
 """What a kernel is scored by, given the modes of its posterior; one entry of the registry each."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
 import numpy as np
 
+from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import leaf_swaps, theta_order
 from autokernel.inference.importance import importance_log_evidence
 from autokernel.inference.laplace import summit_log_evidence
@@ -73,7 +75,8 @@ def importance(
     # lazily: the summits that are known grow with each
     apart = (mode for mode in near if not any(known.stands_at(mode.theta) for known in summits))
     for mode in islice(apart, _N_OTHERS):
-        summits += _mirrored(look_around(posterior, mode), orders)
+        with suppress(NotAMaximumError):  # no Hessian there: the best mode's draws are left
+            summits += _mirrored(look_around(posterior, mode), orders)
     estimate = importance_log_evidence(
         posterior.value, summits, lower=posterior.lower, upper=posterior.upper, rng=rng
     )
@@ -102,5 +105,5 @@ def check_criterion(criterion: str) -> None:
     ValueError
         If it is unknown; the message lists the known ones.
     """
-    if criterion not in CRITERIA:
+    if not isinstance(criterion, str) or criterion not in CRITERIA:
         raise ValueError(f"criterion must be one of {list(CRITERIA)}, got {criterion!r}")

@@ -159,7 +159,7 @@ def evaluate_kernel(
         Targets, used as they come. The model's mean is zero.
     criterion : {"laplace", "importance"}
         How ``score``, the log evidence in nats, is found: by Laplace's method at the best mode, or
-        by importance sampling around all modes found. The latter takes some 200 to 2000
+        by importance sampling around the best modes found. The latter takes some 200 to 2000
         likelihood calls more and gives ``standard_error`` and ``pareto_k``.
     priors : {"default", "paper"} or mapping of str to (shape, rate)
         Gamma priors of the parameters, by name; a mapping replaces entries of the default.
@@ -212,7 +212,11 @@ def _at_a_maximum(
 ) -> Evaluation:
     """Climb to the summit of the best mode and score there."""
     summit = find_summit(posterior, mode)
-    score = criterion(posterior, summit, others=others, rng=rng)
+    score, status = _NO_SCORE, "ok"
+    try:
+        score = criterion(posterior, summit, others=others, rng=rng)
+    except NotAMaximumError as error:
+        status = str(error)
     return _record(
         expression,
         posterior,
@@ -220,7 +224,7 @@ def _at_a_maximum(
         hessian=summit.hessian,
         log_evidence=_laplace_or_nothing(summit),
         score=score,
-        status="ok",
+        status=status,
     )
 
 

@@ -73,10 +73,11 @@ def _row(
         above, below = gradient(theta + step * axis), gradient(theta - step * axis)
         # both sides: far from the point one of the two may vanish by chance
         curvature = float(max(abs(axis @ (above - here)), abs(axis @ (here - below))) / step)
+        row = (above - below) / (2 * step)
         if step * sqrt(curvature) <= longest:
             break
         step = scale * _STEP / sqrt(curvature)
-    return (above - below) / (2 * step)
+    return row
 
 
 def _disagreement(rows: FloatArray) -> float:

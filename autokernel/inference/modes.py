@@ -25,6 +25,7 @@ from autokernel.typing import FloatArray
 
 _SAMPLE_FROM = 250  # rows: from here on modes are searched on a sample of the rows
 _N_SAMPLE = 150
+_N_SAMPLE_PERIODIC = 250  # fewer leave too few rows to a cycle
 
 _N_STARTS = 24  # without a period they suffice
 _N_STARTS_PERIODIC = 12
@@ -64,15 +65,16 @@ class ModeSearch:
     """
 
     def __init__(self, data: TrainingData, *, priors: Priors, seed: int) -> None:
-        self._data, self._sample = data, data
+        self._data = self._sample = self._sample_periodic = data
         self._priors, self._seed = priors, seed
         self._scales = DataScales(data)
         self._starts = StartingPoints(self._scales)
         self._parts: dict[str, Found] = {}
         n = len(data.y)
         if n > _SAMPLE_FROM:
-            rows = np.random.default_rng(seed).choice(n, size=_N_SAMPLE, replace=False)
-            self._sample = TrainingData(data.X[rows], data.y[rows])
+            rows = np.random.default_rng(seed).permutation(n)
+            self._sample = data.take(rows[:_N_SAMPLE])
+            self._sample_periodic = data.take(rows[:_N_SAMPLE_PERIODIC])
 
     def __call__(
         self, expression: Expression, posterior: LogPosterior, known: Sequence[Known] = ()
@@ -182,7 +184,8 @@ class ModeSearch:
 
     def _posterior(self, expression: Expression) -> LogPosterior:
         """Build the log posterior on the sample."""
-        return LogPosterior(expression, self._sample, priors=self._priors)
+        sample = self._sample_periodic if _is_periodic(expression) else self._sample
+        return LogPosterior(expression, sample, priors=self._priors)
 
 
 def _ways_apart(expression: Expression) -> list[Split]:

@@ -39,7 +39,7 @@ class LogPosterior:
         self.prior = LogGammaPrior.of(self.parameter_names, priors=priors)
         centre = np.log(self.prior.shape / self.prior.rate)
         self.lower, self.upper = centre - _WIDEST, centre + _WIDEST
-        if data.mean_square > 0:
+        if NOISE_FLOOR * data.mean_square > 0:
             self.lower[-1] = np.log(NOISE_FLOOR * data.mean_square)
             self.upper[-1] = max(self.upper[-1], np.log(data.mean_square))
         self._waves = np.array([name == "period" for name in self.parameter_names])

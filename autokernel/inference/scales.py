@@ -7,28 +7,31 @@ from autokernel.likelihood import TrainingData
 from autokernel.typing import FloatArray
 
 N_PEAKS = 6
-_MOST_CYCLES, _MOST_WORK = (
-    32,
-    5e5,
-)  # cycles: times half the number of rows, times the number of rows
+_MOST_CYCLES = 32  # times half the number of rows
+_MOST_WORK = 2e5  # cycles times rows
 _CLEAR = 2.0  # times the highest slow peak
+_BLOCK = 1e6  # cycles times rows for which the memory is asked at once
 
 
 class DataScales:
-    """What the data say, before any fit, about lengthscales and periods; found once per column."""
+    """What the data say, before any fit, about lengthscales and periods."""
 
     def __init__(self, data: TrainingData) -> None:
         self._data = data
+        self._known_scales: dict[int, tuple[float, float]] = {}
         self._known_periods: dict[int, FloatArray] = {}
         self.mean_square = data.mean_square or 1.0
         self.n_samples = len(data.y)
 
     def spacing_and_extent(self, column: int) -> tuple[float, float]:
         """Median spacing and extent of the distinct values of a column."""
-        distinct = np.unique(self._data.X[:, column])
-        if len(distinct) < 2:
-            return (0.1, 1.0)
-        return float(np.median(np.diff(distinct))), float(distinct[-1] - distinct[0])
+        if column not in self._known_scales:
+            distinct = np.unique(self._data.X[:, column])
+            known = (0.1, 1.0)
+            if len(distinct) >= 2:
+                known = (float(np.median(np.diff(distinct))), float(distinct[-1] - distinct[0]))
+            self._known_scales[column] = known
+        return self._known_scales[column]
 
     def periods(self, column: int) -> FloatArray:
         """Periods (n_peaks,) of the target along a column, the strongest first."""
@@ -67,7 +70,8 @@ def periodogram_periods(x: FloatArray, y: FloatArray) -> FloatArray:
     most = max(half, min(most, _MOST_WORK / len(x)))
     # four frequencies to a cycle over the extent: no peak, a cycle wide at its foot, is missed
     cycles = np.arange(1.0, most + 0.25, 0.25)
-    power = lombscargle(centred, residual, 2 * np.pi * cycles)
+    blocks = np.array_split(cycles, int(np.ceil(len(cycles) * len(x) / _BLOCK)))
+    power = np.concatenate([lombscargle(centred, residual, 2 * np.pi * block) for block in blocks])
     peaks = find_peaks(np.concatenate([[0.0], power, [0.0]]))[0] - 1
     peaks = peaks[np.argsort(-power[peaks], kind="stable")]
     is_slow = cycles[peaks] <= half

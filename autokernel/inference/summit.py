@@ -87,8 +87,10 @@ def find_summit(posterior: LogPosterior, mode: Mode) -> Summit:
         best = max(climbed, key=lambda other: other.log_posterior)
         if best.log_posterior > summit.mode.log_posterior:
             summit = look_around(posterior, best)
-        else:
+        elif np.any(_principal_axes(summit).curvatures <= 0):
             longest *= 0.1
+        else:  # the same steps would end the same
+            break
     gain = _newton_gain(summit)
     if gain > _NOT_CONVERGED:
         raise NotAMaximumError(

@@ -9,7 +9,7 @@ from autokernel.expression import Expression
 from autokernel.likelihood.compile import Program
 from autokernel.likelihood.linalg import PackedCholesky, packed_diagonal
 from autokernel.likelihood.pairs import PackedPairs
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 
 
 class TrainingData:
@@ -27,6 +27,10 @@ class TrainingData:
         self.X, self.y = X, y
         self.mean_square = float(np.mean(y**2))
         self._pairs: dict[int, PackedPairs] = {}
+
+    def take(self, rows: IntArray) -> "TrainingData":
+        """Return these rows."""
+        return TrainingData(self.X[rows], self.y[rows])
 
     def pairs(self, column: int) -> PackedPairs:
         """Return the pairs of one column."""

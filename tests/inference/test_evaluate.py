@@ -351,3 +351,24 @@ def test_bad_data_are_errors_in_the_words_of_scikit_learn(table):
         evaluate_kernel("SE[0]", np.where(X > 0.9, np.nan, X), y)
     with pytest.raises(ValueError, match="Input y contains NaN"):
         evaluate_kernel("SE[0]", X, np.where(y > 1, np.nan, y))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_cycles_are_found_on_more_rows_than_modes_are_searched_on(seed):
+    rng = np.random.default_rng(3)
+    x = np.linspace(0, 1, 400)
+    y = (0.5 + x) * np.sin(2 * np.pi * 20 * x) + 2 * x + 0.2 * rng.normal(size=400)
+    fit = evaluate_kernel(
+        "LIN[0] + PER[0] + SE[0]", x[:, None], (y - y.mean()) / y.std(), random_state=seed
+    )
+    period = next(p.value for p in fit.parameters if p.name == "period")
+    assert 20 * period == pytest.approx(round(20 * period), abs=0.01)
+
+
+def test_numbers_whose_squares_overflow_are_refused():
+    x = np.linspace(0, 1, 10)[:, None]
+    with pytest.raises(ValueError, match="y must not hold numbers above"):
+        evaluate_kernel("SE[0]", x, 1e160 * x[:, 0])
+    with pytest.raises(ValueError, match="X must not hold numbers above"):
+        evaluate_kernel("PER[0]", 1e160 * x, x[:, 0])
+    assert evaluate_kernel("SE[0]", x, 1e-158 * x[:, 0]).status
