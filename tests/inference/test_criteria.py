@@ -123,7 +123,7 @@ def test_the_score_does_not_depend_on_the_process():
 def test_a_sample_without_any_weight_is_a_failure_with_its_reason(monkeypatch):
     monkeypatch.setattr(LogPosterior, "value", lambda self, theta: -np.inf)
     fit = sampled("SE[0]", *SMOOTH)
-        assert fit.score == -np.inf
+    assert fit.score == -np.inf
     assert "got -inf as the largest log weight" in fit.status
     assert np.isnan([fit.standard_error, fit.pareto_k]).all()
     assert np.isfinite(fit.log_posterior)
