@@ -56,20 +56,22 @@ def inherit_from_similar(expression: Expression, known: Sequence[Known]) -> list
     """
     ours = Counter(expression.leaves)
 
-    def likeness(other: Known) -> tuple[int, int, float]:
+    def likeness(other: Known) -> tuple[int, int, float, str]:
         shared = (ours & Counter(other.expression.leaves)).total()
-        return (-shared, other.expression.n_leaves, -other.score)
+        text = other.expression.canonical
+        return (-shared, other.expression.n_leaves, -other.score, text)
 
     fitted = [other for other in known if np.isfinite(other.score)]
     found = []
     for other in sorted(fitted, key=likeness)[:_N_ALIKE]:
         pairs = align(expression, other.expression)
         if 4 * len(pairs) >= expression.n_leaves:
-            found.append((-len(pairs), -other.score, pairs, other))
-    found.sort(key=lambda one: one[:2])
+            key = (-len(pairs), -other.score, other.expression.canonical)
+            found.append((key, pairs, other))
+    found.sort(key=lambda one: one[0])
     alone = {other.expression: other for other in fitted if other.expression.n_leaves == 1}
     inherited = []
-    for _, _, pairs, other in found[:_N_SIMILAR]:
+    for _, pairs, other in found[:_N_SIMILAR]:
         fit = _take(pairs, other)
         inherited.append([fit])
         missing = [leaf for leaf in range(expression.n_leaves) if leaf not in fit.leaves]

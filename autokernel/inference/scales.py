@@ -26,7 +26,7 @@ class DataScales:
     def spacing_and_extent(self, column: int) -> tuple[float, float]:
         """Median spacing and extent of the distinct values of a column."""
         if column not in self._known_scales:
-            distinct = np.unique(self._data.X[:, column])
+            distinct = _distinct(self._data.X[:, column])
             known = (0.1, 1.0)
             if len(distinct) >= 2:
                 known = (float(np.median(np.diff(distinct))), float(distinct[-1] - distinct[0]))
@@ -55,7 +55,7 @@ def periodogram_periods(x: FloatArray, y: FloatArray) -> FloatArray:
         At most ``N_PEAKS`` periods, in the unit of ``x``, and before them one below twice the mean
         spacing where it stands out; empty where there are too few distinct inputs.
     """
-    distinct = np.unique(x)
+    distinct = _distinct(x)
     if len(distinct) < 6:
         return np.empty(0)
     extent = distinct[-1] - distinct[0]
@@ -79,3 +79,9 @@ def periodogram_periods(x: FloatArray, y: FloatArray) -> FloatArray:
     if len(fast) and (len(slow) == 0 or power[fast[0]] > _CLEAR * power[slow[0]]):
         return extent / cycles[np.append(fast, slow)]
     return extent / cycles[slow]
+
+
+def _distinct(x: FloatArray) -> FloatArray:
+    """Sorted entries (n_distinct,) that differ by more than rounding."""
+    x = np.unique(x)
+    return x[np.diff(x, prepend=-np.inf) > 1e-12 * (x[-1] - x[0])]

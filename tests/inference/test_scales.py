@@ -93,3 +93,10 @@ def test_chance_below_the_mean_spacing_takes_no_place_of_slow_periods():
         assert not fast[1:].any()
         spurious += fast[0]
     assert spurious <= 15
+
+
+def test_inputs_that_differ_by_rounding_are_one():
+    x = np.append(0.3 + 5.6e-17 * np.arange(8), 1.0)
+    scales = DataScales(TrainingData(x[:, None], np.arange(9.0)))
+    assert scales.spacing_and_extent(0) == pytest.approx((0.7, 0.7))
+    assert len(scales.periods(0)) == 0
