@@ -1,7 +1,7 @@
 """Cost of one kernel evaluation with 5 leaves, alone and against scikit-learn's fit.
 
-An evaluation is what the search pays for: MAP search, Hessian and Laplace evidence, on fresh data,
-with BLAS on one thread. Two questions, a CSV file each:
+An evaluation is a fit from nothing: MAP search, Hessian and Laplace evidence, on fresh data, with
+BLAS on one thread. Two questions, a CSV file each:
 
 - cost: seconds of evaluations of 5-leaf kernels on series and tables at n = 100 to 500
   (results/evaluation_cost.csv);

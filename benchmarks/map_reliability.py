@@ -3,7 +3,7 @@
 For every case of map_cases.py and 8 seeds: the regret (best known minus found, in nats), the spread
 of the log evidence over the seeds, likelihood calls and seconds, for
 
-- autokernel: an evaluation as the search makes it, Hessian and evidence included;
+- autokernel: a fit from nothing, as evaluate_kernel makes it, Hessian and evidence included;
 - prior draws: L-BFGS from ten draws from the priors;
 - perturbed mean: L-BFGS from ten small perturbations of the prior means, as the published code has
   it.
@@ -34,7 +34,7 @@ Finding = dict[str, object]
 
 
 def autokernel_evaluation(case: Case, seed: int) -> tuple[Finding, np.ndarray]:
-    """Evaluate as the search does."""
+    """Evaluate as evaluate_kernel does."""
     data = case.data()
     fit = Evaluator(data.X, data.y, priors=PRIORS, seed=seed)(case.expression)
     found = {

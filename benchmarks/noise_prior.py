@@ -20,7 +20,7 @@ Gamma(0.25, 1) 1.7, Gamma(1, 2) 7.5. Three questions, a CSV file each:
 
 Units of work that the current commit has already are not run again.
 
-    AUTOKERNEL_DATA=folder python benchmarks/noise_prior.py           # a quarter of an hour
+    AUTOKERNEL_DATA=folder python benchmarks/noise_prior.py           # some forty minutes
     AUTOKERNEL_DATA=folder python benchmarks/noise_prior.py --small   # half a minute
 """
 
@@ -105,7 +105,7 @@ def predict(
 
 
 def fit_all(expression: Expression, data: TrainingData, seeds: Iterable[int]) -> Fits:
-    """Evaluate as the search does, under each prior from each seed."""
+    """Evaluate from nothing, under each prior from each seed."""
     return {
         prior: [Evaluator(data.X, data.y, priors=priors, seed=s)(expression) for s in seeds]
         for prior, priors in CANDIDATES.items()

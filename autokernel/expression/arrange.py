@@ -16,15 +16,20 @@ def arrange(expression: Expression) -> tuple[Expression, list[int]]:
     list of int
         Where each of its leaves, from left to right, stands among those of ``expression``.
     """
-    for operator in OPERATORS:
-        operands = expression.operands(operator)
-        if len(operands) > 1:
-            arranged = [arrange(operand) for operand in operands]
-            starts = leaf_starts(operands)
-            order = sorted(range(len(operands)), key=lambda place: operands[place].canonical)
-            leaves = [starts[place] + leaf for place in order for leaf in arranged[place][1]]
-            return join(operator, [arranged[place][0] for place in order]), leaves
-    return expression, [0]
+    if expression.n_leaves == 1:
+        return expression, [0]
+    operator, operands = outermost(expression)
+    arranged = [arrange(operand) for operand in operands]
+    starts = leaf_starts(operands)
+    order = sorted(range(len(operands)), key=lambda place: operands[place].canonical)
+    leaves = [starts[place] + leaf for place in order for leaf in arranged[place][1]]
+    return join(operator, [arranged[place][0] for place in order]), leaves
+
+
+def outermost(expression: Expression) -> tuple[str, tuple[Expression, ...]]:
+    """Return the operator of an operation and its operands; of a leaf, itself as the only one."""
+    operator = next((o for o in OPERATORS if len(expression.operands(o)) > 1), OPERATORS[0])
+    return operator, expression.operands(operator)
 
 
 def join(operator: str, operands: Sequence[Expression]) -> Expression:

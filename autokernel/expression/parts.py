@@ -1,10 +1,10 @@
 """What a kernel has in common with smaller and with similar ones."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from autokernel.expression.arrange import join, leaf_starts
-from autokernel.expression.tree import ADD, MULTIPLY, OPERATORS, Expression
+from autokernel.expression.arrange import join, leaf_starts, outermost
+from autokernel.expression.tree import ADD, OPERATORS, Expression
 
 
 class Split(NamedTuple):
@@ -18,32 +18,27 @@ class Split(NamedTuple):
 
 def splits(expression: Expression) -> Iterator[Split]:
     """Take away each term of a sum, of a product each term of the sums in it."""
-    terms = expression.operands(ADD)
-    if len(terms) > 1:
-        starts = leaf_starts(terms)
-        for place, term in enumerate(terms):
-            taken = list(range(starts[place], starts[place] + term.n_leaves))
-            kept = (leaf for leaf in range(expression.n_leaves) if leaf not in taken)
-            rest = join(ADD, [*terms[:place], *terms[place + 1 :]])
-            yield Split(rest, tuple(kept), term, tuple(taken))
+    if expression.n_leaves == 1:
         return
-    factors = expression.operands(MULTIPLY)
-    if len(factors) == 1:
-        return
-    for place, (factor, start) in enumerate(zip(factors, leaf_starts(factors), strict=True)):
-        for split in splits(factor):
-            taken = [start + leaf for leaf in split.term_leaves]
-            kept = (leaf for leaf in range(expression.n_leaves) if leaf not in taken)
-            rest = join(MULTIPLY, [*factors[:place], split.rest, *factors[place + 1 :]])
-            yield Split(rest, tuple(kept), split.term, tuple(taken))
+    operator, operands = outermost(expression)
+    for place, (operand, start) in enumerate(zip(operands, leaf_starts(operands), strict=True)):
+        before, after = operands[:place], operands[place + 1 :]
+        ways: list[tuple[list[Expression], Expression, Sequence[int]]]
+        if operator == ADD:
+            ways = [([], operand, range(operand.n_leaves))]
+        else:
+            ways = [([split.rest], split.term, split.term_leaves) for split in splits(operand)]
+        for left, term, leaves in ways:
+            taken = tuple(start + leaf for leaf in leaves)
+            kept = tuple(leaf for leaf in range(expression.n_leaves) if leaf not in taken)
+            yield Split(join(operator, [*before, *left, *after]), kept, term, taken)
 
 
 def joining_operator(expression: Expression, one: int, other: int) -> str:
     """Say what joins two different leaves, given by their places: the operator where they meet."""
     if not 0 <= min(one, other) < max(one, other) < expression.n_leaves:
         raise IndexError(f"two leaves must be in {expression}, got {one} and {other}")
-    operator = next(o for o in OPERATORS if len(expression.operands(o)) > 1)
-    operands = expression.operands(operator)
+    operator, operands = outermost(expression)
     for operand, start in zip(operands, leaf_starts(operands), strict=True):
         inside = range(start, start + operand.n_leaves)
         if one in inside and other in inside:

@@ -1,8 +1,10 @@
 """Which leaves of an expression may change places without changing the kernel."""
 
+from collections.abc import Iterator
 from itertools import pairwise
 
-from autokernel.expression.tree import ADD, MULTIPLY, Expression
+from autokernel.expression.arrange import arrange, leaf_starts, outermost
+from autokernel.expression.tree import Expression
 
 
 def leaf_swaps(expression: Expression) -> list[tuple[int, ...]]:
@@ -20,24 +22,23 @@ def leaf_swaps(expression: Expression) -> list[tuple[int, ...]]:
         another they make all orders that give the same kernel; as there may be very many, only the
         exchanges of neighbours in canonical order are listed.
     """
-    found: list[tuple[int, ...]] = []
-    _read(expression, 0, expression.n_leaves, found)
-    return found
+    swaps = []
+    for one, other in _equal_operands(expression, 0):
+        places = dict(zip(one + other, other + one, strict=True))
+        swaps.append(tuple(places.get(leaf, leaf) for leaf in range(expression.n_leaves)))
+    return swaps
 
 
-def _read(
-    expression: Expression, start: int, n_leaves: int, found: list[tuple[int, ...]]
-) -> tuple[int, ...]:
-    """Return the leaves in the order of the canonical text, and note the exchanges on the way."""
+def _equal_operands(expression: Expression, start: int) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield the leaves of operands that are neighbours in canonical order, and equal."""
     if expression.n_leaves == 1:
-        return (start,)
-    operands: list[tuple[str, tuple[int, ...]]] = []
-    for operand in max(expression.operands(ADD), expression.operands(MULTIPLY), key=len):
-        operands.append((operand.canonical, _read(operand, start, n_leaves, found)))
-        start += operand.n_leaves
-    operands.sort()
-    for (text, one), (other_text, other) in pairwise(operands):
+        return
+    read = []
+    operands = outermost(expression)[1]
+    for operand, offset in zip(operands, leaf_starts(operands), strict=True):
+        yield from _equal_operands(operand, start + offset)
+        leaves = [start + offset + leaf for leaf in arrange(operand)[1]]
+        read.append((operand.canonical, leaves))
+    for (text, one), (other_text, other) in pairwise(sorted(read)):
         if text == other_text:
-            places = dict(zip(one + other, other + one, strict=True))
-            found.append(tuple(places.get(leaf, leaf) for leaf in range(n_leaves)))
-    return tuple(leaf for _, leaves in operands for leaf in leaves)
+            yield one, other

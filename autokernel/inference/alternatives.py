@@ -90,7 +90,7 @@ class Alternatives:
             else:
                 yield from self._smooth(theta, leaf, place)
         for one, other in combinations(self._slots, 2):
-            if one[0].column == other[0].column:
+            if one.leaf.column == other.leaf.column:
                 yield from self._exchanged(theta, one, other)
         for one, other in self._decaying:
             yield from self._forgetting(theta, one, other)
@@ -151,14 +151,12 @@ class Alternatives:
                 thetas[:, place.start + 2] = np.log(alpha)
             yield from self._local_maxima(thetas, shape)[:_PER_LEAF]
 
-    def _exchanged(
-        self, theta: FloatArray, one: tuple[Leaf, slice], other: tuple[Leaf, slice]
-    ) -> Iterator[Candidate]:
+    def _exchanged(self, theta: FloatArray, one: Slot, other: Slot) -> Iterator[Candidate]:
         """Exchange the roles of two leaves on one column."""
-        a, b = one[1].start, other[1].start
+        a, b = one.place.start, other.place.start
         swapped = theta.copy()
         swapped[[a + 1, b + 1]] = theta[[b + 1, a + 1]]
-        kernels = {one[0].kernel, other[0].kernel}
+        kernels = {one.leaf.kernel, other.leaf.kernel}
         if "PER" not in kernels or len(kernels) == 1:
             size = 3 if len(kernels) == 1 and kernels != {"SE"} else 2
             swapped[a : a + size], swapped[b : b + size] = (
@@ -167,14 +165,14 @@ class Alternatives:
             )
             yield from self._local_maxima(swapped[None], (1,))
             return
-        if one[0].kernel != "PER":
+        if one.leaf.kernel != "PER":
             (one, other), (a, b) = (other, one), (b, a)
-        spacing, extent = self._scales.spacing_and_extent(one[0].column)
+        spacing, extent = self._scales.spacing_and_extent(one.leaf.column)
         # a periodic leaf forgets over the lengthscale l p / pi, before it repeats itself
         reach = np.exp(theta[a] + theta[a + 2]) / np.pi
         swapped[b] = np.log(np.clip(reach, spacing / 2, 2 * extent))
         phase = float(np.clip(np.pi * np.exp(theta[b]) / extent, _PHASES[0], 3.0))
-        yield from self._periods(swapped, one[0], one[1], phase)
+        yield from self._periods(swapped, *one, phase)
 
     def _forgetting(self, theta: FloatArray, periodic: Slot, smooth: Slot) -> Iterator[Candidate]:
         """Scan the period of smooth cycles that are forgotten over some lengthscales."""

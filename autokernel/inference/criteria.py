@@ -49,8 +49,8 @@ def laplace(
     posterior: LogPosterior,  # noqa: ARG001 - of other criteria
     summit: Summit,
     *,
-    others: Sequence[Mode],  # noqa: ARG001
-    rng: np.random.Generator,  # noqa: ARG001
+    others: Sequence[Mode],  # noqa: ARG001 - of other criteria
+    rng: np.random.Generator,  # noqa: ARG001 - of other criteria
 ) -> Score:
     """Log evidence by Laplace's method at the best mode."""
     return Score(summit_log_evidence(summit))

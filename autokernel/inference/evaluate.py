@@ -118,18 +118,11 @@ class Evaluator:
         fits = [Known(fit.expression, fit.theta, fit.score) for fit in known]
         found = self._find_modes(expression, posterior, fits)
         before = posterior.n_evaluations
-        mode, *others = found.modes
-        if np.isfinite(mode.log_posterior):
-            rng = random_stream(self._seed, expression, "criterion")
-            try:
-                evaluation = _at_a_maximum(
-                    expression, posterior, mode, others=others, criterion=self._criterion, rng=rng
-                )
-            except NotAMaximumError as error:
-                evaluation = _record(expression, posterior, mode, status=str(error))
-        else:
-            status = "the covariance matrix has no Cholesky factor at any starting point"
-            evaluation = _record(expression, posterior, mode, status=status)
+        rng = random_stream(self._seed, expression, "criterion")
+        try:
+            evaluation = _at_a_maximum(posterior, found.modes, criterion=self._criterion, rng=rng)
+        except NotAMaximumError as error:
+            evaluation = _record(posterior, found.modes[0], status=str(error))
         n_evaluations = found.n_evaluations + posterior.n_evaluations - before
         return replace(evaluation, n_evaluations=n_evaluations)
 
@@ -202,15 +195,16 @@ def evaluate_kernel(
 
 
 def _at_a_maximum(
-    expression: Expression,
     posterior: LogPosterior,
-    mode: Mode,
+    modes: Sequence[Mode],
     *,
-    others: Sequence[Mode],
     criterion: Criterion,
     rng: np.random.Generator,
 ) -> Evaluation:
     """Climb to the summit of the best mode and score there."""
+    mode, *others = modes
+    if not np.isfinite(mode.log_posterior):
+        raise NotAMaximumError("the covariance matrix has no Cholesky factor at any starting point")
     summit = find_summit(posterior, mode)
     score, status = _NO_SCORE, "ok"
     try:
@@ -218,7 +212,6 @@ def _at_a_maximum(
     except NotAMaximumError as error:
         status = str(error)
     return _record(
-        expression,
         posterior,
         summit.mode,
         hessian=summit.hessian,
@@ -237,7 +230,6 @@ def _laplace_or_nothing(summit: Summit) -> float:
 
 
 def _record(
-    expression: Expression,
     posterior: LogPosterior,
     mode: Mode,
     *,
@@ -246,12 +238,12 @@ def _record(
     score: Score = _NO_SCORE,
     status: str,
 ) -> Evaluation:
-    """Put a mode into words; the caller, who has the clock, fills in the seconds."""
+    """Gather what is known of a mode; the callers fill in names, calls and seconds."""
     n_params = len(mode.theta)
     log_prior = float(posterior.prior.log_density(mode.theta))
     return Evaluation(
-        expression=expression,
-        parameters=name_parameters(expression, mode.theta),
+        expression=posterior.expression,
+        parameters=(),
         theta=mode.theta,
         log_likelihood=mode.log_posterior - log_prior,
         log_prior=log_prior,
@@ -260,7 +252,7 @@ def _record(
         score=score.value,
         hessian=np.full((n_params, n_params), np.nan) if hessian is None else hessian,
         n_params=n_params,
-        n_evaluations=posterior.n_evaluations,
+        n_evaluations=0,
         seconds=0.0,
         status=status,
         standard_error=score.standard_error,
@@ -269,7 +261,7 @@ def _record(
 
 
 def _as_written(evaluation: Evaluation, expression: Expression, order: Sequence[int]) -> Evaluation:
-    """Put the fit of an arranged kernel into the order in which the kernel was written."""
+    """Put the fit of an arranged kernel into the order in which it was written, with names."""
     back = np.argsort(theta_order(expression, order))
     theta = evaluation.theta[back]
     return replace(

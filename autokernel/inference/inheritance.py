@@ -66,12 +66,11 @@ def inherit_from_similar(expression: Expression, known: Sequence[Known]) -> list
     for other in sorted(fitted, key=likeness)[:_N_ALIKE]:
         pairs = align(expression, other.expression)
         if 4 * len(pairs) >= expression.n_leaves:
-            key = (-len(pairs), -other.score, other.expression.canonical)
-            found.append((key, pairs, other))
-    found.sort(key=lambda one: one[0])
+            found.append((pairs, other))
+    found.sort(key=lambda one: (-len(one[0]), -one[1].score))
     alone = {other.expression: other for other in fitted if other.expression.n_leaves == 1}
     inherited = []
-    for _, pairs, other in found[:_N_SIMILAR]:
+    for pairs, other in found[:_N_SIMILAR]:
         fit = _take(pairs, other)
         inherited.append([fit])
         missing = [leaf for leaf in range(expression.n_leaves) if leaf not in fit.leaves]

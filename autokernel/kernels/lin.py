@@ -32,7 +32,7 @@ class Linear(PlainKernel):
         self,
         params: FloatArray,  # noqa: ARG002 - other kernels need them
         *,
-        scale: float,  # noqa: ARG002
+        scale: float,  # noqa: ARG002 - other kernels need it
     ) -> str:
         """Say in a few words what functions with this kernel look like."""
         return "linear"

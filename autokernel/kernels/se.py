@@ -24,7 +24,7 @@ class SquaredExponential(ExponentialKernel):
     def exponent_gradient(
         self,
         params: FloatArray,  # noqa: ARG002 - other kernels need them
-        pairs: Pairs,  # noqa: ARG002
+        pairs: Pairs,  # noqa: ARG002 - other kernels need them
         exponent: FloatArray,
         weights: FloatArray,
     ) -> FloatArray:

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_t
 
-from autokernel import evaluate_kernel, parse_expression
+from autokernel import NotAMaximumError, evaluate_kernel, parse_expression
 from autokernel.inference import CRITERIA, Evaluator
 from autokernel.inference import modes as modes_module
 from autokernel.inference.criteria import importance
@@ -19,7 +19,7 @@ from tests.processes import outputs_under_two_hash_seeds
 
 FIT_AND_PRINT = """
 import numpy as np
-from autokernel import evaluate_kernel
+from autokernel import NotAMaximumError, evaluate_kernel
 x = np.linspace(0, 1, 15)
 fit = evaluate_kernel("SE[0] + SE[0]", x[:, None], np.sin(20 * x) + x, criterion="importance")
 print(fit.score.hex(), fit.standard_error.hex(), fit.pareto_k.hex(), fit.n_evaluations)
@@ -124,6 +124,7 @@ def test_a_sample_without_any_weight_is_a_failure_with_its_reason(monkeypatch):
     monkeypatch.setattr(LogPosterior, "value", lambda self, theta: -np.inf)
     fit = sampled("SE[0]", *SMOOTH)
     assert fit.score == -np.inf
+    assert np.isfinite(fit.log_evidence)
     assert "got -inf as the largest log weight" in fit.status
     assert np.isnan([fit.standard_error, fit.pareto_k]).all()
     assert np.isfinite(fit.log_posterior)
@@ -197,3 +198,17 @@ def test_the_criteria_are_known_by_their_names():
     assert list(CRITERIA) == ["laplace", "importance"]
     with pytest.raises(ValueError, match=r"one of \['laplace', 'importance'\], got 'bik'"):
         Evaluator(*SMOOTH, priors=check_priors("paper"), seed=0, criterion="bik")
+
+
+def test_another_mode_without_a_hessian_leaves_the_best_one_its_score(monkeypatch):
+    asked = []
+
+    def failing(posterior, mode):
+        asked.append(mode)
+        raise NotAMaximumError("the covariance has no Cholesky factor next to the point")
+
+    monkeypatch.setattr("autokernel.inference.criteria.look_around", failing)
+    fit = sampled("SE[0]", *AMBIGUOUS)
+    assert asked  # or the test shows nothing
+    assert fit.status == "ok"
+    assert np.isfinite(fit.score)

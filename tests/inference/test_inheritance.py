@@ -68,6 +68,16 @@ def test_the_fit_that_shares_most_comes_first_then_the_better_one():
         assert [together[0][1][-1] for together in found] == [-30, -20, -10]
 
 
+def test_fits_that_are_alike_in_all_else_come_in_the_order_of_their_texts():
+    fits = [known(f"SE[0] + {last}", first=place) for place, last in enumerate(("RQ[0]", "LIN[0]"))]
+    for order in (fits, fits[::-1]):
+        found = taken("SE[0] + PER[0]", *order)
+        assert [together[0][1][-1] for together in found] == [-1, 0]
+    # where only some of many are looked at, too
+    many = [known(f"SE[0] * LIN[{column}]", first=column) for column in range(10, 30)]
+    assert taken("SE[0]", *many) == taken("SE[0]", *many[::-1])
+
+
 def test_a_failed_fit_gives_nothing():
     assert taken("SE[0] + LIN[0]", known("SE[0]", -np.inf)) == []
     failed, sound = known("SE[0] + PER[0]", -np.inf), known("SE[0]", -9.0, first=200)

@@ -187,3 +187,20 @@ def test_climb_never_returns_less_than_the_best_point_that_it_met(failing):
     mode = climb(posterior, np.array([-5.0, 5.0]), max_iterations=100)
     assert mode.log_posterior == max(met)
     assert true_value(mode.theta).value == mode.log_posterior
+
+
+def test_what_a_scout_finds_is_climbed_on_the_posterior_itself():
+    top, elsewhere = np.array([0.7, -1.2]), np.array([0.2, -0.9])
+    (mode,) = find_modes(gaussian(top), np.zeros((3, 2)), scout=gaussian(elsewhere))
+    np.testing.assert_allclose(mode.theta, top, atol=1e-4)  # as where it is climbed alone
+    assert mode.log_posterior == pytest.approx(5.0, abs=1e-7)
+
+
+def test_modes_that_a_scout_ranks_wrongly_are_ranked_anew():
+    falling = ripples()
+    falling.value = lambda t: 3 * np.cos(2 * np.pi * t[0] / 10) - 0.05 * t[0]
+    falling.gradient = lambda t: -0.6 * np.pi * np.sin(2 * np.pi * t / 10) - 0.05
+    starts = np.array([[0.0], [10.0], [20.0]])
+    best, *others = find_modes(ripples(), starts, scout=falling)
+    assert best.theta[0] == pytest.approx(20, abs=0.5)  # the last of the three by the scout
+    assert [round(mode.theta[0] / 10) for mode in others] == [1, 0]

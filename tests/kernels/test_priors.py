@@ -25,6 +25,10 @@ def test_paper_holds_the_published_values() -> None:
     }
 
 
+def test_default_differs_from_paper_by_its_wider_noise_prior() -> None:
+    assert {**PRESETS["paper"], "noise_variance": (1, 2)} == PRESETS["default"]
+
+
 def test_every_preset_has_the_same_names() -> None:
     assert {name: set(priors) for name, priors in PRESETS.items()} == {
         "default": set(NAMES),
