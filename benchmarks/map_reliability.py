@@ -66,9 +66,10 @@ def baseline(
     began = time.perf_counter()
     posterior = case.posterior()
     draws = starts(posterior, np.random.default_rng(seed))
+    plain = np.ones(draws.shape[1])  # steps not measured by the widths that autokernel knows
     modes = [
-        climb(posterior, np.clip(draw, posterior.lower, posterior.upper), max_iterations=300)
-        for draw in draws
+        climb(posterior, start, max_iterations=300, widths=plain)
+        for start in np.clip(draws, posterior.lower, posterior.upper)
     ]
     best = max(modes, key=lambda mode: mode.log_posterior)
     found = {
