@@ -9,10 +9,9 @@ from autokernel.exceptions import (
 )
 from autokernel.export import FeatureKernel
 from autokernel.expression import Expression, parse_expression
-from autokernel.inference import Evaluation, evaluate_kernel
+from autokernel.inference import Evaluation, Importance, Laplace, evaluate_kernel
 from autokernel.search import SOT
-
-__version__ = "0.1.0"
+from autokernel.version import __version__
 
 __all__ = [
     "SOT",
@@ -23,7 +22,10 @@ __all__ = [
     "Expression",
     "ExpressionSyntaxError",
     "FeatureKernel",
+    "Importance",
+    "Laplace",
     "NotAMaximumError",
+    "__version__",
     "evaluate_kernel",
     "parse_expression",
 ]

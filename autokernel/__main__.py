@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackContext
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.pipeline import make_pipeline
@@ -66,13 +68,51 @@ def _search(table: Table, n_iter: int, random_state: int) -> None:
     split = _split(table, random_state)
     print(f"autokernel {__version__}: {table.title}")
     print(_fill(split.words))
-    columns = ", ".join(f"[{place}] {name}" for place, name in enumerate(table.feature_names))
-    print(_fill(f"Columns: {columns}"))
     print("\nEvaluated, time, log evidence (nats), kernel; each line is the best so far:\n")
     sys.stdout.flush()
-    model = AutoKernelGPRegressor(n_iter=n_iter, random_state=random_state, verbose=1)
-    model.fit(table.X[split.train], table.y[split.train])
+    model = AutoKernelGPRegressor(n_iter=n_iter, random_state=random_state)
+    model.set_callbacks(Improvements(table.feature_names))
+    try:
+        model.fit(table.X[split.train], table.y[split.train])
+    except KeyboardInterrupt:
+        if not hasattr(model, "best_kernel_"):
+            raise
+        print("\nInterrupted: this is the best so far.")
     _report(model, table, split)
+
+
+class Improvements:
+    """A callback that prints a line for each kernel that is better than all before."""
+
+    def __init__(self, feature_names: Sequence[str]) -> None:
+        self._feature_names = feature_names
+        self._best = -np.inf
+
+    def setup(self, estimator: BaseEstimator, context: CallbackContext) -> None:
+        """Do nothing before the fit."""
+
+    def teardown(self, estimator: BaseEstimator, context: CallbackContext) -> None:
+        """Do nothing after the fit."""
+
+    def on_fit_task_begin(self, estimator: BaseEstimator, context: CallbackContext) -> None:
+        """Do nothing before a kernel."""
+
+    def on_fit_task_end(
+        self,
+        estimator: BaseEstimator,  # noqa: ARG002 - of other callbacks
+        context: CallbackContext,
+        *,
+        fitted_estimator: AutoKernelGPRegressor | None = None,
+    ) -> None:
+        """Print the best kernel so far, if it is new."""
+        model = fitted_estimator
+        if context.parent is None or model is None or model.best_score_ <= self._best:
+            return
+        self._best = model.best_score_
+        elapsed = model.search_history_["elapsed"]
+        kernel = parse_expression(model.best_expression_).to_text(self._feature_names)
+        line = f"{len(elapsed):4d}  {elapsed[-1]:6.1f} s  {self._best:10.2f}  {kernel}"
+        print(line, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -171,7 +211,7 @@ def _report(model: AutoKernelGPRegressor, table: Table, split: Split) -> None:
     print("\nBest kernel\n")
     print(_fill(named(model.best_expression_), indent="    "))
     print(f"\nIn words, {table.target_name} is a sum of\n")
-    best, scale = model._best, model._scaling.scale
+    best, scale = model._fitted.evaluation, model._fitted.scaling.scale
     for phrase in describe(best.expression, best.theta, scale=scale, feature_names=names):
         print(_fill(f"- {phrase}", indent="    "))
     print(f"    - noise with standard deviation {np.sqrt(model.noise_variance_):.3g}")

@@ -1,35 +1,47 @@
 """The estimator: validate, search, refit, predict, expose."""
 
-from collections.abc import Collection, Iterable, Mapping
-from numbers import Integral
+import os
+import warnings
+from collections.abc import Collection, Mapping
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from joblib import Memory
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.utils import check_random_state
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from autokernel.exceptions import EvaluationError
-from autokernel.export import Scaling, to_sklearn
-from autokernel.expression import OPERATORS, Grammar
-from autokernel.inference import CRITERIA, Evaluation, Evaluator
+from autokernel.arguments import (
+    check_memory,
+    check_names,
+    check_strategy,
+    refuse_many_targets,
+)
+from autokernel.deadline import Deadline
+from autokernel.expression import OPERATORS, Expression
+from autokernel.fitting import Fitting, Past
+from autokernel.inference import (
+    CRITERIA,
+    Criterion,
+    Evaluation,
+    check_criterion,
+    check_expression,
+)
 from autokernel.kernels import BASE_KERNELS
 from autokernel.kernels.priors import Priors, check_priors
-from autokernel.likelihood import smallest_jitter
-from autokernel.search import STRATEGIES, SearchResult, Space, Strategy, search
+from autokernel.monitoring import Attributes, Monitor
+from autokernel.prediction import PredictionMixin
+from autokernel.problem import Fitted, Problem
+from autokernel.search import STRATEGIES, History, StopReason, Strategy
 from autokernel.search.report import reporter
-from autokernel.typing import BoolArray, FloatArray
-from autokernel.validation import check_range, check_seed
-
-_FEW_COLUMNS = 2  # up to here "auto" takes all base kernels (the first of SOT's two spaces)
-_MANY_COLUMNS_BASES = ("SE", "RQ")
-_DEFAULT_MAX_LEAVES = 10
+from autokernel.validation import check_range, check_seed, check_target, refuse_times
 
 
-class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
+class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixin, BaseEstimator):
     """Gaussian-process regression that discovers its own kernel.
 
     ``fit`` searches sums and products of simple kernels, each on one column, for the structure with
@@ -45,18 +57,36 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
     strategy : "sot" or Strategy, default="sot"
         How to search: Bayesian optimisation with symbolical optimal transport, or an object such as
         ``SOT(population_size=200)``.
-    criterion : {"laplace", "importance"}, default="laplace"
+    criterion : {"laplace", "importance"} or Criterion, default="laplace"
         What to maximise: the log evidence by Laplace's method at the best mode, or by importance
-        sampling around the best modes found, which takes some 200 to 2000 likelihood calls more.
+        sampling around the best modes found, which takes some 200 to 2000 likelihood calls more; or
+        an object such as ``Importance(max_draws=500)``.
     n_iter : int, default=50
         Kernels to evaluate after the initial design.
+    max_time : float or None, default=None
+        Seconds of wall clock for the whole of ``fit``. An evaluation that is under way when they
+        are over is cut short and left out. Where they suffice for none, the model is a rough fit of
+        a simple kernel, with a warning.
     max_leaves : int or "auto", default="auto"
         Largest number of base kernels in an expression; ``"auto"`` is 10, or the number of columns
         plus 4 where that is more.
+    batch_size : int, default=1
+        Kernels that are proposed and evaluated together: no fewer than ``n_jobs`` keeps all workers
+        busy. It changes what is proposed, ``n_jobs`` never does.
     priors : {"default", "paper"} or mapping, default="default"
         Gamma priors of the hyperparameters, for inputs scaled to the unit interval and a
         standardised target. A mapping such as ``{"lengthscale": (2, 2)}`` gives shape and rate and
         replaces entries of the default.
+    memory : str, path, joblib.Memory or None, default=None
+        A folder that keeps finished evaluations: the same fit run again, after a crash or with more
+        iterations, takes them from there. Fits may share it.
+    n_jobs : int or None, default=None
+        Workers that evaluate the kernels of the initial design, and of a batch, in parallel, as for
+        :class:`joblib.Parallel`; ``joblib.parallel_config`` sets the kind of worker, or Dask.
+    warm_start : bool, default=False
+        Whether ``fit`` on the same data continues the last search, also one that was interrupted,
+        instead of beginning a new one. It begins anew where the data, ``priors``, ``criterion`` or
+        an int as ``random_state`` have changed, as old scores say nothing then.
     random_state : int, RandomState instance or None, default=None
         An int makes the search reproducible.
     verbose : int, default=0
@@ -72,6 +102,7 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
         Its structure, such as ``"LIN[time] * PER[time] + SE[time]"``.
     best_score_ : float
         Its log evidence in nats, for the whole data set: the density of the standardised target.
+        ``-inf`` where ``max_time`` ended before it was known.
     noise_variance_ : float
         In units of y squared.
     search_history_ : dict of ndarray
@@ -83,7 +114,8 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
     n_iter_ : int
         Kernels evaluated after the initial design.
     stop_reason_ : str
-        ``"n_iter"``, or ``"exhausted"`` where no kernel was left to try.
+        ``"n_iter"``, ``"max_time"``, ``"interrupted"`` by Ctrl-C, ``"callback"`` where one asked to
+        stop, or ``"exhausted"`` where no kernel was left to try.
     X_train_ : ndarray of shape (n_samples, n_features)
         Training inputs.
     y_train_ : ndarray of shape (n_samples,)
@@ -95,8 +127,10 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    A kernel costs O(n_samples^3) to evaluate. The search is that of Bitzer, Meister and Zimmer
-    (2022), *Structural kernel search via Bayesian optimization and symbolical optimal transport*.
+    A kernel costs O(n_samples^3) to evaluate. Callbacks of :mod:`sklearn.callback`, set by
+    ``set_callbacks``, get one task for each kernel. The search is that of Bitzer, Meister and
+    Zimmer (2022), *Structural kernel search via Bayesian optimization and symbolical optimal
+    transport*.
 
     Examples
     --------
@@ -112,10 +146,19 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
         "base_kernels": [str, set, "array-like"],
         "operators": [str, set, "array-like"],
         "strategy": [StrOptions(set(STRATEGIES)), Strategy],
-        "criterion": [StrOptions(set(CRITERIA))],
+        "criterion": [StrOptions(set(CRITERIA)), Criterion],
         "n_iter": [Interval(Integral, 0, None, closed="left")],
+        "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "max_leaves": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
         "priors": [str, Mapping],
+        "memory": [str, os.PathLike, Memory, None],
+        "n_jobs": [
+            Interval(Integral, None, -1, closed="right"),
+            Interval(Integral, 1, None, closed="left"),
+            None,
+        ],
+        "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -126,10 +169,15 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
         base_kernels: str | Collection[str] = "auto",
         operators: Collection[str] = ("+", "*"),
         strategy: str | Strategy = "sot",
-        criterion: str = "laplace",
+        criterion: str | Criterion = "laplace",
         n_iter: int = 50,
+        max_time: float | None = None,
         max_leaves: int | str = "auto",
+        batch_size: int = 1,
         priors: str | Priors = "default",
+        memory: str | os.PathLike[str] | Memory | None = None,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
@@ -138,12 +186,18 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
         self.strategy = strategy
         self.criterion = criterion
         self.n_iter = n_iter
+        self.max_time = max_time
         self.max_leaves = max_leaves
+        self.batch_size = batch_size
         self.priors = priors
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
 
     # scikit-learn has no type hints
+    @with_callbacks  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Search a kernel and fit it.
@@ -167,186 +221,174 @@ class AutoKernelGPRegressor(RegressorMixin, BaseEstimator):
             If the data or a parameter are not valid.
         EvaluationError
             If no kernel at all could be fitted.
+        KeyboardInterrupt
+            After Ctrl-C; the estimator is fitted with the best kernel so far.
         """
-        strategy = self._check_strategy()
-        priors = check_priors(self.priors)
-        base_kernels = self._check_base_kernels()
-        operators = _select("operators", self.operators, known=OPERATORS)
-        inputs, target = validate_data(
-            self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2, copy=True
+        deadline = Deadline(np.inf if self.max_time is None else self.max_time)
+        fitting = self._begin(X, y, deadline)
+        context = self._init_callback_context(max_subtasks=fitting.n_trials)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        monitor = Monitor(
+            self,
+            context,
+            X=X,
+            y=y,
+            attributes=lambda: self._so_far(fitting),
+            report=reporter(self.verbose, fitting.problem.feature_names),
         )
-        target = target.astype(np.float64)
-        check_range(inputs, target)
-        varies = _varies(inputs)
-        scaling = _unit_scaling(inputs, varies)
-        space = self._space(varies, base_kernels, operators)
-        seed = check_seed(self.random_state)
-        evaluator = Evaluator(
-            (inputs - scaling.shift) / scaling.scale,
-            _standardise(target),
-            priors=priors,
-            seed=seed,
-            criterion=self.criterion,
-        )
-        result = search(
-            evaluator,
-            strategy,
-            space,
-            n_samples=len(target),
-            n_iter=self.n_iter,
-            seed=seed,
-            observe=reporter(self.verbose, self._names()),
-        )
-        self._keep_best(inputs, target, result.history.best, scaling)
-        self._expose(result)
+        try:
+            reason = fitting.run(monitor, n_jobs=self.n_jobs, memory=check_memory(self.memory))
+        except KeyboardInterrupt:
+            self._end(fitting, StopReason.INTERRUPTED)
+            raise
+        self._end(fitting, reason)
+        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         return self
 
-    def predict(
-        self,
-        X: npt.ArrayLike,
-        return_std: bool = False,
-        return_cov: bool = False,
-    ) -> Any:
-        """Predict the target.
+    def refit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, kernel: str | Expression | None = None
+    ) -> Self:
+        """Fit the parameters of a structure that is known, without a search.
+
+        ``search_history_`` stays that of the last search.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Inputs.
-        return_std : bool, default=False
-            Whether to return the standard deviation of a new observation too, noise included.
-        return_cov : bool, default=False
-            Whether to return the covariance matrix of new observations too.
+            Inputs, with the columns of the last fit if there was one.
+        y : array-like of shape (n_samples,)
+            Target.
+        kernel : str, Expression or None, default=None
+            The structure, such as ``"LIN[0] + SE[0]"``; None for that of ``best_expression_``.
 
         Returns
         -------
-        mean : ndarray of shape (n_samples,)
-            Predictive mean.
-        std : ndarray of shape (n_samples,)
-            Only with ``return_std``.
-        cov : ndarray of shape (n_samples, n_samples)
-            Only with ``return_cov``.
+        self : AutoKernelGPRegressor
+            The fitted estimator.
+
+        Raises
+        ------
+        NotFittedError
+            If ``kernel`` is None before any fit.
+        ValueError
+            If the data, a parameter or the kernel are not valid.
+        EvaluationError
+            If the kernel cannot be fitted; the estimator stays as it was.
         """
-        check_is_fitted(self, "best_kernel_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self._regressor.predict(X, return_std=return_std, return_cov=return_cov)
+        self._validate_params()
+        if kernel is None:
+            check_is_fitted(self, "best_kernel_")
+        problem = self._pose(X, y, reset=not hasattr(self, "_fitted"))
+        if kernel is None:
+            before = self._fitted.evaluation
+            # from nothing, and from the parameters that suited the data before
+            starts: list[list[Evaluation]] = [[], [before]]
+            expression = before.expression
+        else:
+            starts = [[]]
+            n_features = problem.X.shape[1]
+            names = problem.feature_names
+            expression = check_expression(kernel, names, n_features=n_features, argument="kernel")
+        fits = [problem.evaluator(expression, known) for known in starts]
+        best = max(fits, key=lambda fit: fit.log_posterior)
+        self.__dict__.update(self._attributes(problem.fitted(best), problem))
+        return self
 
-    def sample_y(
-        self,
-        X: npt.ArrayLike,
-        n_samples: int = 1,
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> FloatArray:
-        """Draw new observations from the predictive distribution.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples_X, n_features)
-            Inputs.
-        n_samples : int, default=1
-            Number of draws.
-        random_state : int, RandomState instance or None, default=0
-            Source of the draws.
-
-        Returns
-        -------
-        ndarray of shape (n_samples_X, n_samples)
-            Draws, noise included.
-        """
-        check_is_fitted(self, "best_kernel_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        mean, covariance = self._regressor.predict(X, return_cov=True)
-        rng = check_random_state(random_state)
-        # rounding may leave eigenvalues just below zero, of which the user need not hear
-        draws = rng.multivariate_normal(mean, covariance, n_samples, check_valid="ignore")
-        return draws.T
-
-    def _check_strategy(self) -> Strategy:
-        """Turn the ``strategy`` argument into a valid strategy."""
-        strategy = STRATEGIES[self.strategy]() if isinstance(self.strategy, str) else self.strategy
-        strategy.check_parameters()
-        return strategy
-
-    def _check_base_kernels(self) -> tuple[str, ...] | None:
-        """Turn the ``base_kernels`` argument into names, None for ``"auto"``."""
-        if isinstance(self.base_kernels, str) and self.base_kernels == "auto":
-            return None
-        return _select("base_kernels", self.base_kernels, known=BASE_KERNELS)
-
-    def _space(
-        self, varies: BoolArray, base_kernels: tuple[str, ...] | None, operators: tuple[str, ...]
-    ) -> Space:
-        """Build the space that the parameters and the columns that vary span."""
-        columns = tuple(np.flatnonzero(varies).tolist()) or (0,)
-        allowed = tuple(BASE_KERNELS) if base_kernels is None else base_kernels
-        if base_kernels is None:
-            base_kernels = allowed if len(columns) <= _FEW_COLUMNS else _MANY_COLUMNS_BASES
-        max_leaves = (
-            max(_DEFAULT_MAX_LEAVES, len(columns) + 4)
-            if isinstance(self.max_leaves, str)
-            else int(self.max_leaves)
+    def _begin(self, X: npt.ArrayLike, y: npt.ArrayLike, deadline: Deadline) -> Fitting:
+        """Check all arguments and set up a search, or the rest of one."""
+        strategy = check_strategy(self.strategy)
+        is_auto = isinstance(self.base_kernels, str) and self.base_kernels == "auto"
+        base_kernels = (
+            None if is_auto else check_names("base_kernels", self.base_kernels, known=BASE_KERNELS)
         )
-        grammar = Grammar(base_kernels, operators, columns, max_leaves)
-        return Space(grammar, n_features=len(varies), base_kernels=allowed)
+        operators = check_names("operators", self.operators, known=OPERATORS)
+        problem = self._pose(X, y, reset=True)
+        max_leaves = None if isinstance(self.max_leaves, str) else int(self.max_leaves)
+        return Fitting(
+            problem,
+            strategy,
+            problem.space(base_kernels, operators, max_leaves),
+            self._past_of(problem),
+            n_iter=self.n_iter,
+            batch_size=self.batch_size,
+            deadline=deadline,
+        )
 
-    def _names(self) -> list[str] | None:
-        """Names of the columns, where there are any."""
-        names = getattr(self, "feature_names_in_", None)
-        return None if names is None else [str(name) for name in names]
+    def _pose(self, X: npt.ArrayLike, y: npt.ArrayLike, *, reset: bool) -> Problem:
+        """Check data, priors and criterion; the columns may be others with ``reset``."""
+        priors = check_priors(self.priors)
+        criterion = check_criterion(self.criterion)
+        refuse_times(X, y)
+        refuse_many_targets(y)
+        inputs, target = validate_data(
+            self,
+            X,
+            y,
+            reset=reset,
+            dtype=np.float64,
+            y_numeric=True,
+            ensure_min_samples=2,
+            copy=True,
+        )
+        target = check_target(target)
+        check_range(inputs, target)
+        goes_on = self.warm_start and hasattr(self, "_past")
+        draws_seed = not isinstance(self.random_state, Integral)
+        seed = self._past.seed if goes_on and draws_seed else check_seed(self.random_state)
+        return Problem.of(
+            inputs,
+            target,
+            priors=priors,
+            criterion=criterion,
+            seed=seed,
+            feature_names=self._names(),
+        )
 
-    def _keep_best(self, X: FloatArray, y: FloatArray, best: Evaluation, scaling: Scaling) -> None:
-        """Export the best kernel and condition it on the data, in the units of the user."""
-        if not np.isfinite(best.score):
-            raise EvaluationError(
-                f"none of the kernels could be fitted; that of {best.expression} failed because: "
-                f"{best.status}"
+    def _past_of(self, problem: Problem) -> History:
+        """Return what an earlier fit to the same data has found, if that is to go on."""
+        history = History(len(problem.y))
+        past: Past | None = getattr(self, "_past", None) if self.warm_start else None
+        if past is not None and past.fingerprint == problem.evaluator.fingerprint():
+            history.trials.extend(past.history.trials)
+        return history
+
+    def _end(self, fitting: Fitting, reason: StopReason) -> None:
+        """Expose the best kernel and the history."""
+        fitted = fitting.result(reason)
+        if not np.isfinite(fitted.evaluation.score) and reason is StopReason.MAX_TIME:
+            warnings.warn(
+                f"max_time={self.max_time} ended before one kernel was evaluated: this model is a "
+                f"rough fit of {fitted.evaluation.expression}, allow more time",
+                ConvergenceWarning,
+                stacklevel=5,  # the call of fit, above its decorators
             )
-        bare = to_sklearn(best.expression, best.theta, scaling=scaling)
-        jitter = smallest_jitter(bare(X))
-        self.best_kernel_ = to_sklearn(best.expression, best.theta, scaling=scaling, jitter=jitter)
-        self._regressor = GaussianProcessRegressor(
-            kernel=self.best_kernel_, optimizer=None, normalize_y=True, alpha=0.0
-        ).fit(X, y)
-        self._best, self._scaling = best, scaling
-        self.best_expression_ = best.expression.to_text(self._names())
-        self.best_score_ = best.score
-        self.noise_variance_ = (np.exp(best.theta[-1]) + jitter) * _target_scale(y) ** 2
-        self.X_train_, self.y_train_ = X, y
+        self.__dict__.update(self._attributes(fitted, fitting.problem))
+        self.__dict__.update(self._progress(fitting))
+        self.stop_reason_ = reason
 
-    def _expose(self, result: SearchResult) -> None:
-        """Keep what the search has seen."""
-        self.search_history_ = result.history.to_columns(self._names())
-        self.n_iter_ = result.n_iter
-        self.stop_reason_ = result.stop_reason
+    def _attributes(self, fitted: Fitted, problem: Problem) -> Attributes:
+        """Build what is exposed of a kernel and the model with it."""
+        return {
+            "_fitted": fitted,
+            "best_kernel_": fitted.model.kernel,
+            "best_expression_": fitted.evaluation.expression.to_text(fitted.feature_names),
+            "best_score_": fitted.evaluation.score,
+            "noise_variance_": fitted.model.noise_variance,
+            "X_train_": problem.X,
+            "y_train_": problem.y,
+        }
 
+    def _progress(self, fitting: Fitting) -> Attributes:
+        """Build what is exposed of a search."""
+        return {
+            "_past": fitting.past(),
+            "search_history_": fitting.history.to_columns(fitting.problem.feature_names),
+            "n_iter_": fitting.history.n_searched,
+        }
 
-def _varies(X: FloatArray) -> BoolArray:
-    """Tell which columns vary by more than rounding."""
-    rounding = 10 * np.finfo(float).eps * np.abs(X).max(axis=0)
-    return np.ptp(X, axis=0) > rounding
-
-
-def _unit_scaling(X: FloatArray, varies: BoolArray) -> Scaling:
-    """Scaling of each column to the unit interval; one that does not vary is only shifted."""
-    return Scaling(shift=X.min(axis=0), scale=np.where(varies, np.ptp(X, axis=0), 1.0))
-
-
-def _target_scale(y: FloatArray) -> float:
-    """Return the standard deviation of the target, 1 where it is constant."""
-    return float(np.std(y)) or 1.0
-
-
-def _standardise(y: FloatArray) -> FloatArray:
-    """Shift and scale the target as ``GaussianProcessRegressor(normalize_y=True)`` does."""
-    return (y - np.mean(y)) / _target_scale(y)
-
-
-def _select(
-    argument: str, names: str | Collection[str], *, known: Iterable[str]
-) -> tuple[str, ...]:
-    """Check that names are a non-empty selection of the known ones; return it in their order."""
-    known = tuple(known)
-    chosen = () if isinstance(names, str) else tuple(names)
-    if not chosen or any(not isinstance(name, str) or name not in known for name in chosen):
-        raise ValueError(f"{argument} must be a selection of {list(known)}, got {names!r}")
-    return tuple(name for name in known if name in chosen)
+    def _so_far(self, fitting: Fitting) -> Attributes | None:
+        """Build what would be exposed if the search ended now, None if no kernel is fitted yet."""
+        best = fitting.best()
+        if best is None:
+            return None
+        return {**self._attributes(best, fitting.problem), **self._progress(fitting)}

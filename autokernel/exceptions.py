@@ -25,5 +25,9 @@ class NotAMaximumError(AutoKernelError, ArithmeticError):
     """The point given as a MAP estimate is not a maximum of the posterior."""
 
 
+class OutOfTimeError(AutoKernelError, TimeoutError):
+    """An evaluation was cut short because the time for the whole fit is over."""
+
+
 class EvaluationError(AutoKernelError, RuntimeError):
     """No kernel could be fitted; the message says why."""

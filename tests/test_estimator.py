@@ -52,7 +52,9 @@ def test_best_kernel_in_a_gpr_predicts_what_the_model_predicts(n_features, x_uni
     np.testing.assert_allclose(std, expected_std, rtol=1e-6)
     # the same kernel and data as in the search, so that the units were turned back rightly
     assert model.best_score_ == max(model.search_history_["score"])
-    assert gpr.log_marginal_likelihood_value_ == pytest.approx(model._best.log_likelihood, rel=1e-6)
+    assert gpr.log_marginal_likelihood_value_ == pytest.approx(
+        model._fitted.evaluation.log_likelihood, rel=1e-6
+    )
 
 
 def test_the_search_may_maximise_the_evidence_by_importance_sampling():

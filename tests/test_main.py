@@ -1,9 +1,12 @@
 """The command line."""
 
+import re
+
 import numpy as np
 import pytest
 
 from autokernel.__main__ import main
+from autokernel.inference.evaluate import Evaluator
 
 
 @pytest.fixture
@@ -21,7 +24,12 @@ def test_a_search_on_a_file_tells_kernel_words_table_and_test_errors(series, cap
     output = capsys.readouterr().out
     assert "wave.csv" in output
     assert "27 rows to train on, 3 drawn at random to predict: level." in output
-    assert "Columns: [0] time, [1] junk" in output
+    progress = [line.split(maxsplit=4) for line in output.splitlines() if " s  " in line]
+    assert len(progress) > 1
+    assert [float(line[3]) for line in progress] == sorted(float(line[3]) for line in progress)
+    columns = {name for line in progress for name in re.findall(r"\[(.*?)\]", line[-1])}
+    assert "time" in columns
+    assert columns <= {"time", "junk"}
     for heading in (
         "Best kernel",
         "In words, level is a sum of",
@@ -42,6 +50,28 @@ def test_a_series_is_extrapolated(series, capsys):
     np.savetxt(series, table, delimiter=",", header="time,level", comments="")
     assert main([str(series), "--n-iter", "0"]) == 0
     assert "the last 3 to predict: level." in capsys.readouterr().out
+
+
+def interrupt_after(monkeypatch, n_kernels):
+    """Press Ctrl-C in the evaluation that comes after so many."""
+    run, left = Evaluator.run, iter(range(n_kernels))
+
+    def interrupted(self, job, **keywords):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return run(self, job, **keywords)
+
+    monkeypatch.setattr(Evaluator, "run", interrupted)
+
+
+def test_ctrl_c_during_the_search_tells_the_best_so_far(series, capsys, monkeypatch):
+    interrupt_after(monkeypatch, 2)
+    assert main([str(series), "--target", "level"]) == 0
+    output = capsys.readouterr().out
+    assert "Interrupted: this is the best so far." in output
+    table = output.partition("Best five of 2 ")[2].partition("Test RMSE")[0]
+    assert len(re.findall(r"^ +-?\d+\.\d+ ", table, flags=re.MULTILINE)) == 2
+    assert "Test RMSE of level" in output
 
 
 @pytest.mark.parametrize(

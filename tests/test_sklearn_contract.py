@@ -3,17 +3,34 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from autokernel import AutoKernelGPRegressor
+from autokernel import AutoKernelGPRegressor, Importance, Laplace
+from autokernel.search import STRATEGIES
 
-SMALL = {"n_iter": 0, "base_kernels": ["LIN"], "operators": ["+"], "random_state": 0}
+# the space ends with the base kernels: what is left to the search finds out that it has nothing
+SMALL = {"base_kernels": ["LIN"], "max_leaves": 1, "n_iter": 1, "random_state": 0}
+LARGER = {"max_leaves": 3, "n_iter": 1, "random_state": 0}
+QUICK = Importance(max_draws=100)
 
 
-@parametrize_with_checks([AutoKernelGPRegressor(**SMALL)])
+def models(fixed, pairs):
+    """An estimator for each pair of strategy and criterion."""
+    return [
+        AutoKernelGPRegressor(**fixed, strategy=strategy, criterion=criterion)
+        for strategy, criterion in pairs
+    ]
+
+
+NAMES = [(name, "laplace") for name in STRATEGIES]
+OBJECTS = [(strategy(), QUICK) for strategy in STRATEGIES.values()]
+CROSSED = [pair for s in STRATEGIES for pair in ((s, "importance"), (STRATEGIES[s](), Laplace()))]
+
+
+@parametrize_with_checks(models(SMALL, NAMES + OBJECTS))
 def test_small_search_passes_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks([AutoKernelGPRegressor(n_iter=1, max_leaves=3, random_state=0)])
+@parametrize_with_checks(models(LARGER, NAMES) + models(SMALL, CROSSED))
 def test_search_over_all_kernels_passes_the_checks_of_scikit_learn(estimator, check):
     check(estimator)

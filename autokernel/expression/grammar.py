@@ -109,3 +109,15 @@ class Grammar:
     def _holds(self, leaf: Leaf) -> bool:
         """Whether a leaf is one of this grammar's own."""
         return leaf.kernel in self.base_kernels and leaf.column in self.columns
+
+    def spans(self, expression: Expression, base_kernels: tuple[str, ...]) -> bool:
+        """Whether an expression keeps to columns, operators, size and the given base kernels."""
+        operators = {e.operator for e in expression.subtrees() if isinstance(e, Operation)}
+        return (
+            expression.n_leaves <= self.max_leaves
+            and operators <= set(self.operators)
+            and all(
+                leaf.kernel in base_kernels and leaf.column in self.columns
+                for leaf in expression.leaves
+            )
+        )

@@ -1,16 +1,24 @@
 """What a kernel is scored by, given the modes of its posterior; one entry of the registry each."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import Protocol
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval
 
 from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import leaf_swaps, theta_order
-from autokernel.inference.importance import importance_log_evidence
+from autokernel.inference.importance import (
+    ENOUGH_STANDARD_ERROR,
+    N_MOST,
+    importance_log_evidence,
+)
 from autokernel.inference.laplace import summit_log_evidence
 from autokernel.inference.map import Mode
 from autokernel.inference.posterior import LogPosterior
@@ -19,6 +27,7 @@ from autokernel.typing import IntArray
 
 _HOPELESS = 10.0  # nats below the best mode
 _N_OTHERS = 5  # a Hessian each
+_FEWEST_DRAWS = 100  # fewer leave no tail to judge the weights by
 _N_IMAGES = 24  # of a mode: all for up to four equal operands
 
 
@@ -31,8 +40,64 @@ class Score:
     pareto_k: float = np.nan  # above 0.7 the standard error is not to be trusted
 
 
-class Criterion(Protocol):
-    """From the best mode, with its shape, and other modes to a score."""
+class Criterion(ABC, BaseEstimator):
+    """Scores a kernel from the modes of its posterior; holds parameters and no state."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    @abstractmethod
+    def __call__(
+        self,
+        posterior: LogPosterior,
+        summit: Summit,
+        *,
+        others: Sequence[Mode],
+        rng: np.random.Generator,
+    ) -> Score:
+        """Score by the best mode, with its shape, and other modes.
+
+        A ``NotAMaximumError`` says why that is not possible.
+        """
+
+
+class Laplace(Criterion):
+    """Log evidence by Laplace's method at the best mode."""
+
+    def __call__(
+        self,
+        posterior: LogPosterior,  # noqa: ARG002 - of other criteria
+        summit: Summit,
+        *,
+        others: Sequence[Mode],  # noqa: ARG002 - of other criteria
+        rng: np.random.Generator,  # noqa: ARG002 - of other criteria
+    ) -> Score:
+        """Score by the shape of the best mode alone."""
+        return Score(summit_log_evidence(summit))
+
+
+class Importance(Criterion):
+    """Log evidence by importance sampling around the best modes found.
+
+    Equal operands, as in ``SE[0] + SE[0]``, may change places: each mode has its mirror images.
+
+    Parameters
+    ----------
+    max_draws : int, default=2000
+        Most draws, a likelihood call each, for one kernel; at least 100.
+    standard_error : float, default=0.05
+        Nats. Once the standard error is smaller, and can be trusted, no more draws are made.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "max_draws": [Interval(Integral, _FEWEST_DRAWS, None, closed="left")],
+        "standard_error": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self, *, max_draws: int = N_MOST, standard_error: float = ENOUGH_STANDARD_ERROR
+    ) -> None:
+        self.max_draws = max_draws
+        self.standard_error = standard_error
 
     def __call__(
         self,
@@ -42,45 +107,30 @@ class Criterion(Protocol):
         others: Sequence[Mode],
         rng: np.random.Generator,
     ) -> Score:
-        """Score; a ``NotAMaximumError`` says why it cannot."""
+        """Score by draws around all modes that may add to the evidence.
 
-
-def laplace(
-    posterior: LogPosterior,  # noqa: ARG001 - of other criteria
-    summit: Summit,
-    *,
-    others: Sequence[Mode],  # noqa: ARG001 - of other criteria
-    rng: np.random.Generator,  # noqa: ARG001 - of other criteria
-) -> Score:
-    """Log evidence by Laplace's method at the best mode."""
-    return Score(summit_log_evidence(summit))
-
-
-def importance(
-    posterior: LogPosterior,
-    summit: Summit,
-    *,
-    others: Sequence[Mode],
-    rng: np.random.Generator,
-) -> Score:
-    """Log evidence by importance sampling around the best mode and those that may add to it.
-
-    Equal operands, as in ``SE[0] + SE[0]``, may change places: each mode has its mirror images. The
-    others are taken as they stand: a proposal does not ask for the very top.
-    """
-    expression = posterior.expression
-    orders = [theta_order(expression, swap) for swap in leaf_swaps(expression)]
-    summits = _mirrored(summit, orders)
-    near = [mode for mode in others if mode.log_posterior > summit.mode.log_posterior - _HOPELESS]
-    # lazily: the summits that are known grow with each
-    apart = (mode for mode in near if not any(known.stands_at(mode.theta) for known in summits))
-    for mode in islice(apart, _N_OTHERS):
-        with suppress(NotAMaximumError):  # no Hessian there: the best mode's draws are left
-            summits += _mirrored(look_around(posterior, mode), orders)
-    estimate = importance_log_evidence(
-        posterior.value, summits, lower=posterior.lower, upper=posterior.upper, rng=rng
-    )
-    return Score(estimate.log_evidence, estimate.standard_error, estimate.pareto_k)
+        The others are taken as they stand: a proposal does not ask for the very top.
+        """
+        expression = posterior.expression
+        orders = [theta_order(expression, swap) for swap in leaf_swaps(expression)]
+        summits = _mirrored(summit, orders)
+        highest = summit.mode.log_posterior
+        near = [mode for mode in others if mode.log_posterior > highest - _HOPELESS]
+        # lazily: the summits that are known grow with each
+        apart = (mode for mode in near if not any(known.stands_at(mode.theta) for known in summits))
+        for mode in islice(apart, _N_OTHERS):
+            with suppress(NotAMaximumError):  # no Hessian there: the best mode's draws are left
+                summits += _mirrored(look_around(posterior, mode), orders)
+        estimate = importance_log_evidence(
+            posterior.value,
+            summits,
+            lower=posterior.lower,
+            upper=posterior.upper,
+            rng=rng,
+            max_draws=self.max_draws,
+            enough=self.standard_error,
+        )
+        return Score(estimate.log_evidence, estimate.standard_error, estimate.pareto_k)
 
 
 def _mirrored(summit: Summit, orders: list[IntArray]) -> list[Summit]:
@@ -94,16 +144,22 @@ def _mirrored(summit: Summit, orders: list[IntArray]) -> list[Summit]:
     return images
 
 
-CRITERIA: Mapping[str, Criterion] = {"laplace": laplace, "importance": importance}
+CRITERIA: Mapping[str, type[Criterion]] = {"laplace": Laplace, "importance": Importance}
 
 
-def check_criterion(criterion: str) -> None:
-    """Check the name of a criterion.
+def check_criterion(criterion: str | Criterion) -> Criterion:
+    """Turn the ``criterion`` argument into a valid criterion.
 
     Raises
     ------
     ValueError
-        If it is unknown; the message lists the known ones.
+        If the name is unknown, with the known ones, or a parameter is not valid.
     """
+    if isinstance(criterion, Criterion):
+        criterion._validate_params()
+        return criterion
     if not isinstance(criterion, str) or criterion not in CRITERIA:
-        raise ValueError(f"criterion must be one of {list(CRITERIA)}, got {criterion!r}")
+        raise ValueError(
+            f"criterion must be one of {list(CRITERIA)} or a Criterion, got {criterion!r}"
+        )
+    return CRITERIA[criterion]()

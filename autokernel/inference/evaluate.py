@@ -1,77 +1,48 @@
 """Score one kernel; here, and only here, a failure becomes a score of ``-inf`` with a reason."""
 
+import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import NamedTuple
 
+import joblib
 import numpy as np
 from sklearn.utils.validation import _get_feature_names
-from threadpoolctl import ThreadpoolController  # a requirement of scikit-learn
 
-from autokernel.exceptions import NotAMaximumError
-from autokernel.expression import Expression, arrange, leaf_slots, parse_expression, theta_order
-from autokernel.inference.criteria import CRITERIA, Criterion, Score, check_criterion
-from autokernel.inference.inheritance import Known
+from autokernel.deadline import NEVER, Deadline
+from autokernel.exceptions import NotAMaximumError, OutOfTimeError
+from autokernel.expression import Expression, arrange, parse_expression
+from autokernel.inference.criteria import Criterion, Score, check_criterion
+from autokernel.inference.evaluation import Evaluation, as_written
+from autokernel.inference.inheritance import Inheritance, Known, inherit_from_similar
 from autokernel.inference.laplace import summit_log_evidence
 from autokernel.inference.map import Mode
 from autokernel.inference.modes import ModeSearch, random_stream
 from autokernel.inference.posterior import LogPosterior
 from autokernel.inference.summit import Summit, find_summit
-from autokernel.kernels import BASE_KERNELS
 from autokernel.kernels.priors import Priors, check_priors
-from autokernel.likelihood import TrainingData
+from autokernel.likelihood import TrainingData, one_blas_thread
 from autokernel.typing import FloatArray
 from autokernel.validation import check_seed, check_training_data
 
 _NO_SCORE = Score(-np.inf)
+_MOST_EVALUATORS = 2  # kept in a worker: they hold what they have computed
 
 
-class Parameter(NamedTuple):
-    """One fitted parameter in its own unit."""
-
-    leaf: int | None  # from left to right, None for the noise variance
-    kernel: str | None  # such as "SE[0]"
-    name: str
-    value: float
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)  # eq=False: theta is an array
-class Evaluation:
-    """One scored kernel; a failed fit has ``score == -inf`` and says why in ``status``."""
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: an inheritance holds arrays
+class Job:
+    """A kernel, with what it inherits from similar ones: beside the data all that counts."""
 
     expression: Expression
-    parameters: tuple[Parameter, ...]  # leaves from left to right, noise variance last
-    theta: FloatArray  # (n_params,), logs of the parameters
-    log_likelihood: float  # nats
-    log_prior: float  # nats, density of theta
-    log_posterior: float  # nats
-    log_evidence: float  # nats, by Laplace's method; -inf where that fails
-    score: float  # larger is better; nats
-    hessian: FloatArray  # (n_params, n_params), of the negative log posterior in theta
-    n_params: int
-    n_evaluations: int  # likelihood calls
-    seconds: float  # wall clock, fit and criterion together
-    status: str  # "ok" or the reason of the failure
-    standard_error: float = np.nan  # nats, of score; nan where no random numbers are drawn for it
-    pareto_k: float = np.nan  # above 0.7 the standard error is not to be trusted
-
-    def __repr__(self) -> str:
-        error = "" if np.isnan(self.standard_error) else f" ± {self.standard_error:.2f}"
-        lines = [f"{self.expression}: log evidence {self.score:.2f}{error} nats ({self.status})"]
-        lines += [
-            f"  {'' if p.kernel is None else p.kernel + ' '}{p.name} = {p.value:.4g}"
-            for p in self.parameters
-        ]
-        return "\n".join(lines)
+    inherited: tuple[tuple[Inheritance, ...], ...] = ()
 
 
 class Evaluator:
     """Scores kernels on one data set.
 
-    A score depends on the canonical text of the kernel, the seed and the known fits, neither on
-    the order of evaluation nor on the process.
+    A score depends on the canonical text of the kernel, the seed and what it inherits, neither on
+    the order of evaluation nor on the process. An evaluator travels to other processes without what
+    it has computed; there, each process keeps one for all the jobs that it gets.
 
     Parameters
     ----------
@@ -83,8 +54,8 @@ class Evaluator:
         Complete, as :func:`check_priors` returns it.
     seed : int
         Not negative.
-    criterion : str
-        One of :data:`CRITERIA`.
+    criterion : str or Criterion
+        A name out of :data:`CRITERIA`, or an object.
     """
 
     def __init__(
@@ -94,31 +65,83 @@ class Evaluator:
         *,
         priors: Priors,
         seed: int,
-        criterion: str = "laplace",
+        criterion: str | Criterion = "laplace",
     ) -> None:
-        check_criterion(criterion)
-        self._criterion = CRITERIA[criterion]
+        self._criterion = check_criterion(criterion)
         self._data = TrainingData(X, y)
         self._priors, self._seed = priors, seed
         self._find_modes = ModeSearch(self._data, priors=priors, seed=seed)
 
     def __call__(self, expression: Expression, known: Sequence[Evaluation] = ()) -> Evaluation:
         """Fit and score one kernel, beginning at the known fits that are similar to it."""
+        return self.run(self.prepare(expression, known))
+
+    def prepare(self, expression: Expression, known: Iterable[Evaluation] = ()) -> Job:
+        """Find what a kernel inherits from known fits."""
+        fits = [Known(fit.expression, fit.theta, fit.score) for fit in known]
+        inherited = inherit_from_similar(arrange(expression)[0], fits)
+        return Job(expression, tuple(tuple(together) for together in inherited))
+
+    def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:
+        """Fit and score one kernel.
+
+        Whatever goes wrong becomes a record with its reason.
+
+        Raises
+        ------
+        OutOfTimeError
+            Once the deadline has passed.
+        """
         began = time.perf_counter()
-        arranged, order = arrange(expression)
-        # Small matrices gain nothing from threads, and sums over threads depend on their number.
-        with _blas().limit(limits=1, user_api="blas"):
-            evaluation = self._evaluate(arranged, known)
-        evaluation = _as_written(evaluation, expression, order)
+        arranged, order = arrange(job.expression)
+        posterior = LogPosterior(arranged, self._data, priors=self._priors, deadline=deadline)
+        evaluation = _guarded(posterior, lambda: self._evaluate(posterior, job.inherited))
+        evaluation = as_written(evaluation, job.expression, order)
         return replace(evaluation, seconds=time.perf_counter() - began)
 
-    def _evaluate(self, expression: Expression, known: Sequence[Evaluation]) -> Evaluation:
-        """Fit and score; every failure that can be named ends here."""
+    def run_roughly(self, expression: Expression) -> Evaluation:
+        """Fit one kernel in a moment, on a few rows; it has no score."""
+        arranged, order = arrange(expression)
+        posterior = LogPosterior(arranged, self._data, priors=self._priors)
+
+        def roughly() -> Evaluation:
+            mode = self._find_modes.rough_mode(arranged)
+            return _record(posterior, mode, status="a rough fit on some of the rows")
+
+        return as_written(_guarded(posterior, roughly), expression, order)
+
+    def without_fit(self, expression: Expression, reason: str) -> Evaluation:
+        """Record a kernel that could not even be tried."""
         posterior = LogPosterior(expression, self._data, priors=self._priors)
-        fits = [Known(fit.expression, fit.theta, fit.score) for fit in known]
-        found = self._find_modes(expression, posterior, fits)
+        record = _record(posterior, _nowhere(posterior), status=reason)
+        return as_written(record, expression, range(expression.n_leaves))
+
+    def fingerprint(self) -> str:
+        """Digest of all that a score depends on beside the job."""
+        X, y = self._data.X, self._data.y
+        priors = sorted(self._priors.items())
+        return _digest(X.tobytes(), y.tobytes(), priors, self._seed, joblib.hash(self._criterion))
+
+    def key(self, job: Job) -> str:
+        """Digest of all that the evaluation of a job depends on."""
+        return _digest(
+            self.fingerprint(),
+            str(job.expression),
+            *(
+                (tuple(fit.leaves), fit.theta.tobytes(), "and")
+                for together in job.inherited
+                for fit in together
+            ),
+            tuple(len(together) for together in job.inherited),
+        )
+
+    def _evaluate(
+        self, posterior: LogPosterior, inherited: Sequence[Sequence[Inheritance]]
+    ) -> Evaluation:
+        """Fit and score an arranged kernel."""
+        found = self._find_modes(posterior.expression, posterior, inherited)
         before = posterior.n_evaluations
-        rng = random_stream(self._seed, expression, "criterion")
+        rng = random_stream(self._seed, posterior.expression, "criterion")
         try:
             evaluation = _at_a_maximum(posterior, found.modes, criterion=self._criterion, rng=rng)
         except NotAMaximumError as error:
@@ -126,13 +149,46 @@ class Evaluator:
         n_evaluations = found.n_evaluations + posterior.n_evaluations - before
         return replace(evaluation, n_evaluations=n_evaluations)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        made_from = (self._data.X, self._data.y, self._priors, self._seed, self._criterion)
+        return _evaluator_of_this_process, (self.fingerprint(), *made_from)
+
+
+_evaluators: dict[str, Evaluator] = {}  # those that have travelled to this process, by fingerprint
+
+
+def _evaluator_of_this_process(
+    fingerprint: str,
+    X: FloatArray,
+    y: FloatArray,
+    priors: Priors,
+    seed: int,
+    criterion: Criterion,
+) -> Evaluator:
+    """Rebuild an evaluator, or return the one that has been rebuilt before."""
+    if fingerprint not in _evaluators:
+        for oldest in list(_evaluators)[: 1 - _MOST_EVALUATORS]:
+            _evaluators.pop(oldest, None)
+        _evaluators[fingerprint] = Evaluator(X, y, priors=priors, seed=seed, criterion=criterion)
+    return _evaluators[fingerprint]
+
+
+def _digest(*parts: object) -> str:
+    """Digest of bytes, texts, numbers and tuples of them."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part if isinstance(part, bytes) else repr(part).encode()
+        digest.update(len(data).to_bytes(8))
+        digest.update(data)
+    return digest.hexdigest()
+
 
 def evaluate_kernel(
     expression: str | Expression,
     X: FloatArray,
     y: FloatArray,
     *,
-    criterion: str = "laplace",
+    criterion: str | Criterion = "laplace",
     priors: str | Priors = "default",
     random_state: int | np.random.RandomState | None = 0,
 ) -> Evaluation:
@@ -150,10 +206,11 @@ def evaluate_kernel(
         Inputs, used as they come.
     y : array-like of shape (n_samples,)
         Targets, used as they come. The model's mean is zero.
-    criterion : {"laplace", "importance"}
+    criterion : {"laplace", "importance"} or Criterion
         How ``score``, the log evidence in nats, is found: by Laplace's method at the best mode, or
         by importance sampling around the best modes found. The latter takes some 200 to 2000
-        likelihood calls more and gives ``standard_error`` and ``pareto_k``.
+        likelihood calls more and gives ``standard_error`` and ``pareto_k``. An object such as
+        ``Importance(max_draws=500)`` has parameters of its own.
     priors : {"default", "paper"} or mapping of str to (shape, rate)
         Gamma priors of the parameters, by name; a mapping replaces entries of the default.
     random_state : int, RandomState or None
@@ -180,18 +237,58 @@ def evaluate_kernel(
     >>> fit.status, fit.n_params
     ('ok', 3)
     """
-    if not isinstance(expression, Expression):
-        expression = parse_expression(expression, _get_feature_names(X))
+    names = _get_feature_names(X)
     X, y = check_training_data(X, y)
-    beyond = [leaf for leaf in expression.leaves if not 0 <= leaf.column < X.shape[1]]
-    if beyond:
-        raise ValueError(
-            f"expression must use columns below n_features={X.shape[1]}, got {beyond[0]}"
-        )
+    expression = check_expression(expression, names, n_features=X.shape[1])
     evaluator = Evaluator(
         X, y, priors=check_priors(priors), seed=check_seed(random_state), criterion=criterion
     )
     return evaluator(expression)
+
+
+def check_expression(
+    expression: str | Expression,
+    feature_names: Sequence[str] | None,
+    *,
+    n_features: int,
+    argument: str = "expression",
+) -> Expression:
+    """Read an expression, if it is a text, and check that its columns are there.
+
+    Raises
+    ------
+    ExpressionSyntaxError
+        If the text cannot be read.
+    TypeError
+        If it is neither a text nor an expression.
+    ValueError
+        If a column is not below ``n_features``.
+    """
+    if not isinstance(expression, (str, Expression)):
+        raise TypeError(
+            f"{argument} must be a str such as 'SE[0] + LIN[0]' or an Expression, "
+            f"got {expression!r}"
+        )
+    if isinstance(expression, str):
+        expression = parse_expression(expression, feature_names)
+    beyond = [leaf for leaf in expression.leaves if not 0 <= leaf.column < n_features]
+    if beyond:
+        raise ValueError(
+            f"{argument} must use columns below n_features={n_features}, got {beyond[0]}"
+        )
+    return expression
+
+
+def _guarded(posterior: LogPosterior, evaluate: Callable[[], Evaluation]) -> Evaluation:
+    """Evaluate with one BLAS thread; one kernel that fails must not end a long search."""
+    try:
+        with one_blas_thread():
+            return evaluate()
+    except OutOfTimeError:
+        raise
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        return _record(posterior, _nowhere(posterior), status=reason)
 
 
 def _at_a_maximum(
@@ -209,8 +306,10 @@ def _at_a_maximum(
     score, status = _NO_SCORE, "ok"
     try:
         score = criterion(posterior, summit, others=others, rng=rng)
+        if not np.isfinite(score.value):
+            raise NotAMaximumError(f"the criterion is {score.value} at the best mode")
     except NotAMaximumError as error:
-        status = str(error)
+        score, status = _NO_SCORE, str(error)
     return _record(
         posterior,
         summit.mode,
@@ -219,6 +318,11 @@ def _at_a_maximum(
         score=score,
         status=status,
     )
+
+
+def _nowhere(posterior: LogPosterior) -> Mode:
+    """Stand for the mode of a kernel that was not fitted, at the prior mean."""
+    return Mode(np.log(posterior.prior.shape / posterior.prior.rate), -np.inf)
 
 
 def _laplace_or_nothing(summit: Summit) -> float:
@@ -258,37 +362,3 @@ def _record(
         standard_error=score.standard_error,
         pareto_k=score.pareto_k,
     )
-
-
-def _as_written(evaluation: Evaluation, expression: Expression, order: Sequence[int]) -> Evaluation:
-    """Put the fit of an arranged kernel into the order in which it was written, with names."""
-    back = np.argsort(theta_order(expression, order))
-    theta = evaluation.theta[back]
-    return replace(
-        evaluation,
-        expression=expression,
-        parameters=name_parameters(expression, theta),
-        theta=theta,
-        hessian=evaluation.hessian[np.ix_(back, back)],
-    )
-
-
-def name_parameters(expression: Expression, theta: FloatArray) -> tuple[Parameter, ...]:
-    """Name the entries of theta, from the leaves' parameters to the noise variance."""
-    values = np.exp(theta).tolist()
-    return (
-        *(
-            Parameter(number, str(leaf), name, value)
-            for number, (leaf, place) in enumerate(leaf_slots(expression))
-            for name, value in zip(
-                BASE_KERNELS[leaf.kernel].parameter_names, values[place], strict=True
-            )
-        ),
-        Parameter(None, None, "noise_variance", values[-1]),
-    )
-
-
-@lru_cache(maxsize=1)
-def _blas() -> ThreadpoolController:
-    """Find the BLAS libraries in use, once: that takes longer than a small likelihood."""
-    return ThreadpoolController()

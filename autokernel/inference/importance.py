@@ -36,12 +36,14 @@ def importance_log_evidence(
     lower: FloatArray,
     upper: FloatArray,
     rng: np.random.Generator,
+    max_draws: int = N_MOST,
+    enough: float = ENOUGH_STANDARD_ERROR,
 ) -> ImportanceEstimate:
     """Estimate the log of the integral of a density over a box.
 
     The first ``N_FIRST`` draws come from a mixture of Student t distributions, one around each
     summit. Then a mixture fitted to all draws so far gives as many again, until both the standard
-    error and the Pareto k are small enough, or ``N_MOST`` draws are spent.
+    error and the Pareto k are small enough, or ``max_draws`` draws are spent.
 
     Parameters
     ----------
@@ -53,6 +55,10 @@ def importance_log_evidence(
         The box. A draw outside has the weight zero and costs no call.
     rng : numpy.random.Generator
         Source of the draws.
+    max_draws : int
+        At least two.
+    enough : float
+        Standard error in nats below which no more draws are made.
 
     Returns
     -------
@@ -80,7 +86,7 @@ def importance_log_evidence(
     n_draws = 0
     while True:
         proposal = fitted.with_part_of(first, share=_FIRST_SHARE) if batches else first
-        n_more = min(max(N_FIRST, n_draws), N_MOST - n_draws)
+        n_more = min(max(N_FIRST, n_draws), max_draws - n_draws)
         theta = proposal.draw(n_more, rng)
         inside = np.all((lower <= theta) & (theta <= upper), axis=1)
         log_weights = np.full(n_more, -np.inf)
@@ -89,7 +95,8 @@ def importance_log_evidence(
         batches.append(_Batch(theta, log_weights, int(inside.sum())))
         n_draws += n_more
         estimate = _estimate(batches)
-        if _is_enough(estimate) or n_draws >= N_MOST:
+        sound = estimate.pareto_k < ENOUGH_PARETO_K
+        if (sound and estimate.standard_error < enough) or n_draws >= max_draws:
             return estimate
         weights = softmax(np.concatenate(_pool(batches)))
         fitted = fitted.refit(np.concatenate([batch.theta for batch in batches]), weights)
@@ -140,11 +147,6 @@ class _Batch:
     theta: FloatArray  # (n_draws, n_params)
     log_weights: FloatArray  # (n_draws,), -inf outside the bounds
     n_evaluations: int
-
-
-def _is_enough(estimate: ImportanceEstimate) -> bool:
-    """Whether no more draws are needed."""
-    return estimate.standard_error < ENOUGH_STANDARD_ERROR and estimate.pareto_k < ENOUGH_PARETO_K
 
 
 def _pool(batches: list[_Batch]) -> list[FloatArray]:

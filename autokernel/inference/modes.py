@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from autokernel.deadline import Deadline
 from autokernel.expression import Expression, Split, arrange, splits
 from autokernel.inference.alternatives import Alternatives
-from autokernel.inference.inheritance import Inheritance, Known, inherit, inherit_from_similar
-from autokernel.inference.map import LIGHT, OF_PARTS, THOROUGH, Mode, find_modes
+from autokernel.inference.inheritance import Inheritance, inherit
+from autokernel.inference.map import LIGHT, OF_PARTS, THOROUGH, Mode, climb, find_modes
 from autokernel.inference.posterior import LogPosterior
 from autokernel.inference.scales import DataScales
 from autokernel.inference.starts import StartingPoints
@@ -26,6 +27,7 @@ from autokernel.typing import FloatArray
 _SAMPLE_FROM = 250  # rows: from here on modes are searched on a sample of the rows
 _N_SAMPLE = 150
 _N_SAMPLE_PERIODIC = 250  # fewer leave too few rows to a cycle
+_N_ROUGH = 100  # rows of a rough fit
 
 _N_STARTS = 24  # without a period they suffice
 _N_STARTS_PERIODIC = 12
@@ -51,7 +53,7 @@ class Found(NamedTuple):
 class ModeSearch:
     """Searches the modes of kernels on one data set.
 
-    A result depends on the canonical text of the kernel, the seed and the known fits, neither on
+    A result depends on the canonical text of the kernel, the seed and what it inherits, neither on
     the order of the searches nor on the process.
 
     Parameters
@@ -77,7 +79,10 @@ class ModeSearch:
             self._sample_periodic = data.take(rows[:_N_SAMPLE_PERIODIC])
 
     def __call__(
-        self, expression: Expression, posterior: LogPosterior, known: Sequence[Known] = ()
+        self,
+        expression: Expression,
+        posterior: LogPosterior,
+        inherited: Sequence[Sequence[Inheritance]] = (),
     ) -> Found:
         """Search the modes of an arranged kernel.
 
@@ -86,14 +91,19 @@ class ModeSearch:
         expression : Expression
             As :func:`arrange` returns it.
         posterior : LogPosterior
-            Its log posterior on all rows.
-        known : sequence of Known
-            Fits of other kernels. Where some are similar, the search begins at them, and looks for
-            alternatives only to what the most similar does not have.
+            Its log posterior on all rows. Its deadline is that of the search.
+        inherited : sequence of sequence of Inheritance
+            Fits of similar kernels, as :func:`inherit_from_similar` finds them. The search begins
+            at them, and looks for alternatives only to what the most similar does not have.
+
+        Raises
+        ------
+        OutOfTimeError
+            Once the deadline of the posterior has passed.
         """
         before = posterior.n_evaluations
-        scout = None if self._sample is self._data else self._posterior(expression)
-        inherited = inherit_from_similar(expression, known)
+        is_sampled = self._sample is not self._data
+        scout = self._posterior(expression, posterior.deadline) if is_sampled else None
         calls: Mapping[str, int] = {}
         if inherited:
             effort = LIGHT
@@ -101,7 +111,7 @@ class ModeSearch:
             leaves = [leaf for leaf in range(expression.n_leaves) if leaf not in taken]
         else:
             effort = THOROUGH
-            inherited, calls = self._inherit_from_parts(expression)
+            inherited, calls = self._inherit_from_parts(expression, posterior.deadline)
             leaves = _with_alternatives(expression)
         modes = find_modes(
             posterior,
@@ -113,12 +123,21 @@ class ModeSearch:
         n_own = posterior.n_evaluations - before + (0 if scout is None else scout.n_evaluations)
         return Found(modes, {**calls, expression.canonical: n_own})
 
-    def _fit_part(self, expression: Expression) -> Found:
+    def rough_mode(self, expression: Expression) -> Mode:
+        """Look for a point near a mode of an arranged kernel on few rows, in a moment."""
+        rows = np.random.default_rng(self._seed).permutation(len(self._data.y))[:_N_ROUGH]
+        posterior = LogPosterior(expression, self._data.take(rows), priors=self._priors)
+        starts = self._starting_points(expression, posterior, [], purpose="rough")
+        best_first = sorted(starts, key=posterior.value, reverse=True)
+        ends = [climb(posterior, start, max_iterations=15) for start in best_first[:2]]
+        return max(ends, key=lambda mode: mode.log_posterior)
+
+    def _fit_part(self, expression: Expression, deadline: Deadline) -> Found:
         """Search the modes of an arranged kernel on the sample, with less effort, and keep them."""
         key = expression.canonical
         if key not in self._parts:
-            posterior = self._posterior(expression)
-            inherited, calls = self._inherit_from_parts(expression)
+            posterior = self._posterior(expression, deadline)
+            inherited, calls = self._inherit_from_parts(expression, deadline)
             leaves = [] if inherited else _with_alternatives(expression)
             modes = find_modes(
                 posterior,
@@ -130,7 +149,7 @@ class ModeSearch:
         return self._parts[key]
 
     def _inherit_from_parts(
-        self, expression: Expression
+        self, expression: Expression, deadline: Deadline
     ) -> tuple[list[list[Inheritance]], Mapping[str, int]]:
         """Fit a kernel without its first term and without its last, and these terms alone."""
         inherited: list[list[Inheritance]] = []
@@ -138,18 +157,28 @@ class ModeSearch:
         if not _is_periodic(expression):
             return inherited, calls
         for split in _ways_apart(expression):
-            of_rest = self._modes_of_part(split.rest, split.rest_leaves, calls)
-            of_term = self._modes_of_part(split.term, split.term_leaves, calls)
+            of_rest, of_term = (
+                self._modes_of_part(part, leaves, calls, deadline=deadline)
+                for part, leaves in (
+                    (split.rest, split.rest_leaves),
+                    (split.term, split.term_leaves),
+                )
+            )
             for fit in of_rest:
                 inherited += [[fit], *([fit, other] for other in of_term)]
         return inherited, calls
 
     def _modes_of_part(
-        self, part: Expression, leaves: Sequence[int], calls: dict[str, int]
+        self,
+        part: Expression,
+        leaves: Sequence[int],
+        calls: dict[str, int],
+        *,
+        deadline: Deadline,
     ) -> list[Inheritance]:
         """Return the best modes of a part, whose leaves stand in the whole at these places."""
         arranged, order = arrange(part)
-        found = self._fit_part(arranged)
+        found = self._fit_part(arranged, deadline)
         calls.update(found.calls)
         places = [leaves[leaf] for leaf in order]
         least = found.modes[0].log_posterior - _HOPELESS
@@ -182,10 +211,10 @@ class ModeSearch:
             stop += size
         return np.clip(draws, posterior.lower, posterior.upper)
 
-    def _posterior(self, expression: Expression) -> LogPosterior:
+    def _posterior(self, expression: Expression, deadline: Deadline) -> LogPosterior:
         """Build the log posterior on the sample."""
         sample = self._sample_periodic if _is_periodic(expression) else self._sample
-        return LogPosterior(expression, sample, priors=self._priors)
+        return LogPosterior(expression, sample, priors=self._priors, deadline=deadline)
 
 
 def _ways_apart(expression: Expression) -> list[Split]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from autokernel.deadline import NEVER, Deadline
 from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import Expression
 from autokernel.inference.hessian import difference_hessian
@@ -22,6 +23,17 @@ _WIDEST = np.log(1e6)  # how far theta may go from the logs of the prior means
 class LogPosterior:
     """``log N(y; 0, K_theta + s I) + log p(theta)``, unnormalised (design 3.2).
 
+    Parameters
+    ----------
+    expression : Expression
+        The kernel.
+    data : TrainingData
+        Inputs and targets.
+    priors : mapping
+        Complete, as :func:`check_priors` returns it.
+    deadline : Deadline
+        After it, every call raises an ``OutOfTimeError``.
+
     Attributes
     ----------
     expression : Expression
@@ -32,8 +44,16 @@ class LogPosterior:
         Bounds of theta.
     """
 
-    def __init__(self, expression: Expression, data: TrainingData, *, priors: Priors) -> None:
+    def __init__(
+        self,
+        expression: Expression,
+        data: TrainingData,
+        *,
+        priors: Priors,
+        deadline: Deadline = NEVER,
+    ) -> None:
         self.expression = expression
+        self.deadline = deadline
         self.likelihood = LogLikelihood(expression, data)
         self.parameter_names = self.likelihood.parameter_names
         self.prior = LogGammaPrior.of(self.parameter_names, priors=priors)
@@ -66,10 +86,12 @@ class LogPosterior:
 
     def value(self, theta: FloatArray) -> float:
         """Log posterior in nats, ``-inf`` where the matrix has no factor: a third of the work."""
+        self.deadline.check()
         return self.likelihood.value(theta) + float(self.prior.log_density(theta))
 
     def value_and_gradient(self, theta: FloatArray) -> ValueAndGradient:
         """Log posterior in nats and its gradient; ``-inf`` where the matrix has no factor."""
+        self.deadline.check()
         likelihood = self.likelihood.value_and_gradient(theta)
         return ValueAndGradient(
             likelihood.value + float(self.prior.log_density(theta)),

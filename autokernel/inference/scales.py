@@ -1,7 +1,7 @@
 """The scales of a data set: spacing, extent and periods of its columns."""
 
 import numpy as np
-from scipy.signal import find_peaks, lombscargle
+import scipy  # loads scipy.signal where it is first used: as slow as all the rest of this package
 
 from autokernel.likelihood import TrainingData
 from autokernel.typing import FloatArray
@@ -71,8 +71,10 @@ def periodogram_periods(x: FloatArray, y: FloatArray) -> FloatArray:
     # four frequencies to a cycle over the extent: no peak, a cycle wide at its foot, is missed
     cycles = np.arange(1.0, most + 0.25, 0.25)
     blocks = np.array_split(cycles, int(np.ceil(len(cycles) * len(x) / _BLOCK)))
-    power = np.concatenate([lombscargle(centred, residual, 2 * np.pi * block) for block in blocks])
-    peaks = find_peaks(np.concatenate([[0.0], power, [0.0]]))[0] - 1
+    power = np.concatenate(
+        [scipy.signal.lombscargle(centred, residual, 2 * np.pi * block) for block in blocks]
+    )
+    peaks = scipy.signal.find_peaks(np.concatenate([[0.0], power, [0.0]]))[0] - 1
     peaks = peaks[np.argsort(-power[peaks], kind="stable")]
     is_slow = cycles[peaks] <= half
     slow, fast = peaks[is_slow][:N_PEAKS], peaks[~is_slow][:1]

@@ -1,5 +1,6 @@
-"""What a fitted kernel says."""
+"""What a fitted kernel says, and how it compares with others."""
 
 from autokernel.inspection.description import describe
+from autokernel.inspection.leaderboard import Leaderboard
 
-__all__ = ["describe"]
+__all__ = ["Leaderboard", "describe"]

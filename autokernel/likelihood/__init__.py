@@ -2,5 +2,12 @@
 
 from autokernel.likelihood.exact import LogLikelihood, TrainingData, ValueAndGradient
 from autokernel.likelihood.linalg import smallest_jitter
+from autokernel.likelihood.threads import one_blas_thread
 
-__all__ = ["LogLikelihood", "TrainingData", "ValueAndGradient", "smallest_jitter"]
+__all__ = [
+    "LogLikelihood",
+    "TrainingData",
+    "ValueAndGradient",
+    "one_blas_thread",
+    "smallest_jitter",
+]

@@ -1,7 +1,9 @@
 """Initial designs: the kernels that are evaluated before a strategy has anything to learn from."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +18,55 @@ DESIGNS = ("default", "paper")
 _TRIES = 20  # at an operation whose result is not in the design yet
 
 
-def classic_kernels(grammar: Grammar, base_kernels: Sequence[str]) -> list[Expression]:
+class Grown(NamedTuple):
+    """A kernel grown from a base kernel on a column."""
+
+    expression: Expression
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Kernels to evaluate before anything is learned from scores."""
+
+    fixed: tuple[Expression, ...]  # first of all
+    grown: tuple[Grown, ...]  # then, without those in ``fixed``
+    size: int  # of both together
+
+    def rest(self, evaluations: Iterable[Evaluation]) -> list[Expression]:
+        """Choose what comes after the fixed part, given how that went.
+
+        Base kernels come before what was grown from them. Where not all of them fit into the
+        design, those on the columns of the shortest lengthscales do.
+        """
+        n_rest = self.size - len(self.fixed)
+        if n_rest == len(self.grown):
+            return [one.expression for one in self.grown]
+        columns = list(dict.fromkeys(one.column for one in self.grown))
+        rank = {c: place for place, c in enumerate(relevant_columns(columns, evaluations))}
+        order = sorted(self.grown, key=lambda one: (one.expression.n_leaves > 1, rank[one.column]))
+        return [one.expression for one in order[:n_rest]]
+
+
+def initial_design(
+    name: str, grammar: Grammar, base_kernels: tuple[str, ...], *, rng: np.random.Generator
+) -> Design:
+    """Build the design of this name.
+
+    ``"paper"`` is every base kernel on every column and two random operations from each.
+    ``"default"`` has before them what a person would try first, with ``base_kernels``, and holds at
+    most :data:`MAX_DESIGN` kernels.
+    """
+    fixed = classic_kernels(grammar, base_kernels) if name == "default" else []
+    known = {expression.canonical for expression in fixed}
+    grown = [g for g in grown_kernels(grammar, rng=rng) if g.expression.canonical not in known]
+    size = len(fixed) + len(grown)
+    if name == "default":
+        size = min(size, max(MAX_DESIGN, len(fixed)))
+    return Design(tuple(fixed), tuple(grown), size)
+
+
+def classic_kernels(grammar: Grammar, base_kernels: tuple[str, ...]) -> list[Expression]:
     """List what a person would try first.
 
     The product and the sum of SE over all columns, the sum of LIN, and for one column trend +
@@ -31,12 +81,12 @@ def classic_kernels(grammar: Grammar, base_kernels: Sequence[str]) -> list[Expre
     if len(columns) == 1:
         LIN, PER, SE = (Leaf(name, columns[0]) for name in ("LIN", "PER", "SE"))
         classics.append(LIN + PER * SE + SE)
-    return [e for e in _distinct(classics) if _is_allowed(e, grammar, base_kernels)]
+    return [e for e in _distinct(classics) if grammar.spans(e, base_kernels)]
 
 
-def relevant_columns(grammar: Grammar, evaluations: Iterable[Evaluation]) -> tuple[int, ...]:
-    """Order the columns by lengthscale in the fit of the product of SE, the shortest first."""
-    ard = _over_columns("*", "SE", grammar.columns).canonical
+def relevant_columns(columns: Sequence[int], evaluations: Iterable[Evaluation]) -> tuple[int, ...]:
+    """Order columns by lengthscale in the fit of the product of SE, the shortest first."""
+    ard = _over_columns("*", "SE", columns).canonical
     for evaluation in evaluations:
         if evaluation.expression.canonical == ard and np.isfinite(evaluation.score):
             lengthscales = {
@@ -44,22 +94,20 @@ def relevant_columns(grammar: Grammar, evaluations: Iterable[Evaluation]) -> tup
                 for p in evaluation.parameters
                 if p.name == "lengthscale" and p.leaf is not None
             }
-            return tuple(sorted(grammar.columns, key=lambda column: lengthscales[column]))
-    return grammar.columns
+            return tuple(sorted(columns, key=lambda column: lengthscales[column]))
+    return tuple(columns)
 
 
-def grown_kernels(
-    grammar: Grammar, columns: Sequence[int], *, rng: np.random.Generator
-) -> list[Expression]:
+def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> list[Grown]:
     """List every base kernel on every column, then two random operations from each."""
-    bases = [Leaf(name, column) for column in columns for name in grammar.base_kernels]
-    design: dict[str, Expression] = {base.canonical: base for base in bases}
+    bases = grammar.leaves
+    design = {base.canonical: Grown(base, base.column) for base in bases}
     for base in bases:
         for _ in range(2):
             for _ in range(_TRIES):
                 grown = grammar.random_neighbour(base, rng)
                 if grown.canonical not in design:
-                    design[grown.canonical] = grown
+                    design[grown.canonical] = Grown(grown, base.column)
                     break
     return list(design.values())
 
@@ -76,13 +124,3 @@ def _distinct(expressions: Iterable[Expression]) -> list[Expression]:
     for expression in expressions:
         first.setdefault(expression.canonical, expression)
     return list(first.values())
-
-
-def _is_allowed(expression: Expression, grammar: Grammar, base_kernels: Sequence[str]) -> bool:
-    """Whether an expression keeps to the base kernels, the operators and the size."""
-    operators = {e.operator for e in expression.subtrees() if isinstance(e, Operation)}
-    return (
-        expression.n_leaves <= grammar.max_leaves
-        and operators <= set(grammar.operators)
-        and all(leaf.kernel in base_kernels for leaf in expression.leaves)
-    )

@@ -1,6 +1,6 @@
 """What a search has seen, in order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from autokernel.expression import Expression
 from autokernel.inference import Evaluation
 from autokernel.typing import FloatArray
 
@@ -23,6 +24,9 @@ class StopReason(StrEnum):
     """Why a search ended."""
 
     N_ITER = "n_iter"
+    MAX_TIME = "max_time"
+    INTERRUPTED = "interrupted"
+    CALLBACK = "callback"
     EXHAUSTED = "exhausted"
 
 
@@ -50,6 +54,22 @@ class History:
         return iter(self.trials)
 
     @property
+    def n_searched(self) -> int:
+        """Trials after the initial design."""
+        return sum(trial.phase is Phase.SEARCH for trial in self.trials)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds until the last trial ended."""
+        return self.trials[-1].elapsed if self.trials else 0.0
+
+    def before(self, n_searched: int) -> "History":
+        """Return the history as it was before so many trials after the initial design."""
+        trials = [trial for trial in self.trials if trial.phase is Phase.INITIAL]
+        searched = [trial for trial in self.trials if trial.phase is Phase.SEARCH]
+        return History(self.n_samples, trials + searched[:n_searched])
+
+    @property
     def evaluations(self) -> list[Evaluation]:
         """Evaluations in order."""
         return [trial.evaluation for trial in self.trials]
@@ -60,13 +80,23 @@ class History:
         return np.array([evaluation.score for evaluation in self.evaluations])
 
     @property
-    def best(self) -> Evaluation:
-        """The first evaluation with the highest score."""
-        return max(self.evaluations, key=lambda evaluation: evaluation.score)
+    def best(self) -> Evaluation | None:
+        """The first evaluation with the highest score, None while there is none."""
+        return max(self.evaluations, key=lambda evaluation: evaluation.score, default=None)
+
+    def best_first(self) -> list[Evaluation]:
+        """Sort the evaluations that have a score."""
+        scored = [e for e in self.evaluations if np.isfinite(e.score)]
+        return sorted(scored, key=lambda evaluation: -evaluation.score)
 
     def canonical_texts(self) -> frozenset[str]:
         """Texts of all kernels seen."""
         return frozenset(evaluation.expression.canonical for evaluation in self.evaluations)
+
+    def without_known(self, expressions: Iterable[Expression]) -> list[Expression]:
+        """Return the expressions that have not been evaluated."""
+        known = self.canonical_texts()
+        return [e for e in expressions if e.canonical not in known]
 
     def to_columns(self, feature_names: Sequence[str] | None = None) -> dict[str, npt.NDArray[Any]]:
         """Build a dict of arrays (n_trials,), ready for ``pandas.DataFrame``."""

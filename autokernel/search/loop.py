@@ -1,93 +1,154 @@
 """The one loop: design, then propose and evaluate until the search ends."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from autokernel.deadline import NEVER, Deadline
 from autokernel.expression import Expression
 from autokernel.inference import Evaluation
+from autokernel.search.design import Design
 from autokernel.search.history import History, Phase, StopReason, Trial
 from autokernel.search.strategy import Space, Strategy
 
-Evaluate = Callable[[Expression, Sequence[Evaluation]], Evaluation]
-"""Scores a kernel, given the fits from which it may inherit parameters."""
+EvaluateAll = Callable[
+    [Sequence[Expression], Sequence[Evaluation]], Generator[Evaluation | None, None, None]
+]
+"""Scores kernels, given the fits from which they may inherit parameters; yields them in order.
 
-Observer = Callable[[History], None]
-"""Called after every trial, the last of the history."""
+Never raises for a kernel that cannot be fitted. None stands for one that time did not suffice for.
+"""
 
 _DESIGN_STREAM, _PROPOSAL_STREAM = 0, 1
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult:
-    """A finished search."""
+class Observer(Protocol):
+    """Follows a search."""
 
-    history: History
-    n_iter: int
-    stop_reason: StopReason
+    def begin(self) -> None:
+        """Hear that a trial begins."""
+
+    def end(self, history: History) -> bool:
+        """Hear that a trial has ended, the last of the history; True ends the search."""
+
+    def abandon(self) -> None:
+        """Hear that there was no time for the trial that was begun."""
+
+
+class Silent:
+    """An observer that does nothing."""
+
+    def begin(self) -> None:
+        """Do nothing."""
+
+    def end(self, history: History) -> bool:  # noqa: ARG002 - of other observers
+        """Go on."""
+        return False
+
+    def abandon(self) -> None:
+        """Do nothing."""
 
 
 def search(
-    evaluate: Evaluate,
+    evaluate_all: EvaluateAll,
     strategy: Strategy,
     space: Space,
+    history: History,
     *,
-    n_samples: int,
     n_iter: int,
     seed: int,
-    observe: Observer | None = None,
-) -> SearchResult:
+    batch_size: int = 1,
+    deadline: Deadline = NEVER,
+    observer: Observer | None = None,
+) -> StopReason:
     """Evaluate the strategy's initial design, then what it proposes.
+
+    A search whose history ends anywhere, in the midst of a batch too, goes on as if it had not been
+    interrupted.
 
     Parameters
     ----------
-    evaluate : callable of (Expression, sequence of Evaluation) to Evaluation
-        Scores one kernel, given what was evaluated before it was proposed; the initial design gets
-        nothing. Never raises for a kernel that cannot be fitted.
+    evaluate_all : callable
+        Scores kernels, given what was evaluated before they were proposed; the initial design gets
+        nothing. See :data:`EvaluateAll`.
     strategy : Strategy
         Chooses what to evaluate.
     space : Space
         What it may choose from.
-    n_samples : int
-        Size of the data set, for scores per sample.
+    history : History
+        What has been evaluated already; trials are added to it as they end.
     n_iter : int
-        Kernels to evaluate after the initial design.
+        Kernels to evaluate after the initial design, those of the history included.
     seed : int
-        Not negative. Each proposal draws from a stream of its own, numbered by its place.
-    observe : callable of History, optional
-        Called after every trial.
+        Not negative. Each batch draws from a stream of its own, numbered by its place.
+    batch_size : int
+        Kernels that are proposed together, and so can be evaluated together.
+    deadline : Deadline
+        After it nothing is proposed; evaluations look at it themselves.
+    observer : Observer, optional
+        Told of every trial.
     """
-    history = History(n_samples)
-    began = time.perf_counter()
+    observer = observer or Silent()
+    began = time.perf_counter() - history.elapsed
+    for together in _rounds(strategy, space, history, n_iter, seed, batch_size, deadline):
+        n_kernels = len(together.expressions)
+        with closing(evaluate_all(together.expressions, together.known)) as evaluations:
+            for _ in range(n_kernels):
+                observer.begin()
+                evaluation = next(evaluations)
+                if evaluation is None:
+                    observer.abandon()
+                    return StopReason.MAX_TIME
+                proposal_seconds = together.proposal_seconds / n_kernels
+                elapsed = time.perf_counter() - began
+                history.trials.append(Trial(evaluation, together.phase, proposal_seconds, elapsed))
+                if observer.end(history):
+                    return StopReason.CALLBACK
+    if history.n_searched >= n_iter:
+        return StopReason.N_ITER
+    return StopReason.MAX_TIME if deadline.has_passed else StopReason.EXHAUSTED
 
-    def run(expression: Expression, phase: Phase, proposal_seconds: float) -> None:
-        known = [trial.evaluation for trial in history.trials] if phase is Phase.SEARCH else []
-        evaluation = evaluate(expression, known)
-        elapsed = time.perf_counter() - began
-        history.trials.append(Trial(evaluation, phase, proposal_seconds, elapsed))
-        if observe is not None:
-            observe(history)
 
-    for expression in _design(strategy, space, history, seed):
-        run(expression, Phase.INITIAL, 0.0)
-    for iteration in range(n_iter):
+class _Round(NamedTuple):
+    """Kernels that are evaluated together, beginning at the same known fits."""
+
+    expressions: list[Expression]
+    known: list[Evaluation]
+    phase: Phase
+    proposal_seconds: float
+
+
+def _rounds(
+    strategy: Strategy,
+    space: Space,
+    history: History,
+    n_iter: int,
+    seed: int,
+    batch_size: int,
+    deadline: Deadline,
+) -> Iterator[_Round]:
+    """Yield what is to be evaluated next, given a history that grows meanwhile."""
+    design = design_of(strategy, space, seed)
+    yield _Round(history.without_known(design.fixed), [], Phase.INITIAL, 0.0)
+    rest = design.rest(history.evaluations)
+    yield _Round(history.without_known(rest), [], Phase.INITIAL, 0.0)
+    while history.n_searched < n_iter and not deadline.has_passed:
         asked = time.perf_counter()
-        rng = np.random.default_rng([seed, _PROPOSAL_STREAM, iteration])
-        proposal = strategy.propose(space, history, rng=rng)
-        if proposal is None:
-            return SearchResult(history, iteration, StopReason.EXHAUSTED)
-        run(proposal, Phase.SEARCH, time.perf_counter() - asked)
-    return SearchResult(history, n_iter, StopReason.N_ITER)
+        # from the last full batch on: what is left of one that was begun is proposed as it was
+        start = history.n_searched // batch_size * batch_size
+        before = history.before(start)
+        rng = np.random.default_rng([seed, _PROPOSAL_STREAM, start])
+        batch = strategy.propose(space, before, n_proposals=batch_size, rng=rng)
+        n_left = n_iter - history.n_searched
+        new = history.without_known(batch[: n_iter - start])[:n_left]
+        if not new:
+            return
+        yield _Round(new, before.evaluations, Phase.SEARCH, time.perf_counter() - asked)
 
 
-def _design(strategy: Strategy, space: Space, history: History, seed: int) -> Iterator[Expression]:
-    """Yield the initial design; its random part may look at how the fixed part went."""
-
-    def new(expressions: Iterable[Expression]) -> Iterator[Expression]:
-        return (e for e in expressions if e.canonical not in history.canonical_texts())
-
-    yield from new(strategy.fixed_design(space))
-    rng = np.random.default_rng([seed, _DESIGN_STREAM])
-    yield from new(strategy.random_design(space, history, rng=rng))
+def design_of(strategy: Strategy, space: Space, seed: int) -> Design:
+    """Return the initial design that a search with this seed begins with."""
+    return strategy.design(space, rng=np.random.default_rng([seed, _DESIGN_STREAM]))

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 from autokernel.search.history import History
-from autokernel.search.loop import Observer
 
 
 def _print_now(line: str) -> None:
@@ -16,8 +15,8 @@ def reporter(
     feature_names: Sequence[str] | None,
     *,
     write: Callable[[str], object] = _print_now,
-) -> Observer | None:
-    """Build an observer that writes a line per improvement (1) or per kernel (2), or None."""
+) -> Callable[[History], None] | None:
+    """Build what writes a line per improvement (1) or per kernel (2), or None."""
     if verbose < 1:
         return None
 

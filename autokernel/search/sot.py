@@ -1,18 +1,15 @@
 """Bayesian optimisation with symbolical optimal transport (SOT, algorithm 1)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from autokernel.expression import Expression, Grammar
-from autokernel.search.design import (
-    DESIGNS,
-    MAX_DESIGN,
-    classic_kernels,
-    grown_kernels,
-    relevant_columns,
-)
+from autokernel.search.design import DESIGNS, Design, initial_design
 from autokernel.search.evolution import evolve
 from autokernel.search.history import History
 from autokernel.search.strategy import Space, Strategy
@@ -46,6 +43,13 @@ class SOT(Strategy):
     the base kernels and neighbours of the best kernels so far.
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "population_size": [Interval(Integral, 1, None, closed="left")],
+        "n_offspring": [Interval(Integral, 1, None, closed="left")],
+        "n_generations": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "initial_design": [StrOptions(set(DESIGNS))],
+    }
+
     def __init__(
         self,
         *,
@@ -59,60 +63,60 @@ class SOT(Strategy):
         self.n_generations = n_generations
         self.initial_design = initial_design
 
-    def check_parameters(self) -> None:
-        """Raise a ``ValueError`` that names the first parameter that is not valid."""
-        for name in ("population_size", "n_offspring"):
-            _check_positive(name, getattr(self, name))
-        if self.n_generations != "auto":
-            _check_positive("n_generations", self.n_generations)
-        if self.initial_design not in DESIGNS:
-            raise ValueError(
-                f"initial_design must be one of {list(DESIGNS)}, got {self.initial_design!r}"
-            )
-
-    def fixed_design(self, space: Space) -> list[Expression]:
-        """Kernels to evaluate first, whatever the data are."""
-        if self.initial_design == "paper":
-            return []
-        return classic_kernels(space.grammar, space.base_kernels)
-
-    def random_design(
-        self, space: Space, history: History, *, rng: np.random.Generator
-    ) -> list[Expression]:
-        """Kernels to evaluate next; those already in the history are skipped."""
-        if self.initial_design == "paper":
-            return grown_kernels(space.grammar, space.grammar.columns, rng=rng)
-        columns = relevant_columns(space.grammar, history.evaluations)
-        seen = history.canonical_texts()
-        design = grown_kernels(space.grammar, columns, rng=rng)
-        return [e for e in design if e.canonical not in seen][: MAX_DESIGN - len(history)]
+    def design(self, space: Space, *, rng: np.random.Generator) -> Design:
+        """Choose what is evaluated first, whatever the data are."""
+        return initial_design(self.initial_design, space.grammar, space.base_kernels, rng=rng)
 
     def propose(
-        self, space: Space, history: History, *, rng: np.random.Generator
-    ) -> Expression | None:
-        """Choose the kernel of highest expected improvement, None where none is left."""
-        evaluated = [evaluation.expression for evaluation in history.evaluations]
+        self, space: Space, history: History, *, n_proposals: int, rng: np.random.Generator
+    ) -> list[Expression]:
+        """Choose the kernels of highest expected improvement, fewer where no more are left.
+
+        Of several, each is chosen as if those before it had met the expectation of the surrogate
+        (kriging believer): next to them little is left to gain, so that the next one is another
+        idea.
+        """
+        known = [evaluation.expression for evaluation in history.evaluations]
         scores = _finite_scores(history)
-        n_features = space.n_features
-        surrogate = SurrogateGP(sot_distances(evaluated, n_features=n_features), scores)
+        by_score = [known[place] for place in np.argsort(-scores, kind="stable")]
+        best_first = [e for e in by_score if space.allows(e)] or list(space.grammar.leaves)
+        n_features, best = space.n_features, float(scores.max())
+        surrogate = SurrogateGP(sot_distances(known, n_features=n_features), scores)
+        proposals: list[Expression] = []
+        while True:
+            improvement = _Improvement(surrogate, known, best, n_features)
+            generation = self._first_generation(space.grammar, best_first, rng)
+            proposal = self._maximise(improvement, space, generation, rng)
+            if proposal is not None:
+                proposals.append(proposal)
+            if proposal is None or len(proposals) == n_proposals:
+                return proposals
+            known = [*known, proposal]
+            distances = sot_distances(known, n_features=n_features)
+            best = max(best, float(surrogate.predict(distances[:, -1:, :-1]).mean[0]))
+            surrogate = surrogate.believing(distances)
 
-        def acquisition(expressions: Sequence[Expression]) -> FloatArray:
-            distances = sot_distances(expressions, evaluated, n_features=n_features)
-            return expected_improvement(surrogate.predict(distances), best=scores.max())
-
-        order = np.argsort(-scores, kind="stable")
-        excluded = history.canonical_texts()
+    def _maximise(
+        self,
+        improvement: "_Improvement",
+        space: Space,
+        generation: Sequence[Expression],
+        rng: np.random.Generator,
+    ) -> Expression | None:
+        """Search the unknown kernel of highest expected improvement, None where none is left."""
+        excluded = frozenset(expression.canonical for expression in improvement.known)
         found = evolve(
-            acquisition,
+            improvement,
             space.grammar,
-            self._first_generation(space.grammar, [evaluated[i] for i in order], rng),
+            generation,
             excluded=excluded,
             n_survivors=max(1, self.population_size // (self.n_offspring + 1)),
             n_offspring=self.n_offspring,
             n_generations=self._resolve_generations(space.grammar),
             rng=rng,
         )
-        return found or _any_neighbour(space.grammar, evaluated, excluded)
+        inside = [expression for expression in improvement.known if space.allows(expression)]
+        return found or _any_neighbour(space.grammar, inside, excluded)
 
     def _first_generation(
         self, grammar: Grammar, best_first: Sequence[Expression], rng: np.random.Generator
@@ -138,6 +142,21 @@ class SOT(Strategy):
         return 6 if len(grammar.columns) == 1 else 10
 
 
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the surrogate holds arrays
+class _Improvement:
+    """Expected improvement of expressions over the best score."""
+
+    surrogate: SurrogateGP
+    known: Sequence[Expression]
+    best: float
+    n_features: int
+
+    def __call__(self, expressions: Sequence[Expression]) -> FloatArray:
+        """Compute it (n,) for n expressions."""
+        distances = sot_distances(expressions, self.known, n_features=self.n_features)
+        return expected_improvement(self.surrogate.predict(distances), best=self.best)
+
+
 def _finite_scores(history: History) -> FloatArray:
     """Scores per sample; a kernel that could not be fitted counts as the worst that could."""
     scores = history.scores / history.n_samples
@@ -157,9 +176,3 @@ def _any_neighbour(
             if neighbour.canonical not in excluded:
                 return neighbour
     return None
-
-
-def _check_positive(name: str, value: object) -> None:
-    """Check that a parameter is a positive integer."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a positive integer, got {value!r}")

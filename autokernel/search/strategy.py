@@ -1,12 +1,14 @@
-"""What a search strategy is: an initial design, and a next kernel for a history."""
+"""What a search strategy is: an initial design, and the next kernels for a history."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from autokernel.expression import Expression, Grammar
+from autokernel.search.design import Design
 from autokernel.search.history import History
 
 
@@ -21,6 +23,10 @@ class Space:
     n_features: int
     base_kernels: tuple[str, ...]
 
+    def allows(self, expression: Expression) -> bool:
+        """Whether an expression may be a parent; a history may hold others, of another space."""
+        return self.grammar.spans(expression, self.base_kernels)
+
 
 class Strategy(ABC, BaseEstimator):
     """Proposes kernels; holds parameters, as scikit-learn has them, and no state.
@@ -29,22 +35,18 @@ class Strategy(ABC, BaseEstimator):
     its history.
     """
 
-    @abstractmethod
-    def check_parameters(self) -> None:
-        """Raise a ``ValueError`` that names the first parameter that is not valid."""
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     @abstractmethod
-    def fixed_design(self, space: Space) -> list[Expression]:
-        """Kernels to evaluate first, whatever the data are."""
-
-    @abstractmethod
-    def random_design(
-        self, space: Space, history: History, *, rng: np.random.Generator
-    ) -> list[Expression]:
-        """Kernels to evaluate next; those already in the history are skipped."""
+    def design(self, space: Space, *, rng: np.random.Generator) -> Design:
+        """Choose what is evaluated first, whatever the data are."""
 
     @abstractmethod
     def propose(
-        self, space: Space, history: History, *, rng: np.random.Generator
-    ) -> Expression | None:
-        """Choose the next kernel, None where none is left."""
+        self, space: Space, history: History, *, n_proposals: int, rng: np.random.Generator
+    ) -> list[Expression]:
+        """Choose what is evaluated next, together: distinct kernels that the history has not.
+
+        Fewer than ``n_proposals`` where no more are left. The first ones do not depend on the
+        number.
+        """

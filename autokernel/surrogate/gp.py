@@ -1,6 +1,7 @@
 """The Gaussian process over expressions: a surrogate for their scores (SOT, section 3.1, A.5)."""
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,7 +47,7 @@ class SurrogateGP:
     def __init__(self, distances: FloatArray, targets: FloatArray) -> None:
         self._shift = float(targets.mean())
         self._scale = float(targets.std()) or 1.0
-        y = (targets - self._shift) / self._scale
+        y: FloatArray = (targets - self._shift) / self._scale
         result = minimize(
             _negative_log_likelihood(distances, y),
             _START,
@@ -56,9 +57,32 @@ class SurrogateGP:
             options={"maxiter": 60, "ftol": 1e-7},
         )
         self._theta = result.x
-        self._L = cholesky(
-            self._covariance(distances) + np.exp(self._theta[5]) * np.eye(len(y)), lower=True
-        )
+        self._condition(distances, y)
+
+    def believing(self, distances: FloatArray) -> "SurrogateGP":
+        """Take its own predictions for the last expressions as their scores, too.
+
+        Parameters
+        ----------
+        distances : ndarray of shape (3, m, m)
+            Between the expressions known so far and then those to predict.
+
+        Notes
+        -----
+        Kriging believer: the hyperparameters stay, the mean stays too, and what is left of the
+        uncertainty near the new expressions is that of the noise. O(m^3).
+        """
+        n = len(self._y)
+        cross = self._covariance(distances[:, n:, :n])
+        other = copy(self)
+        other._condition(distances, np.append(self._y, self._theta[6] + cross @ self._alpha))
+        return other
+
+    def _condition(self, distances: FloatArray, y: FloatArray) -> None:
+        """Condition on standardised targets at the fitted hyperparameters (R&W alg. 2.1)."""
+        self._y = y
+        noise = np.exp(self._theta[5])
+        self._L = cholesky(self._covariance(distances) + noise * np.eye(len(y)), lower=True)
         self._alpha = cho_solve((self._L, True), y - self._theta[6])
 
     @property

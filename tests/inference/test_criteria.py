@@ -4,11 +4,19 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_t
+from sklearn.base import clone
 
 from autokernel import NotAMaximumError, evaluate_kernel, parse_expression
-from autokernel.inference import CRITERIA, Evaluator
+from autokernel.inference import (
+    CRITERIA,
+    Criterion,
+    Evaluator,
+    Importance,
+    Laplace,
+    check_criterion,
+)
 from autokernel.inference import modes as modes_module
-from autokernel.inference.criteria import importance
+from autokernel.inference.criteria import Score
 from autokernel.inference.importance import N_FIRST, N_MOST
 from autokernel.inference.map import Mode, climb, find_modes
 from autokernel.inference.posterior import LogPosterior
@@ -172,7 +180,7 @@ def test_only_other_modes_of_some_height_are_taken_in(away, below, n_hessians):
     summit = look_around(posterior, best)
     counting = Counting(posterior)
     other = Mode(best.theta + np.array([away, 0, 0]), best.log_posterior - below)
-    importance(counting, summit, others=[other], rng=np.random.default_rng(0))
+    Importance()(counting, summit, others=[other], rng=np.random.default_rng(0))
     assert counting.n_hessians == n_hessians
 
 
@@ -184,7 +192,8 @@ def test_points_of_one_ridge_do_not_crowd_out_another_mode():
     away = Mode(best.theta + np.array([3.0, 0, 0]), best.log_posterior - 5)
     counting = Counting(posterior)
     others = [best] * 9 + [away] * 9
-    importance(counting, look_around(posterior, best), others=others, rng=np.random.default_rng(0))
+    summit = look_around(posterior, best)
+    Importance()(counting, summit, others=others, rng=np.random.default_rng(0))
     assert counting.n_hessians == 1
 
 
@@ -196,8 +205,91 @@ def test_an_evaluation_prints_its_standard_error():
 
 def test_the_criteria_are_known_by_their_names():
     assert list(CRITERIA) == ["laplace", "importance"]
-    with pytest.raises(ValueError, match=r"one of \['laplace', 'importance'\], got 'bik'"):
+    with pytest.raises(ValueError, match=r"one of \['laplace', 'importance'\] or a .*, got 'bik'"):
         Evaluator(*SMOOTH, priors=check_priors("paper"), seed=0, criterion="bik")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (
+            {"max_draws": 99},
+            r"'max_draws' .* of Importance must be an int in the range \[100, inf\)",
+        ),
+        ({"max_draws": 200.0}, r"'max_draws' .* must be an int .* Got 200.0 instead"),
+        ({"max_draws": "many"}, r"'max_draws' .* must be an int .* Got 'many' instead"),
+        ({"standard_error": 0.0}, r"'standard_error' .* must be a float in the range \(0.0, inf\)"),
+        ({"standard_error": -0.1}, r"'standard_error' .* must be a float .* Got -0.1 instead"),
+        ({"standard_error": None}, r"'standard_error' .* must be a float .* Got None instead"),
+    ],
+)
+def test_parameters_of_a_criterion_that_are_not_valid_are_errors(parameters, message):
+    criterion = Importance(**parameters)  # stores them as they are
+    with pytest.raises(ValueError, match=message):
+        check_criterion(criterion)
+    with pytest.raises(ValueError, match=message):
+        evaluate_kernel("SE[0]", *SMOOTH, criterion=criterion)
+
+
+@pytest.mark.parametrize("criterion", [None, 3, Importance, Laplace])
+def test_what_is_no_criterion_is_an_error(criterion):
+    with pytest.raises(ValueError, match=r"must be one of \['laplace', 'importance'\] or a Crit"):
+        check_criterion(criterion)
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+def test_every_criterion_can_be_made_by_name_and_cloned(name):
+    criterion = check_criterion(name)
+    assert type(criterion) is CRITERIA[name]
+    assert check_criterion(criterion) is criterion
+    assert clone(criterion) is not criterion
+    assert clone(criterion).get_params() == criterion.get_params()
+
+
+def test_a_clone_of_a_criterion_keeps_its_parameters():
+    criterion = clone(Importance().set_params(max_draws=np.int64(700), standard_error=1))
+    check_criterion(criterion)
+    assert criterion.get_params() == {"max_draws": 700, "standard_error": 1}
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+def test_a_criterion_by_name_is_that_with_its_defaults(name):
+    by_name = evaluate_kernel("SE[0]", *SMOOTH, criterion=name)
+    assert evaluate_kernel("SE[0]", *SMOOTH, criterion=CRITERIA[name]()).score == by_name.score
+
+
+def test_the_parameters_of_importance_bound_the_draws():
+    plain = evaluate_kernel("SE[0]", *AMBIGUOUS, priors="paper")
+
+    def n_draws(**parameters):
+        fit = evaluate_kernel(
+            "SE[0]", *AMBIGUOUS, priors="paper", criterion=Importance(**parameters)
+        )
+        return fit.n_evaluations - plain.n_evaluations, fit.standard_error
+
+    most = 5 * (3 * plain.n_params + 2)  # Hessians of other modes
+    few, rough = n_draws(max_draws=100)
+    many, fine = n_draws(max_draws=4000, standard_error=0.02)
+    # a draw outside the box costs no call, one in ten at most here
+    assert 90 <= few <= 100 + most
+    assert 4 * few < many <= 4000 + most
+    assert fine < 0.02 < rough
+    assert n_draws(standard_error=10.0)[0] <= N_FIRST + most
+
+
+class OfTheLikelihood(Criterion):
+    """A criterion of a user: a fit without a penalty."""
+
+    def __call__(self, posterior, summit, *, others, rng):
+        theta = summit.mode.theta
+        return Score(posterior.value(theta) - float(posterior.prior.log_density(theta)))
+
+
+def test_a_criterion_may_be_of_ones_own():
+    fit = evaluate_kernel("SE[0]", *SMOOTH, criterion=OfTheLikelihood())
+    assert fit.score == pytest.approx(fit.log_likelihood, rel=1e-12)  # rounding
+    assert fit.score != fit.log_evidence
+    assert fit.status == "ok"
 
 
 def test_another_mode_without_a_hessian_leaves_the_best_one_its_score(monkeypatch):

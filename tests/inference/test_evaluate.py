@@ -335,7 +335,7 @@ def test_bad_arguments_are_errors_that_say_what_is_expected(table):
         evaluate_kernel("SE[0]", X, y, priors="flat")
     with pytest.raises(ValueError, match="expected a base kernel"):
         evaluate_kernel("SE[0] +", X, y)
-    with pytest.raises(TypeError, match="text must be a str"):
+    with pytest.raises(TypeError, match="expression must be a str"):
         evaluate_kernel(7, X, y)
 
 
@@ -371,4 +371,14 @@ def test_numbers_whose_squares_overflow_are_refused():
         evaluate_kernel("SE[0]", x, 1e160 * x[:, 0])
     with pytest.raises(ValueError, match="X must not hold numbers above"):
         evaluate_kernel("PER[0]", 1e160 * x, x[:, 0])
-    assert evaluate_kernel("SE[0]", x, 1e-158 * x[:, 0]).status == "ok"  # and no warning
+
+
+def test_numbers_whose_differences_vanish_when_they_are_squared_are_refused():
+    x = np.linspace(0, 1, 10)[:, None]
+    with pytest.raises(ValueError, match="y must not vary by less than 1e-100, got 1e-158"):
+        evaluate_kernel("SE[0]", x, 1e-158 * x[:, 0])
+    with pytest.raises(ValueError, match="X must not vary by less than"):
+        evaluate_kernel("SE[0]", 1e-158 * x, x[:, 0])
+    assert evaluate_kernel("SE[0]", x, 1e-6 * x[:, 0]).status == "ok"
+    # as far from the unit of the priors the Hessian may fail, but nothing underflows with a warning
+    assert np.isfinite(evaluate_kernel("SE[0]", x, 1e-99 * x[:, 0]).log_posterior)

@@ -41,10 +41,10 @@ class Problem:
     lower: FloatArray
     upper: FloatArray
 
-    def estimate(self, seed=0):
+    def estimate(self, seed=0, **limits):
         rng = np.random.default_rng(seed)
         return importance_log_evidence(
-            self.log_density, self.summits, lower=self.lower, upper=self.upper, rng=rng
+            self.log_density, self.summits, lower=self.lower, upper=self.upper, rng=rng, **limits
         )
 
     def errors(self):
@@ -189,11 +189,9 @@ def test_the_evidence_is_that_of_a_known_integral_within_the_error_that_is_claim
 
 
 @pytest.mark.parametrize("name", ["gaussian of 12", "log gamma", "half line", "two modes", "cut"])
-def test_the_fitted_proposals_leave_no_bias(name, monkeypatch):
+def test_the_fitted_proposals_leave_no_bias(name):
     # no early stop: then the mean of the evidences is exact, whatever the proposals are fitted to
-    monkeypatch.setattr(importance, "ENOUGH_STANDARD_ERROR", 0.0)
-    monkeypatch.setattr(importance, "N_MOST", 800)
-    estimates = [PROBLEMS[name].estimate(seed) for seed in range(40)]
+    estimates = [PROBLEMS[name].estimate(seed, enough=0.0, max_draws=800) for seed in range(40)]
     ratios = np.exp([e.log_evidence - PROBLEMS[name].log_mass for e in estimates])
     # four standard errors of a mean of 40
     assert abs(ratios.mean() - 1) < 4 * ratios.std() / np.sqrt(40)
@@ -238,9 +236,8 @@ def test_a_small_error_with_a_heavy_tail_of_weights_is_not_enough(monkeypatch):
     assert estimate.n_evaluations == N_MOST
 
 
-def test_a_small_tail_with_a_large_error_is_not_enough(monkeypatch):
-    monkeypatch.setattr(importance, "ENOUGH_STANDARD_ERROR", 0.0)
-    estimate = PROBLEMS["gaussian of 1"].estimate()
+def test_a_small_tail_with_a_large_error_is_not_enough():
+    estimate = PROBLEMS["gaussian of 1"].estimate(enough=0.0)
     assert estimate.pareto_k < ENOUGH_PARETO_K
     assert estimate.n_evaluations == N_MOST
 

@@ -1,6 +1,7 @@
 """Cheap stand-ins for evaluated kernels, and spaces to search."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -8,11 +9,63 @@ import pytest
 from autokernel import parse_expression
 from autokernel.expression import Expression, Grammar
 from autokernel.inference import Evaluation
-from autokernel.inference.evaluate import name_parameters
+from autokernel.inference.evaluation import name_parameters
 from autokernel.kernels import BASE_KERNELS
-from autokernel.search import History, Phase, Space, Trial
+from autokernel.search import (
+    Design,
+    History,
+    Phase,
+    Space,
+    StopReason,
+    Strategy,
+    Trial,
+    search,
+)
+from autokernel.search.design import Grown
 
 EVERY_BASE = ("SE", "LIN", "PER", "RQ")
+
+Evaluate = Callable[[Expression, Sequence[Evaluation]], Evaluation | None]
+
+
+class Script(Strategy):
+    """Follows a script; notes what it was given."""
+
+    def __init__(self, *, fixed=(), grown=(), size=None, proposals=(), n_draws=()):
+        self.fixed = fixed
+        self.grown = grown
+        self.size = size
+        self.proposals = proposals
+        self.n_draws = n_draws
+        self.first_draws = []
+        self.lengths = []
+
+    def design(self, space, *, rng):
+        fixed = tuple(parse_expression(text) for text in self.fixed)
+        grown = [parse_expression(text) for text in self.grown]
+        columns = tuple(Grown(expression, expression.leaves[0].column) for expression in grown)
+        size = len(fixed) + len(grown) if self.size is None else self.size
+        return Design(fixed, columns, size)
+
+    def propose(self, space, history, *, n_proposals, rng):
+        place = len(self.first_draws)
+        self.first_draws.append(rng.uniform())
+        self.lengths.append(len(history))
+        rng.uniform(size=self.n_draws[place] if self.n_draws else 0)
+        start = history.n_searched
+        return [parse_expression(text) for text in self.proposals[start : start + n_proposals]]
+
+
+class Finished(NamedTuple):
+    """What a search leaves."""
+
+    history: History
+    stop_reason: StopReason
+
+    @property
+    def texts(self) -> list[str]:
+        """Kernels in the order of their evaluation."""
+        return [str(evaluation.expression) for evaluation in self.history.evaluations]
 
 
 def _make_evaluation(
@@ -100,3 +153,36 @@ def planted() -> Callable[[Expression, Sequence[Evaluation]], Evaluation]:
         return _make_evaluation(expression, score)
 
     return evaluate
+
+
+@pytest.fixture(scope="session")
+def make_script() -> type[Script]:
+    """Build a strategy that proposes what it was told to."""
+    return Script
+
+
+@pytest.fixture(scope="session")
+def run() -> Callable[..., Finished]:
+    """Search with what scores one kernel, from a history on."""
+
+    def run_search(
+        evaluate: Evaluate,
+        strategy: Strategy,
+        space: Space,
+        *,
+        n_iter: int,
+        history: History | None = None,
+        seed: int = 0,
+        **settings: object,
+    ) -> Finished:
+        def evaluate_all(expressions, known):
+            for expression in expressions:
+                yield evaluate(expression, known)
+
+        history = History(10) if history is None else history
+        reason = search(
+            evaluate_all, strategy, space, history, n_iter=n_iter, seed=seed, **settings
+        )
+        return Finished(history, reason)
+
+    return run_search

@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autokernel import parse_expression
 from autokernel.search import History, Phase
 
 COLUMNS = [
@@ -88,6 +89,38 @@ def test_best_is_a_failure_only_where_all_failed(make_history, history):
 def test_canonical_texts_tell_candidates_apart(history):
     assert "LIN[0] + SE[1]" in history.canonical_texts()
     assert len(history.canonical_texts()) == len(history) == len(list(history))
+
+
+def test_what_is_known_is_told_by_canonical_texts_and_the_rest_keeps_its_order(history):
+    texts = ["PER[1]", "SE[1] + LIN[0]", "SE[1] * RQ[0]", "SE[1] * (SE[0] * RQ[0])", "LIN[0]"]
+    new = history.without_known(parse_expression(text) for text in texts)
+    assert [str(expression) for expression in new] == ["PER[1]", "SE[1] * RQ[0]", "LIN[0]"]
+
+
+def test_searched_are_the_trials_after_the_initial_design(history):
+    assert history.n_searched == 3
+    assert history.elapsed == 5.0
+
+
+@pytest.mark.parametrize(("n_searched", "length"), [(0, 2), (1, 3), (3, 5)])
+def test_before_some_trials_there_was_the_design_and_the_trials_before(history, n_searched, length):
+    before = history.before(n_searched)
+    assert before.trials == history.trials[:length]
+    assert before.n_samples == history.n_samples
+    assert len(history) == 5  # and stays as it is
+
+
+def test_an_earlier_history_does_not_grow_with_the_later_one(history):
+    before = history.before(3)
+    history.trials.append(history.trials[0])
+    assert len(before) == 5
+
+
+def test_an_empty_history_has_no_best_kernel_and_took_no_time():
+    history = History(10)
+    assert history.best is None
+    assert history.n_searched == 0
+    assert history.elapsed == 0.0
 
 
 def test_an_empty_history_has_empty_columns():

@@ -1,11 +1,12 @@
+import time
+
 import numpy as np
 import pytest
 
-from autokernel import parse_expression
 from autokernel.expression import Operation
 from autokernel.inference import Evaluator
 from autokernel.kernels.priors import check_priors
-from autokernel.search import SOT, History, Phase, StopReason, Strategy, Trial, search
+from autokernel.search import SOT, History, Phase, StopReason, Trial
 from tests.processes import outputs_under_two_hash_seeds
 
 SMALL = {"population_size": 20, "n_offspring": 4, "n_generations": 2}
@@ -15,53 +16,15 @@ import numpy as np
 from autokernel.expression import Grammar
 from autokernel.inference import Evaluator
 from autokernel.kernels.priors import check_priors
-from autokernel.search import SOT, Space, search
+from autokernel.search import SOT, History, Space, Workers, search
 x = np.linspace(0, 1, 10)
 evaluate = Evaluator(x[:, None], np.sin(9 * x), priors=check_priors("paper"), seed=0)
 bases = ("SE", "LIN")
 space = Space(Grammar(bases, ("+", "*"), (0,), 5), 1, bases)
-result = search(evaluate, SOT(population_size=20), space, n_samples=10, n_iter=4, seed=0)
-print([str(trial.evaluation.expression) for trial in result.history])
+history = History(10)
+search(Workers(evaluate), SOT(population_size=20), space, history, n_iter=4, seed=0)
+print([str(trial.evaluation.expression) for trial in history])
 """
-
-
-class Script(Strategy):
-    """Follows a script; notes what it was given."""
-
-    def __init__(self, *, fixed=(), random=(), proposals=(), n_draws=()):
-        self.fixed = fixed
-        self.random = random
-        self.proposals = proposals
-        self.n_draws = n_draws
-        self.first_draws = []
-        self.lengths = []
-
-    def check_parameters(self):
-        pass
-
-    def fixed_design(self, space):
-        return [parse_expression(text) for text in self.fixed]
-
-    def random_design(self, space, history, *, rng):
-        self.lengths.append(len(history))
-        return [parse_expression(text) for text in self.random]
-
-    def propose(self, space, history, *, rng):
-        place = len(self.first_draws)
-        self.first_draws.append(rng.uniform())
-        self.lengths.append(len(history))
-        rng.uniform(size=self.n_draws[place] if self.n_draws else 0)
-        return parse_expression(self.proposals[place]) if place < len(self.proposals) else None
-
-
-def run(evaluate, strategy, space, *, n_iter, seed=0, observe=None):
-    return search(
-        evaluate, strategy, space, n_samples=10, n_iter=n_iter, seed=seed, observe=observe
-    )
-
-
-def texts(result):
-    return [str(evaluation.expression) for evaluation in result.history.evaluations]
 
 
 def all_trees(leaves, operators, n_leaves):
@@ -76,59 +39,79 @@ def all_trees(leaves, operators, n_leaves):
     ]
 
 
-def test_the_fixed_design_comes_first_then_the_random_one_then_proposals(planted, make_space):
-    script = Script(
-        fixed=["SE[0]", "LIN[0]"], random=["PER[0]"], proposals=["RQ[0]", "SE[0] + LIN[0]"]
+def test_the_fixed_design_comes_first_then_the_random_one_then_proposals(
+    run, planted, make_space, make_script
+):
+    script = make_script(
+        fixed=["SE[0]", "LIN[0]"], grown=["PER[0]"], proposals=["RQ[0]", "SE[0] + LIN[0]"]
     )
     result = run(planted, script, make_space(), n_iter=2)
-    assert texts(result) == ["SE[0]", "LIN[0]", "PER[0]", "RQ[0]", "SE[0] + LIN[0]"]
+    assert result.texts == ["SE[0]", "LIN[0]", "PER[0]", "RQ[0]", "SE[0] + LIN[0]"]
     phases = [trial.phase for trial in result.history]
     assert phases == [Phase.INITIAL] * 3 + [Phase.SEARCH] * 2
-    # the random design sees how the fixed part went, each proposal all before it
-    assert script.lengths == [2, 3, 4]
+    assert script.lengths == [3, 4]  # each proposal sees all before it
 
 
-def test_what_was_known_helps_to_score_proposals_and_not_the_design(planted, make_space):
+def test_the_random_design_sees_how_the_fixed_one_went(
+    run, make_evaluation, make_space, make_script
+):
+    def first_after(scales):
+        def evaluate(expression, known):
+            return make_evaluation(expression, -1.0, lengthscales=scales)
+
+        # room for one of the columns
+        script = make_script(fixed=["SE[0] * SE[1]"], grown=["RQ[0]", "RQ[1]"], size=2)
+        return run(evaluate, script, make_space(2), n_iter=0).texts[1:]
+
+    assert first_after({0: 0.1, 1: 5.0}) == ["RQ[0]"]
+    assert first_after({0: 5.0, 1: 0.1}) == ["RQ[1]"]
+
+
+def test_what_was_known_helps_to_score_proposals_and_not_the_design(
+    run, planted, make_space, make_script
+):
     given = []
 
     def evaluate(expression, known):
         given.append(known)
         return planted(expression, known)
 
-    script = Script(fixed=["SE[0]", "LIN[0]"], random=["PER[0]"], proposals=["RQ[0]", "LIN[0]"])
+    script = make_script(
+        fixed=["SE[0]", "LIN[0]"], grown=["PER[0]"], proposals=["RQ[0]", "RQ[0] * LIN[0]"]
+    )
     trials = run(evaluate, script, make_space(), n_iter=2).history.trials
     evaluations = [trial.evaluation for trial in trials]
     assert [list(known) for known in given] == [[], [], [], evaluations[:3], evaluations[:4]]
 
 
-def test_what_is_known_is_left_out_of_the_random_design(planted, make_space):
-    script = Script(
+def test_what_is_known_is_left_out_of_the_random_design(run, planted, make_space, make_script):
+    script = make_script(
         fixed=["SE[0]", "SE[0] + LIN[0]"],
-        random=["SE[0]", "LIN[0] + SE[0]", "RQ[0]", "PER[0]", "RQ[0]"],
+        grown=["SE[0]", "LIN[0] + SE[0]", "RQ[0]", "PER[0]"],
     )
     result = run(planted, script, make_space(), n_iter=0)
-    assert texts(result) == ["SE[0]", "SE[0] + LIN[0]", "RQ[0]", "PER[0]"]
+    assert result.texts == ["SE[0]", "SE[0] + LIN[0]", "RQ[0]", "PER[0]"]
 
 
 @pytest.mark.parametrize("n_iter", [0, 1, 3])
-def test_n_iter_counts_what_comes_after_the_design(planted, make_space, n_iter):
-    script = Script(fixed=["SE[0]"], proposals=["RQ[0]", "LIN[0]", "PER[0]", "SE[0] * SE[0]"])
+def test_n_iter_counts_what_comes_after_the_design(run, planted, make_space, n_iter, make_script):
+    script = make_script(fixed=["SE[0]"], proposals=["RQ[0]", "LIN[0]", "PER[0]", "SE[0] * SE[0]"])
     result = run(planted, script, make_space(), n_iter=n_iter)
     assert len(result.history) == 1 + n_iter
-    assert result.n_iter == n_iter
+    assert result.history.n_searched == n_iter
     assert result.stop_reason == "n_iter"
 
 
-def test_a_strategy_without_proposal_ends_the_search(planted, make_space):
-    script = Script(fixed=["SE[0]"], proposals=["RQ[0]"])
+def test_a_strategy_without_proposal_ends_the_search(run, planted, make_space, make_script):
+    script = make_script(fixed=["SE[0]"], proposals=["RQ[0]"])
     result = run(planted, script, make_space(), n_iter=5)
-    assert texts(result) == ["SE[0]", "RQ[0]"]
-    assert result.n_iter == 1
+    assert result.texts == ["SE[0]", "RQ[0]"]
+    assert result.history.n_searched == 1
     assert result.stop_reason is StopReason.EXHAUSTED
     assert result.stop_reason == "exhausted"
 
 
-def test_failures_are_rows_and_do_not_end_the_search(make_evaluation, make_space):
+def test_failures_are_rows_and_do_not_end_the_search(run, make_evaluation, make_space):
     def fail_on_lin(expression, known):
         if "LIN" in expression.canonical:
             return make_evaluation(expression, -np.inf, status="no factor")
@@ -145,34 +128,63 @@ def test_failures_are_rows_and_do_not_end_the_search(make_evaluation, make_space
     assert np.isfinite(result.history.best.score)
 
 
-def test_a_search_in_which_everything_fails_goes_on(make_evaluation, make_space):
+def test_a_search_in_which_everything_fails_goes_on(run, make_evaluation, make_space):
     result = run(
         lambda expression, known: make_evaluation(expression, -np.inf, status="no factor"),
         SOT(**SMALL),
         make_space(),
         n_iter=3,
     )
-    assert result.n_iter == 3
+    assert result.history.n_searched == 3
     assert result.history.best.status == "no factor"
 
 
-def test_the_observer_sees_every_trial_as_it_ends(planted, make_space):
-    seen = []
-    script = Script(fixed=["SE[0]"], random=["PER[0]"], proposals=["RQ[0]"])
-    run(
-        planted,
-        script,
-        make_space(),
-        n_iter=1,
-        observe=lambda history: seen.append(
-            (len(history), str(history.evaluations[-1].expression))
-        ),
-    )
-    assert seen == [(1, "SE[0]"), (2, "PER[0]"), (3, "RQ[0]")]
+def test_what_is_known_is_left_out_of_proposals(run, planted, make_space, make_script):
+    proposals = ["RQ[0]", "LIN[0] + SE[0]", "PER[0]"]
+    script = make_script(fixed=["SE[0]", "SE[0] + LIN[0]"], proposals=proposals)
+    result = run(planted, script, make_space(), n_iter=3, batch_size=3)
+    assert result.texts[2:] == ["RQ[0]", "PER[0]"]
 
 
-def test_seconds_add_up(planted, make_space):
-    script = Script(fixed=["SE[0]"], random=["PER[0]"], proposals=["RQ[0]", "LIN[0]"])
+class Diary:
+    """An observer that writes down what it is told."""
+
+    def __init__(self):
+        self.lines = []
+
+    def begin(self):
+        self.lines.append("begin")
+
+    def end(self, history):
+        self.lines.append((len(history), str(history.evaluations[-1].expression)))
+        return False
+
+    def abandon(self):
+        self.lines.append("abandon")
+
+
+@pytest.mark.parametrize("batch_size", [1, 2])
+def test_the_observer_sees_every_trial_as_it_begins_and_ends(
+    run, planted, make_space, make_script, batch_size
+):
+    diary = Diary()
+
+    def evaluate(expression, known):
+        diary.lines.append(f"evaluate {expression}")
+        return planted(expression, known)
+
+    script = make_script(fixed=["SE[0]"], grown=["PER[0]"], proposals=["RQ[0]", "LIN[0]"])
+    run(evaluate, script, make_space(), n_iter=2, batch_size=batch_size, observer=diary)
+    texts = ["SE[0]", "PER[0]", "RQ[0]", "LIN[0]"]
+    assert diary.lines == [
+        line
+        for place, text in enumerate(texts, start=1)
+        for line in ("begin", f"evaluate {text}", (place, text))
+    ]
+
+
+def test_seconds_add_up(run, planted, make_space, make_script):
+    script = make_script(fixed=["SE[0]"], grown=["PER[0]"], proposals=["RQ[0]", "LIN[0]"])
     table = run(planted, script, make_space(), n_iter=2).history.to_columns()
     assert list(table["proposal_seconds"][:2]) == [0, 0]
     assert np.all(table["proposal_seconds"][2:] > 0)
@@ -180,35 +192,51 @@ def test_seconds_add_up(planted, make_space):
     assert table["elapsed"][-1] > table["proposal_seconds"].sum()
 
 
-def test_each_proposal_has_random_numbers_of_its_own(planted, make_space):
+def test_the_seconds_of_a_proposal_are_shared_among_its_kernels(
+    run, planted, make_space, make_script
+):
+    class Slow(make_script):
+        def propose(self, *arguments, **options):
+            time.sleep(0.03)
+            return super().propose(*arguments, **options)
+
+    script = Slow(fixed=["SE[0]"], proposals=["RQ[0]", "LIN[0]", "PER[0]"])
+    history = run(planted, script, make_space(), n_iter=3, batch_size=3).history
+    one, *others = [trial.proposal_seconds for trial in history.trials[1:]]
+    assert others == [one, one]
+    assert one > 0.009  # a third of what it slept, less the grain of clocks
+    assert history.elapsed > 3 * one
+
+
+def test_each_proposal_has_random_numbers_of_its_own(run, planted, make_space, make_script):
     proposals = ["RQ[0]", "LIN[0]", "PER[0]"]
-    few = Script(fixed=["SE[0]"], proposals=proposals, n_draws=[0, 0, 0])
-    many = Script(fixed=["SE[0]"], proposals=proposals, n_draws=[5, 1000, 1])
+    few = make_script(fixed=["SE[0]"], proposals=proposals, n_draws=[0, 0, 0])
+    many = make_script(fixed=["SE[0]"], proposals=proposals, n_draws=[5, 1000, 1])
     run(planted, few, make_space(), n_iter=3)
     run(planted, many, make_space(), n_iter=3)
     # what one proposal draws does not shift the next
     assert few.first_draws == many.first_draws
     assert len(set(few.first_draws)) == 3
-    other = Script(fixed=["SE[0]"], proposals=proposals)
+    other = make_script(fixed=["SE[0]"], proposals=proposals)
     run(planted, other, make_space(), n_iter=3, seed=1)
     assert not set(other.first_draws) & set(few.first_draws)
 
 
-def test_a_longer_search_begins_as_a_shorter_one(planted, make_space):
+def test_a_longer_search_begins_as_a_shorter_one(run, planted, make_space):
     short, long = (run(planted, SOT(**SMALL), make_space(2), n_iter=n, seed=4) for n in (3, 7))
-    assert texts(long)[: len(short.history)] == texts(short)
+    assert long.texts[: len(short.history)] == short.texts
     assert len(long.history) == len(short.history) + 4
 
 
-def test_a_search_is_reproducible_and_differs_between_seeds(planted, make_space):
+def test_a_search_is_reproducible_and_differs_between_seeds(run, planted, make_space):
     first, again, other = (
         run(planted, SOT(**SMALL), make_space(2), n_iter=4, seed=seed) for seed in (4, 4, 5)
     )
-    assert texts(first) == texts(again)
-    assert texts(first) != texts(other)
+    assert first.texts == again.texts
+    assert first.texts != other.texts
 
 
-def test_a_proposal_depends_on_the_history_alone(planted, make_evaluation, make_space):
+def test_a_proposal_depends_on_the_history_alone(run, planted, make_evaluation, make_space):
     space, strategy = make_space(2), SOT(**SMALL)
     history = run(planted, strategy, space, n_iter=3).history
     rebuilt = History(
@@ -224,7 +252,7 @@ def test_a_proposal_depends_on_the_history_alone(planted, make_evaluation, make_
         ],
     )
     proposals = [
-        s.propose(space, h, rng=np.random.default_rng(8))
+        s.propose(space, h, n_proposals=2, rng=np.random.default_rng(8))
         for s, h in ((strategy, history), (SOT(**SMALL), rebuilt), (strategy, history))
     ]
     assert proposals[0] == proposals[1] == proposals[2]
@@ -240,7 +268,7 @@ def test_a_proposal_depends_on_the_history_alone(planted, make_evaluation, make_
     ],
 )
 def test_a_tiny_space_is_evaluated_exactly_once_and_then_exhausted(
-    planted, make_space, base_kernels, operators, max_leaves, n_expected
+    run, planted, make_space, base_kernels, operators, max_leaves, n_expected
 ):
     space = make_space(1, base_kernels=base_kernels, operators=operators, max_leaves=max_leaves)
     everything = {
@@ -253,16 +281,16 @@ def test_a_tiny_space_is_evaluated_exactly_once_and_then_exhausted(
     canonical = [e.expression.canonical for e in result.history.evaluations]
     assert sorted(canonical) == sorted(everything)
     assert result.stop_reason == "exhausted"
-    assert result.n_iter < 100
+    assert result.history.n_searched < 100
 
 
-def test_no_canonical_text_is_evaluated_twice(planted, make_space):
+def test_no_canonical_text_is_evaluated_twice(run, planted, make_space):
     result = run(planted, SOT(**SMALL), make_space(1, base_kernels=("SE", "PER")), n_iter=40)
     canonical = [e.expression.canonical for e in result.history.evaluations]
     assert len(canonical) == len(set(canonical)) > 40
 
 
-def test_a_real_search_finds_a_wave_on_a_trend(make_space):
+def test_a_real_search_finds_a_wave_on_a_trend(run, make_space):
     rng = np.random.default_rng(0)
     x = np.linspace(0, 1, 30)
     y = np.sin(2 * np.pi * x / 0.16) + 2 * x + 0.1 * rng.normal(size=30)

@@ -3,9 +3,9 @@ import pytest
 from sklearn.base import clone
 
 from autokernel import parse_expression
-from autokernel.search import SOT, STRATEGIES, search
+from autokernel.search import SOT, STRATEGIES
 from autokernel.search import sot as sot_module
-from autokernel.search.design import classic_kernels, grown_kernels
+from autokernel.search.design import DESIGNS, grown_kernels, initial_design
 from autokernel.surrogate.acquisition import expected_improvement
 from autokernel.surrogate.gp import SurrogateGP
 from autokernel.surrogate.sot import sot_distances
@@ -13,16 +13,23 @@ from autokernel.surrogate.sot import sot_distances
 SMALL = {"population_size": 20, "n_generations": 2}
 
 
+def propose(strategy, space, history):
+    return strategy.propose(space, history, n_proposals=1, rng=np.random.default_rng(0))
+
+
 @pytest.mark.parametrize("name", ["population_size", "n_offspring", "n_generations"])
-@pytest.mark.parametrize("value", [0, -3, 2.0, "many", None, True])
+@pytest.mark.parametrize("value", [0, -3, 2.0, "many", None])
 def test_sizes_that_are_no_positive_integers_are_errors(name, value):
-    with pytest.raises(ValueError, match=rf"{name} must be a positive integer, got {value!r}"):
-        SOT(**{name: value}).check_parameters()
+    expected = rf"'{name}' parameter of SOT must be .*an int in the range \[1, inf\).*{value!r}"
+    with pytest.raises(ValueError, match=expected):
+        SOT(**{name: value})._validate_params()
 
 
-def test_an_unknown_initial_design_is_an_error_that_lists_the_known_ones():
-    with pytest.raises(ValueError, match=r"one of \['default', 'paper'\], got 'large'"):
-        SOT(initial_design="large").check_parameters()
+@pytest.mark.parametrize("name", ["large", None, 3])
+def test_an_unknown_initial_design_is_an_error_that_lists_the_known_ones(name):
+    known = r"\{('default', 'paper'|'paper', 'default')\}"
+    with pytest.raises(ValueError, match=rf"'initial_design' .* among {known}. Got {name!r}"):
+        SOT(initial_design=name)._validate_params()
 
 
 @pytest.mark.parametrize(
@@ -36,14 +43,14 @@ def test_an_unknown_initial_design_is_an_error_that_lists_the_known_ones():
 )
 def test_valid_parameters_are_stored_as_given_and_accepted(params):
     strategy = SOT(**params)
-    strategy.check_parameters()
+    strategy._validate_params()
     assert strategy.get_params().items() >= params.items()
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_every_strategy_can_be_made_by_name_and_cloned(name):
     strategy = STRATEGIES[name]()
-    strategy.check_parameters()
+    strategy._validate_params()
     copy = clone(strategy)
     assert copy is not strategy
     assert copy.get_params() == strategy.get_params()
@@ -56,54 +63,12 @@ def test_a_clone_keeps_parameters_that_were_set():
     )
 
 
-def test_the_design_of_the_paper_has_no_fixed_part(make_space, make_history):
-    space, strategy = make_space(2), SOT(initial_design="paper")
-    assert strategy.fixed_design(space) == []
-    rng = np.random.default_rng
-    assert strategy.random_design(space, make_history(), rng=rng(3)) == grown_kernels(
-        space.grammar, space.grammar.columns, rng=rng(3)
+@pytest.mark.parametrize("name", DESIGNS)
+def test_its_design_is_that_of_the_name(make_space, name):
+    space, rng = make_space(2), np.random.default_rng
+    assert SOT(initial_design=name).design(space, rng=rng(3)) == initial_design(
+        name, space.grammar, space.base_kernels, rng=rng(3)
     )
-
-
-def test_the_default_design_begins_with_the_classics(make_space):
-    space = make_space(3)
-    assert SOT().fixed_design(space) == classic_kernels(space.grammar, space.base_kernels)
-
-
-def test_the_default_design_holds_at_most_60_kernels(make_space, make_history):
-    space = make_space(40, base_kernels=("SE", "RQ"), max_leaves=44)
-    fixed = SOT().fixed_design(space)
-    history = make_history(*((str(e), -1.0) for e in fixed))
-    random = SOT().random_design(space, history, rng=np.random.default_rng(0))
-    assert len(fixed) == 2
-    assert len(fixed) + len(random) == 60
-    canonical = [e.canonical for e in (*fixed, *random)]
-    assert len(canonical) == len(set(canonical))
-
-
-def test_a_small_default_design_is_complete(make_space, make_history):
-    history = make_history(("SE[0]", -1.0), ("LIN[0]", -1.0))
-    design = SOT().random_design(make_space(1), history, rng=np.random.default_rng(0))
-    assert len(design) == 10  # four base kernels less two that are known, and two from each
-    assert not {e.canonical for e in design} & history.canonical_texts()
-
-
-def test_where_columns_are_many_the_relevant_ones_come_first(
-    make_space, make_evaluation, make_history
-):
-    space = make_space(40, base_kernels=("SE", "RQ"), max_leaves=44)
-    ard = str(SOT().fixed_design(space)[0])
-    history = make_history((ard, -1.0))
-    # the later a column, the shorter its lengthscale
-    scales = {column: 1.0 / (1 + column) for column in range(40)}
-    evaluation = make_evaluation(ard, -1.0, lengthscales=scales)
-    history.trials = [
-        type(trial)(evaluation, trial.phase, trial.proposal_seconds, trial.elapsed)
-        for trial in history.trials
-    ]
-    design = SOT().random_design(space, history, rng=np.random.default_rng(0))
-    assert [leaf.column for e in design for leaf in e.leaves][:6] == [39, 39, 38, 38, 37, 37]
-    assert not any(leaf.column < 10 for e in design for leaf in e.leaves)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +93,7 @@ def test_evolution_has_the_sizes_asked_for(
 
     monkeypatch.setattr(sot_module, "evolve", evolve)
     history = make_history(("SE[0]", -3.0), ("LIN[0]", -2.0))
-    SOT(**params).propose(make_space(n_features), history, rng=np.random.default_rng(0))
+    propose(SOT(**params), make_space(n_features), history)
     assert sizes == [expected]
 
 
@@ -146,7 +111,7 @@ def test_the_first_generation_holds_neighbours_of_the_best_kernels(
     others = [(f"{' + '.join(['LIN[0]'] * n)}", -50.0 - n) for n in range(1, 8)]
     rows = [*others, (best, -1.0), ("SE[0]", -np.inf), ("RQ[0]", -70.0), ("PER[0]", -80.0)]
     history = make_history(*rows)
-    SOT().propose(space, history, rng=np.random.default_rng(0))
+    propose(SOT(), space, history)
     beside_best = {e.canonical for e in space.grammar.neighbours(history.best.expression)}
     n_beside = sum(e.canonical in beside_best for e in populations[0])
     assert n_beside >= 5  # a tenth of the half that is not random walks
@@ -176,7 +141,7 @@ def test_the_acquisition_is_larger_near_good_kernels_than_near_bad_ones(
     good = history.evaluations[0].expression + grammar.leaves[2]  # SE + PER + PER
     bad = history.evaluations[4].expression * grammar.leaves[1]  # LIN * RQ * LIN
     monkeypatch.setattr(sot_module, "evolve", evolve)
-    SOT().propose(make_space(), history, rng=np.random.default_rng(0))
+    propose(SOT(), make_space(), history)
     assert values[0][0] > 10 * values[0][1] >= 0
 
 
@@ -197,7 +162,7 @@ def test_improvement_is_over_the_best_score_and_failures_count_as_the_worst(
     monkeypatch.setattr(sot_module, "SurrogateGP", Surrogate)
     monkeypatch.setattr(sot_module, "expected_improvement", improvement)
     history = make_history(("SE[0]", -30.0), ("LIN[0]", -np.inf), ("PER[0]", -10.0), n_samples=10)
-    SOT(**SMALL).propose(make_space(), history, rng=np.random.default_rng(0))
+    propose(SOT(**SMALL), make_space(), history)
     assert targets == [[-3, -3, -1]]  # per sample
     assert set(bests) == {-1}
 
@@ -207,11 +172,11 @@ def test_base_kernels_come_before_neighbours_where_evolution_finds_nothing(
 ):
     monkeypatch.setattr(sot_module, "evolve", lambda *args, **given: None)
     history = make_history(("SE[0]", -3.0), ("RQ[0]", -2.0), ("LIN[0]", -4.0))
-    rng = np.random.default_rng(0)
-    assert str(SOT().propose(make_space(), history, rng=rng)) == "PER[0]"
+    (proposal,) = propose(SOT(), make_space(), history)
+    assert str(proposal) == "PER[0]"
 
 
-def test_it_comes_nearer_to_a_planted_kernel_than_random_walks_do(make_space, make_evaluation):
+def test_it_comes_nearer_to_a_planted_kernel_than_random_walks_do(run, make_space, make_evaluation):
     target, grammar = parse_expression("LIN[0] * PER[0] + SE[0]"), make_space().grammar
 
     def score(expression):
@@ -220,17 +185,16 @@ def test_it_comes_nearer_to_a_planted_kernel_than_random_walks_do(make_space, ma
 
     searched, walked = [], []
     for seed in range(4):
-        result = search(
+        result = run(
             lambda expression, known: make_evaluation(expression, score(expression)),
             SOT(population_size=50, n_generations=4, initial_design="paper"),
             make_space(),
-            n_samples=10,
             n_iter=25,
             seed=seed,
         )
         searched.append(result.history.best.score)
         rng = np.random.default_rng(seed)
-        starts = grown_kernels(grammar, grammar.columns, rng=rng)
+        starts = [one.expression for one in grown_kernels(grammar, rng=rng)]
         walks = [
             grammar.random_walk(starts[i % 4], int(rng.geometric(1 / 3)), rng) for i in range(25)
         ]

@@ -3,6 +3,7 @@ import pytest
 from scipy.optimize import check_grad
 from scipy.stats import multivariate_normal
 
+from autokernel.surrogate.acquisition import expected_improvement
 from autokernel.surrogate.gp import (
     SurrogateGP,
     _negative_log_likelihood,
@@ -171,3 +172,84 @@ def test_the_weight_goes_to_the_distance_that_matters(distances):
     scores = L @ np.random.default_rng(2).normal(size=len(K))
     weights = SurrogateGP(distances, scores).weights
     assert weights[0] > 0.8  # sigmoids within [0.018, 0.982] allow up to 0.96
+
+
+@pytest.fixture(scope="module")
+def conditioned(distances, scores):
+    """A surrogate of 60 scores."""
+    return SurrogateGP(distances[:, :60, :60], scores[:60])
+
+
+def test_believing_is_conditioning_on_its_own_predictions(conditioned, distances, scores):
+    n, m = 60, 65
+    theta = conditioned._theta
+    believing = conditioned.believing(distances[:, :m, :m])
+    believed = conditioned.predict(distances[:, n:m, :n]).mean
+    shift, scale = scores[:n].mean(), scores[:n].std()
+    y = (np.append(scores[:n], believed) - shift) / scale
+    K = covariance(theta, distances[:, :m, :m]) + np.exp(theta[5]) * np.eye(m)
+    cross = covariance(theta, distances[:, m:, :m])
+    gain = np.linalg.solve(K, cross.T).T
+    mean = theta[6] + gain @ (y - theta[6])
+    variance = np.exp(theta[0]) - np.sum(gain * cross, axis=1)
+    prediction = believing.predict(distances[:, m:, :m])
+    # as for the prediction above: a condition number below 1e8
+    np.testing.assert_allclose(prediction.mean, shift + scale * mean, atol=1e-7)
+    np.testing.assert_allclose(prediction.std, scale * np.sqrt(variance), atol=1e-6)
+
+
+def test_believing_leaves_the_mean_where_it_was_everywhere(conditioned, distances, scores):
+    n, m = 60, 65
+    before = conditioned.predict(distances[:, n:, :n]).mean
+    after = conditioned.believing(distances[:, :m, :m]).predict(distances[:, n:, :m]).mean
+    # what was expected tells nothing new (Ginsbourger et al. 2010, kriging believer)
+    np.testing.assert_allclose(after, before, atol=1e-7)
+    assert before.std() > 0.1 * scores.std()  # or the test shows nothing
+
+
+def test_believing_leaves_of_the_uncertainty_at_the_new_ones_that_of_the_noise(distances):
+    n, m = 60, 63
+    noisy = np.random.default_rng(3).normal(size=n)
+    surrogate = SurrogateGP(distances[:, :n, :n], noisy)
+    before = surrogate.predict(distances[:, n:, :n]).std
+    after = surrogate.believing(distances[:, :m, :m]).predict(distances[:, n:, :m]).std
+    # one more observation: the variances add up as their inverses do (R&W eq. A.7)
+    noise = noisy.std() * np.exp(0.5 * surrogate._theta[5])
+    assert noise > 0.05  # or the test shows nothing
+    one = surrogate.believing(distances[:, : n + 1, : n + 1])
+    at_it = one.predict(distances[:, n : n + 1, : n + 1]).std[0]
+    assert at_it**-2 == pytest.approx(before[0] ** -2 + noise**-2, rel=1e-6)
+    assert np.all(after[:3] < noise)
+    assert np.all(after <= before + 1e-9)  # rounding: nowhere is less known than before
+
+
+def test_believing_one_after_the_other_is_believing_all_at_once(conditioned, distances):
+    n, m = 60, 64
+    step_by_step = conditioned
+    for size in range(n + 1, m + 1):
+        step_by_step = step_by_step.believing(distances[:, :size, :size])
+    at_once = conditioned.believing(distances[:, :m, :m])
+    one, other = (s.predict(distances[:, m:, :m]) for s in (step_by_step, at_once))
+    np.testing.assert_allclose(one.mean, other.mean, atol=1e-7)  # rounding, as above
+    np.testing.assert_allclose(one.std, other.std, atol=1e-6)
+
+
+def test_who_believes_is_another_and_the_first_stays_as_it_was(conditioned, distances):
+    before = conditioned.predict(distances[:, 60:, :60])
+    believing = conditioned.believing(distances[:, :63, :63])
+    after = conditioned.predict(distances[:, 60:, :60])
+    np.testing.assert_array_equal(after.mean, before.mean)
+    np.testing.assert_array_equal(after.std, before.std)
+    np.testing.assert_array_equal(believing.weights, conditioned.weights)
+
+
+def test_little_improvement_is_expected_of_what_is_believed(conditioned, distances, scores):
+    n, m = 60, 63
+    best = scores[:n].max()
+    before = expected_improvement(conditioned.predict(distances[:, n:, :n]), best=best)
+    order = [*range(n), *(n + np.argsort(-before))]  # the three most promising come next
+    before, ordered = np.sort(before)[::-1], distances[:, order][:, :, order]
+    believing = conditioned.believing(ordered[:, :m, :m])
+    after = expected_improvement(believing.predict(ordered[:, n:, :m]), best=best)
+    assert np.all(after[:3] < 0.1 * before[:3])
+    assert np.median(after[3:] / before[3:]) > 0.9  # elsewhere little changes

@@ -1,0 +1,52 @@
+"""Arguments of the estimator that take more than a range to check."""
+
+import os
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Memory
+
+from autokernel.search import STRATEGIES, Strategy
+
+
+def check_strategy(strategy: str | Strategy) -> Strategy:
+    """Turn the ``strategy`` argument into a valid strategy."""
+    chosen = STRATEGIES[strategy]() if isinstance(strategy, str) else strategy
+    chosen._validate_params()
+    return chosen
+
+
+def check_memory(memory: str | os.PathLike[str] | Memory | None) -> Memory | None:
+    """Turn the ``memory`` argument into a ``joblib.Memory``."""
+    if memory is None or isinstance(memory, Memory):
+        return memory
+    return Memory(Path(memory).resolve(), verbose=0)  # workers may stand in another folder
+
+
+def check_names(
+    argument: str, names: str | Collection[str], *, known: Iterable[str]
+) -> tuple[str, ...]:
+    """Check that names are a non-empty selection of the known ones; return it in their order."""
+    known = tuple(known)
+    chosen = () if isinstance(names, str) else tuple(names)
+    if not chosen or any(not isinstance(name, str) or name not in known for name in chosen):
+        raise ValueError(
+            f"{argument} must be a selection of {list(known)}, a list such as [{known[0]!r}], "
+            f"got {names!r}"
+        )
+    return tuple(name for name in known if name in chosen)
+
+
+def refuse_many_targets(y: npt.ArrayLike) -> None:
+    """Say how to fit several targets."""
+    try:
+        shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    except ValueError:  # rows of different lengths: scikit-learn says so
+        return
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"y should be a 1d array of one target, got an array of shape {tuple(shape)}: wrap the "
+            "estimator in sklearn.multioutput.MultiOutputRegressor for several targets"
+        )

@@ -1,0 +1,138 @@
+"""How much two workers gain, and how well a budget is kept.
+
+- workers: seconds of the initial design on 500 rows of a data set with one and with two workers,
+  one after the other; their ratio is the speed-up. The workers are started beforehand.
+- budget: seconds of a fit with max_time, and their ratio.
+- import: seconds that importing autokernel takes after scikit-learn's gaussian_process.
+
+Rows are appended to results/promises.csv.
+
+    AUTOKERNEL_DATA=folder python benchmarks/promises.py
+"""
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+from common import append_rows, print_environment, print_table  # isort: skip
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from autokernel import AutoKernelGPRegressor
+from autokernel.datasets import fetch_airfoil, fetch_concrete
+
+LOADERS = {"airfoil": fetch_airfoil, "concrete": fetch_concrete}
+N_ROWS = 500
+IMPORT = """
+import time
+import sklearn.gaussian_process
+began = time.perf_counter()
+import autokernel
+print(time.perf_counter() - began)
+"""
+Row = dict[str, object]
+
+
+def rows_of(dataset: str) -> tuple[np.ndarray, np.ndarray]:
+    """Draw the rows to fit."""
+    X, y = LOADERS[dataset](return_X_y=True)
+    rows = np.random.default_rng(0).permutation(len(y))[:N_ROWS]
+    return X[rows], y[rows]
+
+
+def seconds_of_a_fit(dataset: str, **parameters: object) -> float:
+    """Time one fit."""
+    X, y = rows_of(dataset)
+    began = time.perf_counter()
+    AutoKernelGPRegressor(random_state=0, **parameters).fit(X, y)
+    return time.perf_counter() - began
+
+
+def workers(repeats: int) -> Iterator[Row]:
+    """Time the initial design with one and with two workers."""
+    Parallel(n_jobs=2)(delayed(seconds_of_a_fit)("airfoil", max_time=0.1) for _ in range(2))
+    for dataset in LOADERS:
+        for repeat in range(repeats):
+            one, two = (seconds_of_a_fit(dataset, n_iter=0, n_jobs=n_jobs) for n_jobs in (1, 2))
+            yield {
+                "question": "workers",
+                "dataset": dataset,
+                "repeat": repeat,
+                "asked": one,
+                "seconds": two,
+                "ratio": one / two,
+            }
+
+
+def budget(repeats: int) -> Iterator[Row]:
+    """Time fits with a budget."""
+    for dataset in LOADERS:
+        for max_time in (2.0, 5.0, 20.0):
+            for repeat in range(repeats):
+                seconds = seconds_of_a_fit(dataset, max_time=max_time)
+                yield {
+                    "question": "budget",
+                    "dataset": dataset,
+                    "repeat": repeat,
+                    "asked": max_time,
+                    "seconds": seconds,
+                    "ratio": seconds / max_time,
+                }
+
+
+def imports(repeats: int) -> Iterator[Row]:
+    """Time the import."""
+    for repeat in range(2 * repeats):
+        run = subprocess.run([sys.executable, "-c", IMPORT], check=True, capture_output=True)
+        seconds = float(run.stdout)
+        yield {
+            "question": "import",
+            "dataset": "",
+            "repeat": repeat,
+            "asked": 0.15,
+            "seconds": seconds,
+            "ratio": seconds / 0.15,
+        }
+
+
+QUESTIONS: dict[str, Callable[[int], Iterator[Row]]] = {
+    "import": imports,
+    "budget": budget,
+    "workers": workers,
+}
+
+
+def main() -> None:
+    """Run and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--questions", nargs="+", default=list(QUESTIONS), choices=list(QUESTIONS))
+    parser.add_argument("--repeats", type=int, default=5)
+    arguments = parser.parse_args()
+    print_environment()
+    summary = []
+    for question in arguments.questions:
+        found: dict[tuple[object, object], list[float]] = {}
+        for row in QUESTIONS[question](arguments.repeats):
+            append_rows("promises", [row])
+            print(row, flush=True)
+            asked = "" if question == "workers" else row["asked"]
+            found.setdefault((row["dataset"], asked), []).append(float(str(row["ratio"])))
+        for (dataset, asked), ratios in found.items():
+            summary.append(
+                {
+                    "question": question,
+                    "dataset": dataset,
+                    "asked": asked,
+                    "median_ratio": float(np.median(ratios)),
+                    "lowest": min(ratios),
+                    "highest": max(ratios),
+                }
+            )
+    print_table(summary)
+
+
+if __name__ == "__main__":
+    main()

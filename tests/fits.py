@@ -1,0 +1,158 @@
+"""Small fits, here and in processes of their own, and what two of them must have in common."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+
+import autokernel
+from autokernel import AutoKernelGPRegressor
+from autokernel.inference import Evaluator
+
+TIMES = ("fit_seconds", "proposal_seconds", "elapsed")
+PATIENCE = 150.0  # seconds: a process that has not ended by then is taken for one that hangs
+
+
+def wave(n_samples=20, *, seed=0):
+    """A smooth function of one column with a little noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n_samples, 1))
+    return X, np.sin(6 * X[:, 0]) + 0.1 * rng.normal(size=n_samples)
+
+
+def small(**parameters):
+    """An estimator that is done in a second."""
+    settings = {"base_kernels": ["SE", "LIN"], "max_leaves": 3, "n_iter": 4, "random_state": 0}
+    return AutoKernelGPRegressor(**{**settings, **parameters})
+
+
+def rows(model, *, without=TIMES):
+    """The history of a search, a text for each kernel that tells all bits of all numbers."""
+    columns = {name: c for name, c in model.search_history_.items() if name not in without}
+    return [
+        " | ".join(v.hex() if isinstance(v, float) else str(v) for v in row)
+        for row in zip(*(column.tolist() for column in columns.values()), strict=True)
+    ]
+
+
+def count_evaluations(monkeypatch):
+    """Return a list that gets the text of every kernel that is evaluated in this process."""
+    evaluated = []
+    run = Evaluator.run
+
+    def counting(self, job, **options):
+        evaluated.append(str(job.expression))
+        return run(self, job, **options)
+
+    monkeypatch.setattr(Evaluator, "run", counting)
+    return evaluated
+
+
+class At:
+    """A callback that does something when a kernel begins, or when one ends."""
+
+    def __init__(self, act, *, begun=None, ended=None):
+        self.act, self.begun, self.ended = act, begun, ended
+        self.n_begun = self.n_ended = 0
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context, **given):
+        if context.task_name == "kernel":
+            self.n_begun += 1
+            if self.n_begun == self.begun:
+                self.act()
+
+    def on_fit_task_end(self, estimator, context, **given):
+        if context.task_name == "kernel":
+            self.n_ended += 1
+            if self.n_ended == self.ended:
+                self.act()
+
+
+def interrupt():
+    """Do as Ctrl-C does."""
+    raise KeyboardInterrupt
+
+
+def run_together(script, *arguments, n_processes=1):
+    """Run a script in several processes at once; return what each prints, read as JSON."""
+    processes = [_start(script, arguments) for _ in range(n_processes)]
+    try:
+        ends = [process.communicate(timeout=PATIENCE) for process in processes]
+    finally:
+        for process in processes:
+            _kill_group(process)
+    assert [process.returncode for process in processes] == [0] * n_processes, ends
+    return [json.loads(out) for out, _ in ends]
+
+
+@contextmanager
+def running(script, *arguments) -> Iterator[subprocess.Popen]:
+    """Run a script in a process, with a group of its own, that cannot outlive the test."""
+    process = _start(script, arguments)
+    guard = threading.Timer(PATIENCE, _kill_group, [process])
+    guard.start()
+    try:
+        yield process
+    finally:
+        guard.cancel()
+        _kill_group(process)
+        process.communicate()
+
+
+def end_of(process):
+    """Wait until a process ends; return what else it has printed, and its errors."""
+    out, err = process.communicate(timeout=PATIENCE)
+    return out, err
+
+
+def left_of_group(process):
+    """What still runs, after some seconds, of the group of a process that has ended."""
+    give_up = time.monotonic() + 20  # to let helpers see that they are not needed any more
+    while (left := _members(process.pid)) and time.monotonic() < give_up:
+        time.sleep(0.05)
+    return left
+
+
+def _members(group):
+    """Numbers and names of the processes of a group, those apart that only wait to be buried."""
+    listing = subprocess.run(
+        ["ps", "-A", "-o", "pgid=,stat=,pid=,command="],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
+    ).stdout
+    lines = [line.split(maxsplit=2) for line in listing.splitlines()]
+    return [rest for pgid, state, rest in lines if int(pgid) == group and "Z" not in state]
+
+
+def _start(script, arguments):
+    # where it finds the package under test, and these helpers
+    paths = [Path(autokernel.__file__).parent.parent, Path(__file__).parent.parent]
+    return subprocess.Popen(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def _kill_group(process):
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,166 @@
+"""Searches that go on from a history."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from autokernel.search import SOT, History, Phase, StopReason
+
+SMALL = {"population_size": 20, "n_offspring": 4, "n_generations": 2}
+
+
+def signature(history):
+    """What was evaluated, in order, and on whose account."""
+    return [(str(trial.evaluation.expression), trial.phase) for trial in history]
+
+
+class Laboratory:
+    """Runs one search from histories of different lengths; notes what was given to each fit."""
+
+    def __init__(self, run, planted, space, *, strategy=None, **settings):
+        self.run, self.planted, self.space, self.settings = run, planted, space, settings
+        self.strategy = strategy or SOT(**SMALL)
+        self.fits = []
+
+    def evaluate(self, expression, known):
+        self.fits.append((str(expression), [str(evaluation.expression) for evaluation in known]))
+        return self.planted(expression, known)
+
+    def go_on_from(self, trials, **settings):
+        self.fits.clear()
+        given = {**self.settings, **settings}
+        history = History(10, list(trials))
+        return self.run(self.evaluate, self.strategy, self.space, history=history, **given)
+
+
+@pytest.mark.parametrize(("n_iter", "batch_size"), [(5, 1), (7, 3), (6, 3)])
+def test_a_search_goes_on_from_wherever_its_history_ends(
+    run, planted, make_space, n_iter, batch_size
+):
+    laboratory = Laboratory(run, planted, make_space(), n_iter=n_iter, batch_size=batch_size)
+    whole = laboratory.go_on_from([])
+    fits = list(laboratory.fits)
+    n = len(whole.history)
+    assert [trial.phase for trial in whole.history] == (
+        [Phase.INITIAL] * (n - n_iter) + [Phase.SEARCH] * n_iter
+    )
+    for length in range(n + 1):
+        again = laboratory.go_on_from(whole.history.trials[:length])
+        assert again.stop_reason == whole.stop_reason == "n_iter"
+        assert signature(again.history) == signature(whole.history)
+        assert laboratory.fits == fits[length:]
+        # what was known is kept as it is
+        assert again.history.trials[:length] == whole.history.trials[:length]
+
+
+def test_a_cut_design_goes_on_by_the_lengthscales_in_the_history(run, make_evaluation, make_space):
+    scales = {column: 1.0 / (1 + column) for column in range(12)}
+
+    def evaluate(expression, known):
+        return make_evaluation(expression, -float(expression.n_leaves), lengthscales=scales)
+
+    space = make_space(12, base_kernels=("SE", "RQ"), max_leaves=16)
+    laboratory = Laboratory(run, evaluate, space, n_iter=1)
+    whole = laboratory.go_on_from([]).history
+    assert len(whole) == 61  # 12 columns would make 72 and the classics
+    for length in (1, 2, 30, 59, 60, 61):
+        assert signature(laboratory.go_on_from(whole.trials[:length]).history) == signature(whole)
+
+
+@pytest.mark.parametrize("first", [0, 1, 3, 4, 5])
+@pytest.mark.parametrize("batch_size", [1, 3])
+def test_a_search_that_is_prolonged_is_the_longer_search(
+    run, planted, make_space, first, batch_size
+):
+    # three and six are whole batches, the others end in the midst of one
+    laboratory = Laboratory(run, planted, make_space(), batch_size=batch_size)
+    long = laboratory.go_on_from([], n_iter=8)
+    fits = list(laboratory.fits)
+    short = laboratory.go_on_from([], n_iter=first)
+    assert signature(short.history) == signature(long.history)[: len(short.history)]
+    prolonged = laboratory.go_on_from(short.history.trials, n_iter=8)
+    assert signature(prolonged.history) == signature(long.history)
+    assert laboratory.fits == fits[len(short.history) :]
+
+
+@pytest.mark.parametrize("settings", [{"batch_size": 3}, {"batch_size": 4, "seed": 1}])
+@pytest.mark.parametrize("first", [1, 2, 4])
+def test_a_history_from_other_settings_gets_as_many_kernels_as_are_asked_for(
+    run, planted, make_space, first, settings
+):
+    laboratory = Laboratory(run, planted, make_space())
+    trials = laboratory.go_on_from([], n_iter=first).history.trials
+    history = laboratory.go_on_from(trials, n_iter=5, **settings).history
+    assert history.n_searched == 5
+    assert history.trials[: len(trials)] == trials
+    assert len(history.canonical_texts()) == len(history)
+
+
+class Interrupting:
+    """An observer that is interrupted after some trials."""
+
+    def __init__(self, n_trials):
+        self.n_trials = n_trials
+
+    def begin(self):
+        pass
+
+    def end(self, history):
+        if len(history) == self.n_trials:
+            raise KeyboardInterrupt
+        return False
+
+    def abandon(self):
+        raise AssertionError
+
+
+@pytest.mark.parametrize("n_trials", [1, 5, 14, 15, 17])
+def test_a_search_goes_on_from_where_it_was_interrupted(run, planted, make_space, n_trials):
+    laboratory = Laboratory(run, planted, make_space(), n_iter=5, batch_size=3)
+    whole = laboratory.go_on_from([]).history
+    history = History(10)
+    with pytest.raises(KeyboardInterrupt):
+        run(
+            laboratory.evaluate,
+            laboratory.strategy,
+            laboratory.space,
+            history=history,
+            n_iter=5,
+            batch_size=3,
+            observer=Interrupting(n_trials),
+        )
+    assert signature(history) == signature(whole)[:n_trials]
+    assert signature(laboratory.go_on_from(history.trials).history) == signature(whole)
+
+
+def test_a_finished_search_evaluates_nothing_more(run, planted, make_space):
+    laboratory = Laboratory(run, planted, make_space(), n_iter=4, batch_size=3)
+    trials = laboratory.go_on_from([]).history.trials
+    again = laboratory.go_on_from(trials)
+    assert laboratory.fits == []
+    assert again.stop_reason is StopReason.N_ITER
+    # nor does one that has gone farther than it was asked to
+    assert laboratory.go_on_from(trials, n_iter=2).stop_reason is StopReason.N_ITER
+    assert laboratory.fits == []
+
+
+def test_an_exhausted_search_stays_exhausted(run, planted, make_space):
+    space = make_space(base_kernels=("SE", "LIN"), max_leaves=2)  # of eight kernels
+    laboratory = Laboratory(run, planted, space, n_iter=20, batch_size=3)
+    exhausted = laboratory.go_on_from([])
+    assert exhausted.stop_reason is StopReason.EXHAUSTED
+    for length in range(9):
+        again = laboratory.go_on_from(exhausted.history.trials[:length])
+        assert again.stop_reason is StopReason.EXHAUSTED
+        assert signature(again.history) == signature(exhausted.history)
+
+
+def test_time_goes_on_from_where_the_history_ends(run, planted, make_space):
+    laboratory = Laboratory(run, planted, make_space(), n_iter=3)
+    first = laboratory.go_on_from([], n_iter=1).history
+    *trials, last = first.trials
+    long_ago = [*trials, replace(last, elapsed=1e3)]
+    elapsed = laboratory.go_on_from(long_ago).history.to_columns()["elapsed"]
+    assert np.all(np.diff(elapsed[-3:]) > 0)
+    assert 1e3 < elapsed[-1] < 1.1e3  # two kernels take far less than a hundred seconds

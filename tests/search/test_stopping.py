@@ -1,0 +1,203 @@
+"""Why and how searches end."""
+
+import inspect
+
+import pytest
+
+from autokernel.deadline import NEVER, Deadline
+from autokernel.search import SOT, History, StopReason, search
+
+SMALL = {"population_size": 20, "n_offspring": 4, "n_generations": 2}
+DESIGN, PROPOSALS = ["SE[0]", "LIN[0]", "PER[0]"], ["RQ[0]", "SE[0] + SE[0]", "SE[0] * LIN[0]"]
+
+
+class Laboratory:
+    """Searches by a script; keeps the generators that evaluate."""
+
+    def __init__(self, planted, make_script, space):
+        self.planted, self.space = planted, space
+        self.script = make_script(fixed=DESIGN[:2], grown=DESIGN[2:], proposals=PROPOSALS)
+        self.history = History(10)
+        self.generators = []
+        self.evaluated = []
+
+    def evaluate_all(self, expressions, known):
+        self.generators.append(self._generate(expressions, known))
+        return self.generators[-1]
+
+    def _generate(self, expressions, known):
+        for expression in expressions:
+            self.evaluated.append(str(expression))
+            yield self.score(expression, known)
+
+    def score(self, expression, known):
+        return self.planted(expression, known)
+
+    def search(self, **settings):
+        given = {"n_iter": 3, "seed": 0, "batch_size": 3, **settings}
+        return search(self.evaluate_all, self.script, self.space, self.history, **given)
+
+    def states(self):
+        return {inspect.getgeneratorstate(generator) for generator in self.generators}
+
+
+@pytest.fixture
+def laboratory(planted, make_script, make_space):
+    return Laboratory(planted, make_script, make_space())
+
+
+class AfterTrials:
+    """An observer that does something once there are so many trials; counts what it hears."""
+
+    def __init__(self, n_trials, act):
+        self.n_trials, self.act = n_trials, act
+        self.n_begun = self.n_ended = self.n_abandoned = 0
+
+    def begin(self):
+        self.n_begun += 1
+
+    def end(self, history):
+        self.n_ended += 1
+        return len(history) >= self.n_trials and self.act()
+
+    def abandon(self):
+        self.n_abandoned += 1
+
+
+class Switch:
+    """Stands for a deadline that passes when it is told to."""
+
+    has_passed = False
+
+    def turn(self):
+        self.has_passed = True
+        return False
+
+
+@pytest.mark.parametrize("n_trials", [1, 2, 3, 4, 5, 6])
+def test_an_observer_ends_the_search_with_the_trial_that_it_has_heard_of(laboratory, n_trials):
+    observer = AfterTrials(n_trials, lambda: True)
+    reason = laboratory.search(observer=observer)
+    assert reason is StopReason.CALLBACK
+    assert (observer.n_begun, observer.n_ended, observer.n_abandoned) == (n_trials, n_trials, 0)
+    assert reason == "callback"
+    assert len(laboratory.history) == n_trials
+    assert laboratory.evaluated == [*DESIGN, *PROPOSALS][:n_trials]
+
+
+@pytest.mark.parametrize("n_trials", [0, 1, 2, 3, 4, 5])
+def test_an_evaluation_that_time_did_not_suffice_for_ends_the_search(laboratory, n_trials):
+    laboratory.score = lambda expression, known: (
+        None if len(laboratory.history) == n_trials else laboratory.planted(expression, known)
+    )
+    observer = AfterTrials(99, lambda: True)
+    reason = laboratory.search(observer=observer)
+    assert reason is StopReason.MAX_TIME
+    assert reason == "max_time"
+    assert len(laboratory.history) == n_trials  # it is no trial
+    # whoever follows hears of its beginning and that it came to nothing
+    assert (observer.n_begun, observer.n_ended, observer.n_abandoned) == (n_trials + 1, n_trials, 1)
+    assert len(laboratory.evaluated) == n_trials + 1
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0])
+def test_once_the_deadline_has_passed_nothing_is_proposed(laboratory, seconds):
+    reason = laboratory.search(deadline=Deadline(seconds))
+    assert reason == "max_time"
+    assert laboratory.script.lengths == []
+    # of the design, who evaluates decides
+    assert laboratory.evaluated == DESIGN
+
+
+@pytest.mark.parametrize(("n_trials", "n_batches"), [(1, 0), (3, 0), (4, 1), (5, 2)])
+def test_a_deadline_that_passes_on_the_way_leaves_what_was_proposed(
+    laboratory, n_trials, n_batches
+):
+    switch = Switch()
+    observer = AfterTrials(n_trials, switch.turn)
+    reason = laboratory.search(batch_size=1, deadline=switch, observer=observer)
+    assert reason == "max_time"
+    assert len(laboratory.script.lengths) == n_batches
+    assert len(laboratory.history) == 3 + n_batches
+
+
+def test_a_search_that_has_done_all_it_was_asked_for_ends_for_that_reason(laboratory):
+    switch = Switch()
+    assert laboratory.search(deadline=switch, observer=AfterTrials(6, switch.turn)) == "n_iter"
+    assert laboratory.search(n_iter=0, deadline=Deadline(-1.0)) == "n_iter"
+
+
+def test_without_a_deadline_a_search_ends_with_what_it_was_asked_for(laboratory):
+    assert laboratory.search(deadline=NEVER) == "n_iter"
+    assert laboratory.evaluated == [*DESIGN, *PROPOSALS]
+    assert laboratory.states() == {inspect.GEN_CLOSED}
+
+
+@pytest.mark.parametrize("n_trials", [1, 3, 4, 5])
+def test_who_evaluates_is_closed_where_an_observer_ends_the_search(laboratory, n_trials):
+    laboratory.search(observer=AfterTrials(n_trials, lambda: True))
+    # or workers would go on with what was begun ahead of time
+    assert laboratory.states() == {inspect.GEN_CLOSED}
+
+
+def test_who_evaluates_is_closed_where_time_is_over(laboratory):
+    laboratory.score = lambda expression, known: None
+    laboratory.search()
+    assert laboratory.states() == {inspect.GEN_CLOSED}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+@pytest.mark.parametrize("n_trials", [1, 5])
+def test_who_evaluates_is_closed_where_an_observer_raises(laboratory, n_trials, error):
+    def interrupt():
+        raise error
+
+    with pytest.raises(error):
+        laboratory.search(observer=AfterTrials(n_trials, interrupt))
+    assert laboratory.states() == {inspect.GEN_CLOSED}
+    assert len(laboratory.history) == n_trials  # what was done is kept
+
+
+def test_who_evaluates_is_closed_where_the_beginning_of_a_trial_raises(laboratory):
+    class Impatient(AfterTrials):
+        def begin(self):
+            if len(laboratory.history) == 1:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        laboratory.search(observer=Impatient(99, lambda: True))
+    assert laboratory.states() == {inspect.GEN_CLOSED}
+    assert laboratory.evaluated == DESIGN[:1]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_what_the_evaluation_raises_leaves_the_trials_that_have_ended(laboratory, error):
+    def fail_at_the_fifth(expression, known):
+        if len(laboratory.history) == 4:
+            raise error
+        return laboratory.planted(expression, known)
+
+    laboratory.score = fail_at_the_fifth
+    with pytest.raises(error):
+        laboratory.search()
+    assert len(laboratory.history) == 4
+
+
+def test_the_reasons_are_their_words():
+    assert [str(reason) for reason in StopReason] == [
+        "n_iter",
+        "max_time",
+        "interrupted",
+        "callback",
+        "exhausted",
+    ]
+
+
+@pytest.mark.parametrize("batch_size", [1, 3])
+def test_a_real_strategy_is_not_asked_after_the_deadline(run, planted, make_space, batch_size):
+    result = run(
+        planted, SOT(**SMALL), make_space(), n_iter=9, batch_size=batch_size, deadline=Deadline(0.0)
+    )
+    assert result.stop_reason is StopReason.MAX_TIME
+    assert result.history.n_searched == 0
+    assert len(result.history) == 13
