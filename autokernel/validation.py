@@ -1,6 +1,6 @@
 """Checks of arguments that several layers share."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,26 +70,25 @@ def refuse_times(X: Any, y: Any = None) -> None:
                 )
 
 
-def _kinds(values: Any) -> list[str]:
+def _kinds(values: Any) -> Iterator[str]:
     """Name the types that data hold, as far as that can be seen at a glance."""
-    if hasattr(values, "dtypes") and hasattr(values, "columns"):  # a frame
-        return [f"{dtype} in column {name!r}" for name, dtype in _types_of_frame(values)]
-    dtype = getattr(values, "dtype", None)
-    if dtype is not None and str(dtype).lower() != "object":
-        return [str(dtype)]
-    first = next(iter(values), None) if isinstance(values, Iterable) else None
-    row = [first] if isinstance(first, str) or not isinstance(first, Iterable) else first
-    return [type(value).__name__ for value in row]
+    if hasattr(values, "columns") and hasattr(values, "dtypes"):
+        for name in values.columns:
+            for kind in _kinds_of_array(values[name]):
+                yield f"{kind} in column {str(name)!r}"
+    elif hasattr(values, "dtype"):
+        yield from _kinds_of_array(values)
+    elif isinstance(values, Sequence) and len(values):
+        row = values[0] if isinstance(values[0], (list, tuple)) else values[:1]
+        yield from (type(value).__name__ for value in row)
 
 
-def _types_of_frame(frame: Any) -> Iterator[tuple[str, str]]:
-    """Names and types of columns; that of the first value where a column holds objects."""
-    for name in frame.columns:
-        column = frame[name]
-        dtype = str(getattr(column, "dtype", ""))
-        if dtype.lower() == "object" and len(column):
-            dtype = type(next(iter(column))).__name__
-        yield str(name), dtype
+def _kinds_of_array(values: Any) -> list[str]:
+    """Name the type of an array or a column, or those of its values where it holds objects."""
+    dtype = str(getattr(values, "dtype", ""))
+    if dtype.lower() != "object":
+        return [dtype]
+    return sorted({type(value).__name__ for value in np.ravel(np.asarray(values))})
 
 
 def check_seed(random_state: int | np.random.RandomState | None) -> int:

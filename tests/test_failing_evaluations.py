@@ -68,6 +68,16 @@ def hessian_nan(self, theta):
     return np.full((len(theta), len(theta)), np.nan)
 
 
+HESSIAN = LogPosterior.hessian
+
+
+def no_factor_nearby(self, theta):
+    """A Hessian where no matrix next to the mode has a Cholesky factor."""
+    nowhere = ValueAndGradient(-np.inf, np.zeros(len(theta)))
+    self.likelihood.value_and_gradient = lambda _: nowhere
+    return HESSIAN(self, theta)
+
+
 def values_nan(self, params, pairs):
     """Kernel values that are no numbers."""
     return np.full_like(pairs.squared_distance, np.nan)
@@ -86,6 +96,7 @@ FAILURES = {
     "inf likelihood": (LogLikelihood, "value_and_gradient", likelihood_inf, "."),
     "nan gradient": (LogLikelihood, "value_and_gradient", gradient_nan, "."),
     "nan Hessian": (LogPosterior, "hessian", hessian_nan, "."),
+    "no factor nearby": (LogPosterior, "hessian", no_factor_nearby, NO_FACTOR + " next to"),
     "no memory for the Hessian": (
         LogPosterior,
         "hessian",

@@ -13,9 +13,9 @@ from autokernel import AutoKernelGPRegressor
 
 pytestmark = pytest.mark.filterwarnings("error")
 
-X = np.random.default_rng(0).uniform(size=(20, 2)) * [10.0, 1.0]
-Y = np.sin(X[:, 0]) + X[:, 1] + 0.1 * np.random.default_rng(1).normal(size=20)
-X_NEW = X + np.array([0.3, 0.05])
+X = np.random.default_rng(0).uniform(size=(20, 2)) * [1.0, 10.0]
+Y = np.sin(X[:, 1]) + X[:, 0] + 0.1 * np.random.default_rng(1).normal(size=20)
+X_NEW = X + np.array([0.05, 0.3])
 EVERY_KERNEL = ["SE", "LIN", "PER", "RQ"]
 
 
@@ -72,9 +72,9 @@ def test_equal_rows_are_predicted_by_the_mean_of_their_targets(n_samples):
 
 @pytest.mark.parametrize("base_kernels", [["LIN"], ["SE", "LIN"]])
 def test_an_exactly_linear_target_goes_on_as_a_line(base_kernels):
-    slopes = np.array([3.0, -2.0])
+    slopes = np.array([-2.0, 3.0])
     model = estimator(base_kernels=base_kernels, max_leaves=2).fit(X, X @ slopes + 100)
-    far = np.array([[30.0, 3.0], [-20.0, -2.0], [30.0, -2.0]])
+    far = np.array([[3.0, 30.0], [-2.0, -20.0], [-2.0, 30.0]])
     mean, std = answers(model, far)
     # at the noise floor, 1e-8 of the variance, one row is known to 1e-4 deviations, and two
     # extents away a line through twenty of them to a few times that
@@ -121,10 +121,20 @@ def test_many_rows_in_little_time_give_a_usable_model():
     assert np.median(std) == pytest.approx(0.1, rel=0.2)
 
 
-@pytest.mark.parametrize("n_samples", [20, 22])
-def test_a_step_is_predicted_between_the_rows(n_samples):
+@pytest.mark.parametrize(
+    ("n_samples", "n_iter"),
+    [
+        (21, 0),
+        (40, 0),
+        # LIN + PER explains a step without error, and on these grids with a period whose alias is
+        # wrong between the rows: the initial design alone ends there, the whole search does not
+        pytest.param(20, 50, marks=pytest.mark.slow),
+        pytest.param(22, 50, marks=pytest.mark.slow),
+    ],
+)
+def test_a_step_is_predicted_between_the_rows(n_samples, n_iter):
     x = np.linspace(0, 1, n_samples)[:, None]
-    model = AutoKernelGPRegressor(n_iter=0, random_state=0).fit(x, 1.0 * (x[:, 0] > 0.5))
+    model = AutoKernelGPRegressor(n_iter=n_iter, random_state=0).fit(x, 1.0 * (x[:, 0] > 0.5))
     between = (x[1:] + x[:-1]) / 2
     mean, _ = answers(model, between)
     # the gap with the step itself is half the height off whatever is said: 0.5 / sqrt(19) = 0.11;
@@ -279,8 +289,8 @@ def assert_noise_is_not_explained(n_seeds, **parameters):
 
     The deviation of 50 rows is known to 10 %, which moves the share of new rows in a 95 % interval
     by 2.3 %; counting 200 of them is off by 1.5 %. Over ten seeds this makes 0.9 % around 94 % (as
-    for a t with 49 degrees of freedom): the bounds are six and five times that away. They are met
-    by deviations from 0.8 to 1.3 times the true one.
+    for a t with 49 degrees of freedom): the bounds are six and five times that away. Deviations of
+    three quarters of the right ones are caught, as they hold 83 %.
     """
     ratios, covered = np.transpose(
         [noise_answers(seed, 50, **parameters) for seed in range(n_seeds)]

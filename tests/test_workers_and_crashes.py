@@ -59,7 +59,7 @@ print(json.dumps(rows(first)))
 """
 
 FIT_UNTIL_INTERRUPTED = """
-import json, os, sys, time
+import json, os, signal, sys, time
 import numpy as np
 from joblib import Parallel, delayed
 from tests.fits import At, rows, small, wave
@@ -68,6 +68,7 @@ def name_of_worker():
     time.sleep(0.1)
     return os.getpid()
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's "&" has it ignored
 settings = json.loads(sys.argv[1])
 X, y = wave(settings.pop("n_samples", 20))
 n_jobs = settings.get("n_jobs", 1)

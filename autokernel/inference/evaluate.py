@@ -118,9 +118,16 @@ class Evaluator:
 
     def fingerprint(self) -> str:
         """Digest of all that a score depends on beside the job."""
-        X, y = self._data.X, self._data.y
-        priors = sorted(self._priors.items())
-        return _digest(X.tobytes(), y.tobytes(), priors, self._seed, joblib.hash(self._criterion))
+        criterion = type(self._criterion)
+        parameters = sorted(self._criterion.get_params().items())
+        return _digest(
+            self._data.X.tobytes(),
+            self._data.y.tobytes(),
+            sorted(self._priors.items()),
+            self._seed,
+            (criterion.__module__, criterion.__qualname__),
+            joblib.hash(parameters),
+        )
 
     def key(self, job: Job) -> str:
         """Digest of all that the evaluation of a job depends on."""
