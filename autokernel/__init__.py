@@ -9,14 +9,15 @@ from autokernel.exceptions import (
 )
 from autokernel.export import FeatureKernel
 from autokernel.expression import Expression, parse_expression
-from autokernel.inference import Evaluation, Importance, Laplace, evaluate_kernel
-from autokernel.search import SOT
+from autokernel.inference import Criterion, Evaluation, Importance, Laplace, evaluate_kernel
+from autokernel.search import SOT, Strategy
 from autokernel.version import __version__
 
 __all__ = [
     "SOT",
     "AutoKernelError",
     "AutoKernelGPRegressor",
+    "Criterion",
     "Evaluation",
     "EvaluationError",
     "Expression",
@@ -25,6 +26,7 @@ __all__ = [
     "Importance",
     "Laplace",
     "NotAMaximumError",
+    "Strategy",
     "__version__",
     "evaluate_kernel",
     "parse_expression",

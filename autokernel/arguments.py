@@ -22,7 +22,8 @@ def check_memory(memory: str | os.PathLike[str] | Memory | None) -> Memory | Non
     """Turn the ``memory`` argument into a ``joblib.Memory``."""
     if memory is None or isinstance(memory, Memory):
         return memory
-    return Memory(Path(memory).resolve(), verbose=0)  # workers may stand in another folder
+    folder = Path(memory).expanduser().resolve()  # workers may stand in another one
+    return Memory(folder, verbose=0)
 
 
 def check_names(

@@ -1,5 +1,6 @@
 """The clock that a fit with a limited time looks at."""
 
+import math
 import platform
 import time
 
@@ -30,6 +31,10 @@ class Deadline:
     def has_passed(self) -> bool:
         """Whether time is over."""
         return self.seconds_left <= 0
+
+    def cancel(self) -> None:
+        """Let time be over now, for all who hold this very object, such as other threads."""
+        self._moment = -math.inf
 
     def earlier(self, seconds: float) -> "Deadline":
         """Return a deadline that ends by so much earlier."""

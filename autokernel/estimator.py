@@ -1,8 +1,8 @@
 """The estimator: validate, search, refit, predict, expose."""
 
 import os
-import warnings
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -11,7 +11,6 @@ import numpy.typing as npt
 from joblib import Memory
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -22,6 +21,7 @@ from autokernel.arguments import (
     refuse_many_targets,
 )
 from autokernel.deadline import Deadline
+from autokernel.exceptions import EvaluationError
 from autokernel.expression import OPERATORS, Expression
 from autokernel.fitting import Fitting, Past
 from autokernel.inference import (
@@ -79,10 +79,12 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
         replaces entries of the default.
     memory : str, path, joblib.Memory or None, default=None
         A folder that keeps finished evaluations: the same fit run again, after a crash or with more
-        iterations, takes them from there. Fits may share it.
+        iterations, takes them from there. Fits may share it. A kernel that failed outright is tried
+        again. After changes to the code of a criterion of your own, take another folder.
     n_jobs : int or None, default=None
         Workers that evaluate the kernels of the initial design, and of a batch, in parallel, as for
         :class:`joblib.Parallel`; ``joblib.parallel_config`` sets the kind of worker, or Dask.
+        With ``batch_size=1`` only the initial design gains from it.
     warm_start : bool, default=False
         Whether ``fit`` on the same data continues the last search, also one that was interrupted,
         instead of beginning a new one. It begins anew where the data, ``priors``, ``criterion`` or
@@ -225,6 +227,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
             After Ctrl-C; the estimator is fitted with the best kernel so far.
         """
         deadline = Deadline(np.inf if self.max_time is None else self.max_time)
+        memory = check_memory(self.memory)
         fitting = self._begin(X, y, deadline)
         context = self._init_callback_context(max_subtasks=fitting.n_trials)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
@@ -237,11 +240,15 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
             report=reporter(self.verbose, fitting.problem.feature_names),
         )
         try:
-            reason = fitting.run(monitor, n_jobs=self.n_jobs, memory=check_memory(self.memory))
+            reason = fitting.run(monitor, n_jobs=self.n_jobs, memory=memory)
+            self._end(fitting, reason)
         except KeyboardInterrupt:
-            self._end(fitting, StopReason.INTERRUPTED)
+            with suppress(EvaluationError):  # nothing can be fitted: what was asked comes first
+                self._end(fitting, StopReason.INTERRUPTED)
             raise
-        self._end(fitting, reason)
+        except Exception:  # of a callback, say: a warm start goes on from here
+            self._past = fitting.past()
+            raise
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         return self
 
@@ -250,7 +257,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
     ) -> Self:
         """Fit the parameters of a structure that is known, without a search.
 
-        ``search_history_`` stays that of the last search.
+        ``search_history_`` stays that of the last search. ``max_time``, ``memory``, ``n_jobs`` and
+        callbacks are those of searches, and play no part.
 
         Parameters
         ----------
@@ -355,13 +363,6 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
     def _end(self, fitting: Fitting, reason: StopReason) -> None:
         """Expose the best kernel and the history."""
         fitted = fitting.result(reason)
-        if not np.isfinite(fitted.evaluation.score) and reason is StopReason.MAX_TIME:
-            warnings.warn(
-                f"max_time={self.max_time} ended before one kernel was evaluated: this model is a "
-                f"rough fit of {fitted.evaluation.expression}, allow more time",
-                ConvergenceWarning,
-                stacklevel=5,  # the call of fit, above its decorators
-            )
         self.__dict__.update(self._attributes(fitted, fitting.problem))
         self.__dict__.update(self._progress(fitting))
         self.stop_reason_ = reason

@@ -1,11 +1,13 @@
 """One run of ``fit``: a search that may end in several ways, and the model that it leaves."""
 
 import time
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 from joblib import Memory
+from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.deadline import Deadline
 from autokernel.exceptions import EvaluationError
@@ -86,24 +88,28 @@ class Fitting:
         self, observer: Observer, *, n_jobs: int | None = None, memory: Memory | None = None
     ) -> StopReason:
         """Search, and say why it ended; the history holds what was found, after Ctrl-C too."""
-        deadline = self._deadline
-        if np.isfinite(deadline.seconds_left):
+        reserve = 0.0
+        if np.isfinite(self._deadline.seconds_left):
             began = time.perf_counter()
             self._rough = self._fit_roughly()
-            deadline = deadline.earlier(_REFITS * (time.perf_counter() - began))
+            reserve = _REFITS * (time.perf_counter() - began)
+        deadline = self._deadline.earlier(reserve)
         workers = Workers(self.problem.evaluator, n_jobs=n_jobs, memory=memory, deadline=deadline)
-        with one_blas_thread():
-            return search(
-                workers,
-                self._strategy,
-                self._space,
-                self.history,
-                n_iter=self._n_iter,
-                seed=self.problem.seed,
-                batch_size=self._batch_size,
-                deadline=deadline,
-                observer=observer,
-            )
+        try:
+            with one_blas_thread():
+                return search(
+                    workers,
+                    self._strategy,
+                    self._space,
+                    self.history,
+                    n_iter=self._n_iter,
+                    seed=self.problem.seed,
+                    batch_size=self._batch_size,
+                    deadline=deadline,
+                    observer=observer,
+                )
+        finally:
+            deadline.cancel()  # threads that are still at work cannot be stopped otherwise
 
     def best(self) -> Fitted | None:
         """Build the model of the best kernel so far, None while there is none."""
@@ -126,6 +132,14 @@ class Fitting:
         best = self.best()
         if best is None and reason in _EARLY:
             best = self._rough or self._fit_roughly()
+            if best is not None and reason is not StopReason.INTERRUPTED:
+                warnings.warn(
+                    f"{reason} ended the search before any kernel had a score, "
+                    f"{len(self.history)} failed: this model is a rough fit of "
+                    f"{best.evaluation.expression}, allow more time",
+                    ConvergenceWarning,
+                    stacklevel=6,  # the call of fit, above its decorators
+                )
         if best is None:
             failed = self.history.evaluations[:1]
             first = f"; the first, {failed[0].expression}: {failed[0].status}" if failed else ""

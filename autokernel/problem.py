@@ -18,6 +18,7 @@ from autokernel.expression import Grammar
 from autokernel.inference import Criterion, Evaluation, Evaluator
 from autokernel.kernels import BASE_KERNELS
 from autokernel.kernels.priors import Priors
+from autokernel.likelihood import one_blas_thread
 from autokernel.search import Space
 from autokernel.typing import BoolArray, FloatArray
 
@@ -94,7 +95,8 @@ class Problem:
         if not np.isfinite(evaluation.log_posterior):
             raise EvaluationError(f"{expression} could not be fitted because: {evaluation.status}")
         try:
-            model = condition(expression, theta, self.X, self.y, scaling=self.scaling)
+            with one_blas_thread():  # as in the search: the bits do not depend on who asks
+                model = condition(expression, theta, self.X, self.y, scaling=self.scaling)
         except LinAlgError as error:
             raise EvaluationError(f"{expression} cannot be conditioned on the data") from error
         return Fitted(evaluation, model, self.scaling, self.feature_names)

@@ -11,7 +11,8 @@ import joblib
 import pytest
 
 from autokernel import SOT
-from autokernel.inference import Importance
+from autokernel.inference import Importance, Laplace
+from autokernel.inference.criteria import Score
 from tests.fits import TIMES, count_evaluations, rows, run_together, running, small, wave
 
 FIT_AND_PRINT = """
@@ -99,11 +100,18 @@ def test_settings_that_a_score_does_not_depend_on_share_what_is_kept(
     assert known & set(other.search_history_["kernel"])
 
 
+class Halved(Laplace):
+    """Another criterion with the same parameters."""
+
+    def __call__(self, *args, **options):
+        return Score(super().__call__(*args, **options).value / 2)
+
+
 OTHERS = {
     "seed": {"random_state": 1},
     "priors": {"priors": "paper"},
     "one prior": {"priors": {"noise_variance": (2, 9)}},
-    "criterion": {"criterion": "laplace"},
+    "criterion": {"criterion": "importance"},
     "draws": {"criterion": Importance(max_draws=101)},
     "standard error": {"criterion": Importance(max_draws=100, standard_error=0.2)},
 }
@@ -119,6 +127,13 @@ def test_settings_that_a_score_depends_on_do_not_share_what_is_kept(tmp_path, ev
     found = rows(small(memory=tmp_path, **other).fit(X, y))
     assert evaluated == ["SE[0]"] * 2
     assert found == rows(small(**other).fit(X, y))
+
+
+def test_criteria_with_equal_parameters_do_not_share_what_is_kept(tmp_path):
+    X, y = wave()
+    one = {"memory": tmp_path, "base_kernels": ["SE"], "max_leaves": 1}
+    score = small(**one).fit(X, y).best_score_
+    assert small(criterion=Halved(), **one).fit(X, y).best_score_ == score / 2
 
 
 @pytest.mark.parametrize("change", ["X", "y", "order", "fewer"])

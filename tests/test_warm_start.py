@@ -108,8 +108,13 @@ def test_where_scores_would_differ_a_search_begins_anew(evaluated, settings):
 
 @pytest.mark.parametrize(
     ("data", "random_state"),
-    [(wave(seed=1), 0), (tuple(part[::-1] for part in wave()), 0), (wave(21), None)],
-    ids=["others", "another order", "more"],
+    [
+        ((wave()[0], wave(seed=1)[1]), 0),
+        ((wave(seed=1)[0], wave()[1]), 0),
+        (tuple(part[::-1] for part in wave()), 0),
+        (wave(21), None),
+    ],
+    ids=["targets", "inputs", "order", "number"],
 )
 def test_with_other_data_a_search_begins_anew(evaluated, data, random_state):
     model = small(n_iter=1, warm_start=True, random_state=random_state).fit(*wave())

@@ -195,7 +195,7 @@ def test_time_is_over_for_workers_too():
     X, y = wave(1500)
     small(n_iter=0, n_jobs=2).fit(*wave())  # workers are there, with the package
     began = time.monotonic()
-    with pytest.warns(ConvergenceWarning, match="max_time=3 ended before one kernel"):
+    with pytest.warns(ConvergenceWarning, match="max_time ended the search before any kernel"):
         model = small(
             max_time=3, n_iter=0, base_kernels=["SE"], criterion="importance", n_jobs=2
         ).fit(X, y)

@@ -173,11 +173,13 @@ def _evaluator_of_this_process(
     criterion: Criterion,
 ) -> Evaluator:
     """Rebuild an evaluator, or return the one that has been rebuilt before."""
-    if fingerprint not in _evaluators:
+    evaluator = _evaluators.get(fingerprint)
+    if evaluator is None:
         for oldest in list(_evaluators)[: 1 - _MOST_EVALUATORS]:
-            _evaluators.pop(oldest, None)
-        _evaluators[fingerprint] = Evaluator(X, y, priors=priors, seed=seed, criterion=criterion)
-    return _evaluators[fingerprint]
+            _evaluators.pop(oldest, None)  # another thread may have done so
+        evaluator = Evaluator(X, y, priors=priors, seed=seed, criterion=criterion)
+        _evaluators[fingerprint] = evaluator
+    return evaluator
 
 
 def _digest(*parts: object) -> str:

@@ -93,27 +93,40 @@ def search(
     """
     observer = observer or Silent()
     began = time.perf_counter() - history.elapsed
-    for together in _rounds(strategy, space, history, n_iter, seed, batch_size, deadline):
-        n_kernels = len(together.expressions)
+    plan = _Plan(strategy, space, n_iter, seed, batch_size)
+    for together in _rounds(plan, history, deadline=deadline):
+        n_left = len(together.expressions)
+        seconds = together.proposal_seconds / n_left
         with closing(evaluate_all(together.expressions, together.known)) as evaluations:
-            for _ in range(n_kernels):
-                observer.begin()
-                evaluation = next(evaluations)
+            observer.begin()
+            for evaluation in evaluations:
                 if evaluation is None:
                     observer.abandon()
                     return StopReason.MAX_TIME
-                proposal_seconds = together.proposal_seconds / n_kernels
                 elapsed = time.perf_counter() - began
-                history.trials.append(Trial(evaluation, together.phase, proposal_seconds, elapsed))
+                history.trials.append(Trial(evaluation, together.phase, seconds, elapsed))
                 if observer.end(history):
                     return StopReason.CALLBACK
-    if history.n_searched >= n_iter:
-        return StopReason.N_ITER
-    return StopReason.MAX_TIME if deadline.has_passed else StopReason.EXHAUSTED
+                n_left -= 1
+                if n_left:
+                    observer.begin()
+    if history.n_searched < n_iter:
+        return StopReason.MAX_TIME if deadline.has_passed else StopReason.EXHAUSTED
+    return StopReason.N_ITER
+
+
+class _Plan(NamedTuple):
+    """What a search depends on, beside the history."""
+
+    strategy: Strategy
+    space: Space
+    n_iter: int
+    seed: int
+    batch_size: int
 
 
 class _Round(NamedTuple):
-    """Kernels that are evaluated together, beginning at the same known fits."""
+    """Some kernels that are evaluated together, beginning at the same known fits."""
 
     expressions: list[Expression]
     known: list[Evaluation]
@@ -121,20 +134,14 @@ class _Round(NamedTuple):
     proposal_seconds: float
 
 
-def _rounds(
-    strategy: Strategy,
-    space: Space,
-    history: History,
-    n_iter: int,
-    seed: int,
-    batch_size: int,
-    deadline: Deadline,
-) -> Iterator[_Round]:
+def _rounds(plan: _Plan, history: History, *, deadline: Deadline) -> Iterator[_Round]:
     """Yield what is to be evaluated next, given a history that grows meanwhile."""
+    strategy, space, n_iter, seed, batch_size = plan
     design = design_of(strategy, space, seed)
-    yield _Round(history.without_known(design.fixed), [], Phase.INITIAL, 0.0)
-    rest = design.rest(history.evaluations)
-    yield _Round(history.without_known(rest), [], Phase.INITIAL, 0.0)
+    for part in (lambda: design.fixed, lambda: design.rest(history.evaluations)):
+        new = history.without_known(part())
+        if new:
+            yield _Round(new, [], Phase.INITIAL, 0.0)
     while history.n_searched < n_iter and not deadline.has_passed:
         asked = time.perf_counter()
         # from the last full batch on: what is left of one that was begun is proposed as it was

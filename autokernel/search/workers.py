@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
-from joblib import Memory, Parallel, delayed
+from joblib import Memory, Parallel, delayed, effective_n_jobs
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.exceptions import OutOfTimeError
@@ -48,15 +48,17 @@ class Workers:
     def __call__(self, expressions: Sequence[Expression], known: Sequence[Evaluation]) -> Outcomes:
         """Yield the evaluations in order, each beginning at the known fits that are similar."""
         jobs = [self._evaluator.prepare(expression, known) for expression in expressions]
-        n_done = 0
-        try:
-            with _closing(self._run(jobs)) as outcomes:
-                for outcome in outcomes:
-                    n_done += 1
-                    yield outcome
-        except Exception:  # evaluations do not raise: a worker died, and took others with it
-            for job in jobs[n_done:]:
-                yield self._run_alone(job)
+        while jobs:
+            try:
+                with _closing(self._run(jobs)) as outcomes:
+                    for outcome in outcomes:
+                        jobs = jobs[1:]
+                        yield outcome
+            except Exception:  # evaluations do not raise: a worker died, and took others with it
+                n_suspects = effective_n_jobs(self._n_jobs)
+                for job in jobs[:n_suspects]:
+                    jobs = jobs[1:]
+                    yield self._run_alone(job)
 
     def _run(self, jobs: Sequence[Job]) -> Outcomes:
         """Begin as many jobs as there are workers, and another one whenever one ends."""
@@ -74,7 +76,8 @@ class Workers:
         """Run a job in a worker of its own, which may die."""
         try:
             with _closing(self._run([job])) as outcomes:
-                return next(outcomes)
+                [outcome] = outcomes
+                return outcome
         except Exception as error:
             reason = f"the worker failed: {type(error).__name__}: {error}"
             return self._evaluator.without_fit(job.expression, " ".join(reason.split()))
