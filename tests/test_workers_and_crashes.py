@@ -65,6 +65,7 @@ from joblib import Parallel, delayed
 from tests.fits import At, rows, small, wave
 
 def name_of_worker():
+    import autokernel  # takes a worker a while
     time.sleep(0.1)
     return os.getpid()
 
@@ -73,7 +74,7 @@ settings = json.loads(sys.argv[1])
 X, y = wave(settings.pop("n_samples", 20))
 n_jobs = settings.get("n_jobs", 1)
 while len(set(Parallel(n_jobs)(delayed(name_of_worker)() for _ in range(4)))) < n_jobs:
-    pass  # until all workers are there
+    pass  # until all workers are there, with the package
 model = small(max_leaves=8, n_iter=500, **settings)
 model.set_callbacks(At(lambda: print("begun", flush=True), begun=1))
 try:
@@ -122,11 +123,12 @@ def test_a_criterion_of_the_users_script_travels_to_workers_and_finds_what_is_ke
     assert found == rows(small(n_iter=1).fit(*wave()))
 
 
-def interrupt_after(n_lines, *, whom, **settings):
-    """Interrupt a fit once it has printed some lines; return what it says then, and its errors."""
+def interrupt_after(n_lines, *, whom, seconds=0.0, **settings):
+    """Interrupt a fit some lines and seconds later; return what it says then, and its errors."""
     with running(FIT_UNTIL_INTERRUPTED, json.dumps({"verbose": 2, **settings})) as process:
         lines = [process.stdout.readline() for _ in range(1 + n_lines)]
         assert lines[0] == "begun\n", process.communicate()
+        time.sleep(seconds)
         (os.killpg if whom == "group" else os.kill)(process.pid, signal.SIGINT)
         out, err = end_of(process)
         assert left_of_group(process) == []
@@ -154,9 +156,9 @@ def test_ctrl_c_leaves_a_fitted_model_and_no_worker(whom, n_jobs):
 @posix
 @pytest.mark.parametrize(("whom", "n_jobs"), [("process", 1), ("group", 2)])
 def test_ctrl_c_before_any_kernel_leaves_a_rough_model_and_no_worker(whom, n_jobs):
-    # a thousand rows and draws take seconds, in which the signal comes
+    # a thousand rows and draws take seconds, in the midst of which the signal comes
     slow = {"n_samples": 1000, "criterion": "importance"}
-    told, err = interrupt_after(0, whom=whom, n_jobs=n_jobs, **slow)
+    told, err = interrupt_after(0, whom=whom, seconds=0.5, n_jobs=n_jobs, **slow)
     assert told["rows"] == []
     assert told["reason"] == "interrupted"
     assert told["finite"]
