@@ -8,6 +8,8 @@ import pytest
 from autokernel.inference import Importance
 from tests.fits import At, count_evaluations, interrupt, rows, small, wave
 
+TINY = {"base_kernels": ["SE"], "max_leaves": 4}  # three kernels in the initial design
+
 
 @pytest.fixture
 def evaluated(monkeypatch):
@@ -68,10 +70,10 @@ def test_a_copy_of_a_fitted_model_goes_on_too(whole, evaluated):
 
 @pytest.mark.parametrize("random_state", [None, np.random.RandomState(3)])
 def test_without_a_seed_a_search_goes_on_too(evaluated, random_state):
-    model = small(n_iter=2, warm_start=True, random_state=random_state).fit(*wave())
+    model = small(n_iter=1, warm_start=True, random_state=random_state, **TINY).fit(*wave())
     before = rows(model)
     evaluated.clear()
-    model.set_params(n_iter=5).fit(*wave())
+    model.set_params(n_iter=4).fit(*wave())
     assert rows(model)[: len(before)] == before
     assert len(rows(model)) == len(before) + 3
     assert evaluated == list(model.search_history_["kernel"][len(before) :])
@@ -98,12 +100,12 @@ def test_a_search_that_has_been_long_enough_evaluates_nothing(whole, evaluated):
     ],
 )
 def test_where_scores_would_differ_a_search_begins_anew(evaluated, settings):
-    model = small(n_iter=2, warm_start=True).fit(*wave())
+    model = small(n_iter=1, warm_start=True, **TINY).fit(*wave())
     evaluated.clear()
     model.set_params(**settings).fit(*wave())
     assert evaluated == list(model.search_history_["kernel"])
-    assert rows(model) == rows(small(n_iter=2, **settings).fit(*wave()))
-    assert model.n_iter_ == 2
+    assert rows(model) == rows(small(n_iter=1, **TINY, **settings).fit(*wave()))
+    assert model.n_iter_ == 1
 
 
 @pytest.mark.parametrize(
@@ -117,17 +119,17 @@ def test_where_scores_would_differ_a_search_begins_anew(evaluated, settings):
     ids=["targets", "inputs", "order", "number"],
 )
 def test_with_other_data_a_search_begins_anew(evaluated, data, random_state):
-    model = small(n_iter=1, warm_start=True, random_state=random_state).fit(*wave())
+    model = small(n_iter=1, warm_start=True, random_state=random_state, **TINY).fit(*wave())
     evaluated.clear()
     model.fit(*data)
     assert evaluated == list(model.search_history_["kernel"])
     assert model.n_iter_ == 1
     if random_state is not None:
-        assert rows(model) == rows(small(n_iter=1).fit(*data))
+        assert rows(model) == rows(small(n_iter=1, **TINY).fit(*data))
 
 
 def test_without_warm_start_a_search_begins_anew(evaluated):
-    model = small(n_iter=1).fit(*wave())
+    model = small(n_iter=1, **TINY).fit(*wave())
     first = rows(model)
     evaluated.clear()
     assert rows(model.fit(*wave())) == first

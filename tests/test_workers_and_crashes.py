@@ -52,7 +52,7 @@ class Mine(Laplace):
     def __init__(self, weight=1.0):
         self.weight = weight
 
-settings = {"n_iter": 1, "n_jobs": 2, "memory": sys.argv[1], "criterion": Mine(2.0)}
+settings = {"n_iter": 0, "n_jobs": 2, "memory": sys.argv[1], "criterion": Mine(2.0)}
 first, again = (small(**settings).fit(*wave()) for _ in range(2))
 assert rows(again, without=TIMES[1:]) == rows(first, without=TIMES[1:]), "not kept"
 print(json.dumps(rows(first)))
@@ -88,39 +88,37 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.fixture(scope="module", params=[1, 4])
-def settings(request):
-    return {**PERIODIC, "batch_size": request.param}
-
-
 @pytest.fixture(scope="module")
-def alone(settings):
-    """The history without workers."""
-    return rows(small(**settings).fit(*wave()))
+def alone():
+    """Histories without workers, by the size of the batch."""
+    return {size: rows(small(batch_size=size, **PERIODIC).fit(*wave())) for size in (1, 4)}
 
 
-def test_two_processes_find_what_one_finds(settings, alone, monkeypatch):
+@pytest.mark.parametrize("size", [1, 4])
+def test_two_processes_find_what_one_finds(alone, size, monkeypatch):
     monkeypatch.setattr(Evaluator, "run", lambda *args, **options: pytest.fail("not in a worker"))
-    assert rows(small(n_jobs=2, **settings).fit(*wave())) == alone
+    model = small(n_jobs=2, batch_size=size, **PERIODIC).fit(*wave())
+    assert rows(model) == alone[size]
 
 
-def test_two_threads_find_what_one_finds(settings, alone):
+@pytest.mark.parametrize("size", [1, 4])
+def test_two_threads_find_what_one_finds(alone, size):
     with joblib.parallel_config(backend="threading", n_jobs=2):
-        assert rows(small(**settings).fit(*wave())) == alone
+        assert rows(small(batch_size=size, **PERIODIC).fit(*wave())) == alone[size]
 
 
 @pytest.mark.parametrize("backend", ["multiprocessing", "dask"])
-def test_workers_of_other_kinds_find_what_one_process_finds(backend):
+def test_workers_of_other_kinds_find_what_one_process_finds(alone, backend):
     if backend == "dask":
         pytest.importorskip("distributed")
-    each = [{**PERIODIC, "batch_size": size} for size in (1, 4)]
+    each = [{**PERIODIC, "batch_size": size} for size in alone]
     (found,) = run_together(FIT_ELSEWHERE, backend, json.dumps(each))
-    assert found == [rows(small(**one).fit(*wave())) for one in each]
+    assert found == list(alone.values())
 
 
 def test_a_criterion_of_the_users_script_travels_to_workers_and_finds_what_is_kept(tmp_path):
     (found,) = run_together(FIT_WITH_A_CRITERION_OF_ITS_OWN, tmp_path)
-    assert found == rows(small(n_iter=1).fit(*wave()))
+    assert found == rows(small(n_iter=0).fit(*wave()))
 
 
 def interrupt_after(n_lines, *, whom, seconds=0.0, **settings):

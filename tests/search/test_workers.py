@@ -143,13 +143,10 @@ def test_after_the_deadline_outcomes_are_none_and_not_kept(evaluator, memory, tm
     assert n_kept(tmp_path) == 0
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_evaluations_that_are_under_way_end_soon_after_the_deadline(n_jobs):
-    slow = make_evaluator(1500)
-    warm_up = Workers(make_evaluator(), n_jobs=n_jobs)
-    list(warm_up(EXPRESSIONS, []))  # workers are there, with the package
+def test_evaluations_that_are_under_way_end_soon_after_the_deadline(evaluator):
+    list(Workers(evaluator, n_jobs=2)(EXPRESSIONS, []))  # workers are there, with the package
     began = time.monotonic()
-    workers = Workers(slow, n_jobs=n_jobs, deadline=Deadline(2))
+    workers = Workers(make_evaluator(1500), n_jobs=2, deadline=Deadline(1))
     assert list(workers([parse_expression("SE[0] + SE[0] * LIN[0]"), EXPRESSIONS[4]], [])) == [
         None,
         None,
