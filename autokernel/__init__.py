@@ -9,15 +9,28 @@ from autokernel.exceptions import (
 )
 from autokernel.export import FeatureKernel
 from autokernel.expression import Expression, parse_expression
-from autokernel.inference import Criterion, Evaluation, Importance, Laplace, evaluate_kernel
+from autokernel.inference import (
+    AIC,
+    BIC,
+    Criterion,
+    CrossValidation,
+    Evaluation,
+    Importance,
+    Laplace,
+    LeaveOneOut,
+    evaluate_kernel,
+)
 from autokernel.search import SOT, Strategy
 from autokernel.version import __version__
 
 __all__ = [
+    "AIC",
+    "BIC",
     "SOT",
     "AutoKernelError",
     "AutoKernelGPRegressor",
     "Criterion",
+    "CrossValidation",
     "Evaluation",
     "EvaluationError",
     "Expression",
@@ -25,6 +38,7 @@ __all__ = [
     "FeatureKernel",
     "Importance",
     "Laplace",
+    "LeaveOneOut",
     "NotAMaximumError",
     "Strategy",
     "__version__",

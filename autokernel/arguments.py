@@ -9,11 +9,19 @@ import numpy.typing as npt
 from joblib import Memory
 
 from autokernel.search import STRATEGIES, Strategy
+from autokernel.surrogate import ACQUISITIONS, Acquisition
 
 
 def check_strategy(strategy: str | Strategy) -> Strategy:
     """Turn the ``strategy`` argument into a valid strategy."""
     chosen = STRATEGIES[strategy]() if isinstance(strategy, str) else strategy
+    chosen._validate_params()
+    return chosen
+
+
+def check_acquisition(acquisition: str | Acquisition) -> Acquisition:
+    """Turn the ``acquisition`` argument into a valid acquisition function."""
+    chosen = ACQUISITIONS[acquisition]() if isinstance(acquisition, str) else acquisition
     chosen._validate_params()
     return chosen
 

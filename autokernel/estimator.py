@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from autokernel.arguments import (
+    check_acquisition,
     check_memory,
     check_names,
     check_strategy,
@@ -22,6 +23,7 @@ from autokernel.arguments import (
 )
 from autokernel.deadline import Deadline
 from autokernel.exceptions import EvaluationError
+from autokernel.exposure import attributes, progress, so_far
 from autokernel.expression import OPERATORS, Expression
 from autokernel.fitting import Fitting, Past
 from autokernel.inference import (
@@ -33,11 +35,12 @@ from autokernel.inference import (
 )
 from autokernel.kernels import BASE_KERNELS
 from autokernel.kernels.priors import Priors, check_priors
-from autokernel.monitoring import Attributes, Monitor
+from autokernel.monitoring import Monitor
 from autokernel.prediction import PredictionMixin
-from autokernel.problem import Fitted, Problem
+from autokernel.problem import Problem
 from autokernel.search import STRATEGIES, History, StopReason, Strategy
 from autokernel.search.report import reporter
+from autokernel.surrogate import ACQUISITIONS, Acquisition
 from autokernel.validation import check_range, check_seed, check_target, refuse_times
 
 
@@ -45,7 +48,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
     """Gaussian-process regression that discovers its own kernel.
 
     ``fit`` searches sums and products of simple kernels, each on one column, for the structure with
-    the highest model evidence, and predicts with it.
+    the highest model evidence, or the best by another criterion, and predicts with it.
 
     Parameters
     ----------
@@ -54,13 +57,19 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
         several scales). ``"auto"`` is all four for one or two columns, SE and RQ for more.
     operators : sequence of str, default=("+", "*")
         How kernels may be joined.
-    strategy : "sot" or Strategy, default="sot"
-        How to search: Bayesian optimisation with symbolical optimal transport, or an object such as
-        ``SOT(population_size=200)``.
-    criterion : {"laplace", "importance"} or Criterion, default="laplace"
-        What to maximise: the log evidence by Laplace's method at the best mode, or by importance
-        sampling around the best modes found, which takes some 200 to 2000 likelihood calls more; or
-        an object such as ``Importance(max_draws=500)``.
+    strategy : {"sot", "boms", "greedy", "tree_gep", "random", "arc"} or Strategy, default="sot"
+        How to search: by Bayesian optimisation with symbolical optimal transport, with Hellinger
+        distances or with a kernel for hierarchical spaces (``"arc"``); greedily, genetically, or at
+        random; or an object such as ``SOT(population_size=200)``.
+    criterion : {"laplace", "importance", "bic", "aic", "loo", "cv"} or Criterion, default="laplace"
+        What to maximise: the log evidence by Laplace's method, or by importance sampling, which
+        takes some 200 to 2000 likelihood calls more; the log likelihood less a penalty on
+        parameters; the log predictive density of rows left out one by one, or in folds; or an
+        object such as ``CrossValidation(cv=10)``.
+    acquisition : {"ei", "ei_per_second", "ucb", "thompson"} or Acquisition, default="ei"
+        What Bayesian optimisation maximises to choose a kernel: expected improvement, that per
+        second, an upper confidence bound, or a draw from the posterior; or an object such as
+        ``UpperConfidenceBound(kappa=3)``. Other strategies do without.
     n_iter : int, default=50
         Kernels to evaluate after the initial design.
     max_time : float or None, default=None
@@ -103,16 +112,16 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
     best_expression_ : str
         Its structure, such as ``"LIN[time] * PER[time] + SE[time]"``.
     best_score_ : float
-        Its log evidence in nats, for the whole data set: the density of the standardised target.
-        ``-inf`` where ``max_time`` ended before it was known.
+        The value of ``criterion`` in nats, for the whole data set: by default its log evidence, the
+        density of the standardised target. ``-inf`` where ``max_time`` ended before it was known.
     noise_variance_ : float
         In units of y squared.
     search_history_ : dict of ndarray
         One entry per evaluated kernel, in order; goes straight into ``pandas.DataFrame``. Keys are
         ``kernel``, ``score``, ``score_per_sample``, ``best_score``, ``n_leaves``, ``n_params``,
         ``phase``, ``status``, ``fit_seconds``, ``proposal_seconds``, ``elapsed``, and what is known
-        of the error of the score, ``standard_error`` and ``pareto_k``; both are nan for
-        ``criterion="laplace"``.
+        of the error of the score, ``standard_error`` and ``pareto_k``; both are nan but for
+        ``criterion="importance"``.
     n_iter_ : int
         Kernels evaluated after the initial design.
     stop_reason_ : str
@@ -149,6 +158,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
         "operators": [str, set, "array-like"],
         "strategy": [StrOptions(set(STRATEGIES)), Strategy],
         "criterion": [StrOptions(set(CRITERIA)), Criterion],
+        "acquisition": [StrOptions(set(ACQUISITIONS)), Acquisition],
         "n_iter": [Interval(Integral, 0, None, closed="left")],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "max_leaves": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
@@ -172,6 +182,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
         operators: Collection[str] = ("+", "*"),
         strategy: str | Strategy = "sot",
         criterion: str | Criterion = "laplace",
+        acquisition: str | Acquisition = "ei",
         n_iter: int = 50,
         max_time: float | None = None,
         max_leaves: int | str = "auto",
@@ -187,6 +198,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
         self.operators = operators
         self.strategy = strategy
         self.criterion = criterion
+        self.acquisition = acquisition
         self.n_iter = n_iter
         self.max_time = max_time
         self.max_leaves = max_leaves
@@ -236,7 +248,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
             context,
             X=X,
             y=y,
-            attributes=lambda: self._so_far(fitting),
+            attributes=lambda: so_far(fitting),
             report=reporter(self.verbose, fitting.problem.feature_names),
         )
         try:
@@ -299,12 +311,13 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
             expression = check_expression(kernel, names, n_features=n_features, argument="kernel")
         fits = [problem.evaluator(expression, known) for known in starts]
         best = max(fits, key=lambda fit: fit.log_posterior)
-        self.__dict__.update(self._attributes(problem.fitted(best), problem))
+        self.__dict__.update(attributes(problem.fitted(best), problem))
         return self
 
     def _begin(self, X: npt.ArrayLike, y: npt.ArrayLike, deadline: Deadline) -> Fitting:
         """Check all arguments and set up a search, or the rest of one."""
         strategy = check_strategy(self.strategy)
+        acquisition = check_acquisition(self.acquisition)
         is_auto = isinstance(self.base_kernels, str) and self.base_kernels == "auto"
         base_kernels = (
             None if is_auto else check_names("base_kernels", self.base_kernels, known=BASE_KERNELS)
@@ -315,7 +328,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
         return Fitting(
             problem,
             strategy,
-            problem.space(base_kernels, operators, max_leaves),
+            problem.task(base_kernels, operators, max_leaves, acquisition=acquisition),
             self._past_of(problem),
             n_iter=self.n_iter,
             batch_size=self.batch_size,
@@ -363,33 +376,6 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
     def _end(self, fitting: Fitting, reason: StopReason) -> None:
         """Expose the best kernel and the history."""
         fitted = fitting.result(reason)
-        self.__dict__.update(self._attributes(fitted, fitting.problem))
-        self.__dict__.update(self._progress(fitting))
+        self.__dict__.update(attributes(fitted, fitting.problem))
+        self.__dict__.update(progress(fitting))
         self.stop_reason_ = reason
-
-    def _attributes(self, fitted: Fitted, problem: Problem) -> Attributes:
-        """Build what is exposed of a kernel and the model with it."""
-        return {
-            "_fitted": fitted,
-            "best_kernel_": fitted.model.kernel,
-            "best_expression_": fitted.evaluation.expression.to_text(fitted.feature_names),
-            "best_score_": fitted.evaluation.score,
-            "noise_variance_": fitted.model.noise_variance,
-            "X_train_": problem.X,
-            "y_train_": problem.y,
-        }
-
-    def _progress(self, fitting: Fitting) -> Attributes:
-        """Build what is exposed of a search."""
-        return {
-            "_past": fitting.past(),
-            "search_history_": fitting.history.to_columns(fitting.problem.feature_names),
-            "n_iter_": fitting.history.n_searched,
-        }
-
-    def _so_far(self, fitting: Fitting) -> Attributes | None:
-        """Build what would be exposed if the search ended now, None if no kernel is fitted yet."""
-        best = fitting.best()
-        if best is None:
-            return None
-        return {**self._attributes(best, fitting.problem), **self._progress(fitting)}

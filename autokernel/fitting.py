@@ -3,7 +3,7 @@
 import time
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from joblib import Memory
@@ -16,9 +16,9 @@ from autokernel.problem import Fitted, Problem
 from autokernel.search import (
     History,
     Observer,
-    Space,
     StopReason,
     Strategy,
+    Task,
     Workers,
     design_of,
     search,
@@ -46,8 +46,8 @@ class Fitting:
         Data and evaluator.
     strategy : Strategy
         How to search.
-    space : Space
-        Where to search.
+    task : Task
+        Where to search, and by what to go.
     history : History
         What is known already; the search adds to it.
     n_iter, batch_size : int
@@ -60,7 +60,7 @@ class Fitting:
         self,
         problem: Problem,
         strategy: Strategy,
-        space: Space,
+        task: Task,
         history: History,
         *,
         n_iter: int,
@@ -68,9 +68,9 @@ class Fitting:
         deadline: Deadline,
     ) -> None:
         self.problem, self.history = problem, history
-        self._strategy, self._space = strategy, space
+        self._strategy, self._task = strategy, task
         self._n_iter, self._batch_size, self._deadline = n_iter, batch_size, deadline
-        self._design = design_of(strategy, space, problem.seed)
+        self._design = design_of(strategy, task, problem.seed)
         self._rough: Fitted | None = None
         self._best: Fitted | None = None
 
@@ -100,12 +100,11 @@ class Fitting:
                 return search(
                     workers,
                     self._strategy,
-                    self._space,
+                    replace(self._task, deadline=deadline),
                     self.history,
                     n_iter=self._n_iter,
                     seed=self.problem.seed,
                     batch_size=self._batch_size,
-                    deadline=deadline,
                     observer=observer,
                 )
         finally:

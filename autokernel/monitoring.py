@@ -6,9 +6,8 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackContext
 
+from autokernel.exposure import Attributes
 from autokernel.search import History
-
-Attributes = dict[str, Any]
 
 
 class Monitor:

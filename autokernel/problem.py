@@ -19,7 +19,8 @@ from autokernel.inference import Criterion, Evaluation, Evaluator
 from autokernel.kernels import BASE_KERNELS
 from autokernel.kernels.priors import Priors
 from autokernel.likelihood import one_blas_thread
-from autokernel.search import Space
+from autokernel.search import Task
+from autokernel.surrogate import Acquisition
 from autokernel.typing import BoolArray, FloatArray
 
 _FEW_COLUMNS = 2  # up to here "auto" takes all base kernels (the first of SOT's two spaces)
@@ -45,6 +46,7 @@ class Problem:
     y: FloatArray  # (n_samples,)
     scaling: Scaling
     evaluator: Evaluator
+    priors: Priors
     seed: int
     feature_names: list[str] | None
 
@@ -64,15 +66,17 @@ class Problem:
         inputs = (X - scaling.shift) / scaling.scale
         target = standardise(y)
         evaluator = Evaluator(inputs, target, priors=priors, seed=seed, criterion=criterion)
-        return cls(X, y, scaling, evaluator, seed, feature_names)
+        return cls(X, y, scaling, evaluator, priors, seed, feature_names)
 
-    def space(
+    def task(
         self,
         base_kernels: tuple[str, ...] | None,
         operators: tuple[str, ...],
         max_leaves: int | None,
-    ) -> Space:
-        """Build the space of the columns that vary; None stands for what suits their number."""
+        *,
+        acquisition: Acquisition,
+    ) -> Task:
+        """Set the task, on the columns that vary; None stands for what suits their number."""
         varies: BoolArray = varying_columns(self.X)
         columns = tuple(np.flatnonzero(varies).tolist()) or (0,)
         allowed = tuple(BASE_KERNELS) if base_kernels is None else base_kernels
@@ -81,7 +85,8 @@ class Problem:
         if max_leaves is None:
             max_leaves = max(_DEFAULT_MAX_LEAVES, len(columns) + 4)
         grammar = Grammar(base_kernels, operators, columns, max_leaves)
-        return Space(grammar, n_features=len(varies), base_kernels=allowed)
+        inputs = (self.X - self.scaling.shift) / self.scaling.scale
+        return Task(grammar, allowed, inputs, priors=self.priors, acquisition=acquisition)
 
     def fitted(self, evaluation: Evaluation) -> Fitted:
         """Build the model that predicts with an evaluated kernel.

@@ -1,11 +1,21 @@
-"""What the benchmarks share: where they ran, their data, their CSV files."""
+"""What the benchmarks share: where they ran, their data, options, CSV files and figures.
 
+Results go to the folder ``results`` and figures to ``docs/figures``; with the environment variable
+``AUTOKERNEL_RESULTS`` both go to the folder that it names.
+"""
+
+import argparse
 import csv
+import io
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
+from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is imported
 
@@ -16,10 +26,25 @@ import sklearn
 
 import autokernel
 
-RESULTS = Path(__file__).parent / "results"
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_TOP = Path(__file__).parent.parent
+_ELSEWHERE = os.environ.get("AUTOKERNEL_RESULTS")
+RESULTS = Path(_ELSEWHERE or _TOP / "benchmarks" / "results")
+FIGURES = Path(_ELSEWHERE or _TOP / "docs" / "figures")
+
+_LINE = 110  # characters that are printed of a row
+
+Unit = Any
+"""A frozen dataclass that says what to measure; its fields are the first columns of a CSV file."""
+Row = Mapping[str, object]
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 
-def environment() -> dict[str, str]:
+@lru_cache(maxsize=1)  # what runs is the version that was there when the run began
+def environment() -> Mapping[str, str]:
     """Commit, versions and machine of this run; they are columns of every CSV file."""
     return {
         "commit": _commit(),
@@ -40,15 +65,16 @@ def print_environment() -> None:
 
 def append_rows(name: str, rows: Iterable[Mapping[str, object]]) -> Path:
     """Append rows to ``results/NAME.csv``, with the environment, and return its path."""
-    RESULTS.mkdir(exist_ok=True)
+    RESULTS.mkdir(exist_ok=True, parents=True)
     path = RESULTS / f"{name}.csv"
     full = [{**row, **environment()} for row in rows]
-    is_new = not path.exists()
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(full[0]), lineterminator="\n")
+    if not path.exists():
+        writer.writeheader()
+    writer.writerows(full)
     with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(full[0]), lineterminator="\n")
-        if is_new:
-            writer.writeheader()
-        writer.writerows(full)
+        file.write(text.getvalue())  # at once: whoever interrupts leaves whole rows
     return path
 
 
@@ -63,7 +89,7 @@ def read_rows(name: str) -> list[dict[str, str]]:
 
 def rows_of_this_commit(name: str) -> list[dict[str, str]]:
     """Rows of ``results/NAME.csv`` that the current commit has measured."""
-    commit = _commit()
+    commit = environment()["commit"]
     return [row for row in read_rows(name) if row["commit"] == commit]
 
 
@@ -72,12 +98,115 @@ def keys_of_this_commit(name: str, fields: tuple[str, ...]) -> set[tuple[str, ..
     return {tuple(row[field] for field in fields) for row in rows_of_this_commit(name)}
 
 
+def run_missing(
+    name: str,
+    units: Sequence[Unit],
+    measure: Callable[[Any], Row],
+    *,
+    n_jobs: int = 1,
+    any_commit: bool = False,
+) -> list[dict[str, str]]:
+    """Measure what ``results/NAME.csv`` has not, and return the rows of all units, in their order.
+
+    Rows of earlier commits count as well with ``any_commit``, the last one of several. Each row is
+    written as soon as it is there; units are begun in order, by several processes.
+    """
+    rows = _finished(name, units, any_commit=any_commit)
+    missing = [unit for unit in units if _key(asdict(unit)) not in rows]
+    run = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
+    tasks = (joblib.delayed(_measured)(measure, unit) for unit in missing)
+    for place, row in enumerate(run(tasks), 1):
+        append_rows(name, [row])
+        told = " ".join(_format(value) for value in row.values())
+        print(f"{place} of {len(missing)}: {told[:_LINE]}", flush=True)
+    rows = _finished(name, units, any_commit=any_commit)
+    return [rows[_key(asdict(unit))] for unit in units]
+
+
+def _measured(measure: Callable[[Any], Row], unit: Unit) -> Row:
+    """Measure, in a worker, and put the unit in front."""
+    return {**asdict(unit), **measure(unit)}
+
+
+def _finished(
+    name: str, units: Sequence[Unit], *, any_commit: bool
+) -> dict[tuple[str, ...], dict[str, str]]:
+    """Rows of a CSV file by the key of their unit, the last one of each."""
+    names = [field.name for field in fields(units[0])]
+    rows = read_rows(name) if any_commit else rows_of_this_commit(name)
+    return {_key({field: row[field] for field in names}): row for row in rows}
+
+
+def _key(values: Mapping[str, object]) -> tuple[str, ...]:
+    """Values of the fields of a unit, as they stand in a CSV file."""
+    return tuple(map(str, values.values()))
+
+
+def read_table(dataset: str) -> np.ndarray:
+    """Read a CSV file of the benchmark folder as it is, the target last."""
+    path = Path(os.environ["AUTOKERNEL_DATA"]) / f"{dataset}.csv"
+    return np.loadtxt(path, delimiter=",", skiprows=1)
+
+
 def read_data(dataset: str) -> tuple[np.ndarray, np.ndarray]:
     """Read a CSV file of the benchmark folder: inputs scaled to the unit interval, and target."""
-    path = Path(os.environ["AUTOKERNEL_DATA"]) / f"{dataset}.csv"
-    table = np.loadtxt(path, delimiter=",", skiprows=1)
+    table = read_table(dataset)
     X, y = table[:, :-1], table[:, -1]
     return (X - X.min(axis=0)) / np.ptp(X, axis=0), y
+
+
+def make_parser(
+    doc: str, *, datasets: Sequence[str], seeds: int, what: str = "seeds"
+) -> argparse.ArgumentParser:
+    """Build a parser of the options that benchmarks share."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("--datasets", nargs="+", default=list(datasets), choices=list(datasets))
+    parser.add_argument("--seeds", type=int, default=seeds, help=f"{what} 0 to SEEDS - 1")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--small", action="store_true", help="a form that takes minutes")
+    parser.add_argument(
+        "--any-commit", action="store_true", help="take rows of earlier commits as well"
+    )
+    return parser
+
+
+def parse(parser: argparse.ArgumentParser, *, small: Mapping[str, object]) -> argparse.Namespace:
+    """Parse the command line; the small form changes what is not given there."""
+    if parser.parse_args().small:
+        parser.set_defaults(**small)
+    return parser.parse_args()
+
+
+def save_figure(figure: "Figure", name: str, *, small: bool) -> None:
+    """Write a figure to ``docs/figures``, that of the small form to a folder for such files."""
+    folder = Path(_ELSEWHERE or tempfile.gettempdir()) if small else FIGURES
+    folder.mkdir(exist_ok=True, parents=True)
+    path = folder / f"{name}.png"
+    figure.savefig(path, dpi=110, metadata={"Software": None})  # the same rows make the same file
+    print(f"drawn: {path}")
+
+
+def group(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Items by key, in the order in which the keys come."""
+    groups: dict[K, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def rounded(value: float) -> float:
+    """Round to six digits, so that files stay small."""
+    return float(f"{value:.6g}")
+
+
+def numbers(rows: Iterable[Mapping[str, str]], name: str) -> np.ndarray:
+    """One column."""
+    return np.array([float(row[name]) for row in rows])
+
+
+def standard_error(values: np.ndarray) -> float:
+    """Compute the standard error of the mean, NaN for a single value."""
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
 
 
 def print_table(rows: list[Mapping[str, object]]) -> None:
@@ -96,8 +225,8 @@ def _format(value: object) -> str:
 
 def _commit() -> str:
     """Short hash of the commit, with a plus where anything but results differs from it."""
-    top = Path(__file__).parent.parent
-    changed = _git("status", "--short", "--", str(top), f":(exclude){RESULTS}")
+    results = [f":(exclude){_TOP / path}" for path in ("benchmarks/results", "docs/figures")]
+    changed = _git("status", "--short", "--", str(_TOP), *results)
     return _git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
 
 

@@ -26,6 +26,7 @@ LAYERS = {
     "inspection": 7,
     "arguments": 8,
     "problem": 8,
+    "exposure": 8,
     "fitting": 8,
     "monitoring": 8,
     "prediction": 8,

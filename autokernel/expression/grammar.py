@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 
 import numpy as np
 
@@ -35,10 +34,13 @@ class Grammar:
     columns: tuple[int, ...]
     max_leaves: int
     leaves: tuple[Leaf, ...] = field(init=False, compare=False, repr=False)
+    _places: dict[str, int] = field(init=False, compare=False, repr=False)  # of the leaves
 
     def __post_init__(self) -> None:
         leaves = tuple(Leaf(name, column) for column in self.columns for name in self.base_kernels)
         object.__setattr__(self, "leaves", leaves)
+        places = {leaf.canonical: place for place, leaf in enumerate(leaves)}
+        object.__setattr__(self, "_places", places)
 
     def n_operations(self, expression: Expression) -> int:
         """Count the operations that apply to an expression."""
@@ -59,21 +61,16 @@ class Grammar:
                 f"index must be in [0, {n_growing + n_exchanges}) for {expression}, got {index}"
             )
         leaves = self.leaves
-        subtrees = tuple(expression.subtrees())
         if index < n_growing:
             place, index = divmod(index, len(self.operators) * len(leaves))
             which, new = divmod(index, len(leaves))
-            subtree = subtrees[place]
-            return expression.replace(place, Operation(self.operators[which], subtree, leaves[new]))
-        exchanges = (
-            (place, other)
-            for place, leaf in enumerate(subtrees)
-            if leaf.n_leaves == 1
-            for other in leaves
-            if other != leaf
-        )
-        place, other = next(islice(exchanges, index - n_growing, None))
-        return expression.replace(place, other)
+            grown = Operation(self.operators[which], expression.subtree(place), leaves[new])
+            return expression.replace(place, grown)
+        place, index = 0, index - n_growing
+        while index >= (n_others := self._n_others(expression.leaves[place])):
+            place, index = place + 1, index - n_others
+        own = self._places.get(expression.leaves[place].canonical, len(leaves))
+        return expression.replace(expression.leaf_index(place), leaves[index + (index >= own)])
 
     def random_neighbour(self, expression: Expression, rng: np.random.Generator) -> Expression:
         """Apply one operation, drawn uniformly from all that apply.
@@ -97,18 +94,31 @@ class Grammar:
             start = self.random_neighbour(start, rng)
         return start
 
+    def random_tree(self, n_leaves: int, rng: np.random.Generator) -> Expression:
+        """Grow a random base kernel at random places, up to ``n_leaves`` or as far as allowed."""
+        tree: Expression = self.leaves[int(rng.integers(len(self.leaves)))]
+        while tree.n_leaves < min(n_leaves, self.max_leaves):
+            tree = self.apply(tree, int(rng.integers(self._counts(tree)[0])))
+        return tree
+
+    def random_walks(self, n: int, rng: np.random.Generator) -> list[Expression]:
+        """Walk from the base kernels in turn; the lengths are geometric, three on average."""
+        bases = self.leaves
+        return [
+            self.random_walk(bases[place % len(bases)], int(n_steps), rng)
+            for place, n_steps in enumerate(rng.geometric(1 / 3, size=n))
+        ]
+
     def _counts(self, expression: Expression) -> tuple[int, int]:
         """Count the growing and the exchanging operations."""
-        n_bases = len(self.base_kernels) * len(self.columns)
         n_subtrees = 2 * expression.n_leaves - 1
         may_grow = expression.n_leaves < self.max_leaves
-        n_growing = n_subtrees * len(self.operators) * n_bases if may_grow else 0
-        n_exchanges = sum(n_bases - self._holds(leaf) for leaf in expression.leaves)
-        return n_growing, n_exchanges
+        n_growing = n_subtrees * len(self.operators) * len(self.leaves) if may_grow else 0
+        return n_growing, sum(map(self._n_others, expression.leaves))
 
-    def _holds(self, leaf: Leaf) -> bool:
-        """Whether a leaf is one of this grammar's own."""
-        return leaf.kernel in self.base_kernels and leaf.column in self.columns
+    def _n_others(self, leaf: Leaf) -> int:
+        """Count the leaves that may take the place of this one, which may be another grammar's."""
+        return len(self.leaves) - (leaf.canonical in self._places)
 
     def spans(self, expression: Expression, base_kernels: tuple[str, ...]) -> bool:
         """Whether an expression keeps to columns, operators, size and the given base kernels."""

@@ -27,6 +27,8 @@ class Expression(ABC):
 
     canonical: str
     n_leaves: int
+    depth: int
+    """Number of operators on the longest way from the root to a leaf."""
 
     @property
     @abstractmethod
@@ -38,8 +40,20 @@ class Expression(ABC):
         """Yield this tree and all trees below it, parents first, left before right."""
 
     @abstractmethod
+    def subtree(self, index: int) -> "Expression":
+        """Return the one at ``index`` of :meth:`subtrees`, without a look at the others."""
+
+    @abstractmethod
+    def leaf_index(self, place: int) -> int:
+        """Where the leaf at ``place`` of :attr:`leaves` stands among :meth:`subtrees`."""
+
+    @abstractmethod
     def operands(self, operator: str) -> "tuple[Expression, ...]":
         """Largest subtrees that are not joined by ``operator``, from left to right."""
+
+    @abstractmethod
+    def operand_texts(self, operator: str) -> tuple[str, ...]:
+        """Canonical texts of the operands, in brackets where a product needs them, sorted."""
 
     @abstractmethod
     def replace(self, index: int, new: "Expression") -> "Expression":
@@ -67,6 +81,7 @@ class Leaf(Expression):
     column: int
     canonical: str = field(init=False, compare=False)
     n_leaves: int = field(init=False, compare=False)
+    depth: int = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.kernel not in BASE_KERNELS:
@@ -78,6 +93,7 @@ class Leaf(Expression):
         object.__setattr__(self, "column", int(self.column))
         object.__setattr__(self, "canonical", f"{self.kernel}[{self.column}]")
         object.__setattr__(self, "n_leaves", 1)
+        object.__setattr__(self, "depth", 0)
 
     @property
     def leaves(self) -> "tuple[Leaf, ...]":
@@ -88,9 +104,25 @@ class Leaf(Expression):
         """Yield the leaf itself."""
         yield self
 
+    def subtree(self, index: int) -> Expression:
+        """Return the leaf itself, the only subtree."""
+        if index != 0:
+            raise IndexError(f"index must be 0 for a leaf, got {index}")
+        return self
+
+    def leaf_index(self, place: int) -> int:
+        """Return 0, the place of the only leaf."""
+        if place != 0:
+            raise IndexError(f"place must be 0 for a leaf, got {place}")
+        return 0
+
     def operands(self, operator: str) -> tuple[Expression, ...]:  # noqa: ARG002 - leaves have none
         """Return the leaf itself, whatever the operator."""
         return (self,)
+
+    def operand_texts(self, operator: str) -> tuple[str, ...]:  # noqa: ARG002 - leaves have one
+        """Return the canonical text of the leaf, whatever the operator."""
+        return (self.canonical,)
 
     def replace(self, index: int, new: Expression) -> Expression:
         """Return ``new``, the only subtree being the leaf itself."""
@@ -125,24 +157,60 @@ class Operation(Expression):
     right: Expression
     canonical: str = field(init=False, compare=False)
     n_leaves: int = field(init=False, compare=False)
+    depth: int = field(init=False, compare=False)
+    leaves: tuple[Leaf, ...] = field(init=False, compare=False)
+    # computed once for all trees above: a search makes some thousand trees for each proposal
+    _operand_texts: tuple[str, ...] = field(init=False, compare=False)
+    _hash: int = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.operator not in OPERATORS:
             raise ValueError(f"operator must be one of {OPERATORS}, got {self.operator!r}")
-        texts = sorted(_operand_text(e, self.operator) for e in self.operands(self.operator))
+        texts = sorted(
+            (*self.left.operand_texts(self.operator), *self.right.operand_texts(self.operator))
+        )
         object.__setattr__(self, "canonical", f" {self.operator} ".join(texts))
         object.__setattr__(self, "n_leaves", self.left.n_leaves + self.right.n_leaves)
+        object.__setattr__(self, "depth", 1 + max(self.left.depth, self.right.depth))
+        object.__setattr__(self, "leaves", self.left.leaves + self.right.leaves)
+        object.__setattr__(self, "_operand_texts", tuple(texts))
+        object.__setattr__(self, "_hash", hash((self.operator, self.left, self.right)))
 
-    @property
-    def leaves(self) -> tuple[Leaf, ...]:
-        """Leaves from left to right."""
-        return self.left.leaves + self.right.leaves
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Operation, (self.operator, self.left, self.right)  # hashes differ between processes
+
+    def operand_texts(self, operator: str) -> tuple[str, ...]:
+        """Canonical texts of the operands of ``operator``; sums inside products need brackets."""
+        if operator == self.operator:
+            return self._operand_texts
+        return (f"({self.canonical})",) if operator == MULTIPLY else (self.canonical,)
 
     def subtrees(self) -> Iterator[Expression]:
         """Yield this tree and all trees below it, parents first, left before right."""
         yield self
         yield from self.left.subtrees()
         yield from self.right.subtrees()
+
+    def subtree(self, index: int) -> Expression:
+        """Return the one at ``index`` of :meth:`subtrees`, without a look at the others."""
+        if index == 0:
+            return self
+        n_left = 2 * self.left.n_leaves - 1
+        return (
+            self.left.subtree(index - 1)
+            if index <= n_left
+            else self.right.subtree(index - 1 - n_left)
+        )
+
+    def leaf_index(self, place: int) -> int:
+        """Where the leaf at ``place`` of :attr:`leaves` stands among :meth:`subtrees`."""
+        n_left = self.left.n_leaves
+        if place < n_left:
+            return 1 + self.left.leaf_index(place)
+        return 2 * n_left + self.right.leaf_index(place - n_left)
 
     def operands(self, operator: str) -> tuple[Expression, ...]:
         """Largest subtrees that are not joined by ``operator``, from left to right."""
@@ -174,13 +242,6 @@ class Operation(Expression):
 
     def __repr__(self) -> str:
         return f"<Expression {self}>"
-
-
-def _operand_text(expression: Expression, operator: str) -> str:
-    """Canonical text as an operand; sums inside products need brackets."""
-    if operator == MULTIPLY and expression.operands(ADD) != (expression,):
-        return f"({expression.canonical})"
-    return expression.canonical
 
 
 def _quote(name: str) -> str:

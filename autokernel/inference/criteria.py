@@ -1,27 +1,27 @@
-"""What a kernel is scored by, given the modes of its posterior; one entry of the registry each."""
+"""The log evidence as a criterion, and the registry of all criteria."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
 from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import leaf_swaps, theta_order
+from autokernel.inference.criterion import Criterion, Score
 from autokernel.inference.importance import (
     ENOUGH_STANDARD_ERROR,
     N_MOST,
     importance_log_evidence,
 )
+from autokernel.inference.information import AIC, BIC
 from autokernel.inference.laplace import summit_log_evidence
 from autokernel.inference.map import Mode
 from autokernel.inference.posterior import LogPosterior
+from autokernel.inference.predictive import CrossValidation, LeaveOneOut
 from autokernel.inference.summit import Summit, look_around
 from autokernel.typing import IntArray
 
@@ -29,35 +29,6 @@ _HOPELESS = 10.0  # nats below the best mode
 _N_OTHERS = 5  # a Hessian each
 _FEWEST_DRAWS = 100  # fewer leave no tail to judge the weights by
 _N_IMAGES = 24  # of a mode: all for up to four equal operands
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """The value of a criterion, larger is better, and what is known of its error."""
-
-    value: float  # nats
-    standard_error: float = np.nan  # nats; nan where the criterion draws no random numbers
-    pareto_k: float = np.nan  # above 0.7 the standard error is not to be trusted
-
-
-class Criterion(ABC, BaseEstimator):
-    """Scores a kernel from the modes of its posterior; holds parameters and no state."""
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
-
-    @abstractmethod
-    def __call__(
-        self,
-        posterior: LogPosterior,
-        summit: Summit,
-        *,
-        others: Sequence[Mode],
-        rng: np.random.Generator,
-    ) -> Score:
-        """Score by the best mode, with its shape, and other modes.
-
-        A ``NotAMaximumError`` says why that is not possible.
-        """
 
 
 class Laplace(Criterion):
@@ -144,7 +115,14 @@ def _mirrored(summit: Summit, orders: list[IntArray]) -> list[Summit]:
     return images
 
 
-CRITERIA: Mapping[str, type[Criterion]] = {"laplace": Laplace, "importance": Importance}
+CRITERIA: Mapping[str, type[Criterion]] = {
+    "laplace": Laplace,
+    "importance": Importance,
+    "bic": BIC,
+    "aic": AIC,
+    "loo": LeaveOneOut,
+    "cv": CrossValidation,
+}
 
 
 def check_criterion(criterion: str | Criterion) -> Criterion:

@@ -12,7 +12,8 @@ from sklearn.utils.validation import _get_feature_names
 from autokernel.deadline import NEVER, Deadline
 from autokernel.exceptions import NotAMaximumError, OutOfTimeError
 from autokernel.expression import Expression, arrange, parse_expression
-from autokernel.inference.criteria import Criterion, Score, check_criterion
+from autokernel.inference.criteria import check_criterion
+from autokernel.inference.criterion import Criterion, Score
 from autokernel.inference.evaluation import Evaluation, as_written
 from autokernel.inference.inheritance import Inheritance, Known, inherit_from_similar
 from autokernel.inference.laplace import summit_log_evidence
@@ -68,6 +69,7 @@ class Evaluator:
         criterion: str | Criterion = "laplace",
     ) -> None:
         self._criterion = check_criterion(criterion)
+        self._criterion.check_data(X, y)
         self._data = TrainingData(X, y)
         self._priors, self._seed = priors, seed
         self._find_modes = ModeSearch(self._data, priors=priors, seed=seed)
@@ -215,11 +217,14 @@ def evaluate_kernel(
         Inputs, used as they come.
     y : array-like of shape (n_samples,)
         Targets, used as they come. The model's mean is zero.
-    criterion : {"laplace", "importance"} or Criterion
-        How ``score``, the log evidence in nats, is found: by Laplace's method at the best mode, or
-        by importance sampling around the best modes found. The latter takes some 200 to 2000
-        likelihood calls more and gives ``standard_error`` and ``pareto_k``. An object such as
-        ``Importance(max_draws=500)`` has parameters of its own.
+    criterion : {"laplace", "importance", "bic", "aic", "loo", "cv"} or Criterion
+        What ``score`` is, in nats, larger is better: the log evidence by Laplace's method at the
+        best mode, or by importance sampling around the best modes found, which takes some 200 to
+        2000 likelihood calls more and gives ``standard_error`` and ``pareto_k``; the log likelihood
+        at the best mode less a penalty (:class:`BIC`, :class:`AIC`); or the log predictive density
+        of rows left out one by one (:class:`LeaveOneOut`) or fold by fold, with parameters fitted
+        anew (:class:`CrossValidation`). An object such as ``CrossValidation(cv=10)`` has
+        parameters of its own.
     priors : {"default", "paper"} or mapping of str to (shape, rate)
         Gamma priors of the parameters, by name; a mapping replaces entries of the default.
     random_state : int, RandomState or None
@@ -228,7 +233,7 @@ def evaluate_kernel(
     Returns
     -------
     Evaluation
-        The fit, its evidence and what they cost. Never raises for a kernel that cannot be fitted:
+        The fit, its score and what they cost. Never raises for a kernel that cannot be fitted:
         then ``score`` is ``-inf`` and ``status`` says why.
 
     Raises
@@ -236,7 +241,8 @@ def evaluate_kernel(
     ExpressionSyntaxError
         If the text cannot be read.
     ValueError
-        If the data, the criterion or the priors are not valid, or a column is not in ``X``.
+        If the data, the criterion or the priors are not valid, the data cannot be split as the
+        criterion asks, or a column is not in ``X``.
 
     Examples
     --------

@@ -42,7 +42,7 @@ class Evaluation:
 
     def __repr__(self) -> str:
         error = "" if np.isnan(self.standard_error) else f" ± {self.standard_error:.2f}"
-        lines = [f"{self.expression}: log evidence {self.score:.2f}{error} nats ({self.status})"]
+        lines = [f"{self.expression}: score {self.score:.2f}{error} nats ({self.status})"]
         lines += [
             f"  {'' if p.kernel is None else p.kernel + ' '}{p.name} = {p.value:.4g}"
             for p in self.parameters

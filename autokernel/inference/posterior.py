@@ -7,8 +7,8 @@ from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import Expression
 from autokernel.inference.hessian import difference_hessian
 from autokernel.kernels.priors import LogGammaPrior, Priors
-from autokernel.likelihood import LogLikelihood, TrainingData, ValueAndGradient
-from autokernel.typing import FloatArray
+from autokernel.likelihood import Calls, LogLikelihood, TrainingData, ValueAndGradient
+from autokernel.typing import FloatArray, IntArray
 
 NOISE_FLOOR = 1e-8
 """Smallest noise variance, as a part of the mean square of the target.
@@ -33,11 +33,15 @@ class LogPosterior:
         Complete, as :func:`check_priors` returns it.
     deadline : Deadline
         After it, every call raises an ``OutOfTimeError``.
+    calls : Calls or None
+        What counts the likelihood calls; None counts them alone.
 
     Attributes
     ----------
     expression : Expression
         The kernel.
+    data : TrainingData
+        Inputs and targets.
     parameter_names : tuple of str
         One name per entry of theta, ``noise_variance`` last.
     lower, upper : ndarray of shape (n_params,)
@@ -51,10 +55,12 @@ class LogPosterior:
         *,
         priors: Priors,
         deadline: Deadline = NEVER,
+        calls: Calls | None = None,
     ) -> None:
-        self.expression = expression
+        self.expression, self.data = expression, data
         self.deadline = deadline
-        self.likelihood = LogLikelihood(expression, data)
+        self._priors, self._calls = priors, Calls() if calls is None else calls
+        self.likelihood = LogLikelihood(expression, data, calls=self._calls)
         self.parameter_names = self.likelihood.parameter_names
         self.prior = LogGammaPrior.of(self.parameter_names, priors=priors)
         centre = np.log(self.prior.shape / self.prior.rate)
@@ -65,6 +71,16 @@ class LogPosterior:
         self._waves = np.array([name == "period" for name in self.parameter_names])
         columns = [leaf.column for leaf in expression.leaves if leaf.kernel == "PER"]
         self._extents = np.ptp(data.X[:, columns], axis=0)
+
+    def on_rows(self, rows: IntArray) -> "LogPosterior":
+        """Return that of the same kernel on these rows; calls of both count together."""
+        return LogPosterior(
+            self.expression,
+            self.data.take(rows),
+            priors=self._priors,
+            deadline=self.deadline,
+            calls=self._calls,
+        )
 
     def widths(self, theta: FloatArray) -> FloatArray:
         """Guess how far the posterior reaches (n_params,) along each parameter around a point.
@@ -82,7 +98,7 @@ class LogPosterior:
     @property
     def n_evaluations(self) -> int:
         """Number of likelihood calls so far."""
-        return self.likelihood.n_evaluations
+        return self._calls.n
 
     def value(self, theta: FloatArray) -> float:
         """Log posterior in nats, ``-inf`` where the matrix has no factor: a third of the work."""
@@ -97,6 +113,16 @@ class LogPosterior:
             likelihood.value + float(self.prior.log_density(theta)),
             likelihood.gradient + self.prior.gradient(theta),
         )
+
+    def leave_one_out(self, theta: FloatArray) -> FloatArray:
+        """Log predictive density (n_samples,) of each target given all others, in nats."""
+        self.deadline.check()
+        return self.likelihood.leave_one_out(theta)
+
+    def held_out(self, theta: FloatArray, n_given: int) -> FloatArray:
+        """Log predictive density of each target after the first ``n_given``, given those."""
+        self.deadline.check()
+        return self.likelihood.held_out(theta, n_given)
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (n_params, n_params) of the *negative* log posterior.

@@ -31,6 +31,11 @@ class Summit:
         """Which parameters (n_params,) no bound holds."""
         return self.outward <= 0
 
+    @property
+    def widths(self) -> FloatArray:
+        """How far the log posterior reaches (n_params,) along each parameter."""
+        return _widths(self.hessian)
+
     def stands_at(self, theta: FloatArray) -> bool:
         """Whether a point is within one width, too near to belong to another summit."""
         away = theta - self.mode.theta
@@ -80,7 +85,7 @@ def find_summit(posterior: LogPosterior, mode: Mode) -> Summit:
                 posterior,
                 np.clip(start, posterior.lower, posterior.upper),
                 max_iterations=300,
-                widths=_widths(summit.hessian),
+                widths=summit.widths,
             )
             for start in starts
         ]

@@ -64,6 +64,15 @@ class PackedCholesky:
         """Solve for one right-hand side (n,). O(n^2)."""
         return dpftrs(self.n, self.factor, y[:, None], uplo="L")[0][:, 0]
 
+    def lower(self) -> FloatArray:
+        """Full triangular factor (n, n)."""
+        return np.tril(dtfttr(self.n, self.factor, uplo="L")[0])
+
+    def inverse_diagonal(self) -> FloatArray:
+        """Diagonal (n,) of the inverse of the matrix; overwrites the factor. O(2 n^3 / 3)."""
+        inverse, _ = dpftri(self.n, self.factor, uplo="L", overwrite_a=1)
+        return np.diag(dtfttr(self.n, inverse, uplo="L")[0]).copy()
+
     def evidence_adjoint(self, alpha: FloatArray) -> FloatArray:
         """Packed ``alpha alpha^T - K^-1`` with half its diagonal; overwrites the factor.
 

@@ -38,6 +38,7 @@ class Trial:
     phase: Phase
     proposal_seconds: float
     elapsed: float  # seconds since the search began, evaluation included
+    start: int = 0  # trials of the search that it was proposed after
 
 
 @dataclass(slots=True)
@@ -57,6 +58,12 @@ class History:
     def n_searched(self) -> int:
         """Trials after the initial design."""
         return sum(trial.phase is Phase.SEARCH for trial in self.trials)
+
+    @property
+    def last_start(self) -> int:
+        """Trials of the search that the last of them was proposed after."""
+        searched = (trial for trial in reversed(self.trials) if trial.phase is Phase.SEARCH)
+        return next((trial.start for trial in searched), 0)
 
     @property
     def elapsed(self) -> float:

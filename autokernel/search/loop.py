@@ -7,12 +7,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from autokernel.deadline import NEVER, Deadline
+from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import Expression
 from autokernel.inference import Evaluation
 from autokernel.search.design import Design
 from autokernel.search.history import History, Phase, StopReason, Trial
-from autokernel.search.strategy import Space, Strategy
+from autokernel.search.strategy import Strategy, Task
 
 EvaluateAll = Callable[
     [Sequence[Expression], Sequence[Evaluation]], Generator[Evaluation | None, None, None]
@@ -55,13 +55,12 @@ class Silent:
 def search(
     evaluate_all: EvaluateAll,
     strategy: Strategy,
-    space: Space,
+    task: Task,
     history: History,
     *,
     n_iter: int,
     seed: int,
     batch_size: int = 1,
-    deadline: Deadline = NEVER,
     observer: Observer | None = None,
 ) -> StopReason:
     """Evaluate the strategy's initial design, then what it proposes.
@@ -76,8 +75,9 @@ def search(
         nothing. See :data:`EvaluateAll`.
     strategy : Strategy
         Chooses what to evaluate.
-    space : Space
-        What it may choose from.
+    task : Task
+        What it may choose from. After its deadline nothing is proposed; evaluations look at the
+        clock themselves.
     history : History
         What has been evaluated already; trials are added to it as they end.
     n_iter : int
@@ -86,15 +86,13 @@ def search(
         Not negative. Each batch draws from a stream of its own, numbered by its place.
     batch_size : int
         Kernels that are proposed together, and so can be evaluated together.
-    deadline : Deadline
-        After it nothing is proposed; evaluations look at it themselves.
     observer : Observer, optional
         Told of every trial.
     """
     observer = observer or Silent()
     began = time.perf_counter() - history.elapsed
-    plan = _Plan(strategy, space, n_iter, seed, batch_size)
-    for together in _rounds(plan, history, deadline=deadline):
+    plan = _Plan(strategy, task, n_iter, seed, batch_size)
+    for together in _rounds(plan, history):
         n_left = len(together.expressions)
         seconds = together.proposal_seconds / n_left
         with closing(evaluate_all(together.expressions, together.known)) as evaluations:
@@ -104,14 +102,15 @@ def search(
                     observer.abandon()
                     return StopReason.MAX_TIME
                 elapsed = time.perf_counter() - began
-                history.trials.append(Trial(evaluation, together.phase, seconds, elapsed))
+                trial = Trial(evaluation, together.phase, seconds, elapsed, together.start)
+                history.trials.append(trial)
                 if observer.end(history):
                     return StopReason.CALLBACK
                 n_left -= 1
                 if n_left:
                     observer.begin()
     if history.n_searched < n_iter:
-        return StopReason.MAX_TIME if deadline.has_passed else StopReason.EXHAUSTED
+        return StopReason.MAX_TIME if task.deadline.has_passed else StopReason.EXHAUSTED
     return StopReason.N_ITER
 
 
@@ -119,7 +118,7 @@ class _Plan(NamedTuple):
     """What a search depends on, beside the history."""
 
     strategy: Strategy
-    space: Space
+    task: Task
     n_iter: int
     seed: int
     batch_size: int
@@ -131,31 +130,48 @@ class _Round(NamedTuple):
     expressions: list[Expression]
     known: list[Evaluation]
     phase: Phase
-    proposal_seconds: float
+    proposal_seconds: float = 0.0
+    start: int = 0  # trials of the search that they are proposed after
 
 
-def _rounds(plan: _Plan, history: History, *, deadline: Deadline) -> Iterator[_Round]:
+def _rounds(plan: _Plan, history: History) -> Iterator[_Round]:
     """Yield what is to be evaluated next, given a history that grows meanwhile."""
-    strategy, space, n_iter, seed, batch_size = plan
-    design = design_of(strategy, space, seed)
+    strategy, task, n_iter, seed, _ = plan
+    design = design_of(strategy, task, seed)
     for part in (lambda: design.fixed, lambda: design.rest(history.evaluations)):
         new = history.without_known(part())
         if new:
-            yield _Round(new, [], Phase.INITIAL, 0.0)
-    while history.n_searched < n_iter and not deadline.has_passed:
+            yield _Round(new, [], Phase.INITIAL)
+    while history.n_searched < n_iter and not task.deadline.has_passed:
         asked = time.perf_counter()
-        # from the last full batch on: what is left of one that was begun is proposed as it was
-        start = history.n_searched // batch_size * batch_size
-        before = history.before(start)
-        rng = np.random.default_rng([seed, _PROPOSAL_STREAM, start])
-        batch = strategy.propose(space, before, n_proposals=batch_size, rng=rng)
-        n_left = n_iter - history.n_searched
-        new = history.without_known(batch[: n_iter - start])[:n_left]
-        if not new:
+        try:
+            together = _rest_of_batch(plan, history) or _batch(plan, history, history.n_searched)
+        except OutOfTimeError:
             return
-        yield _Round(new, before.evaluations, Phase.SEARCH, time.perf_counter() - asked)
+        if together is None:
+            return
+        yield together._replace(proposal_seconds=time.perf_counter() - asked)
 
 
-def design_of(strategy: Strategy, space: Space, seed: int) -> Design:
+def _rest_of_batch(plan: _Plan, history: History) -> _Round | None:
+    """Propose the last batch again, if it may not have been evaluated to its end."""
+    start = history.last_start
+    if history.n_searched - start >= plan.batch_size or history.n_searched == start:
+        return None
+    return _batch(plan, history, start)
+
+
+def _batch(plan: _Plan, history: History, start: int) -> _Round | None:
+    """Propose what comes after so many trials; None where all of it has been evaluated."""
+    strategy, task, n_iter, seed, batch_size = plan
+    before = history.before(start)
+    rng = np.random.default_rng([seed, _PROPOSAL_STREAM, start])
+    batch = strategy.propose(task, before, n_proposals=batch_size, rng=rng)
+    n_left = n_iter - history.n_searched
+    new = history.without_known(batch[: n_iter - start])[:n_left]
+    return _Round(new, before.evaluations, Phase.SEARCH, start=start) if new else None
+
+
+def design_of(strategy: Strategy, task: Task, seed: int) -> Design:
     """Return the initial design that a search with this seed begins with."""
-    return strategy.design(space, rng=np.random.default_rng([seed, _DESIGN_STREAM]))
+    return strategy.design(task, rng=np.random.default_rng([seed, _DESIGN_STREAM]))

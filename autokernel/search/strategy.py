@@ -1,31 +1,53 @@
 """What a search strategy is: an initial design, and the next kernels for a history."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from autokernel.deadline import NEVER, Deadline
 from autokernel.expression import Expression, Grammar
+from autokernel.kernels.priors import Priors, check_priors
 from autokernel.search.design import Design
 from autokernel.search.history import History
+from autokernel.surrogate.acquisition import Acquisition, ExpectedImprovement
+from autokernel.typing import FloatArray
 
 
-@dataclass(frozen=True, slots=True)
-class Space:
-    """What a search may look at.
-
-    ``base_kernels`` are those of the fixed part of the design, no fewer than the grammar's.
-    """
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: a task is itself, and holds arrays
+class Task:
+    """What a search may look at, and what it is to go by."""
 
     grammar: Grammar
-    n_features: int
-    base_kernels: tuple[str, ...]
+    base_kernels: tuple[str, ...]  # of the fixed part of the design, no fewer than the grammar's
+    X: FloatArray  # (n_samples, n_features), inputs in the unit interval
+    priors: Priors = field(default_factory=lambda: check_priors("default"))
+    acquisition: Acquisition = field(default_factory=ExpectedImprovement)
+    deadline: Deadline = NEVER  # a strategy that takes long looks at it
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns, those included that the grammar leaves out."""
+        return self.X.shape[1]
 
     def allows(self, expression: Expression) -> bool:
-        """Whether an expression may be a parent; a history may hold others, of another space."""
+        """Whether an expression may be a parent; a history may hold others, of another grammar."""
         return self.grammar.spans(expression, self.base_kernels)
+
+    def any_unknown(self, known: Sequence[Expression]) -> Expression | None:
+        """First base kernel, or kernel next to a known one, that is not known; None if none is."""
+        texts = frozenset(expression.canonical for expression in known)
+        for base in self.grammar.leaves:
+            if base.canonical not in texts:
+                return base
+        for expression in filter(self.allows, known):
+            for neighbour in self.grammar.neighbours(expression):
+                if neighbour.canonical not in texts:
+                    return neighbour
+        return None
 
 
 class Strategy(ABC, BaseEstimator):
@@ -38,15 +60,20 @@ class Strategy(ABC, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     @abstractmethod
-    def design(self, space: Space, *, rng: np.random.Generator) -> Design:
+    def design(self, task: Task, *, rng: np.random.Generator) -> Design:
         """Choose what is evaluated first, whatever the data are."""
 
     @abstractmethod
     def propose(
-        self, space: Space, history: History, *, n_proposals: int, rng: np.random.Generator
+        self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
     ) -> list[Expression]:
         """Choose what is evaluated next, together: distinct kernels that the history has not.
 
-        Fewer than ``n_proposals`` where no more are left. The first ones do not depend on the
-        number.
+        Fewer than ``n_proposals`` where there are no more for now, none where the search is over.
+        The first ones do not depend on the number.
+
+        Raises
+        ------
+        OutOfTimeError
+            Once the deadline of the task has passed.
         """

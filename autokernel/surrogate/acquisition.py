@@ -1,10 +1,152 @@
-"""What makes an expression worth evaluating."""
+"""What makes an expression worth evaluating; one entry of the registry each, larger is better."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtr
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval
 
-from autokernel.surrogate.gp import Prediction
+from autokernel.expression import Expression
+from autokernel.kernels import BASE_KERNELS
+from autokernel.surrogate.gp import Prediction, SurrogateGP
 from autokernel.typing import FloatArray
+
+Values = Callable[[Sequence[Expression]], FloatArray]
+"""What it is worth (n,) to evaluate each of n expressions."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the field is an array
+class Cost:
+    """Predicts how long evaluations take: log seconds are linear in the number of parameters.
+
+    BOMS, section 3.
+    """
+
+    coefficients: FloatArray  # (2,), at no parameters, and for each of them
+
+    @classmethod
+    def of(cls, expressions: Sequence[Expression], seconds: FloatArray) -> "Cost":
+        """Fit evaluations that have been made, by least squares."""
+        n_params, logs = _n_params(expressions), np.log(np.maximum(seconds, 1e-6))
+        away = n_params - n_params.mean()
+        slope = away @ logs / max(float(away @ away), 1e-9)  # none where nothing is known of it
+        return cls(np.array([logs.mean() - slope * n_params.mean(), slope]))
+
+    def __call__(self, expressions: Sequence[Expression]) -> FloatArray:
+        """Predict seconds (n,)."""
+        intercept, slope = self.coefficients
+        return np.exp(intercept + slope * _n_params(expressions))
+
+
+class Acquisition(ABC, BaseEstimator):
+    """An acquisition function; holds parameters and no state."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    @abstractmethod
+    def values(
+        self, surrogate: SurrogateGP, *, best: float, cost: Cost, rng: np.random.Generator
+    ) -> Values:
+        """Build the function to maximise, given the best score so far and the cost of others."""
+
+
+class ExpectedImprovement(Acquisition):
+    """By how much a score is expected to exceed the best one."""
+
+    def values(
+        self,
+        surrogate: SurrogateGP,
+        *,
+        best: float,
+        cost: Cost,  # noqa: ARG002 - of other acquisition functions
+        rng: np.random.Generator,  # noqa: ARG002 - of other acquisition functions
+    ) -> Values:
+        """Build the function to maximise."""
+        return lambda expressions: expected_improvement(surrogate.predict(expressions), best=best)
+
+
+class ExpectedImprovementPerSecond(Acquisition):
+    """Expected improvement over the predicted seconds of an evaluation (BOMS, section 3).
+
+    What is proposed depends on measured times, and so cannot be reproduced exactly.
+    """
+
+    def values(
+        self,
+        surrogate: SurrogateGP,
+        *,
+        best: float,
+        cost: Cost,
+        rng: np.random.Generator,  # noqa: ARG002 - of other acquisition functions
+    ) -> Values:
+        """Build the function to maximise."""
+        return lambda expressions: (
+            expected_improvement(surrogate.predict(expressions), best=best) / cost(expressions)
+        )
+
+
+class UpperConfidenceBound(Acquisition):
+    """The predicted score, and ``kappa`` standard deviations more.
+
+    Parameters
+    ----------
+    kappa : float, default=2.0
+        How much uncertainty counts; not negative.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kappa": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(self, *, kappa: float = 2.0) -> None:
+        self.kappa = kappa
+
+    def values(
+        self,
+        surrogate: SurrogateGP,
+        *,
+        best: float,  # noqa: ARG002 - of other acquisition functions
+        cost: Cost,  # noqa: ARG002 - of other acquisition functions
+        rng: np.random.Generator,  # noqa: ARG002 - of other acquisition functions
+    ) -> Values:
+        """Build the function to maximise."""
+
+        def bound(expressions: Sequence[Expression]) -> FloatArray:
+            prediction = surrogate.predict(expressions)
+            return prediction.mean + self.kappa * prediction.std
+
+        return bound
+
+
+class ThompsonSampling(Acquisition):
+    """A function drawn from the posterior over scores."""
+
+    def values(
+        self,
+        surrogate: SurrogateGP,
+        *,
+        best: float,  # noqa: ARG002 - of other acquisition functions
+        cost: Cost,  # noqa: ARG002 - of other acquisition functions
+        rng: np.random.Generator,
+    ) -> Values:
+        """Build the function to maximise."""
+        return surrogate.draw(rng)
+
+
+ACQUISITIONS: Mapping[str, type[Acquisition]] = MappingProxyType(
+    {
+        "ei": ExpectedImprovement,
+        "ei_per_second": ExpectedImprovementPerSecond,
+        "ucb": UpperConfidenceBound,
+        "thompson": ThompsonSampling,
+    }
+)
 
 
 def expected_improvement(prediction: Prediction, *, best: float) -> FloatArray:
@@ -13,3 +155,12 @@ def expected_improvement(prediction: Prediction, *, best: float) -> FloatArray:
     z = (prediction.mean - best) / std
     density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
     return std * (z * ndtr(z) + density)
+
+
+def _n_params(expressions: Sequence[Expression]) -> FloatArray:
+    """Count the parameters (n,) of each kernel, that of the noise included."""
+    counts = [
+        1 + sum(len(BASE_KERNELS[leaf.kernel].parameter_names) for leaf in expression.leaves)
+        for expression in expressions
+    ]
+    return np.array(counts, dtype=float)

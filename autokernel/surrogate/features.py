@@ -7,9 +7,6 @@ from typing import NamedTuple
 
 from autokernel.expression import Expression, Operation
 
-NULL = "NULL"
-"""Stands for a column that no base kernel acts on."""
-
 Frequencies = Mapping[Hashable, float]
 
 
@@ -32,11 +29,6 @@ def tree_features(expression: Expression) -> TreeFeatures:
         paths=_frequencies(_paths(expression, "")),
         subtrees=_frequencies(_subtrees(expression)),
     )
-
-
-def null_element(column: int) -> Hashable:
-    """Name the element that says that a column is unused."""
-    return (NULL, column)
 
 
 def _base_frequencies(expression: Expression) -> Frequencies:

@@ -1,22 +1,23 @@
 """The Gaussian process over expressions: a surrogate for their scores (SOT, section 3.1, A.5)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
-from scipy.special import expit
 
-from autokernel.surrogate.sot import sot_kernel
+from autokernel.expression import Expression
+from autokernel.likelihood.linalg import PackedCholesky, pack, packed_diagonal
+from autokernel.surrogate.kernel_kernels import KernelKernel
 from autokernel.typing import FloatArray
 
-# log variance, log lengthscale^2, three weight logits, log noise, mean; targets standardised
-_START = np.array([0.0, 0.0, 0.0, 0.0, 0.0, np.log(0.01), 0.0])
-_LOWER = np.array([-4.0, -4.0, -4.0, -4.0, -4.0, np.log(1e-5), -3.0])
-_UPPER = np.array([4.0, 4.0, 4.0, 4.0, 4.0, 0.0, 3.0])
-_WEIGHTS = slice(2, 5)
+# targets are standardised: log variance, parameters of the kernel-kernel, log noise, mean
+_LOG_VARIANCE, _LOG_NOISE, _MEAN = 0, -2, -1
+_KERNEL = slice(1, -2)
+_SMALLEST_NOISE, _FIRST_NOISE = np.log(1e-5), np.log(0.01)
+_JITTER = 1e-9  # of the variance, for draws at expressions that do not differ
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
@@ -27,120 +28,165 @@ class Prediction:
     std: FloatArray  # (n,), of the noise-free score
 
 
-def distance_weights(logits: FloatArray) -> FloatArray:
-    """Weights of the distances, ``sigmoid(t_i) / sum_j sigmoid(t_j)`` (SOT, A.5)."""
-    sigmoid = expit(logits)
-    return sigmoid / sigmoid.sum()
-
-
 class SurrogateGP:
-    """Constant mean, K_SOT and noise, fitted by maximum marginal likelihood.
+    """Constant mean, a kernel-kernel and noise, fitted by maximum marginal likelihood.
 
     Parameters
     ----------
-    distances : ndarray of shape (3, n, n)
-        SOT distances between the evaluated expressions.
+    kernel_kernel : KernelKernel
+        What two expressions have in common.
+    expressions : sequence of n Expression
+        Those that have been evaluated.
     targets : ndarray of shape (n,)
         Their scores, finite.
+
+    Notes
+    -----
+    O(n^3) for each of some tens of steps.
     """
 
-    def __init__(self, distances: FloatArray, targets: FloatArray) -> None:
+    def __init__(
+        self, kernel_kernel: KernelKernel, expressions: Sequence[Expression], targets: FloatArray
+    ) -> None:
+        self._kernel_kernel = kernel_kernel
         self._shift = float(targets.mean())
         self._scale = float(targets.std()) or 1.0
         y: FloatArray = (targets - self._shift) / self._scale
+        distances = kernel_kernel.distances(expressions)
+        bounds = _bounds(kernel_kernel)
+        start = np.zeros(len(bounds))
+        start[_LOG_NOISE] = _FIRST_NOISE
         result = minimize(
-            _negative_log_likelihood(distances, y),
-            _START,
+            negative_log_likelihood(kernel_kernel, distances, y),
+            start,
             jac=True,
             method="L-BFGS-B",
-            bounds=np.stack([_LOWER, _UPPER], axis=1),
+            bounds=bounds,
             options={"maxiter": 60, "ftol": 1e-7},
         )
-        self._theta = result.x
-        self._condition(distances, y)
+        self.theta = result.x
+        self._condition(expressions, distances, y)
 
-    def believing(self, distances: FloatArray) -> "SurrogateGP":
-        """Take its own predictions for the last expressions as their scores, too.
-
-        Parameters
-        ----------
-        distances : ndarray of shape (3, m, m)
-            Between the expressions known so far and then those to predict.
+    def believing(self, expressions: Sequence[Expression]) -> "SurrogateGP":
+        """Take its own predictions for further expressions as their scores, too.
 
         Notes
         -----
         Kriging believer: the hyperparameters stay, the mean stays too, and what is left of the
-        uncertainty near the new expressions is that of the noise. O(m^3).
+        uncertainty near the new expressions is that of the noise. O(n^3).
         """
-        n = len(self._y)
-        cross = self._covariance(distances[:, n:, :n])
+        known = [*self._expressions, *expressions]
+        believed = (self.predict(expressions).mean - self._shift) / self._scale
         other = copy(self)
-        other._condition(distances, np.append(self._y, self._theta[6] + cross @ self._alpha))
+        other._condition(known, self._kernel_kernel.distances(known), np.append(self._y, believed))
         return other
 
-    def _condition(self, distances: FloatArray, y: FloatArray) -> None:
+    def _condition(
+        self, expressions: Sequence[Expression], distances: FloatArray, y: FloatArray
+    ) -> None:
         """Condition on standardised targets at the fitted hyperparameters (R&W alg. 2.1)."""
-        self._y = y
-        noise = np.exp(self._theta[5])
+        self._expressions, self._y = list(expressions), y
+        noise = np.exp(self.theta[_LOG_NOISE])
         self._L = cholesky(self._covariance(distances) + noise * np.eye(len(y)), lower=True)
-        self._alpha = cho_solve((self._L, True), y - self._theta[6])
+        self._alpha = cho_solve((self._L, True), y - self.theta[_MEAN])
 
     @property
     def weights(self) -> FloatArray:
-        """Learned weights (3,) of the distances of base kernels, paths and subtrees."""
-        return distance_weights(self._theta[_WEIGHTS])
+        """Learned weights (n_distances,) of the distances."""
+        return self._kernel_kernel.weights(self.theta[_KERNEL]).values
 
-    def predict(self, distances: FloatArray) -> Prediction:
-        """Predict from distances (3, n_new, n) to the evaluated expressions (R&W alg. 2.1)."""
-        cross = self._covariance(distances)
+    def predict(self, expressions: Sequence[Expression]) -> Prediction:
+        """Predict the scores of expressions (R&W alg. 2.1)."""
+        cross = self._covariance(self._kernel_kernel.distances(expressions, self._expressions))
         v = solve_triangular(self._L, cross.T, lower=True, check_finite=False)
-        variance = np.exp(self._theta[0]) - np.einsum("ij,ij->j", v, v)
+        variance = np.exp(self.theta[_LOG_VARIANCE]) - np.einsum("ij,ij->j", v, v)
         return Prediction(
-            mean=self._shift + self._scale * (self._theta[6] + cross @ self._alpha),
+            mean=self._shift + self._scale * (self.theta[_MEAN] + cross @ self._alpha),
             std=self._scale * np.sqrt(np.maximum(variance, 0.0)),
         )
 
+    def draw(self, rng: np.random.Generator) -> Callable[[Sequence[Expression]], FloatArray]:
+        """Draw one function from the posterior.
+
+        Returns
+        -------
+        callable
+            Values (n,) of the function at n expressions. It remembers what it has been asked, so
+            that all answers are those of one and the same function, to some 1e-4 of the prior
+            standard deviation.
+        """
+        return _Draw(self, rng)
+
     def _covariance(self, distances: FloatArray) -> FloatArray:
         """Noise-free covariance at the fitted hyperparameters."""
-        lengthscale = np.exp(0.5 * self._theta[1])
-        return np.exp(self._theta[0]) * sot_kernel(distances, self.weights, lengthscale=lengthscale)
+        return np.exp(self.theta[_LOG_VARIANCE] - np.tensordot(self.weights, distances, axes=1))
 
 
-def _negative_log_likelihood(
-    distances: FloatArray, y: FloatArray
+class _Draw:
+    """A function drawn from the posterior, at more and more expressions."""
+
+    def __init__(self, surrogate: SurrogateGP, rng: np.random.Generator) -> None:
+        self._surrogate, self._rng = surrogate, rng
+        self._expressions = list(surrogate._expressions)
+        self._L = surrogate._L
+        residual = surrogate._y - surrogate.theta[_MEAN]
+        self._whitened = solve_triangular(surrogate._L, residual, lower=True)
+
+    def __call__(self, expressions: Sequence[Expression]) -> FloatArray:
+        """Draw the values at these, given those drawn before: rows are added to the factor."""
+        gp = self._surrogate
+        distances = gp._kernel_kernel.distances
+        cross = gp._covariance(distances(expressions, self._expressions))
+        own = gp._covariance(distances(expressions))
+        own += _JITTER * np.exp(gp.theta[_LOG_VARIANCE]) * np.eye(len(own))
+        left = solve_triangular(self._L, cross.T, lower=True, check_finite=False).T
+        corner = cholesky(own - left @ left.T, lower=True)
+        white = self._rng.normal(size=len(own))
+        values = gp.theta[_MEAN] + left @ self._whitened + corner @ white
+        self._L = np.block([[self._L, np.zeros_like(left.T)], [left, corner]])
+        self._whitened = np.append(self._whitened, white)
+        self._expressions += expressions
+        return gp._shift + gp._scale * values
+
+
+def _bounds(kernel_kernel: KernelKernel) -> list[tuple[float, float]]:
+    """Bounds of the hyperparameters."""
+    free = (kernel_kernel.lower, kernel_kernel.upper)
+    return [free, *([free] * kernel_kernel.n_params), (_SMALLEST_NOISE, 0.0), (-3.0, 3.0)]
+
+
+def negative_log_likelihood(
+    kernel_kernel: KernelKernel, distances: FloatArray, y: FloatArray
 ) -> Callable[[FloatArray], tuple[float, FloatArray]]:
     """Build the objective of the hyperparameters, with its gradient. O(n^3) a call."""
     n = len(y)
-    identity = np.eye(n)
+    packed = np.stack([pack(D) for D in distances])
+    diagonal = packed_diagonal(n)
 
     def objective(theta: FloatArray) -> tuple[float, FloatArray]:
-        sigmoid = expit(theta[_WEIGHTS])
-        weights = sigmoid / sigmoid.sum()
-        precision = np.exp(-theta[1])
-        K = np.exp(theta[0]) * sot_kernel(distances, weights, lengthscale=np.exp(0.5 * theta[1]))
-        noise = np.exp(theta[5])
+        weights = kernel_kernel.weights(theta[_KERNEL])
+        K = np.exp(theta[_LOG_VARIANCE] - weights.values @ packed)
+        noise = np.exp(theta[_LOG_NOISE])
+        noisy = K.copy()
+        noisy[diagonal] += noise
         try:
-            L = cholesky(K + noise * identity, lower=True, check_finite=False)
+            factor = PackedCholesky(noisy, n)
         except LinAlgError:
             return 1e12, np.zeros(len(theta))
-        residual = y - theta[6]
-        inverse = cho_solve((L, True), identity, check_finite=False)
-        alpha = inverse @ residual
-        adjoint = 0.5 * (np.outer(alpha, alpha) - inverse)
+        residual = y - theta[_MEAN]
+        alpha = factor.solve(residual)
+        value = -0.5 * (residual @ alpha + factor.log_determinant() + n * np.log(2 * np.pi))
+        adjoint = factor.evidence_adjoint(alpha)
         by_kernel = adjoint * K
-        # d log K / d weight_i = -D_i / l^2
-        per_weight = -precision * np.einsum("ij,kij->k", by_kernel, distances)
-        centred = per_weight - weights @ per_weight
+        per_weight = -(packed @ by_kernel)  # d log K / d weight_i = -D_i
         gradient = np.array(
             [
                 by_kernel.sum(),
-                -(weights @ per_weight),
-                *(centred * weights * (1 - sigmoid)),
-                noise * np.trace(adjoint),
+                *(per_weight @ weights.jacobian),
+                noise * adjoint[diagonal].sum(),
                 alpha.sum(),
             ]
         )
-        value = -0.5 * residual @ alpha - np.log(np.diag(L)).sum() - 0.5 * n * np.log(2 * np.pi)
         return -float(value), -gradient
 
     return objective

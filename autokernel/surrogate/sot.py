@@ -1,12 +1,14 @@
 """Symbolical optimal transport: distances between expressions, read off their trees."""
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from autokernel.expression import Expression
-from autokernel.surrogate.features import Frequencies, null_element, tree_features
+from autokernel.surrogate.features import Frequencies, tree_features
 from autokernel.typing import FloatArray
 
 
@@ -43,63 +45,89 @@ def sot_distances(
     transport is total variation: half the L1 distance of the frequencies. Two trees of one
     canonical text may differ in their subtrees, as in the paper.
     """
-    others = expressions if others is None else others
-    for expression in (*expressions, *others):
-        highest = max(leaf.column for leaf in expression.leaves)
-        if highest >= n_features:
-            raise ValueError(
-                f"n_features must exceed the columns in use, got {n_features} and {expression}"
-            )
-    rows = [tree_features(e) for e in expressions]
-    columns = [tree_features(e) for e in others]
+    known = _tabulate(tuple(expressions if others is None else others), n_features)
+    features = [tree_features(expression) for expression in expressions]
+    # half of the L1 distance of the frequencies in a column is already there
+    unused = 0.5 * cdist(_used(expressions, n_features), known.used, metric="cityblock")
     return np.stack(
         [
-            _total_variation(
-                [_with_nulls(e, n_features) for e in expressions],
-                [_with_nulls(e, n_features) for e in others],
-            ),
-            _total_variation([f.paths for f in rows], [f.paths for f in columns]),
-            _total_variation([f.subtrees for f in rows], [f.subtrees for f in columns]),
+            unused + _total_variation([f.base for f in features], known.base),
+            _total_variation([f.paths for f in features], known.paths),
+            _total_variation([f.subtrees for f in features], known.subtrees),
         ]
     )
 
 
-def sot_kernel(distances: FloatArray, weights: FloatArray, *, lengthscale: float) -> FloatArray:
-    """``exp(-d / l^2)`` with ``d`` the weighted sum of the three distances (SOT eq. 4)."""
-    return np.exp(np.tensordot(weights, distances, axes=1) / -(lengthscale**2))
+class _Frequencies(NamedTuple):
+    """Frequencies of the elements of some expressions."""
+
+    places: Mapping[Hashable, int]
+    dense: FloatArray  # (n, n_elements)
 
 
-def _with_nulls(expression: Expression, n_features: int) -> Frequencies:
-    """Frequencies of the base kernels, with the NULL symbol for every unused column."""
-    used = {leaf.column for leaf in expression.leaves}
-    nulls = {null_element(column): 1.0 for column in range(n_features) if column not in used}
-    return {**tree_features(expression).base, **nulls}
+class _Table(NamedTuple):
+    """What is read off the expressions that others are compared with."""
+
+    used: FloatArray  # (n, n_features), one where a column is used
+    base: _Frequencies
+    paths: _Frequencies
+    subtrees: _Frequencies
 
 
-def _total_variation(rows: Sequence[Frequencies], columns: Sequence[Frequencies]) -> FloatArray:
+@lru_cache(maxsize=4)  # a search compares many generations with the same evaluated expressions
+def _tabulate(expressions: tuple[Expression, ...], n_features: int) -> _Table:
+    """Read the features off expressions."""
+    features = [tree_features(expression) for expression in expressions]
+    return _Table(
+        _used(expressions, n_features),
+        _collect([f.base for f in features]),
+        _collect([f.paths for f in features]),
+        _collect([f.subtrees for f in features]),
+    )
+
+
+def _used(expressions: Sequence[Expression], n_features: int) -> FloatArray:
+    """Mark the columns that expressions use; the others hold the symbol NULL."""
+    used = np.zeros((len(expressions), n_features))
+    for row, expression in enumerate(expressions):
+        columns = [leaf.column for leaf in expression.leaves]
+        if max(columns) >= n_features:
+            raise ValueError(
+                f"n_features must exceed the columns in use, got {n_features} and {expression}"
+            )
+        used[row, columns] = 1.0
+    return used
+
+
+def _collect(lists: Sequence[Frequencies]) -> _Frequencies:
+    """Give every element that occurs a place."""
+    places: dict[Hashable, int] = {}
+    for frequencies in lists:
+        for element in frequencies:
+            places.setdefault(element, len(places))
+    return _Frequencies(places, _dense(lists, places)[0])
+
+
+def _total_variation(rows: Sequence[Frequencies], columns: _Frequencies) -> FloatArray:
     """Half the L1 distances (n, m) of two lists of frequencies.
 
     Elements that no column has add their whole frequency, so that the dense arrays hold only the
     elements of the columns.
     """
-    places: dict[Hashable, int] = {}
-    for frequencies in columns:
-        for element in frequencies:
-            places.setdefault(element, len(places))
-    shared = cdist(_dense(rows, places), _dense(columns, places), metric="cityblock")
-    foreign = [
-        sum(value for element, value in frequencies.items() if element not in places)
-        for frequencies in rows
-    ]
-    return 0.5 * (shared + np.array(foreign)[:, None])
+    dense, foreign = _dense(rows, columns.places)
+    return 0.5 * (cdist(dense, columns.dense, metric="cityblock") + foreign[:, None])
 
 
-def _dense(lists: Sequence[Frequencies], places: Mapping[Hashable, int]) -> FloatArray:
-    """Frequencies as rows of a matrix; elements without a place are left out."""
-    matrix = np.zeros((len(lists), len(places)))
+def _dense(
+    lists: Sequence[Frequencies], places: Mapping[Hashable, int]
+) -> tuple[FloatArray, FloatArray]:
+    """Frequencies as rows of a matrix, and the sum of those (n,) that have no place in it."""
+    matrix, foreign = np.zeros((len(lists), len(places))), np.zeros(len(lists))
     for row, frequencies in enumerate(lists):
         for element, value in frequencies.items():
             place = places.get(element)
-            if place is not None:
+            if place is None:
+                foreign[row] += value
+            else:
                 matrix[row, place] = value
-    return matrix
+    return matrix, foreign

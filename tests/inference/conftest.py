@@ -9,6 +9,7 @@ from scipy.stats import gamma
 from autokernel.expression import Expression, parse_expression
 from autokernel.typing import FloatArray
 
+DenseCovariance = Callable[[str, FloatArray, FloatArray], FloatArray]
 DensePosterior = Callable[[FloatArray], FloatArray]
 
 # SOT appendix A.4: shape and rate, in the order of theta
@@ -52,6 +53,18 @@ def _covariance(expression: Expression, X: FloatArray, params: Iterator[FloatArr
     left = _covariance(expression.left, X, params)
     right = _covariance(expression.right, X, params)
     return left + right if expression.operator == "+" else left * right
+
+
+@pytest.fixture(scope="session")
+def dense_covariance() -> DenseCovariance:
+    """Build the covariance of targets, noise included, of theta and X."""
+
+    def build(text: str, theta: FloatArray, X: FloatArray) -> FloatArray:
+        params = iter(np.exp(theta))
+        K = _covariance(parse_expression(text), X, params)
+        return K + next(params) * np.eye(len(X))
+
+    return build
 
 
 @pytest.fixture(scope="session")

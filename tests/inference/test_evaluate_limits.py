@@ -6,7 +6,7 @@ import pytest
 from autokernel import parse_expression
 from autokernel.deadline import Deadline
 from autokernel.exceptions import OutOfTimeError
-from autokernel.inference import Evaluator, Laplace
+from autokernel.inference import CRITERIA, Evaluator, Laplace
 from autokernel.inference import evaluate as evaluate_module
 from autokernel.inference import modes as modes_module
 from autokernel.kernels.priors import check_priors
@@ -67,8 +67,13 @@ def sizes(monkeypatch):
     return made
 
 
-@pytest.mark.parametrize("criterion", ["laplace", "importance"])
-@pytest.mark.parametrize("text", ["SE[0] * LIN[1]", "LIN[0] + PER[0]"])
+@pytest.mark.parametrize(
+    ("text", "criterion"),
+    [
+        *(("SE[0] * LIN[1]", name) for name in CRITERIA),
+        *(("LIN[0] + PER[0]", name) for name in ("laplace", "importance")),
+    ],
+)
 def test_the_clock_is_looked_at_before_every_call_of_a_likelihood(sizes, text, criterion):
     clock = Countdown()
     subject = evaluator(criterion=criterion)
@@ -87,18 +92,25 @@ def test_the_clock_is_looked_at_in_searches_on_a_sample_of_the_rows(sizes):
 
 
 @pytest.mark.parametrize("part", [0.0, 0.1, 0.5, 0.9, 0.999])
-@pytest.mark.parametrize("text", ["SE[0] * LIN[1]", "LIN[0] + PER[0]"])
-def test_an_evaluation_ends_with_the_call_at_which_time_is_over(sizes, text, part):
-    total = evaluator(criterion="importance")(read(text)).n_evaluations
+@pytest.mark.parametrize(
+    ("text", "criterion"),
+    [
+        ("SE[0] * LIN[1]", "importance"),
+        ("SE[0] * LIN[1]", "cv"),
+        ("LIN[0] + PER[0]", "importance"),
+    ],
+)
+def test_an_evaluation_ends_with_the_call_at_which_time_is_over(sizes, text, part, criterion):
+    total = evaluator(criterion=criterion)(read(text)).n_evaluations
     n_looks = int(part * total)
     sizes.clear()
-    subject = evaluator(criterion="importance")
+    subject = evaluator(criterion=criterion)
     job = subject.prepare(read(text))
     with pytest.raises(OutOfTimeError, match="over"):
         subject.run(job, deadline=Countdown(n_looks))
     assert len(sizes) == n_looks
     # what was cut short leaves nothing half done behind
-    assert same(subject.run(job), evaluator(criterion="importance")(read(text)))
+    assert same(subject.run(job), evaluator(criterion=criterion)(read(text)))
 
 
 def test_after_the_deadline_nothing_is_begun(sizes):

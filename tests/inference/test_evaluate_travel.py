@@ -5,14 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import KFold, TimeSeriesSplit
 
 from autokernel import parse_expression
-from autokernel.inference import Evaluator, Importance, Job, Laplace
+from autokernel.inference import CrossValidation, Evaluator, Importance, Job, Laplace
 from autokernel.inference.inheritance import Inheritance
 from autokernel.kernels.priors import check_priors
 from tests.processes import outputs_under_two_hash_seeds
 
 PRIORS = check_priors("paper")
+FOLDS = CrossValidation(cv=TimeSeriesSplit(3))
 
 DIGEST_AND_PRINT = """
 import pickle
@@ -76,7 +79,7 @@ def travelled(thing):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("criterion", ["laplace", Importance(max_draws=300)])
+@pytest.mark.parametrize("criterion", ["laplace", Importance(max_draws=300), FOLDS])
 def test_an_evaluator_that_has_travelled_gives_the_same_to_the_last_bit(table, criterion, order):
     X, y = table
     subject = evaluator((np.array(X, order=order), y), criterion=criterion)
@@ -155,6 +158,12 @@ def evaluators(table):
         evaluator(table, criterion=small),
         evaluator(table, criterion=Importance(max_draws=500, standard_error=0.1)),
         evaluator(table, criterion=Another()),
+        evaluator(table, criterion="bic"),
+        evaluator(table, criterion="loo"),
+        evaluator(table, criterion="cv"),
+        evaluator(table, criterion=CrossValidation(cv=4)),
+        evaluator(table, criterion=CrossValidation(cv=KFold(4))),
+        evaluator(table, criterion=FOLDS),
     ]
 
 
@@ -187,6 +196,8 @@ def test_equal_evaluators_have_one_fingerprint(table):
         evaluator(table, criterion=Laplace()),
         travelled(evaluator(table)),
     ]
+    folds = [evaluator(table, criterion=clone(FOLDS)) for _ in range(2)]
+    assert folds[0].fingerprint() == travelled(folds[1]).fingerprint()
     subjects[0](read("SE[0]"))  # whatever it has computed meanwhile
     assert len({subject.fingerprint() for subject in subjects}) == 1
     job = Job(read("SE[0]"))

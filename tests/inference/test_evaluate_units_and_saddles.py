@@ -48,11 +48,11 @@ def test_a_hessian_without_a_factor_next_to_the_point_is_a_failure_with_its_reas
         posterior.hessian(np.zeros(3))
 
 
-def test_an_evaluation_prints_its_evidence_and_a_line_per_parameter():
+def test_an_evaluation_prints_its_score_and_a_line_per_parameter():
     X, y = np.linspace(0, 1, 12)[:, None], np.sin(np.arange(12.0))
     fit = evaluate_kernel("SE[0] + LIN[0]", X, y)
     lines = repr(fit).splitlines()
-    assert lines[0] == f"SE[0] + LIN[0]: log evidence {fit.log_evidence:.2f} nats (ok)"
+    assert lines[0] == f"SE[0] + LIN[0]: score {fit.log_evidence:.2f} nats (ok)"
     assert len(lines) == 1 + fit.n_params
     assert lines[1].startswith("  SE[0] lengthscale = ")
     assert lines[-1].startswith("  noise_variance = ")

@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 from scipy.linalg import LinAlgError
 
+from autokernel.deadline import Deadline
+from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import parse_expression
 from autokernel.inference.map import climb
 from autokernel.inference.posterior import LogPosterior
@@ -58,3 +60,28 @@ def test_steps_in_widths_need_fewer_calls_to_climb_to_a_season():
         calls.append(posterior.n_evaluations - before)
         assert np.exp(top.theta[4]) == pytest.approx(1 / 11.3, rel=1e-2)
     assert calls[0] < 0.7 * calls[1]
+
+
+def test_the_posterior_on_some_rows_is_that_of_these_rows_and_counts_with_the_whole(posterior):
+    rows = np.array([3, 0, 7, 11])
+    part = posterior.on_rows(rows)
+    alone = LogPosterior(
+        posterior.expression, posterior.data.take(rows), priors=check_priors("paper")
+    )
+    theta = np.full(5, -1.0)
+    assert part.value(theta) == alone.value(theta)
+    np.testing.assert_array_equal(part.lower, alone.lower)
+    posterior.value(theta)
+    assert part.n_evaluations == posterior.n_evaluations == 2
+    assert alone.n_evaluations == 1
+
+
+def test_after_the_deadline_nothing_is_predicted(posterior):
+    part = LogPosterior(
+        posterior.expression, posterior.data, priors=check_priors("paper"), deadline=Deadline(-1)
+    ).on_rows(np.arange(10))
+    theta = np.zeros(5)
+    for call in (part.value, part.leave_one_out, lambda theta: part.held_out(theta, 3)):
+        with pytest.raises(OutOfTimeError):
+            call(theta)
+    assert part.n_evaluations == 0

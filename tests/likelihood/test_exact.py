@@ -2,14 +2,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import multivariate_normal
+from mpmath import mpf
+from scipy.stats import multivariate_normal, norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 from autokernel.expression import Leaf, parse_expression
-from autokernel.likelihood import LogLikelihood, TrainingData
+from autokernel.kernels.priors import PRESETS
+from autokernel.likelihood import Calls, LogLikelihood, TrainingData
 from autokernel.likelihood.compile import Program
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 from tests.batteries import Problem, covariance, exported, numerical_gradient, problems
+from tests.high_precision import PreciseLogPosterior, mp
 
 one_column, three_columns = problems(n_features=1), problems(n_features=3)
 any_problem = st.one_of(one_column, three_columns)
@@ -70,6 +73,48 @@ def test_value_with_and_without_the_gradient_is_the_same(problem: Problem) -> No
     value = likelihood.value(problem.theta)
     assert likelihood.value_and_gradient(problem.theta).value == value
     assert likelihood.value(problem.theta) == value
+
+
+@given(any_problem)
+def test_predictions_of_each_target_from_those_before_multiply_to_the_likelihood(
+    problem: Problem,
+) -> None:
+    likelihood = log_likelihood(problem)
+    steps = [likelihood.held_out(problem.theta, k)[0] for k in range(len(problem.y))]
+    assert sum(steps) == pytest.approx(
+        likelihood.value(problem.theta), rel=0, abs=1e-8 * size_of_terms(problem)
+    )
+
+
+@given(any_problem)
+def test_targets_held_out_one_by_one_are_those_left_out_in_closed_form(problem: Problem) -> None:
+    found = log_likelihood(problem).leave_one_out(problem.theta)
+    n_samples = len(problem.y)
+    expected = []
+    for i in range(n_samples):
+        rows = np.append(np.delete(np.arange(n_samples), i), i)
+        data = TrainingData(problem.X, problem.y).take(rows)
+        likelihood = LogLikelihood(problem.expression, data)
+        expected += likelihood.held_out(problem.theta, n_samples - 1).tolist()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * size_of_terms(problem))
+
+
+@given(any_problem, st.data())
+def test_held_out_targets_have_the_densities_that_scikit_learn_predicts(
+    problem: Problem, data: st.DataObject
+) -> None:
+    X, y = problem.X, problem.y
+    n_given = data.draw(st.integers(0, len(y) - 1))
+    gpr = GaussianProcessRegressor(exported(problem), optimizer=None, alpha=0)
+    if n_given:  # without any it predicts from the prior
+        gpr.fit(X[:n_given], y[:n_given])
+    mean, std = gpr.predict(X[n_given:], return_std=True)
+    np.testing.assert_allclose(
+        log_likelihood(problem).held_out(problem.theta, n_given),
+        norm.logpdf(y[n_given:], mean, std),
+        rtol=0,
+        atol=1e-8 * size_of_terms(problem),
+    )
 
 
 @pytest.mark.parametrize("n_samples", [1, 2, 3, 24, 25])
@@ -133,6 +178,28 @@ def test_repeated_leaves_have_parameters_of_their_own(leaf: str, operator: str) 
     )
 
 
+@pytest.mark.parametrize("noise_variance", [1e-8, 1e-2])
+def test_predictions_agree_with_sixty_digits_where_the_noise_is_at_its_floor(
+    noise_variance: float,
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(15, 1))
+    y = np.sin(6 * X[:, 0])
+    theta = np.log([0.3, 2.0, noise_variance])
+
+    def log_density(rows: IntArray) -> mpf:
+        of_rows = PreciseLogPosterior("SE[0]", X[rows], y[rows], priors=PRESETS["paper"])
+        return of_rows([mp.mpf(t) for t in theta])
+
+    all_rows = np.arange(15)
+    whole = log_density(all_rows)  # the prior is the same and drops out of the differences
+    expected = [float(whole - log_density(np.delete(all_rows, i))) for i in all_rows]
+    likelihood = LogLikelihood(Leaf("SE", 0), TrainingData(X, y))
+    # EPS times a condition number of 3e9
+    np.testing.assert_allclose(likelihood.leave_one_out(theta), expected, rtol=0, atol=1e-6)
+    assert likelihood.held_out(theta, 14)[0] == pytest.approx(expected[-1], abs=1e-6)
+
+
 SINGULAR = TrainingData(np.zeros((2, 1)), np.array([1.0, 2.0]))  # equal inputs
 NO_NOISE = np.array([0.0, 0.0, -80.0])  # exp(-80) added to 1 is 1
 
@@ -145,6 +212,12 @@ def test_a_matrix_that_cannot_be_factorised_is_minus_infinity_with_a_zero_gradie
     np.testing.assert_array_equal(result.gradient, np.zeros(3))
 
 
+def test_predictions_from_a_matrix_that_cannot_be_factorised_are_minus_infinity() -> None:
+    likelihood = LogLikelihood(Leaf("SE", 0), SINGULAR)
+    np.testing.assert_array_equal(likelihood.leave_one_out(NO_NOISE), [-np.inf, -np.inf])
+    np.testing.assert_array_equal(likelihood.held_out(NO_NOISE, 1), [-np.inf])
+
+
 def test_evaluations_are_counted_failed_ones_too() -> None:
     likelihood = LogLikelihood(Leaf("SE", 0), SINGULAR)
     assert likelihood.n_evaluations == 0
@@ -155,6 +228,17 @@ def test_evaluations_are_counted_failed_ones_too() -> None:
     likelihood.value(NO_NOISE)
     likelihood.value_and_gradient(NO_NOISE)
     assert likelihood.n_evaluations == 4
+    likelihood.leave_one_out(np.zeros(3))
+    likelihood.held_out(np.zeros(3), 1)
+    assert likelihood.n_evaluations == 6
+
+
+def test_likelihoods_that_share_their_calls_count_together() -> None:
+    calls = Calls()
+    one, other = (LogLikelihood(Leaf("SE", 0), SINGULAR, calls=calls) for _ in range(2))
+    one.value(np.zeros(3))
+    other.value_and_gradient(np.zeros(3))
+    assert one.n_evaluations == other.n_evaluations == calls.n == 2
 
 
 @given(three_columns)

@@ -151,3 +151,22 @@ def test_a_matrix_that_is_not_finite_is_refused() -> None:
         PackedCholesky(pack(K), 3)
     with pytest.raises(LinAlgError, match="not finite"):
         smallest_jitter(K)
+
+
+@every_order
+def test_lower_is_the_cholesky_factor(n: int) -> None:
+    K = positive_definite(n)
+    np.testing.assert_allclose(
+        PackedCholesky(pack(K), n).lower(), np.linalg.cholesky(K), rtol=0, atol=20 * n * EPS
+    )
+
+
+@every_order
+def test_inverse_diagonal_is_that_of_the_inverse_in_its_order(n: int) -> None:
+    K = positive_definite(n)
+    np.testing.assert_allclose(
+        PackedCholesky(pack(K), n).inverse_diagonal(),
+        np.diag(np.linalg.inv(K)),
+        rtol=0,
+        atol=20 * n * EPS,
+    )

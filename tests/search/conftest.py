@@ -1,29 +1,47 @@
-"""Cheap stand-ins for evaluated kernels, and spaces to search."""
+"""Cheap stand-ins for evaluated kernels, and tasks."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from autokernel import parse_expression
-from autokernel.expression import Expression, Grammar
+from autokernel.deadline import NEVER, Deadline
+from autokernel.expression import Expression, Grammar, Operation
 from autokernel.inference import Evaluation
 from autokernel.inference.evaluation import name_parameters
 from autokernel.kernels import BASE_KERNELS
 from autokernel.search import (
+    BOMS,
+    SOT,
+    STRATEGIES,
+    Arc,
     Design,
+    Greedy,
     History,
     Phase,
-    Space,
+    RandomWalks,
     StopReason,
     Strategy,
+    Task,
+    TreeGEP,
     Trial,
     search,
 )
 from autokernel.search.design import Grown
 
 EVERY_BASE = ("SE", "LIN", "PER", "RQ")
+
+QUICK: Mapping[str, Strategy] = {
+    "sot": SOT(population_size=20, n_generations=2),
+    "boms": BOMS(n_walks=3, n_neighbours=6, n_candidates=20),
+    "greedy": Greedy(),
+    "tree_gep": TreeGEP(population_size=6, reproduction=0.4, tournament=0.5),
+    "random": RandomWalks(),
+    "arc": Arc(population_size=20, n_generations=2),
+}
 
 Evaluate = Callable[[Expression, Sequence[Evaluation]], Evaluation | None]
 
@@ -40,14 +58,14 @@ class Script(Strategy):
         self.first_draws = []
         self.lengths = []
 
-    def design(self, space, *, rng):
+    def design(self, task, *, rng):
         fixed = tuple(parse_expression(text) for text in self.fixed)
         grown = [parse_expression(text) for text in self.grown]
         columns = tuple(Grown(expression, expression.leaves[0].column) for expression in grown)
         size = len(fixed) + len(grown) if self.size is None else self.size
         return Design(fixed, columns, size)
 
-    def propose(self, space, history, *, n_proposals, rng):
+    def propose(self, task, history, *, n_proposals, rng):
         place = len(self.first_draws)
         self.first_draws.append(rng.uniform())
         self.lengths.append(len(history))
@@ -126,8 +144,8 @@ def make_history() -> Callable[..., History]:
 
 
 @pytest.fixture(scope="session")
-def make_space() -> Callable[..., Space]:
-    """Build a space on a number of columns."""
+def make_task() -> Callable[..., Task]:
+    """Build a task on a number of columns."""
 
     def build(
         n_features: int = 1,
@@ -135,12 +153,55 @@ def make_space() -> Callable[..., Space]:
         base_kernels: tuple[str, ...] = EVERY_BASE,
         operators: tuple[str, ...] = ("+", "*"),
         max_leaves: int = 8,
+        columns: tuple[int, ...] | None = None,
         allowed: tuple[str, ...] | None = None,
-    ) -> Space:
-        grammar = Grammar(base_kernels, operators, tuple(range(n_features)), max_leaves)
-        return Space(grammar, n_features, allowed or base_kernels)
+    ) -> Task:
+        columns = tuple(range(n_features)) if columns is None else columns
+        grammar = Grammar(base_kernels, operators, columns, max_leaves)
+        X = np.random.default_rng(0).uniform(size=(25, n_features))
+        return Task(grammar, allowed or base_kernels, X)
 
     return build
+
+
+@pytest.fixture(scope="session")
+def quick() -> Mapping[str, Strategy]:
+    """Each strategy by name, at sizes at which a search takes a moment."""
+    return QUICK
+
+
+@pytest.fixture(scope="session", params=STRATEGIES)
+def strategy(request: pytest.FixtureRequest) -> Strategy:
+    """Each strategy in turn."""
+    return QUICK[request.param]
+
+
+@pytest.fixture(scope="session", params=[name for name in STRATEGIES if name != "greedy"])
+def tireless(request: pytest.FixtureRequest) -> Strategy:
+    """Each strategy that goes on while there is a kernel left."""
+    return QUICK[request.param]
+
+
+@pytest.fixture(scope="session")
+def every_kernel() -> Callable[[Grammar], list[str]]:
+    """List the canonical texts of all kernels of a small grammar."""
+
+    def trees(grammar: Grammar, n_leaves: int) -> list[Expression]:
+        if n_leaves == 1:
+            return list(grammar.leaves)
+        return [
+            Operation(operator, left, right)
+            for n_left in range(1, n_leaves)
+            for left in trees(grammar, n_left)
+            for right in trees(grammar, n_leaves - n_left)
+            for operator in grammar.operators
+        ]
+
+    def texts(grammar: Grammar) -> list[str]:
+        sizes = range(1, grammar.max_leaves + 1)
+        return list(dict.fromkeys(e.canonical for n in sizes for e in trees(grammar, n)))
+
+    return texts
 
 
 @pytest.fixture(scope="session")
@@ -168,11 +229,12 @@ def run() -> Callable[..., Finished]:
     def run_search(
         evaluate: Evaluate,
         strategy: Strategy,
-        space: Space,
+        task: Task,
         *,
         n_iter: int,
         history: History | None = None,
         seed: int = 0,
+        deadline: Deadline = NEVER,
         **settings: object,
     ) -> Finished:
         def evaluate_all(expressions, known):
@@ -180,9 +242,8 @@ def run() -> Callable[..., Finished]:
                 yield evaluate(expression, known)
 
         history = History(10) if history is None else history
-        reason = search(
-            evaluate_all, strategy, space, history, n_iter=n_iter, seed=seed, **settings
-        )
+        task = task if deadline is NEVER else replace(task, deadline=deadline)
+        reason = search(evaluate_all, strategy, task, history, n_iter=n_iter, seed=seed, **settings)
         return Finished(history, reason)
 
     return run_search

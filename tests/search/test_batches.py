@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from autokernel import parse_expression
-from autokernel.search import SOT, History, Phase, Trial
-from autokernel.search import sot as sot_module
+from autokernel.search import SOT, History, Phase, Trial, bayesian
 from autokernel.surrogate.acquisition import expected_improvement
 from autokernel.surrogate.gp import SurrogateGP
+from autokernel.surrogate.kernel_kernels import SOTKernel
 from autokernel.surrogate.sot import sot_distances
 
 SMALL = {"population_size": 20, "n_offspring": 4, "n_generations": 2}
@@ -37,9 +37,9 @@ def history_of(make_evaluation):
 
 
 @pytest.fixture(scope="module")
-def pool(make_space):
+def pool(make_task):
     """All kernels of up to three leaves on one column."""
-    grammar = make_space(max_leaves=3).grammar
+    grammar = make_task(max_leaves=3).grammar
     met = {leaf.canonical: leaf for leaf in grammar.leaves}
     for _ in range(2):
         grown = [e for parent in met.values() for e in grammar.neighbours(parent)]
@@ -47,37 +47,11 @@ def pool(make_space):
     return list(met.values())
 
 
-@pytest.mark.parametrize("n_features", [1, 3])
-@pytest.mark.parametrize("seed", range(3))
-def test_a_batch_holds_distinct_kernels_that_are_not_known(
-    run, planted, make_space, n_features, seed
-):
-    space, strategy = make_space(n_features), SOT(**SMALL)
-    history = run(planted, strategy, space, n_iter=2, seed=seed).history
-    rng = np.random.default_rng(seed)
-    batch = strategy.propose(space, history, n_proposals=8, rng=rng)
-    canonical = {expression.canonical for expression in batch}
-    assert len(batch) == len(canonical) == 8
-    assert not canonical & history.canonical_texts()
-    assert all(expression.n_leaves <= space.grammar.max_leaves for expression in batch)
-
-
-def test_the_first_ones_do_not_depend_on_how_many_are_asked_for(run, planted, make_space):
-    space, strategy = make_space(), SOT(**SMALL)
-    history = run(planted, strategy, space, n_iter=3).history
-    batches = [
-        strategy.propose(space, history, n_proposals=n, rng=np.random.default_rng(5))
-        for n in range(1, 6)
-    ]
-    assert [len(batch) for batch in batches] == [1, 2, 3, 4, 5]
-    assert all(batch == batches[-1][: len(batch)] for batch in batches)
-
-
-def test_where_fewer_kernels_are_left_the_batch_is_what_is_left(make_space, history_of):
-    space = make_space(base_kernels=("SE", "LIN"), max_leaves=2)  # of eight kernels
+def test_where_fewer_kernels_are_left_the_batch_is_what_is_left(make_task, history_of):
+    task = make_task(base_kernels=("SE", "LIN"), max_leaves=2)  # of eight kernels
     known = ("SE[0]", "LIN[0]", "SE[0] + LIN[0]", "SE[0] * LIN[0]", "LIN[0] + LIN[0]")
     history = history_of([parse_expression(text) for text in known])
-    batch = SOT(**SMALL).propose(space, history, n_proposals=7, rng=np.random.default_rng(0))
+    batch = SOT(**SMALL).propose(task, history, n_proposals=7, rng=np.random.default_rng(0))
     assert {str(e) for e in batch} == {"SE[0] + SE[0]", "SE[0] * SE[0]", "LIN[0] * LIN[0]"}
     assert len(batch) == 3
 
@@ -87,26 +61,25 @@ def highest_improvement(history, pool):
     known = [evaluation.expression for evaluation in history.evaluations]
     rest = [e for e in pool if e.canonical not in history.canonical_texts()]
     scores = history.scores / history.n_samples
-    surrogate = SurrogateGP(sot_distances(known, n_features=1), scores)
-    prediction = surrogate.predict(sot_distances(rest, known, n_features=1))
-    improvement = expected_improvement(prediction, best=scores.max())
+    surrogate = SurrogateGP(SOTKernel(n_features=1), known, scores)
+    improvement = expected_improvement(surrogate.predict(rest), best=scores.max())
     return [rest[place] for place in np.argsort(-improvement, kind="stable")]
 
 
 def test_a_batch_is_more_varied_than_the_kernels_of_highest_improvement(
-    monkeypatch, make_space, history_of, pool
+    monkeypatch, make_task, history_of, pool
 ):
     def best_of_pool(acquisition, grammar, population, *, excluded, **sizes):
         allowed = [e for e in pool if e.canonical not in excluded]
         return allowed[np.argmax(acquisition(allowed))]
 
-    monkeypatch.setattr(sot_module, "evolve", best_of_pool)  # no chance: the maximum itself
+    monkeypatch.setattr(bayesian, "evolve", best_of_pool)  # no chance: the maximum itself
     ratios = []
     for seed in range(8):
         rng = np.random.default_rng(seed)
         drawn = [pool[place] for place in rng.choice(len(pool), 40, replace=False)]
         history = history_of({e.canonical: e for e in (TARGET, *drawn)}.values())
-        batch = SOT().propose(make_space(), history, n_proposals=N_TOGETHER, rng=rng)
+        batch = SOT().propose(make_task(), history, n_proposals=N_TOGETHER, rng=rng)
         highest = highest_improvement(history, pool)[:N_TOGETHER]
         assert batch[0] == highest[0]
         ratios.append(mean_distance(batch) / mean_distance(highest))
@@ -115,7 +88,7 @@ def test_a_batch_is_more_varied_than_the_kernels_of_highest_improvement(
 
 
 def test_each_next_one_is_sought_where_those_before_it_are_believed(
-    monkeypatch, make_space, history_of
+    monkeypatch, make_task, history_of
 ):
     """The improvement over a proposal all but vanishes once it is believed."""
     acquisitions, proposals = [], [parse_expression("PER[0] * SE[0]"), parse_expression("RQ[0]")]
@@ -127,11 +100,11 @@ def test_each_next_one_is_sought_where_those_before_it_are_believed(
         assert excluded >= {e.canonical for e in proposals[: len(acquisitions) - 1]}
         return proposal
 
-    monkeypatch.setattr(sot_module, "evolve", evolve)
+    monkeypatch.setattr(bayesian, "evolve", evolve)
     texts = ("LIN[0] * PER[0] + SE[0]", "SE[0]", "PER[0] + SE[0]", "LIN[0] * SE[0]", "LIN[0]")
     history = history_of([parse_expression(text) for text in texts])
     rng = np.random.default_rng(0)
-    assert SOT().propose(make_space(), history, n_proposals=2, rng=rng) == proposals
+    assert SOT().propose(make_task(), history, n_proposals=2, rng=rng) == proposals
     before, after = (acquisition(proposals) for acquisition in acquisitions)
     assert after[0] < 0.1 * before[0]
     assert after[1] > 0.5 * before[1]  # elsewhere little changes
@@ -139,7 +112,7 @@ def test_each_next_one_is_sought_where_those_before_it_are_believed(
 
 @pytest.mark.parametrize("n_iter", [6, 7, 8])
 def test_a_search_evaluates_whole_batches_and_what_is_left_of_the_last(
-    run, planted, make_space, n_iter
+    run, planted, make_task, n_iter
 ):
     given = []
 
@@ -147,24 +120,22 @@ def test_a_search_evaluates_whole_batches_and_what_is_left_of_the_last(
         given.append(len(known))
         return planted(expression, known)
 
-    history = run(evaluate, SOT(**SMALL), make_space(), n_iter=n_iter, batch_size=3).history
+    history = run(evaluate, SOT(**SMALL), make_task(), n_iter=n_iter, batch_size=3).history
     assert history.n_searched == n_iter
     n_design = len(history) - n_iter
     # those of a batch begin at what was known when it was proposed
     assert given[n_design:] == [n_design + place // 3 * 3 for place in range(n_iter)]
 
 
-def test_a_batch_of_a_search_is_what_the_strategy_proposes_for_its_history(
-    run, planted, make_space
-):
+def test_a_batch_of_a_search_is_what_the_strategy_proposes_for_its_history(run, planted, make_task):
     class Noting(SOT):
-        def propose(self, space, history, *, n_proposals, rng):
+        def propose(self, task, history, *, n_proposals, rng):
             asked.append((len(history), n_proposals))
-            batches.append(super().propose(space, history, n_proposals=n_proposals, rng=rng))
+            batches.append(super().propose(task, history, n_proposals=n_proposals, rng=rng))
             return batches[-1]
 
     asked, batches = [], []
-    history = run(planted, Noting(**SMALL), make_space(), n_iter=8, batch_size=3).history
+    history = run(planted, Noting(**SMALL), make_task(), n_iter=8, batch_size=3).history
     n_design = len(history) - 8
     assert asked == [(n_design, 3), (n_design + 3, 3), (n_design + 6, 3)]
     evaluated = [trial.evaluation.expression for trial in history.trials[n_design:]]

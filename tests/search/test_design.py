@@ -13,30 +13,30 @@ def texts(expressions):
     return [str(expression) for expression in expressions]
 
 
-def classics(space):
-    return texts(classic_kernels(space.grammar, space.base_kernels))
+def classics(task):
+    return texts(classic_kernels(task.grammar, task.base_kernels))
 
 
-def grown(space, *, seed=0):
+def grown(task, *, seed=0):
     rng = np.random.default_rng(seed)
-    return [one.expression for one in grown_kernels(space.grammar, rng=rng)]
+    return [one.expression for one in grown_kernels(task.grammar, rng=rng)]
 
 
-def test_one_column_has_smooth_linear_and_seasonal_classics(make_space):
-    assert classics(make_space(1)) == ["SE[0]", "LIN[0]", "LIN[0] + PER[0] * SE[0] + SE[0]"]
+def test_one_column_has_smooth_linear_and_seasonal_classics(make_task):
+    assert classics(make_task(1)) == ["SE[0]", "LIN[0]", "LIN[0] + PER[0] * SE[0] + SE[0]"]
 
 
-def test_several_columns_have_the_ard_the_additive_and_the_linear_kernel(make_space):
-    assert classics(make_space(3)) == [
+def test_several_columns_have_the_ard_the_additive_and_the_linear_kernel(make_task):
+    assert classics(make_task(3)) == [
         "SE[0] * SE[1] * SE[2]",
         "SE[0] + SE[1] + SE[2]",
         "LIN[0] + LIN[1] + LIN[2]",
     ]
 
 
-def test_classics_may_use_base_kernels_that_the_grammar_does_not(make_space):
-    space = make_space(3, base_kernels=("SE", "RQ"), allowed=("SE", "LIN", "PER", "RQ"))
-    assert "LIN[0] + LIN[1] + LIN[2]" in classics(space)
+def test_classics_may_use_base_kernels_that_the_grammar_does_not(make_task):
+    task = make_task(3, base_kernels=("SE", "RQ"), allowed=("SE", "LIN", "PER", "RQ"))
+    assert "LIN[0] + LIN[1] + LIN[2]" in classics(task)
 
 
 @pytest.mark.parametrize(
@@ -52,20 +52,20 @@ def test_classics_may_use_base_kernels_that_the_grammar_does_not(make_space):
         (4, {"max_leaves": 3}, []),
     ],
 )
-def test_classics_keep_to_base_kernels_operators_and_size(make_space, n_features, limits, expected):
-    assert classics(make_space(n_features, **limits)) == expected
+def test_classics_keep_to_base_kernels_operators_and_size(make_task, n_features, limits, expected):
+    assert classics(make_task(n_features, **limits)) == expected
 
 
 @pytest.mark.parametrize("n_features", [1, 3])
-def test_every_base_kernel_on_every_column_comes_first(make_space, n_features):
-    space = make_space(n_features)
-    assert grown(space)[: 4 * n_features] == list(space.grammar.leaves)
+def test_every_base_kernel_on_every_column_comes_first(make_task, n_features):
+    task = make_task(n_features)
+    assert grown(task)[: 4 * n_features] == list(task.grammar.leaves)
 
 
-def test_two_operations_from_each_base_kernel_come_next(make_space):
-    space = make_space(3)
-    bases = space.grammar.leaves
-    rest = grown(space)[len(bases) :]
+def test_two_operations_from_each_base_kernel_come_next(make_task):
+    task = make_task(3)
+    bases = task.grammar.leaves
+    rest = grown(task)[len(bases) :]
     assert len(rest) == 2 * len(bases)
     for place, base in enumerate(bases):
         for expression in rest[2 * place : 2 * place + 2]:
@@ -75,9 +75,9 @@ def test_two_operations_from_each_base_kernel_come_next(make_space):
 
 
 @pytest.mark.parametrize("limits", [{}, {"operators": ("*",)}, {"base_kernels": ("SE", "PER")}])
-def test_grown_kernels_stay_in_the_grammar(make_space, limits):
-    grammar = make_space(2, **limits).grammar
-    for expression in grown(make_space(2, **limits)):
+def test_grown_kernels_stay_in_the_grammar(make_task, limits):
+    grammar = make_task(2, **limits).grammar
+    for expression in grown(make_task(2, **limits)):
         assert set(expression.leaves) <= set(grammar.leaves)
         assert expression.n_leaves <= grammar.max_leaves
         assert all(
@@ -85,34 +85,34 @@ def test_grown_kernels_stay_in_the_grammar(make_space, limits):
         )
 
 
-def test_without_room_to_grow_there_are_base_kernels_alone(make_space):
-    space = make_space(2, max_leaves=1)
-    assert grown(space) == list(space.grammar.leaves)
+def test_without_room_to_grow_there_are_base_kernels_alone(make_task):
+    task = make_task(2, max_leaves=1)
+    assert grown(task) == list(task.grammar.leaves)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_no_canonical_text_is_grown_twice(make_space, seed):
-    # ten expressions are in this space, fewer than two operations from each base could give
-    canonical = [e.canonical for e in grown(make_space(1, base_kernels=("SE", "LIN")), seed=seed)]
+def test_no_canonical_text_is_grown_twice(make_task, seed):
+    # ten expressions are in this task, fewer than two operations from each base could give
+    canonical = [e.canonical for e in grown(make_task(1, base_kernels=("SE", "LIN")), seed=seed)]
     assert len(canonical) == len(set(canonical))
 
 
-def test_grown_kernels_are_reproducible_and_differ_between_seeds(make_space):
-    space = make_space(2)
-    assert grown(space, seed=1) == grown(space, seed=1)
-    assert grown(space, seed=1) != grown(space, seed=2)
+def test_grown_kernels_are_reproducible_and_differ_between_seeds(make_task):
+    task = make_task(2)
+    assert grown(task, seed=1) == grown(task, seed=1)
+    assert grown(task, seed=1) != grown(task, seed=2)
 
 
-def test_grown_kernels_know_the_column_that_they_were_grown_from(make_space):
-    space = make_space(3, base_kernels=("SE", "RQ"))
-    bases = space.grammar.leaves
-    grown = grown_kernels(space.grammar, rng=np.random.default_rng(0))
+def test_grown_kernels_know_the_column_that_they_were_grown_from(make_task):
+    task = make_task(3, base_kernels=("SE", "RQ"))
+    bases = task.grammar.leaves
+    grown = grown_kernels(task.grammar, rng=np.random.default_rng(0))
     roots = [*bases, *(base for base in bases for _ in range(2))]
     assert [one.column for one in grown] == [root.column for root in roots]
     assert all(root in one.expression.leaves for one, root in zip(grown, roots, strict=True))
 
 
-def test_columns_go_by_their_lengthscale_in_the_ard_fit(make_space, make_evaluation):
+def test_columns_go_by_their_lengthscale_in_the_ard_fit(make_task, make_evaluation):
     scales = {0: 0.8, 1: 5.0, 2: 0.1}
     ard = make_evaluation("SE[0] * SE[1] * SE[2]", -10.0, lengthscales=scales)
     misleading = make_evaluation(
@@ -121,13 +121,13 @@ def test_columns_go_by_their_lengthscale_in_the_ard_fit(make_space, make_evaluat
     assert relevant_columns(range(3), [misleading, ard]) == (2, 0, 1)
 
 
-def test_the_ard_fit_counts_however_its_factors_are_ordered(make_space, make_evaluation):
+def test_the_ard_fit_counts_however_its_factors_are_ordered(make_task, make_evaluation):
     scales = {0: 0.8, 1: 5.0, 2: 0.1}
     ard = make_evaluation("SE[2] * (SE[1] * SE[0])", -10.0, lengthscales=scales)
     assert relevant_columns(range(3), [ard]) == (2, 0, 1)
 
 
-def test_without_an_ard_fit_columns_keep_their_order(make_space, make_evaluation):
+def test_without_an_ard_fit_columns_keep_their_order(make_task, make_evaluation):
     failed = make_evaluation(
         "SE[0] * SE[1] * SE[2]", -np.inf, lengthscales={0: 3.0, 1: 2.0, 2: 1.0}
     )

@@ -20,20 +20,20 @@ LATER_IS_SHORTER = {column: 1.0 / (1 + column) for column in range(40)}
 LATER_IS_LONGER = {column: 1.0 + column for column in range(40)}
 
 
-def build(name, space, *, seed=0):
+def build(name, task, *, seed=0):
     rng = np.random.default_rng(seed)
-    return initial_design(name, space.grammar, space.base_kernels, rng=rng)
+    return initial_design(name, task.grammar, task.base_kernels, rng=rng)
 
 
 @pytest.fixture
 def evaluated(run, make_evaluation):
     """What a search without proposals evaluates, given the lengthscales of all its fits."""
 
-    def evaluate_design(name, space, *, lengthscales=None, score=-1.0):
+    def evaluate_design(name, task, *, lengthscales=None, score=-1.0):
         finished = run(
             lambda expression, known: make_evaluation(expression, score, lengthscales=lengthscales),
             SOT(initial_design=name),
-            space,
+            task,
             n_iter=0,
         )
         return [evaluation.expression for evaluation in finished.history.evaluations]
@@ -55,10 +55,10 @@ def evaluated(run, make_evaluation):
         SOME,
     ],
 )
-def test_its_size_is_what_is_evaluated(evaluated, make_space, limits, name, score):
-    space = make_space(**limits)
-    design = design_of(SOT(initial_design=name), space, 0)
-    canonical = [e.canonical for e in evaluated(name, space, score=score)]
+def test_its_size_is_what_is_evaluated(evaluated, make_task, limits, name, score):
+    task = make_task(**limits)
+    design = design_of(SOT(initial_design=name), task, 0)
+    canonical = [e.canonical for e in evaluated(name, task, score=score)]
     assert len(canonical) == len(set(canonical)) == design.size
     assert design.size <= MAX_DESIGN or name == "paper"
 
@@ -66,50 +66,50 @@ def test_its_size_is_what_is_evaluated(evaluated, make_space, limits, name, scor
 # 12 kernels grow from a column; in one column two of the three classics are base kernels too
 @pytest.mark.parametrize(("n_features", "size"), [(1, 13), (3, 39)])
 def test_a_small_one_is_complete_classics_first_then_base_kernels_then_what_grew(
-    evaluated, make_space, n_features, size
+    evaluated, make_task, n_features, size
 ):
-    space = make_space(n_features)
-    classics = classic_kernels(space.grammar, space.base_kernels)
+    task = make_task(n_features)
+    classics = classic_kernels(task.grammar, task.base_kernels)
     known = {e.canonical for e in classics}
-    paper = design_of(SOT(initial_design="paper"), space, 0).grown
+    paper = design_of(SOT(initial_design="paper"), task, 0).grown
     expected = [*classics, *(g.expression for g in paper if g.expression.canonical not in known)]
     assert len(expected) == size
     # nothing is cut, so that nothing is moved
-    assert evaluated("default", space, lengthscales={0: 3.0, 1: 2.0, 2: 1.0}) == expected
+    assert evaluated("default", task, lengthscales={0: 3.0, 1: 2.0, 2: 1.0}) == expected
 
 
-def test_that_of_the_paper_has_no_fixed_part_and_is_never_cut(evaluated, make_space):
-    space = make_space(**MANY)
-    design = build("paper", space, seed=3)
+def test_that_of_the_paper_has_no_fixed_part_and_is_never_cut(evaluated, make_task):
+    task = make_task(**MANY)
+    design = build("paper", task, seed=3)
     assert design.fixed == ()
-    assert list(design.grown) == grown_kernels(space.grammar, rng=np.random.default_rng(3))
+    assert list(design.grown) == grown_kernels(task.grammar, rng=np.random.default_rng(3))
     assert design.size == len(design.grown) == 240  # 80 base kernels and two from each
-    bases = list(space.grammar.leaves)
-    assert evaluated("paper", space, lengthscales=LATER_IS_SHORTER)[:80] == bases
+    bases = list(task.grammar.leaves)
+    assert evaluated("paper", task, lengthscales=LATER_IS_SHORTER)[:80] == bases
 
 
-def test_of_many_columns_the_most_relevant_stay(evaluated, make_space):
-    fixed = len(build("default", make_space(**MANY)).fixed)
+def test_of_many_columns_the_most_relevant_stay(evaluated, make_task):
+    fixed = len(build("default", make_task(**MANY)).fixed)
     assert fixed == 2
-    found = evaluated("default", make_space(**MANY), lengthscales=LATER_IS_SHORTER)[fixed:]
+    found = evaluated("default", make_task(**MANY), lengthscales=LATER_IS_SHORTER)[fixed:]
     # 58 of 80 base kernels, two on a column
     assert [str(e) for e in found] == [
         f"{name}[{column}]" for column in range(39, 10, -1) for name in ("SE", "RQ")
     ]
-    found = evaluated("default", make_space(**MANY), lengthscales=LATER_IS_LONGER)[fixed:]
+    found = evaluated("default", make_task(**MANY), lengthscales=LATER_IS_LONGER)[fixed:]
     assert {leaf.column for e in found for leaf in e.leaves} == set(range(29))
 
 
-def test_of_many_columns_the_first_stay_where_none_is_known_to_be_relevant(evaluated, make_space):
-    failed = evaluated("default", make_space(**MANY), lengthscales=LATER_IS_SHORTER, score=-np.inf)
+def test_of_many_columns_the_first_stay_where_none_is_known_to_be_relevant(evaluated, make_task):
+    failed = evaluated("default", make_task(**MANY), lengthscales=LATER_IS_SHORTER, score=-np.inf)
     assert {e.leaves[0].column for e in failed[2:]} == set(range(29))
 
 
-def test_base_kernels_stay_before_what_grew_from_them(evaluated, make_space):
-    space = make_space(**SOME)
-    design = design_of(SOT(), space, 0)
+def test_base_kernels_stay_before_what_grew_from_them(evaluated, make_task):
+    task = make_task(**SOME)
+    design = design_of(SOT(), task, 0)
     assert len(design.fixed) + len(design.grown) == 62  # or nothing is cut
-    found = evaluated("default", space, lengthscales=LATER_IS_SHORTER)[len(design.fixed) :]
+    found = evaluated("default", task, lengthscales=LATER_IS_SHORTER)[len(design.fixed) :]
     assert [str(e) for e in found[:20]] == [
         f"{name}[{column}]" for column in range(9, -1, -1) for name in ("SE", "RQ")
     ]
@@ -119,9 +119,9 @@ def test_base_kernels_stay_before_what_grew_from_them(evaluated, make_space):
 
 
 @pytest.mark.parametrize(("limits", "cut"), [({"n_features": 3}, set()), (SOME, {0, 9})])
-def test_what_grows_does_not_depend_on_how_the_fixed_part_went(evaluated, make_space, limits, cut):
-    space = make_space(**limits)
-    design = design_of(SOT(), space, 0)
+def test_what_grows_does_not_depend_on_how_the_fixed_part_went(evaluated, make_task, limits, cut):
+    task = make_task(**limits)
+    design = design_of(SOT(), task, 0)
     expected = {one.expression for one in design.grown if one.column not in cut}
     assert expected
     for scores in (
@@ -129,12 +129,12 @@ def test_what_grows_does_not_depend_on_how_the_fixed_part_went(evaluated, make_s
         {"lengthscales": LATER_IS_LONGER},
         {"score": -np.inf},
     ):
-        found = set(evaluated("default", space, **scores))
+        found = set(evaluated("default", task, **scores))
         assert expected <= found <= {*design.fixed, *(one.expression for one in design.grown)}
 
 
-def test_it_is_reproducible_and_differs_between_seeds(make_space):
-    space = make_space(3)
-    assert build("default", space, seed=1) == build("default", space, seed=1)
-    assert build("default", space, seed=1) != build("default", space, seed=2)
-    assert build("default", space, seed=1).fixed == build("default", space, seed=2).fixed
+def test_it_is_reproducible_and_differs_between_seeds(make_task):
+    task = make_task(3)
+    assert build("default", task, seed=1) == build("default", task, seed=1)
+    assert build("default", task, seed=1) != build("default", task, seed=2)
+    assert build("default", task, seed=1).fixed == build("default", task, seed=2).fixed

@@ -1,21 +1,21 @@
 """Why and how searches end."""
 
 import inspect
+from dataclasses import replace
 
 import pytest
 
 from autokernel.deadline import NEVER, Deadline
-from autokernel.search import SOT, History, StopReason, search
+from autokernel.search import History, StopReason, search
 
-SMALL = {"population_size": 20, "n_offspring": 4, "n_generations": 2}
 DESIGN, PROPOSALS = ["SE[0]", "LIN[0]", "PER[0]"], ["RQ[0]", "SE[0] + SE[0]", "SE[0] * LIN[0]"]
 
 
 class Laboratory:
     """Searches by a script; keeps the generators that evaluate."""
 
-    def __init__(self, planted, make_script, space):
-        self.planted, self.space = planted, space
+    def __init__(self, planted, make_script, task):
+        self.planted, self.task = planted, task
         self.script = make_script(fixed=DESIGN[:2], grown=DESIGN[2:], proposals=PROPOSALS)
         self.history = History(10)
         self.generators = []
@@ -33,17 +33,18 @@ class Laboratory:
     def score(self, expression, known):
         return self.planted(expression, known)
 
-    def search(self, **settings):
+    def search(self, deadline=NEVER, **settings):
         given = {"n_iter": 3, "seed": 0, "batch_size": 3, **settings}
-        return search(self.evaluate_all, self.script, self.space, self.history, **given)
+        task = replace(self.task, deadline=deadline)
+        return search(self.evaluate_all, self.script, task, self.history, **given)
 
     def states(self):
         return {inspect.getgeneratorstate(generator) for generator in self.generators}
 
 
 @pytest.fixture
-def laboratory(planted, make_script, make_space):
-    return Laboratory(planted, make_script, make_space())
+def laboratory(planted, make_script, make_task):
+    return Laboratory(planted, make_script, make_task())
 
 
 class AfterTrials:
@@ -191,13 +192,3 @@ def test_the_reasons_are_their_words():
         "callback",
         "exhausted",
     ]
-
-
-@pytest.mark.parametrize("batch_size", [1, 3])
-def test_a_real_strategy_is_not_asked_after_the_deadline(run, planted, make_space, batch_size):
-    result = run(
-        planted, SOT(**SMALL), make_space(), n_iter=9, batch_size=batch_size, deadline=Deadline(0.0)
-    )
-    assert result.stop_reason is StopReason.MAX_TIME
-    assert result.history.n_searched == 0
-    assert len(result.history) == 13

@@ -3,7 +3,7 @@ from fractions import Fraction
 import pytest
 
 from autokernel import parse_expression
-from autokernel.surrogate.features import null_element, tree_features
+from autokernel.surrogate.features import tree_features
 
 # SOT appendix B: MULT(LIN, ADD(MULT(PER, SE), SE)) and MULT(ADD(LIN, SE), ADD(MULT(PER, LIN), SE))
 FIRST = "LIN[0] * (PER[0] * SE[0] + SE[0])"
@@ -108,7 +108,3 @@ def test_frequencies_of_base_kernels_sum_to_one_in_every_used_column():
         ("LIN", 0): Fraction(1, 3),
         ("RQ", 2): Fraction(1),
     }
-
-
-def test_the_null_elements_of_two_columns_differ():
-    assert null_element(0) != null_element(1)

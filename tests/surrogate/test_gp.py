@@ -4,27 +4,39 @@ from scipy.optimize import check_grad
 from scipy.stats import multivariate_normal
 
 from autokernel.surrogate.acquisition import expected_improvement
-from autokernel.surrogate.gp import (
-    SurrogateGP,
-    _negative_log_likelihood,
-    distance_weights,
-)
-from autokernel.surrogate.sot import sot_distances, sot_kernel
+from autokernel.surrogate.gp import SurrogateGP, negative_log_likelihood
+from autokernel.surrogate.kernel_kernels import ArcKernel, HellingerKernel, SOTKernel
+from autokernel.surrogate.sot import sot_distances
 
+SOT = SOTKernel(n_features=2)
+KERNEL_KERNELS = {
+    "sot": SOT,
+    "hellinger": HellingerKernel(np.random.default_rng(0).uniform(size=(5, 2)), rng=None),
+    "arc": ArcKernel(n_features=2),
+}
 TRUE_WEIGHTS, TRUE_MEAN, TRUE_SCALE = np.array([0.5, 0.3, 0.2]), -0.4, 0.2
 
 
+def decay(distances, weights):
+    """Correlation that falls with weighted distances (SOT eq. 4, lengthscale of one)."""
+    return np.exp(-np.tensordot(weights, distances, axes=1))
+
+
 @pytest.fixture(scope="module")
-def distances(random_expressions):
-    """Between distinct expressions."""
-    expressions = list(dict.fromkeys(random_expressions(220, n_features=2, seed=0)))[:120]
+def expressions(random_expressions):
+    """Distinct expressions."""
+    return list(dict.fromkeys(random_expressions(220, n_features=2, seed=0)))[:120]
+
+
+@pytest.fixture(scope="module")
+def distances(expressions):
     return sot_distances(expressions, n_features=2)
 
 
 @pytest.fixture(scope="module")
 def prior_draws(distances):
     """Ten draws (n, 10) from the prior, in the size of scores per sample."""
-    K = sot_kernel(distances, TRUE_WEIGHTS, lengthscale=1.0)
+    K = decay(distances, TRUE_WEIGHTS)
     L = np.linalg.cholesky(K + 1e-10 * np.eye(len(K)))
     return TRUE_MEAN + TRUE_SCALE * L @ np.random.default_rng(1).normal(size=(len(K), 10))
 
@@ -41,84 +53,108 @@ def covariance(theta, distances):
     return np.exp(theta[0]) * np.exp(-distance / np.exp(theta[1]))
 
 
+def posterior(theta, distances, y):
+    """Mean and covariance at all expressions given the first n (R&W eqs. 2.25 and 2.26)."""
+    n = len(y)
+    P = covariance(theta, distances)
+    gain = np.linalg.solve(P[:n, :n] + np.exp(theta[5]) * np.eye(n), P[:n]).T
+    return theta[6] + gain @ (y - theta[6]), P - gain @ P[:n]
+
+
+@pytest.fixture(params=KERNEL_KERNELS)
+def thirty(request, expressions, scores):
+    """A kernel-kernel, the distances of 30 expressions, and their scores."""
+    kernel_kernel = KERNEL_KERNELS[request.param]
+    return kernel_kernel, kernel_kernel.distances(expressions[:30]), scores[:30]
+
+
 @pytest.mark.parametrize("seed", range(3))
-def test_objective_is_the_dense_negative_log_likelihood(seed, distances, scores):
-    theta = np.random.default_rng(seed).normal(size=7)
-    n = 30
-    objective = _negative_log_likelihood(distances[:, :n, :n], scores[:n])
-    K = covariance(theta, distances[:, :n, :n]) + np.exp(theta[5]) * np.eye(n)
-    expected = -multivariate_normal.logpdf(scores[:n], np.full(n, theta[6]), K)
+def test_objective_is_the_dense_negative_log_likelihood(seed, thirty):
+    kernel_kernel, distances, y = thirty
+    theta = np.random.default_rng(seed).normal(size=kernel_kernel.n_params + 3)
+    weights = kernel_kernel.weights(theta[1:-2]).values
+    K = np.exp(theta[0]) * decay(distances, weights) + np.exp(theta[-2]) * np.eye(30)
+    expected = -multivariate_normal.logpdf(y, np.full(30, theta[-1]), K)
+    objective = negative_log_likelihood(kernel_kernel, distances, y)
     assert objective(theta)[0] == pytest.approx(expected, rel=1e-10)  # condition 1e3, rounding
 
 
+def test_objective_is_that_of_the_sot_kernel_as_defined(distances, scores):
+    theta = np.random.default_rng(5).normal(size=7)
+    K = covariance(theta, distances) + np.exp(theta[5]) * np.eye(120)
+    expected = -multivariate_normal.logpdf(scores, np.full(120, theta[6]), K)
+    objective = negative_log_likelihood(SOT, distances, scores)
+    assert objective(theta)[0] == pytest.approx(expected, rel=1e-10)  # as above
+
+
 @pytest.mark.parametrize("seed", range(3))
-def test_gradient_of_the_objective_is_that_of_finite_differences(seed, distances, scores):
-    theta = np.random.default_rng(seed).normal(size=7)
-    objective = _negative_log_likelihood(distances[:, :30, :30], scores[:30])
+def test_gradient_of_the_objective_is_that_of_finite_differences(seed, thirty):
+    kernel_kernel = thirty[0]
+    theta = np.random.default_rng(seed).normal(size=kernel_kernel.n_params + 3)
+    objective = negative_log_likelihood(*thirty)
     error = check_grad(lambda t: objective(t)[0], lambda t: objective(t)[1], theta, epsilon=1e-6)
     # one-sided: the step times half the curvature, which is of the order of n, per entry
-    assert error < 1e-3
+    assert error < 1e-4
     assert np.linalg.norm(objective(theta)[1]) > 1
 
 
 def test_objective_is_large_and_flat_where_there_is_no_factor(scores):
     impossible = np.zeros((3, 4, 4)) + 4.0 * np.eye(4)  # larger off the diagonal than on it
     theta = np.array([0, 0, 0, 0, 0, -20.0, 0])
-    value, gradient = _negative_log_likelihood(impossible, scores[:4])(theta)
+    value, gradient = negative_log_likelihood(SOT, impossible, scores[:4])(theta)
     assert value == 1e12
     assert not gradient.any()
 
 
-def test_prediction_is_that_of_the_dense_formulas(distances, scores):
+def test_prediction_is_that_of_the_dense_formulas(expressions, distances, scores):
     n = 80
-    surrogate = SurrogateGP(distances[:, :n, :n], scores[:n])
-    theta = surrogate._theta
-    prediction = surrogate.predict(distances[:, n:, :n])
+    surrogate = SurrogateGP(SOT, expressions[:n], scores[:n])
+    prediction = surrogate.predict(expressions[n:])
     shift, scale = scores[:n].mean(), scores[:n].std()
-    K = covariance(theta, distances[:, :n, :n]) + np.exp(theta[5]) * np.eye(n)
-    cross = covariance(theta, distances[:, n:, :n])
-    gain = np.linalg.solve(K, cross.T).T
-    mean = theta[6] + gain @ ((scores[:n] - shift) / scale - theta[6])
-    variance = np.exp(theta[0]) - np.sum(gain * cross, axis=1)
+    mean, C = posterior(surrogate.theta, distances, (scores[:n] - shift) / scale)
     # rounding: a noise of at least 1e-5 keeps the condition number below 1e8
-    np.testing.assert_allclose(prediction.mean, shift + scale * mean, atol=1e-7)
-    np.testing.assert_allclose(prediction.std, scale * np.sqrt(variance), atol=1e-6)
+    np.testing.assert_allclose(prediction.mean, (shift + scale * mean)[n:], atol=1e-7)
+    np.testing.assert_allclose(prediction.std, scale * np.sqrt(np.diag(C)[n:]), atol=1e-6)
 
 
-def test_fitting_raises_the_likelihood_above_that_of_the_true_hyperparameters(distances, scores):
-    surrogate = SurrogateGP(distances, scores)
+def test_fitting_raises_the_likelihood_above_that_of_the_true_hyperparameters(
+    expressions, distances, scores
+):
+    surrogate = SurrogateGP(SOT, expressions, scores)
     y = (scores - scores.mean()) / scores.std()
     logits = np.log(TRUE_WEIGHTS / (1 - TRUE_WEIGHTS))  # their sigmoids are the weights
     log_variance = np.log(TRUE_SCALE**2 / scores.var())
     mean = (TRUE_MEAN - scores.mean()) / scores.std()
-    objective = _negative_log_likelihood(distances, y)
+    objective = negative_log_likelihood(SOT, distances, y)
     true = np.array([log_variance, 0, *logits, np.log(1e-5), mean])
     # no slack: a maximum is above any other point, by about half a nat per hyperparameter
-    assert objective(surrogate._theta)[0] < objective(true)[0]
+    assert objective(surrogate.theta)[0] < objective(true)[0]
 
 
-def test_it_interpolates_scores_without_noise(distances, scores):
-    surrogate = SurrogateGP(distances, scores)
-    prediction = surrogate.predict(distances)
+def test_it_interpolates_scores_without_noise(expressions, scores):
+    surrogate = SurrogateGP(SOT, expressions, scores)
+    prediction = surrogate.predict(expressions)
     # the smallest noise is 1e-5 of the variance, a deviation of 0.3 percent, here at most tripled
     # where neighbours are close
     np.testing.assert_allclose(prediction.mean, scores, atol=0.01 * scores.std())
     assert prediction.std.max() < 0.02 * scores.std()
 
 
-def test_it_smooths_scores_that_are_noise(distances):
-    noise = np.random.default_rng(3).normal(size=len(distances[0]))
-    prediction = SurrogateGP(distances, noise).predict(distances)
+def test_it_smooths_scores_that_are_noise(expressions):
+    noise = np.random.default_rng(3).normal(size=len(expressions))
+    prediction = SurrogateGP(SOT, expressions, noise).predict(expressions)
     assert prediction.mean.std() < 0.7 * noise.std()
 
 
-def test_it_predicts_almost_as_well_as_with_the_true_hyperparameters(distances, prior_draws):
+def test_it_predicts_almost_as_well_as_with_the_true_hyperparameters(
+    expressions, distances, prior_draws
+):
     n = 80
-    K = sot_kernel(distances, TRUE_WEIGHTS, lengthscale=1.0)
+    K = decay(distances, TRUE_WEIGHTS)
     gain = np.linalg.solve(K[:n, :n], K[:n, n:]).T
     total, total_oracle, total_mean, standardised = 0.0, 0.0, 0.0, []
     for seen, unseen in zip(prior_draws[:n].T, prior_draws[n:].T, strict=True):
-        prediction = SurrogateGP(distances[:, :n, :n], seen).predict(distances[:, n:, :n])
+        prediction = SurrogateGP(SOT, expressions[:n], seen).predict(expressions[n:])
         error = prediction.mean - unseen
         total += np.mean(error**2)
         total_oracle += np.mean((TRUE_MEAN + gain @ (seen - TRUE_MEAN) - unseen) ** 2)
@@ -131,125 +167,216 @@ def test_it_predicts_almost_as_well_as_with_the_true_hyperparameters(distances, 
     assert np.mean(standardised) == pytest.approx(1, abs=0.33)
 
 
-def test_an_affine_change_of_the_scores_changes_the_prediction_alike(distances, scores):
-    n = 40
-    plain = SurrogateGP(distances[:, :n, :n], scores[:n]).predict(distances[:, n:, :n])
-    other = SurrogateGP(distances[:, :n, :n], 300 * scores[:n] - 70)
-    changed = other.predict(distances[:, n:, :n])
+def test_an_affine_change_of_the_scores_changes_predictions_and_draws_alike(expressions, scores):
+    n, new = 40, expressions[40:]
+    plain = SurrogateGP(SOT, expressions[:n], scores[:n])
+    changed = SurrogateGP(SOT, expressions[:n], 300 * scores[:n] - 70)
+    one, other = plain.predict(new), changed.predict(new)
     # standardised scores are equal to rounding; the optimiser may end up to 1e-5 apart
-    np.testing.assert_allclose(changed.mean, 300 * plain.mean - 70, rtol=1e-3)
-    np.testing.assert_allclose(changed.std, 300 * plain.std, rtol=1e-3)
+    np.testing.assert_allclose(other.mean, 300 * one.mean - 70, rtol=1e-3)
+    np.testing.assert_allclose(other.std, 300 * one.std, rtol=1e-3)
+    drawn, redrawn = (s.draw(np.random.default_rng(0))(new) for s in (plain, changed))
+    np.testing.assert_allclose(redrawn, 300 * drawn - 70, rtol=1e-3)
 
 
-def test_equal_scores_are_predicted_as_they_are(distances):
-    prediction = SurrogateGP(distances[:, :5, :5], np.full(5, 3.0)).predict(distances[:, 5:9, :5])
+def test_equal_scores_are_predicted_as_they_are(expressions):
+    prediction = SurrogateGP(SOT, expressions[:5], np.full(5, 3.0)).predict(expressions[5:9])
     np.testing.assert_allclose(prediction.mean, 3.0, atol=1e-6)  # the mean is fitted to 1e-7
     assert np.all(np.isfinite(prediction.std))
 
 
-def test_one_score_is_enough(distances):
-    prediction = SurrogateGP(distances[:, :1, :1], np.array([3.0])).predict(distances[:, 1:4, :1])
+def test_one_score_is_enough(expressions):
+    prediction = SurrogateGP(SOT, expressions[:1], np.array([3.0])).predict(expressions[1:4])
     assert np.all(np.isfinite(prediction.mean))
 
 
-@pytest.mark.parametrize("logits", [[0.0, 0.0, 0.0], [-4.0, 1.0, 4.0]])
-def test_weights_are_normalised_sigmoids(logits):
-    weights = distance_weights(np.array(logits))
-    sigmoid = 1 / (1 + np.exp(-np.array(logits)))
-    np.testing.assert_allclose(weights, sigmoid / sigmoid.sum(), rtol=1e-12)  # rounding
-    assert weights.sum() == pytest.approx(1, rel=1e-12)
+def test_learned_weights_are_those_of_the_learned_parameters(expressions, scores):
+    surrogate = SurrogateGP(SOT, expressions, scores)
+    assert np.all(surrogate.weights > 0)
+    # they are shares over the squared lengthscale
+    assert surrogate.weights.sum() == pytest.approx(np.exp(-surrogate.theta[1]), rel=1e-12)
 
 
-def test_learned_weights_are_positive_and_sum_to_one(distances, scores):
-    weights = SurrogateGP(distances, scores).weights
-    assert weights.sum() == pytest.approx(1, rel=1e-12)
-    assert np.all(weights > 0)
-
-
-def test_the_weight_goes_to_the_distance_that_matters(distances):
-    K = sot_kernel(distances, np.array([1.0, 0.0, 0.0]), lengthscale=1.0)
+def test_the_weight_goes_to_the_distance_that_matters(expressions, distances):
+    K = decay(distances, np.array([1.0, 0.0, 0.0]))
     L = np.linalg.cholesky(K + 1e-6 * np.eye(len(K)))
     scores = L @ np.random.default_rng(2).normal(size=len(K))
-    weights = SurrogateGP(distances, scores).weights
-    assert weights[0] > 0.8  # sigmoids within [0.018, 0.982] allow up to 0.96
+    weights = SurrogateGP(SOT, expressions, scores).weights
+    assert weights[0] > 0.8 * weights.sum()  # sigmoids within [0.018, 0.982] allow up to 0.96
 
 
 @pytest.fixture(scope="module")
-def conditioned(distances, scores):
-    """A surrogate of 60 scores."""
-    return SurrogateGP(distances[:, :60, :60], scores[:60])
+def conditioned(expressions, scores):
+    """A surrogate of 60 scores; it takes two fifths of their variance for noise."""
+    return SurrogateGP(SOT, expressions[:60], scores[:60])
 
 
-def test_believing_is_conditioning_on_its_own_predictions(conditioned, distances, scores):
+def standardise(values, scores):
+    """Values in the unit of a surrogate of these scores."""
+    return (values - scores.mean()) / scores.std()
+
+
+def test_believing_is_conditioning_on_its_own_predictions(
+    conditioned, expressions, distances, scores
+):
     n, m = 60, 65
-    theta = conditioned._theta
-    believing = conditioned.believing(distances[:, :m, :m])
-    believed = conditioned.predict(distances[:, n:m, :n]).mean
-    shift, scale = scores[:n].mean(), scores[:n].std()
-    y = (np.append(scores[:n], believed) - shift) / scale
-    K = covariance(theta, distances[:, :m, :m]) + np.exp(theta[5]) * np.eye(m)
-    cross = covariance(theta, distances[:, m:, :m])
-    gain = np.linalg.solve(K, cross.T).T
-    mean = theta[6] + gain @ (y - theta[6])
-    variance = np.exp(theta[0]) - np.sum(gain * cross, axis=1)
-    prediction = believing.predict(distances[:, m:, :m])
+    prediction = conditioned.believing(expressions[n:m]).predict(expressions[m:])
+    known = np.append(scores[:n], conditioned.predict(expressions[n:m]).mean)
+    y = standardise(known, scores[:n])
+    mean, C = posterior(conditioned.theta, distances, y)
     # as for the prediction above: a condition number below 1e8
-    np.testing.assert_allclose(prediction.mean, shift + scale * mean, atol=1e-7)
-    np.testing.assert_allclose(prediction.std, scale * np.sqrt(variance), atol=1e-6)
+    np.testing.assert_allclose(standardise(prediction.mean, scores[:n]), mean[m:], atol=1e-7)
+    std = scores[:n].std() * np.sqrt(np.diag(C)[m:])
+    np.testing.assert_allclose(prediction.std, std, atol=1e-6)
 
 
-def test_believing_leaves_the_mean_where_it_was_everywhere(conditioned, distances, scores):
+def test_believing_leaves_the_mean_where_it_was_everywhere(conditioned, expressions, scores):
     n, m = 60, 65
-    before = conditioned.predict(distances[:, n:, :n]).mean
-    after = conditioned.believing(distances[:, :m, :m]).predict(distances[:, n:, :m]).mean
+    before = conditioned.predict(expressions[n:]).mean
+    after = conditioned.believing(expressions[n:m]).predict(expressions[n:]).mean
     # what was expected tells nothing new (Ginsbourger et al. 2010, kriging believer)
     np.testing.assert_allclose(after, before, atol=1e-7)
     assert before.std() > 0.1 * scores.std()  # or the test shows nothing
 
 
-def test_believing_leaves_of_the_uncertainty_at_the_new_ones_that_of_the_noise(distances):
+def test_believing_leaves_of_the_uncertainty_at_the_new_ones_that_of_the_noise(expressions):
     n, m = 60, 63
     noisy = np.random.default_rng(3).normal(size=n)
-    surrogate = SurrogateGP(distances[:, :n, :n], noisy)
-    before = surrogate.predict(distances[:, n:, :n]).std
-    after = surrogate.believing(distances[:, :m, :m]).predict(distances[:, n:, :m]).std
+    surrogate = SurrogateGP(SOT, expressions[:n], noisy)
+    before = surrogate.predict(expressions[n:]).std
+    after = surrogate.believing(expressions[n:m]).predict(expressions[n:]).std
     # one more observation: the variances add up as their inverses do (R&W eq. A.7)
-    noise = noisy.std() * np.exp(0.5 * surrogate._theta[5])
+    noise = noisy.std() * np.exp(0.5 * surrogate.theta[5])
     assert noise > 0.05  # or the test shows nothing
-    one = surrogate.believing(distances[:, : n + 1, : n + 1])
-    at_it = one.predict(distances[:, n : n + 1, : n + 1]).std[0]
+    new = [expressions[n]]
+    at_it = surrogate.believing(new).predict(new).std[0]
     assert at_it**-2 == pytest.approx(before[0] ** -2 + noise**-2, rel=1e-6)
     assert np.all(after[:3] < noise)
     assert np.all(after <= before + 1e-9)  # rounding: nowhere is less known than before
 
 
-def test_believing_one_after_the_other_is_believing_all_at_once(conditioned, distances):
+def test_believing_one_after_the_other_is_believing_all_at_once(conditioned, expressions):
     n, m = 60, 64
     step_by_step = conditioned
-    for size in range(n + 1, m + 1):
-        step_by_step = step_by_step.believing(distances[:, :size, :size])
-    at_once = conditioned.believing(distances[:, :m, :m])
-    one, other = (s.predict(distances[:, m:, :m]) for s in (step_by_step, at_once))
+    for expression in expressions[n:m]:
+        step_by_step = step_by_step.believing([expression])
+    at_once = conditioned.believing(expressions[n:m])
+    one, other = (s.predict(expressions[m:]) for s in (step_by_step, at_once))
     np.testing.assert_allclose(one.mean, other.mean, atol=1e-7)  # rounding, as above
     np.testing.assert_allclose(one.std, other.std, atol=1e-6)
 
 
-def test_who_believes_is_another_and_the_first_stays_as_it_was(conditioned, distances):
-    before = conditioned.predict(distances[:, 60:, :60])
-    believing = conditioned.believing(distances[:, :63, :63])
-    after = conditioned.predict(distances[:, 60:, :60])
+def test_who_believes_is_another_and_the_first_stays_as_it_was(conditioned, expressions):
+    before = conditioned.predict(expressions[60:])
+    believing = conditioned.believing(expressions[60:63])
+    after = conditioned.predict(expressions[60:])
     np.testing.assert_array_equal(after.mean, before.mean)
     np.testing.assert_array_equal(after.std, before.std)
     np.testing.assert_array_equal(believing.weights, conditioned.weights)
 
 
-def test_little_improvement_is_expected_of_what_is_believed(conditioned, distances, scores):
-    n, m = 60, 63
-    best = scores[:n].max()
-    before = expected_improvement(conditioned.predict(distances[:, n:, :n]), best=best)
-    order = [*range(n), *(n + np.argsort(-before))]  # the three most promising come next
-    before, ordered = np.sort(before)[::-1], distances[:, order][:, :, order]
-    believing = conditioned.believing(ordered[:, :m, :m])
-    after = expected_improvement(believing.predict(ordered[:, n:, :m]), best=best)
+def test_little_improvement_is_expected_of_what_is_believed(conditioned, expressions, scores):
+    n, best = 60, scores[:60].max()
+    before = expected_improvement(conditioned.predict(expressions[n:]), best=best)
+    order = np.argsort(-before)  # the three most promising come next
+    before, ordered = before[order], [expressions[n + place] for place in order]
+    believing = conditioned.believing(ordered[:3])
+    after = expected_improvement(believing.predict(ordered), best=best)
     assert np.all(after[:3] < 0.1 * before[:3])
     assert np.median(after[3:] / before[3:]) > 0.9  # elsewhere little changes
+
+
+@pytest.fixture(scope="module")
+def precise(expressions, scores):
+    """A surrogate of 80 scores; it finds the smallest noise."""
+    return SurrogateGP(SOT, expressions[:80], scores[:80])
+
+
+@pytest.mark.parametrize("n", [60, 80])
+def test_draws_in_pieces_have_the_mean_and_the_covariance_of_the_posterior(
+    n, conditioned, precise, expressions, distances, scores
+):
+    surrogate, rng, n_draws = {60: conditioned, 80: precise}[n], np.random.default_rng(0), 400
+    places = [0, 90, 1, 91, 92]  # some known, some new
+    asked = [expressions[place] for place in places]
+    functions = [surrogate.draw(rng) for _ in range(n_draws)]
+    values = np.array([[*function(asked[:2]), *function(asked[2:])] for function in functions])
+    mean, C = posterior(surrogate.theta, distances, standardise(scores[:n], scores[:n]))
+    centred = standardise(values, scores[:n]) - mean[places]
+    white = np.linalg.solve(np.linalg.cholesky(C[np.ix_(places, places)]), centred.T)
+    # standard normal: five deviations of a mean, of a variance, and more of a covariance
+    np.testing.assert_allclose(white.mean(axis=1), 0, atol=5 / np.sqrt(n_draws))
+    np.testing.assert_allclose(np.cov(white), np.eye(5), atol=5 * np.sqrt(2 / n_draws))
+
+
+@pytest.mark.parametrize("n_believed", [0, 4])
+@pytest.mark.parametrize("sizes", [[40], [1, 39], [17, 3, 20]])
+def test_a_draw_is_the_mean_and_a_factor_of_the_covariance_times_normal_numbers(
+    sizes, n_believed, conditioned, expressions, distances, scores
+):
+    n = 60 + n_believed
+    surrogate = conditioned.believing(expressions[60:n])
+    function = surrogate.draw(np.random.default_rng(0))
+    pieces = np.split(np.arange(80, 120), np.cumsum(sizes)[:-1])
+    values = np.concatenate([function([expressions[place] for place in p]) for p in pieces])
+    known = np.append(scores[:60], conditioned.predict(expressions[60:n]).mean)
+    mean, C = posterior(surrogate.theta, distances, standardise(known, scores[:60]))
+    normal = np.random.default_rng(0).normal(size=40)
+    expected = mean[80:] + np.linalg.cholesky(C[80:, 80:]) @ normal
+    # what is added to the diagonal, 1e-9, over roots of eigenvalues of at least 1e-2
+    np.testing.assert_allclose(standardise(values, scores[:60]), expected, atol=1e-7)
+
+
+def repetition_error(surrogate, scores):
+    """Five deviations of what repeated answers differ by; of a few hundred, none is beyond."""
+    deviation = scores.std() * np.exp(0.5 * surrogate.theta[0])  # of the prior
+    return 5 * np.sqrt(2e-9) * deviation  # each answer has a variance of 1e-9 of its own
+
+
+def test_a_draw_gives_the_same_value_whenever_it_is_asked(precise, expressions, scores):
+    function = precise.draw(np.random.default_rng(0))
+    first = function(expressions)
+    again = function(expressions)
+    shuffled = np.random.default_rng(1).permutation(120)
+    parts = np.split(shuffled, 4)
+    later = np.concatenate([function([expressions[place] for place in part]) for part in parts])
+    atol = repetition_error(precise, scores[:80])
+    np.testing.assert_allclose(again, first, atol=atol)
+    np.testing.assert_allclose(later, first[shuffled], atol=atol)
+    assert first[80:].std() > 1000 * atol  # or the test shows nothing
+
+
+def test_an_expression_asked_twice_in_one_call_has_one_value(precise, expressions, scores):
+    one, other = precise.draw(np.random.default_rng(0))([expressions[90]] * 2)
+    assert one == pytest.approx(other, abs=repetition_error(precise, scores[:80]))
+
+
+def test_draws_pass_through_scores_without_noise(precise, expressions, scores):
+    values = precise.draw(np.random.default_rng(0))(expressions[:80])
+    # four deviations of the smallest noise, 0.3 percent each
+    np.testing.assert_allclose(values, scores[:80], atol=0.013 * scores.std())
+
+
+def test_a_draw_takes_the_unit_of_the_scores(expressions, scores):
+    new = expressions[40:]
+    one, other = (
+        SurrogateGP(SOT, expressions[:40], unit * scores[:40]).draw(np.random.default_rng(0))(new)
+        for unit in (1, 1024)
+    )
+    np.testing.assert_array_equal(other, 1024 * one)  # a power of two: no rounding
+
+
+def test_draws_of_equal_generators_are_equal_and_of_others_differ(conditioned, expressions):
+    first, again, other = (
+        conditioned.draw(np.random.default_rng(seed))(expressions[60:]) for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert np.all(first != other)
+
+
+def test_a_draw_leaves_the_surrogate_as_it_was(conditioned, expressions):
+    before = conditioned.predict(expressions)
+    conditioned.draw(np.random.default_rng(0))(expressions[60:])
+    after = conditioned.predict(expressions)
+    np.testing.assert_array_equal(after.mean, before.mean)
+    np.testing.assert_array_equal(after.std, before.std)

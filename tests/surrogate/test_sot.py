@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from autokernel import parse_expression
-from autokernel.surrogate.sot import sot_distances, sot_kernel
+from autokernel.surrogate.kernel_kernels import SOTKernel
+from autokernel.surrogate.sot import sot_distances
 
 FIRST = "LIN[0] * (PER[0] * SE[0] + SE[0])"
 SECOND = "(LIN[0] + SE[0]) * (PER[0] * LIN[0] + SE[0])"
@@ -66,14 +67,14 @@ def test_distances_of_appendix_b():
 
 
 def test_kernel_of_appendix_b():
-    weights, lengthscale = np.array([0.5, 0.2, 0.3]), 0.7
+    shares, lengthscale = np.array([0.5, 0.2, 0.3]), 0.7
+    logits = np.log(shares / (1 - shares))  # their sigmoids are the shares, the sum is one
+    kernel = SOTKernel(n_features=1)
+    weights = kernel.weights(np.array([2 * np.log(lengthscale), *logits])).values
+    D = kernel.distances([parse_expression(FIRST)], [parse_expression(SECOND)])
     distance = 0.5 * 3 / 20 + 0.2 * 11 / 20 + 0.3 * 11 / 21
-    computed = sot_kernel(
-        sot_distances([parse_expression(FIRST)], [parse_expression(SECOND)], n_features=1),
-        weights,
-        lengthscale=lengthscale,
-    )
-    assert computed == pytest.approx(np.exp(-distance / 0.49), rel=1e-12)  # rounding
+    # SOT eq. 4, to rounding
+    assert np.exp(-weights @ D[:, 0, 0]) == pytest.approx(np.exp(-distance / 0.49), rel=1e-12)
 
 
 @pytest.mark.parametrize("n_features", [1, 3])
@@ -112,7 +113,8 @@ def test_distances_are_those_of_a_pseudo_metric(random_expressions):
 def test_the_kernel_is_positive_semi_definite(seed, random_expressions):
     rng = np.random.default_rng(seed)
     D = sot_distances(random_expressions(200, n_features=2, seed=seed), n_features=2)
-    K = sot_kernel(D, rng.dirichlet([1, 1, 1]), lengthscale=np.exp(rng.uniform(-1, 1.5)))
+    lengthscale = np.exp(rng.uniform(-1, 1.5))
+    K = np.exp(-np.tensordot(rng.dirichlet([1, 1, 1]), D, axes=1) / lengthscale**2)  # SOT eq. 4
     # many walks end at one tree, so that the smallest eigenvalue is 0; its computed value is off
     # by a small multiple of eps times the norm of the matrix, which is at most 200
     assert np.linalg.eigvalsh(K)[0] > -200 * 200 * np.finfo(float).eps

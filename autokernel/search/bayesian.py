@@ -1,0 +1,155 @@
+"""What the strategies of Bayesian optimisation share (SOT, algorithm 1)."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from autokernel.expression import Expression, Grammar
+from autokernel.search.design import DESIGNS, Design, initial_design
+from autokernel.search.evolution import evolve
+from autokernel.search.history import History
+from autokernel.search.strategy import Strategy, Task
+from autokernel.surrogate.acquisition import Cost, Values
+from autokernel.surrogate.gp import SurrogateGP
+from autokernel.surrogate.kernel_kernels import KernelKernel
+from autokernel.typing import FloatArray
+
+_N_PARENTS = 10  # best kernels so far that put neighbours into the first generation
+
+Maximise = Callable[[Values, Sequence[Expression]], Expression | None]
+"""Searches the expression of highest value that is not among those known."""
+
+
+def propose_by_surrogate(
+    task: Task,
+    history: History,
+    kernel_kernel: KernelKernel,
+    maximise: Maximise,
+    *,
+    n_proposals: int,
+    rng: np.random.Generator,
+) -> list[Expression]:
+    """Choose the kernels of highest acquisition value, fewer where no more are left.
+
+    Of several, each is chosen as if those before it had met the expectation of the surrogate
+    (kriging believer): next to them little is left to gain, so that the next one is another idea.
+    """
+    known = [evaluation.expression for evaluation in history.evaluations]
+    scores = finite_scores(history)
+    best = float(scores.max())
+    cost = Cost.of(known, np.array([evaluation.seconds for evaluation in history.evaluations]))
+    surrogate = SurrogateGP(kernel_kernel, known, scores)
+    proposals: list[Expression] = []
+    while True:
+        values = task.acquisition.values(surrogate, best=best, cost=cost, rng=rng)
+        proposal = maximise(_in_time(values, task), known) or task.any_unknown(known)
+        if proposal is not None:
+            proposals.append(proposal)
+        if proposal is None or len(proposals) == n_proposals:
+            return proposals
+        known = [*known, proposal]
+        best = max(best, float(surrogate.predict([proposal]).mean[0]))
+        surrogate = surrogate.believing([proposal])
+
+
+def finite_scores(history: History) -> FloatArray:
+    """Scores per sample; a kernel that could not be fitted counts as the worst that could."""
+    scores = history.scores / history.n_samples
+    finite = np.isfinite(scores)
+    return np.where(finite, scores, scores[finite].min() if finite.any() else 0.0)
+
+
+def best_first(task: Task, history: History) -> list[Expression]:
+    """Sort the known kernels that the task allows, the best first; its base kernels if none is."""
+    order = np.argsort(-finite_scores(history), kind="stable")
+    known = [history.evaluations[place].expression for place in order]
+    return [e for e in known if task.allows(e)] or list(task.grammar.leaves)
+
+
+def _in_time(values: Values, task: Task) -> Values:
+    """Look at the clock before each call."""
+
+    def compute(expressions: Sequence[Expression]) -> FloatArray:
+        task.deadline.check()
+        return values(expressions)
+
+    return compute
+
+
+class EvolvingStrategy(Strategy):
+    """Bayesian optimisation that maximises the acquisition function by evolution.
+
+    Parameters are those of SOT, algorithm 2; the final classes say them.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "population_size": [Interval(Integral, 1, None, closed="left")],
+        "n_offspring": [Interval(Integral, 1, None, closed="left")],
+        "n_generations": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "initial_design": [StrOptions(set(DESIGNS))],
+    }
+
+    def __init__(
+        self,
+        *,
+        population_size: int = 100,
+        n_offspring: int = 4,
+        n_generations: int | str = "auto",
+        initial_design: str = "default",
+    ) -> None:
+        self.population_size = population_size
+        self.n_offspring = n_offspring
+        self.n_generations = n_generations
+        self.initial_design = initial_design
+
+    @abstractmethod
+    def kernel_kernel(self, task: Task) -> KernelKernel:
+        """Choose what two expressions have in common."""
+
+    def design(self, task: Task, *, rng: np.random.Generator) -> Design:
+        """Choose what is evaluated first, whatever the data are."""
+        return initial_design(self.initial_design, task.grammar, task.base_kernels, rng=rng)
+
+    def propose(
+        self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
+    ) -> list[Expression]:
+        """Choose the kernels of highest acquisition value, fewer where no more are left."""
+        parents = best_first(task, history)[:_N_PARENTS]
+
+        def maximise(values: Values, known: Sequence[Expression]) -> Expression | None:
+            return evolve(
+                values,
+                task.grammar,
+                self._first_generation(task.grammar, parents, rng),
+                excluded=frozenset(expression.canonical for expression in known),
+                n_survivors=max(1, self.population_size // (self.n_offspring + 1)),
+                n_offspring=self.n_offspring,
+                n_generations=self._resolve_generations(task.grammar),
+                rng=rng,
+            )
+
+        kernel_kernel = self.kernel_kernel(task)
+        return propose_by_surrogate(
+            task, history, kernel_kernel, maximise, n_proposals=n_proposals, rng=rng
+        )
+
+    def _first_generation(
+        self, grammar: Grammar, parents: Sequence[Expression], rng: np.random.Generator
+    ) -> list[Expression]:
+        """Half walks from the base kernels, half neighbours of the best kernels so far."""
+        n_walks = self.population_size // 2
+        neighbours = [
+            grammar.random_neighbour(parents[place % len(parents)], rng)
+            for place in range(self.population_size - n_walks)
+        ]
+        return [*grammar.random_walks(n_walks, rng), *neighbours]
+
+    def _resolve_generations(self, grammar: Grammar) -> int:
+        """Turn ``"auto"`` into a number (SOT, appendix D)."""
+        if isinstance(self.n_generations, Integral):
+            return int(self.n_generations)
+        return 6 if len(grammar.columns) == 1 else 10

@@ -1,0 +1,207 @@
+import numpy as np
+import pytest
+
+from autokernel import parse_expression
+from autokernel.surrogate.arc import arc_distances
+from autokernel.surrogate.gp import SurrogateGP
+from autokernel.surrogate.hellinger import hellinger_distances
+from autokernel.surrogate.kernel_kernels import ArcKernel, HellingerKernel, SOTKernel
+from autokernel.surrogate.sot import sot_distances
+from tests.batteries import reshuffled
+
+X = np.random.default_rng(0).uniform(size=(5, 2))
+BUILDERS = {
+    "sot": lambda: SOTKernel(n_features=2),
+    "hellinger": lambda: HellingerKernel(X, rng=None),
+    "arc": lambda: ArcKernel(n_features=2),
+}
+N_DISTANCES = {"sot": 3, "hellinger": 1, "arc": 10}
+
+
+@pytest.fixture(scope="module", params=BUILDERS)
+def name(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def kernel_kernel(name):
+    return BUILDERS[name]()
+
+
+@pytest.fixture(scope="module")
+def expressions(random_expressions):
+    """Two hundred, some of them equal, on both columns."""
+    return random_expressions(200, n_features=2, seed=0)
+
+
+@pytest.fixture(scope="module")
+def distances(kernel_kernel, expressions):
+    return kernel_kernel.distances(expressions)
+
+
+def random_params(kernel_kernel, seed):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(kernel_kernel.lower, kernel_kernel.upper, kernel_kernel.n_params)
+
+
+def sigmoid(logits):
+    return 1 / (1 + np.exp(-logits))
+
+
+def test_weights_of_sot_are_shares_over_the_squared_lengthscale():
+    params = np.array([0.8, -2.0, 0.5, 3.0])
+    # SOT appendix A.5: sigmoids, normalised
+    shares = [sigmoid(logit) / sum(map(sigmoid, params[1:])) for logit in params[1:]]
+    computed = SOTKernel(n_features=1).weights(params).values
+    np.testing.assert_allclose(computed, np.array(shares) / np.exp(0.8), rtol=1e-12)  # rounding
+    assert computed.sum() == pytest.approx(np.exp(-0.8), rel=1e-12)
+
+
+def test_weight_of_hellinger_is_half_the_inverse_of_the_squared_lengthscale():
+    lengthscale = 0.3
+    computed = HellingerKernel(X, rng=None).weights(np.array([2 * np.log(lengthscale)])).values
+    assert computed == pytest.approx([1 / (2 * lengthscale**2)], rel=1e-12)  # BOMS eq. 8
+
+
+def test_weights_of_arc_are_halves_of_products_of_squared_gammas_down_to_the_level():
+    params = random_params(ArcKernel(n_features=1), 0)
+    gammas = [np.exp(-params[0] / 2), *sigmoid(params[1:])]  # the root's one over the lengthscale
+    expected = [0.5 * np.prod(gammas[: level + 1]) ** 2 for level in range(10)]
+    computed = ArcKernel(n_features=1).weights(params).values
+    np.testing.assert_allclose(computed, expected, rtol=1e-12)  # rounding of ten factors
+
+
+def test_equal_parameters_give_equal_shares_in_sot_and_a_quarter_per_level_in_arc():
+    thirds = SOTKernel(n_features=1).weights(np.zeros(4)).values
+    np.testing.assert_allclose(thirds, 1 / 3, rtol=1e-15)  # one division
+    quarters = ArcKernel(n_features=1).weights(np.zeros(10)).values
+    np.testing.assert_array_equal(quarters, 0.5 * 0.25 ** np.arange(10))  # powers of two
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_jacobian_of_the_weights_is_that_of_finite_differences(seed, kernel_kernel):
+    params = random_params(kernel_kernel, seed)
+    values, jacobian = kernel_kernel.weights(params)
+    assert jacobian.shape == (len(values), kernel_kernel.n_params)
+    step = 1e-5
+    differences = [
+        (kernel_kernel.weights(params + e).values - kernel_kernel.weights(params - e).values)
+        / (2 * step)
+        for e in step * np.eye(kernel_kernel.n_params)
+    ]
+    # relative to the weight, rounding over the step, 1e-11, and the squared step times a sixth of
+    # the third derivative, which is at most eight weights
+    error = np.abs(jacobian - np.transpose(differences)) / values[:, None]
+    assert error.max() < 1e-9
+
+
+@pytest.mark.parametrize("bound", ["lower", "upper"])
+def test_weights_are_positive_and_finite_up_to_the_bounds(bound, kernel_kernel):
+    assert kernel_kernel.lower < 0 < kernel_kernel.upper  # where a fit starts
+    corner = np.full(kernel_kernel.n_params, getattr(kernel_kernel, bound))
+    for params in (corner, *(random_params(kernel_kernel, seed) for seed in range(20))):
+        weights = kernel_kernel.weights(params)
+        assert np.all(weights.values > 0)
+        assert np.all(np.isfinite(weights.values))
+        assert np.all(np.isfinite(weights.jacobian))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_fall_with_the_squared_lengthscale_as_its_inverse(seed, kernel_kernel):
+    params = random_params(kernel_kernel, seed)
+    doubled = params + np.log(2) * (np.arange(len(params)) == 0)
+    np.testing.assert_allclose(
+        kernel_kernel.weights(doubled).values,
+        kernel_kernel.weights(params).values / 2,
+        rtol=1e-14,  # rounding: of a logarithm below 5, and its exponential
+    )
+
+
+def test_distances_are_stacked_those_of_the_functions_that_compute_them(expressions, name):
+    few = expressions[:10]
+    expected = {
+        "sot": lambda: sot_distances(few, n_features=2),
+        "hellinger": lambda: hellinger_distances(few, X=X)[None],
+        "arc": lambda: arc_distances(few, n_features=2),
+    }[name]()
+    np.testing.assert_array_equal(BUILDERS[name]().distances(few), expected)
+
+
+def test_there_is_a_weight_for_each_distance(name, kernel_kernel, distances):
+    weights = kernel_kernel.weights(np.zeros(kernel_kernel.n_params)).values
+    assert distances.shape == (N_DISTANCES[name], 200, 200)
+    assert weights.shape == (N_DISTANCES[name],)
+
+
+def test_distances_are_symmetric_and_not_negative(distances):
+    # sums of some dozen frequencies in another order, in SOT
+    np.testing.assert_allclose(distances, distances.swapaxes(1, 2), rtol=0, atol=1e-14)
+    assert distances.min() >= 0
+    assert distances.max() > 0.5  # or the test shows nothing
+
+
+def test_the_distance_of_an_expression_to_itself_is_exactly_zero(kernel_kernel, expressions):
+    few = expressions[:50]
+    for columns in (None, list(few)):
+        diagonal = np.diagonal(kernel_kernel.distances(few, columns), axis1=1, axis2=2)
+        np.testing.assert_array_equal(diagonal, 0.0)
+
+
+def test_distances_to_others_are_a_part_of_the_square_matrix(kernel_kernel, expressions, distances):
+    part = kernel_kernel.distances(expressions[:7], expressions[150:])
+    assert part.shape == (len(distances), 7, 50)
+    np.testing.assert_allclose(part, distances[:, :7, 150:], rtol=0, atol=1e-14)  # as above
+
+
+@pytest.mark.parametrize("name", ["hellinger", "arc"], indirect=True)
+def test_reordered_and_regrouped_trees_are_one_expression(kernel_kernel, expressions):
+    rng = np.random.default_rng(0)
+    few = expressions[:50]
+    others = [reshuffled(expression, rng) for expression in few]
+    assert sum(a != b for a, b in zip(few, others, strict=True)) > 10  # or the test shows nothing
+    # one canonical text: everything is computed from the same tree
+    to_others = kernel_kernel.distances(few, others)
+    np.testing.assert_array_equal(np.diagonal(to_others, axis1=1, axis2=2), 0.0)
+    np.testing.assert_array_equal(to_others, kernel_kernel.distances(few))
+
+
+def test_base_kernels_and_paths_of_sot_do_not_depend_on_order_and_groups(expressions):
+    rng = np.random.default_rng(0)
+    others = [reshuffled(expression, rng) for expression in expressions]
+    D = SOTKernel(n_features=2).distances(expressions, others)
+    np.testing.assert_array_equal(np.diagonal(D[:2], axis1=1, axis2=2), 0.0)
+    assert np.diagonal(D[2]).max() > 0  # subtrees do, as in the paper
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_kernel_is_positive_semi_definite(seed, kernel_kernel, distances):
+    weights = kernel_kernel.weights(random_params(kernel_kernel, seed)).values
+    K = np.exp(-np.tensordot(weights, distances, axes=1))
+    # some are equal: the smallest eigenvalue is 0, and its computed value off by a small multiple
+    # of eps times the norm, at most 200; distances are off by 1e-14, times weights of at most 55
+    assert np.linalg.eigvalsh(K)[0] > -200 * (200 * np.finfo(float).eps + 55e-14)
+
+
+def test_the_kernel_is_one_where_expressions_are_equal_and_less_elsewhere(kernel_kernel):
+    texts = ["SE[0]", "LIN[0]", "SE[1]", "SE[0] + LIN[0]", "SE[0] * LIN[0]"]
+    distinct = [parse_expression(text) for text in texts]
+    weights = kernel_kernel.weights(np.zeros(kernel_kernel.n_params)).values
+    K = np.exp(-np.tensordot(weights, kernel_kernel.distances(distinct), axes=1))
+    np.testing.assert_array_equal(np.diag(K), 1.0)
+    assert (K - np.eye(5)).max() < 0.999  # no two of them are as close as 1e-3
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_fitted_parameters_stay_within_the_bounds(seed, kernel_kernel, expressions):
+    noise = np.random.default_rng(seed).normal(size=40)  # says nothing about any parameter
+    params = SurrogateGP(kernel_kernel, expressions[:40], noise).theta[1:-2]
+    assert params.shape == (kernel_kernel.n_params,)
+    assert np.all((kernel_kernel.lower <= params) & (params <= kernel_kernel.upper))
+
+
+@pytest.mark.parametrize("bad", ["rows", "columns"])
+def test_a_column_beyond_the_data_is_an_error(bad, kernel_kernel):
+    inside, beyond = [parse_expression("SE[1]")], [parse_expression("SE[0] + LIN[2]")]
+    rows, columns = (beyond, inside) if bad == "rows" else (inside, beyond)
+    with pytest.raises(ValueError, match=r"columns in use, got 2 .*SE\[0\] \+ LIN\[2\]"):
+        kernel_kernel.distances(rows, columns)
