@@ -20,27 +20,44 @@ from autokernel.inference import (
     LeaveOneOut,
     evaluate_kernel,
 )
-from autokernel.search import SOT, Strategy
+from autokernel.search import BOMS, SOT, Arc, Greedy, RandomWalks, Strategy, TreeGEP
+from autokernel.surrogate import (
+    Acquisition,
+    ExpectedImprovement,
+    ExpectedImprovementPerSecond,
+    ThompsonSampling,
+    UpperConfidenceBound,
+)
 from autokernel.version import __version__
 
 __all__ = [
     "AIC",
     "BIC",
+    "BOMS",
     "SOT",
+    "Acquisition",
+    "Arc",
     "AutoKernelError",
     "AutoKernelGPRegressor",
     "Criterion",
     "CrossValidation",
     "Evaluation",
     "EvaluationError",
+    "ExpectedImprovement",
+    "ExpectedImprovementPerSecond",
     "Expression",
     "ExpressionSyntaxError",
     "FeatureKernel",
+    "Greedy",
     "Importance",
     "Laplace",
     "LeaveOneOut",
     "NotAMaximumError",
+    "RandomWalks",
     "Strategy",
+    "ThompsonSampling",
+    "TreeGEP",
+    "UpperConfidenceBound",
     "__version__",
     "evaluate_kernel",
     "parse_expression",

@@ -60,6 +60,10 @@ class Grammar:
             raise IndexError(
                 f"index must be in [0, {n_growing + n_exchanges}) for {expression}, got {index}"
             )
+        return self._apply(expression, index, n_growing)
+
+    def _apply(self, expression: Expression, index: int, n_growing: int) -> Expression:
+        """Apply an operation that is there."""
         leaves = self.leaves
         if index < n_growing:
             place, index = divmod(index, len(self.operators) * len(leaves))
@@ -78,10 +82,11 @@ class Grammar:
         An expression that two operations lead to is twice as likely. If none applies, the
         expression comes back unchanged.
         """
-        n_operations = self.n_operations(expression)
-        if n_operations == 0:
+        n_growing, n_exchanges = self._counts(expression)
+        if n_growing + n_exchanges == 0:
             return expression
-        return self.apply(expression, int(rng.integers(n_operations)))
+        index = int(rng.integers(n_growing + n_exchanges))
+        return self._apply(expression, index, n_growing)
 
     def neighbours(self, expression: Expression) -> tuple[Expression, ...]:
         """List all expressions one operation away, one tree per canonical text, in fixed order."""
@@ -102,8 +107,13 @@ class Grammar:
         return tree
 
     def random_walks(self, n: int, rng: np.random.Generator) -> list[Expression]:
-        """Walk from the base kernels in turn; the lengths are geometric, three on average."""
+        """Walk from the base kernels in turn, from some of them where they are more than ``n``.
+
+        The lengths are geometric, three on average.
+        """
         bases = self.leaves
+        if len(bases) > n:
+            bases = tuple(bases[place] for place in rng.choice(len(bases), n, replace=False))
         return [
             self.random_walk(bases[place % len(bases)], int(n_steps), rng)
             for place, n_steps in enumerate(rng.geometric(1 / 3, size=n))

@@ -27,8 +27,11 @@ class Expression(ABC):
 
     canonical: str
     n_leaves: int
-    depth: int
-    """Number of operators on the longest way from the root to a leaf."""
+
+    @property
+    @abstractmethod
+    def depth(self) -> int:
+        """Number of operators on the longest way from the root to a leaf."""
 
     @property
     @abstractmethod
@@ -81,7 +84,6 @@ class Leaf(Expression):
     column: int
     canonical: str = field(init=False, compare=False)
     n_leaves: int = field(init=False, compare=False)
-    depth: int = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.kernel not in BASE_KERNELS:
@@ -93,7 +95,11 @@ class Leaf(Expression):
         object.__setattr__(self, "column", int(self.column))
         object.__setattr__(self, "canonical", f"{self.kernel}[{self.column}]")
         object.__setattr__(self, "n_leaves", 1)
-        object.__setattr__(self, "depth", 0)
+
+    @property
+    def depth(self) -> int:
+        """Zero."""
+        return 0
 
     @property
     def leaves(self) -> "tuple[Leaf, ...]":
@@ -157,7 +163,6 @@ class Operation(Expression):
     right: Expression
     canonical: str = field(init=False, compare=False)
     n_leaves: int = field(init=False, compare=False)
-    depth: int = field(init=False, compare=False)
     leaves: tuple[Leaf, ...] = field(init=False, compare=False)
     # computed once for all trees above: a search makes some thousand trees for each proposal
     _operand_texts: tuple[str, ...] = field(init=False, compare=False)
@@ -166,15 +171,18 @@ class Operation(Expression):
     def __post_init__(self) -> None:
         if self.operator not in OPERATORS:
             raise ValueError(f"operator must be one of {OPERATORS}, got {self.operator!r}")
-        texts = sorted(
-            (*self.left.operand_texts(self.operator), *self.right.operand_texts(self.operator))
-        )
-        object.__setattr__(self, "canonical", f" {self.operator} ".join(texts))
-        object.__setattr__(self, "n_leaves", self.left.n_leaves + self.right.n_leaves)
-        object.__setattr__(self, "depth", 1 + max(self.left.depth, self.right.depth))
-        object.__setattr__(self, "leaves", self.left.leaves + self.right.leaves)
-        object.__setattr__(self, "_operand_texts", tuple(texts))
-        object.__setattr__(self, "_hash", hash((self.operator, self.left, self.right)))
+        operator, left, right, put = self.operator, self.left, self.right, object.__setattr__
+        texts = sorted(left.operand_texts(operator) + right.operand_texts(operator))
+        put(self, "canonical", f" {operator} ".join(texts))
+        put(self, "n_leaves", left.n_leaves + right.n_leaves)
+        put(self, "leaves", left.leaves + right.leaves)
+        put(self, "_operand_texts", tuple(texts))
+        put(self, "_hash", hash((operator, left, right)))
+
+    @property
+    def depth(self) -> int:
+        """Number of operators on the longest way from the root to a leaf."""
+        return 1 + max(self.left.depth, self.right.depth)
 
     def __hash__(self) -> int:
         return self._hash

@@ -1,4 +1,4 @@
-"""Compositional kernel search: the neighbours of the best kernel, then those of the best of them."""
+"""Compositional kernel search: the neighbours of the best kernel, then those of their best."""
 
 from collections.abc import Sequence
 

@@ -167,7 +167,7 @@ def _batch(plan: _Plan, history: History, start: int) -> _Round | None:
     before = history.before(start)
     rng = np.random.default_rng([seed, _PROPOSAL_STREAM, start])
     batch = strategy.propose(task, before, n_proposals=batch_size, rng=rng)
-    n_left = n_iter - history.n_searched
+    n_left = min(n_iter, start + batch_size) - history.n_searched
     new = history.without_known(batch[: n_iter - start])[:n_left]
     return _Round(new, before.evaluations, Phase.SEARCH, start=start) if new else None
 

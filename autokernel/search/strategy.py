@@ -37,7 +37,9 @@ class Task:
         """Whether an expression may be a parent; a history may hold others, of another grammar."""
         return self.grammar.spans(expression, self.base_kernels)
 
-    def any_unknown(self, known: Sequence[Expression]) -> Expression | None:
+    def any_unknown(
+        self, known: Sequence[Expression], *, max_depth: float = np.inf
+    ) -> Expression | None:
         """First base kernel, or kernel next to a known one, that is not known; None if none is."""
         texts = frozenset(expression.canonical for expression in known)
         for base in self.grammar.leaves:
@@ -45,7 +47,7 @@ class Task:
                 return base
         for expression in filter(self.allows, known):
             for neighbour in self.grammar.neighbours(expression):
-                if neighbour.canonical not in texts:
+                if neighbour.canonical not in texts and neighbour.depth <= max_depth:
                     return neighbour
         return None
 

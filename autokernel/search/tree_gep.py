@@ -114,7 +114,7 @@ class TreeGEP(Strategy):
             fits = child.n_leaves <= task.grammar.max_leaves and child.depth <= self.max_depth
             if fits and child.canonical not in texts:
                 return child
-        return task.any_unknown(known)
+        return task.any_unknown(known, max_depth=self.max_depth)
 
     def _child(
         self, task: Task, parents: Sequence[Expression], rng: np.random.Generator

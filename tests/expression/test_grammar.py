@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chi2
+from scipy.stats import chi2, geom
 
 from autokernel.expression import Expression, Grammar, Leaf, Operation, parse_expression
 from tests.batteries import expressions, grammars, seeds
@@ -150,6 +150,72 @@ def test_a_random_walk_is_that_many_random_neighbours(
     for _ in range(n_steps):
         start = grammar.random_neighbour(start, rng)
     assert walk == start
+
+
+def all_operations(grammar: Grammar, n_leaves: int) -> list[Expression]:
+    """Every tree as often as growth at random places leads to it, with equal chances."""
+    if n_leaves == 1:
+        return list(grammar.leaves)
+    return [
+        tree.replace(place, Operation(operator, tree.subtree(place), leaf))
+        for tree in all_operations(grammar, n_leaves - 1)
+        for place in range(2 * tree.n_leaves - 1)
+        for operator in grammar.operators
+        for leaf in grammar.leaves
+    ]
+
+
+@pytest.mark.parametrize("n_leaves", [1, 2, 3])
+def test_a_random_tree_grows_base_kernels_at_random_places(n_leaves: int) -> None:
+    grammar = Grammar(("SE", "LIN"), ("+", "*"), columns=(0,), max_leaves=5)
+    expected = Counter(all_operations(grammar, n_leaves))
+    rng = np.random.default_rng(0)
+    n_draws = 20 * expected.total()
+    drawn = Counter(grammar.random_tree(n_leaves, rng) for _ in range(n_draws))
+    assert set(drawn) <= set(expected)
+    statistic = sum((drawn[e] - 20 * times) ** 2 / (20 * times) for e, times in expected.items())
+    # the chi-square statistic exceeds this once in a thousand seeds; this seed is fixed
+    assert statistic < chi2.ppf(0.999, len(expected) - 1)
+
+
+@given(grammars(), seeds, st.integers(1, 6))
+def test_a_random_tree_has_as_many_leaves_as_the_grammar_allows(
+    grammar: Grammar, seed: int, n_leaves: int
+) -> None:
+    tree = grammar.random_tree(n_leaves, np.random.default_rng(seed))
+    assert tree.n_leaves == min(n_leaves, grammar.max_leaves)
+    assert grammar.spans(tree, grammar.base_kernels)
+
+
+def test_random_walks_have_geometric_lengths() -> None:
+    # where a leaf can only be added, the number of leaves tells the length
+    grammar = Grammar(("SE",), ("+",), columns=(0,), max_leaves=1000)
+    walks = grammar.random_walks(2000, np.random.default_rng(0))
+    lengths = np.array([walk.n_leaves - 1 for walk in walks])
+    observed = np.array([*(np.sum(lengths == n) for n in range(1, 8)), np.sum(lengths > 7)])
+    expected = 2000 * np.array([*geom.pmf(range(1, 8), 1 / 3), geom.sf(7, 1 / 3)])
+    statistic = np.sum((observed - expected) ** 2 / expected)
+    assert statistic < chi2.ppf(0.999, len(expected) - 1)  # as above
+    # where there is no other kernel, a walk ends where it began
+    still = Grammar(("SE",), ("+",), columns=(3,), max_leaves=1)
+    assert still.random_walks(3, np.random.default_rng(0)) == 3 * [Leaf("SE", 3)]
+    assert SMALL.random_walks(0, np.random.default_rng(0)) == []
+
+
+@given(grammars(), seeds)
+def test_random_walks_stay_in_the_grammar(grammar: Grammar, seed: int) -> None:
+    walks = grammar.random_walks(7, np.random.default_rng(seed))
+    assert len(walks) == 7
+    assert all(grammar.spans(walk, grammar.base_kernels) for walk in walks)
+
+
+def test_random_walks_begin_at_every_base_kernel_as_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Grammar, "random_walk", lambda self, start, n_steps, rng: start)
+    for n in (1, 4, 10):
+        starts = Counter(SMALL.random_walks(n, np.random.default_rng(0)))
+        counts = [starts[leaf] for leaf in SMALL.leaves]
+        assert sum(counts) == n
+        assert max(counts) - min(counts) <= 1
 
 
 def test_leaves_are_all_base_kernels_column_by_column() -> None:

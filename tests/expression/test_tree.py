@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from autokernel.expression import ADD, MULTIPLY, Expression, Leaf, Operation, parse_expression
 from tests.batteries import expressions, flat_operands, reshuffled, seeds
+from tests.processes import outputs_under_two_hash_seeds
 
 A, B, C = Leaf("SE", 0), Leaf("PER", 1), Leaf("LIN", 0)
 
@@ -127,10 +128,31 @@ def test_copies_and_pickles_are_equal(
     assert hash(twin) == hash(expression)
     assert twin.canonical == expression.canonical
     assert twin.n_leaves == expression.n_leaves
+    assert twin.depth == expression.depth
+    assert twin.leaves == expression.leaves
 
 
 def pickle_round_trip(expression: Expression) -> Expression:
     return pickle.loads(pickle.dumps(expression))
+
+
+def test_expressions_pickled_elsewhere_have_the_hashes_of_this_process() -> None:
+    text = "(SE[0] + PER[1]) * LIN[0] + SE[0]"
+    code = f"""
+import pickle
+from autokernel.expression import parse_expression
+
+expression = parse_expression("{text}")
+hash(expression)
+print(pickle.dumps(expression).hex())
+"""
+    outputs = outputs_under_two_hash_seeds(code)
+    assert len(outputs) == 1  # the hash does not travel
+    arrived = pickle.loads(bytes.fromhex(outputs.pop()))
+    assert {arrived: "found"}[parse_expression(text)] == "found"
+    assert [hash(e) for e in arrived.subtrees()] == [
+        hash(e) for e in parse_expression(text).subtrees()
+    ]
 
 
 def test_arithmetic_builds_operations() -> None:
@@ -161,6 +183,62 @@ def test_subtrees_come_parents_first_and_left_before_right() -> None:
 @given(expressions())
 def test_there_are_as_many_subtrees_as_leaves_and_operators(expression: Expression) -> None:
     assert len(list(expression.subtrees())) == 2 * expression.n_leaves - 1
+
+
+@given(expressions())
+def test_a_subtree_is_found_by_its_index(expression: Expression) -> None:
+    subtrees = list(expression.subtrees())
+    assert [expression.subtree(index) for index in range(len(subtrees))] == subtrees
+
+
+@given(expressions())
+def test_a_leaf_stands_where_its_index_says(expression: Expression) -> None:
+    places = [index for index, tree in enumerate(expression.subtrees()) if isinstance(tree, Leaf)]
+    found = [expression.leaf_index(place) for place in range(expression.n_leaves)]
+    assert found == places
+    assert tuple(expression.subtree(index) for index in found) == expression.leaves
+
+
+@given(expressions(), st.integers(0, 3))
+def test_subtrees_and_leaves_beyond_the_tree_are_index_errors(
+    expression: Expression, excess: int
+) -> None:
+    for index in (2 * expression.n_leaves - 1 + excess, -1 - excess):
+        with pytest.raises(IndexError):
+            expression.subtree(index)
+    for place in (expression.n_leaves + excess, -1 - excess):
+        with pytest.raises(IndexError):
+            expression.leaf_index(place)
+
+
+@given(expressions())
+def test_depth_is_the_number_of_operators_above_the_lowest_leaf(expression: Expression) -> None:
+    def depths(tree: Expression) -> list[int]:
+        if isinstance(tree, Leaf):
+            return [0]
+        assert isinstance(tree, Operation)
+        return [1 + depth for depth in depths(tree.left) + depths(tree.right)]
+
+    assert expression.depth == max(depths(expression))
+    assert expression.n_leaves <= 2**expression.depth
+
+
+@pytest.mark.parametrize("operator", [ADD, MULTIPLY])
+@given(expression=expressions(), seed=seeds)
+def test_operand_texts_are_those_of_the_operands_sorted(
+    operator: str, expression: Expression, seed: int
+) -> None:
+    operands = flat_operands(expression, operator)
+    needs_brackets = [
+        operator == MULTIPLY and isinstance(e, Operation) and e.operator == ADD for e in operands
+    ]
+    expected = [
+        f"({e.canonical})" if inner else e.canonical
+        for e, inner in zip(operands, needs_brackets, strict=True)
+    ]
+    assert expression.operand_texts(operator) == tuple(sorted(expected))
+    other = reshuffled(expression, np.random.default_rng(seed))
+    assert other.operand_texts(operator) == expression.operand_texts(operator)
 
 
 @pytest.mark.parametrize("operator", [ADD, MULTIPLY])

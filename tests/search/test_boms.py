@@ -81,7 +81,7 @@ def test_its_settings_are_those_of_the_paper_and_fifty_neighbours():
 def test_fifty_neighbours_of_the_best_and_fifteen_walks_are_candidates(wide, history_of):
     found = candidates(wide, history_of(["SE[0]", "LIN[0]", FAR]))
     neighbours = beside(wide, FAR)
-    assert len(neighbours) > 300
+    assert len(neighbours) > 200
     assert len(found & neighbours) == 50
     assert 10 <= len(found - neighbours) <= 15  # some walks end at the same kernel, or a known one
 
@@ -99,8 +99,8 @@ def test_neighbours_are_drawn_anew_for_each_history(wide, history_of):
         for text in ("SE[0]", "SE[1]", "SE[2]", "LIN[0]", "LIN[1]", "LIN[2]", "PER[0]", "PER[1]")
     ]
     assert len(set(map(frozenset, drawn))) == len(drawn)
-    # of 400 taken at random out of some 360, more than half are met
-    assert len(set().union(*drawn)) > 0.5 * len(neighbours)
+    # one in five is drawn each time: 84 in 100 are met in eight times
+    assert len(set().union(*drawn)) > 0.7 * len(neighbours)
 
 
 def test_walks_begin_at_base_kernels(monkeypatch, wide, history_of):
@@ -115,7 +115,6 @@ def test_walks_begin_at_base_kernels(monkeypatch, wide, history_of):
     assert sorted(starts) == sorted(2 * [str(leaf) for leaf in wide.grammar.leaves])
 
 
-@pytest.mark.xfail(reason="walks begin at the first fifteen base kernels only")
 def test_in_many_columns_walks_begin_in_any(monkeypatch, make_task, history_of):
     task = make_task(40, base_kernels=("SE", "RQ"))
     starts, random_walk = set(), Grammar.random_walk

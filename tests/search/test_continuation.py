@@ -99,7 +99,6 @@ def test_a_history_from_other_settings_gets_as_many_kernels_as_are_asked_for(
     assert len(history.canonical_texts()) == len(history)
 
 
-@pytest.mark.xfail(reason="the rest of a batch of another strategy is a whole batch")
 def test_a_search_begun_by_another_strategy_goes_on_from_wherever_its_history_ends(
     run, planted, make_task, quick
 ):

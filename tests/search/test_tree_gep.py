@@ -1,7 +1,7 @@
 from collections import Counter
 from functools import reduce
 from math import comb
-from operator import add, mul
+from operator import mul
 
 import numpy as np
 import pytest
@@ -36,9 +36,9 @@ def history_of(make_evaluation):
     return build
 
 
-def chain(column, *, n_leaves=20):
+def bush(column, *, height=4):
     """A sum that tells its column wherever one subtree is replaced, the whole excepted."""
-    return reduce(add, [Leaf("LIN", column)] * n_leaves)
+    return reduce(lambda tree, _: tree + tree, range(height), Leaf("LIN", column))
 
 
 def columns_of(expression):
@@ -104,30 +104,31 @@ def test_a_crossing_plants_a_random_subtree_of_one_parent_in_another(task, histo
     assert {child.canonical for child in children} == possible
 
 
-@pytest.mark.parametrize(("tournament", "n_drawn"), [(0.01, 1), (0.1, 2), (0.25, 5), (0.99, 20)])
+@pytest.mark.parametrize(("tournament", "n_drawn"), [(0.01, 1), (0.1, 2), (0.25, 5)])
 def test_the_best_of_those_that_are_drawn_is_a_parent(task, history_of, tournament, n_drawn):
     ranks = np.random.default_rng(3).permutation(20)
-    history = history_of([(chain(column), -float(rank)) for column, rank in enumerate(ranks)])
+    history = history_of([(bush(column), -float(rank)) for column, rank in enumerate(ranks)])
     strategy = TreeGEP(mutation=1.0, tournament=tournament)
     children = propose(strategy, task, history, 600)
-    parents = [column for child in children for column in columns_of(child)]
-    assert len(parents) > 550  # the whole is replaced in one of 39 cases
-    counts = Counter(int(ranks[column]) for column in parents)
+    counts = Counter(int(ranks[column]) for child in children for column in columns_of(child))
+    assert counts.total() > 550  # the whole is replaced in one of 31 cases
     # all others that are drawn with the best one are worse
-    probabilities = np.array([comb(19 - rank, n_drawn - 1) for rank in range(20)]) / comb(
-        20, n_drawn
-    )
-    likely = probabilities * len(parents) > 5  # what a chi-square test needs
-    observed = np.array([counts[rank] for rank in range(20)])
-    groups = [*observed[likely], observed[~likely].sum()]
-    expected = [*probabilities[likely], probabilities[~likely].sum()]
-    if expected[-1] == 0:
-        assert groups.pop() == expected.pop() == 0
-    assert chisquare(groups, len(parents) * np.array(expected)).pvalue > 1e-3 or len(groups) == 1
+    probabilities = [comb(19 - rank, n_drawn - 1) / comb(20, n_drawn) for rank in range(8)]
+    observed = [counts[rank] for rank in range(8)]
+    others = [counts.total() - sum(observed), 1 - sum(probabilities)]
+    expected = counts.total() * np.array([*probabilities, others[1]])
+    # one seed in a thousand is below this; the seed is fixed
+    assert chisquare([*observed, others[0]], expected).pvalue > 1e-3
+
+
+def test_where_all_are_drawn_the_best_is_the_only_parent(task, history_of):
+    history = history_of([(bush(column), -abs(column - 7.0)) for column in range(20)])
+    children = propose(TreeGEP(mutation=1.0, tournament=0.99), task, history, 100)
+    assert set().union(*map(columns_of, children)) == {7}
 
 
 def parents_of(task, history, **params):
-    """Columns of all chains that have children, where each of them has the same chance."""
+    """Columns of all bushes that have children, where each of them has the same chance."""
     strategy = TreeGEP(mutation=1.0, tournament=0.01, **params)
     children = propose(strategy, task, history, 250)
     return set().union(*map(columns_of, children))
@@ -135,8 +136,8 @@ def parents_of(task, history, **params):
 
 def test_generations_follow_one_another(task, history_of):
     """Of a population of ten, the two best stay and eight are new."""
-    design = [(chain(column), -float(column)) for column in (3, 1, 0, 2)]
-    searched = [(chain(10 + place), -1.5 - place) for place in range(17)]
+    design = [(bush(column), -float(column)) for column in (3, 1, 0, 2)]
+    searched = [(bush(10 + place), -1.5 - place) for place in range(17)]
     params = {"population_size": 10, "reproduction": 0.2}
     first = {0, 1, *range(10, 18)}  # of the design the best two
     second = {0, 1, *range(18, 26)}  # which are still the best of the first generation
@@ -150,22 +151,22 @@ def test_generations_follow_one_another(task, history_of):
     ]:
         history = history_of(design, searched[:n_searched])
         assert parents_of(task, history, **params) == parents
-    better = [(chain(10 + place), float(place)) for place in range(16)]
+    better = [(bush(10 + place), float(place)) for place in range(16)]
     # from the first generation the best two, from the second all
     assert parents_of(task, history_of(design, better), **params) == set(range(16, 26))
 
 
 def test_without_reproduction_nothing_is_taken_over(task, history_of):
-    design = [(chain(column), 5.0) for column in range(3)]
-    history = history_of(design, [(chain(10 + place), -1.0) for place in range(4)])
+    design = [(bush(column), 5.0) for column in range(3)]
+    history = history_of(design, [(bush(10 + place), -1.0) for place in range(4)])
     assert parents_of(task, history, population_size=4, reproduction=0.0) == {10, 11, 12, 13}
     assert parents_of(task, history, population_size=5, reproduction=0.0) == {0, 1, 2}
 
 
 def test_a_failed_kernel_is_no_winner(task, history_of):
-    history = history_of([(chain(0), -np.inf), (chain(1), -50.0), (chain(2), -np.inf)])
+    history = history_of([(bush(0), -np.inf), (bush(1), -50.0), (bush(2), -60.0)])
     children = propose(TreeGEP(mutation=1.0, tournament=0.7), task, history, 50)  # two of three
-    assert set().union(*map(columns_of, children)) == {1}
+    assert set().union(*map(columns_of, children)) == {1, 2}
 
 
 @pytest.mark.parametrize(("max_leaves", "max_depth"), [(30, 3), (6, 10), (8, 5)])
@@ -180,7 +181,6 @@ def test_children_keep_to_the_limits_of_leaves_and_depth(
     assert max(child.n_leaves for child in children) <= max_leaves
 
 
-@pytest.mark.xfail(reason="where nothing is bred, neighbours are proposed whatever their depth")
 def test_where_all_kernels_of_the_depth_are_known_the_search_is_exhausted(run, planted, make_task):
     task = make_task(base_kernels=("SE", "LIN"), operators=("+",), max_leaves=4)
     strategy = TreeGEP(max_depth=1, initial_design="paper")
@@ -189,6 +189,6 @@ def test_where_all_kernels_of_the_depth_are_known_the_search_is_exhausted(run, p
 
 
 def test_parents_that_are_too_large_have_children_within_the_limits(task, history_of):
-    history = history_of([(chain(0, n_leaves=30), -1.0)])  # 29 operators deep
-    children = propose(TreeGEP(max_depth=4), task, history, 20)
+    history = history_of([(bush(0, height=6), -1.0)])  # six operators deep
+    children = propose(TreeGEP(mutation=1.0, max_depth=4), task, history, 20)
     assert max(child.depth for child in children) <= 4

@@ -1,0 +1,103 @@
+"""Parameters of the strategies: what is valid, and what is said of the rest."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from autokernel.search import BOMS, SOT, STRATEGIES, Arc, Greedy, RandomWalks, TreeGEP
+from autokernel.search.design import DESIGNS, initial_design
+
+WITH_DESIGN = [name for name in STRATEGIES if name != "greedy"]  # which has one of its own
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_it_can_be_made_by_name_and_cloned(name):
+    strategy = STRATEGIES[name]()
+    strategy._validate_params()
+    copy = clone(strategy)
+    assert copy is not strategy
+    assert copy.get_params() == strategy.get_params()
+    # nothing goes unchecked
+    assert set(strategy._parameter_constraints) == set(strategy.get_params())
+
+
+@pytest.mark.parametrize("name", WITH_DESIGN)
+def test_a_clone_keeps_parameters_that_were_set(name):
+    strategy = STRATEGIES[name]().set_params(initial_design="paper")
+    assert clone(strategy).get_params() == STRATEGIES[name](initial_design="paper").get_params()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "names"),
+    [
+        (SOT, ["population_size", "n_offspring", "n_generations"]),
+        (Arc, ["population_size", "n_offspring", "n_generations"]),
+        (BOMS, ["n_walks", "n_neighbours", "n_candidates"]),
+        (TreeGEP, ["max_depth"]),
+    ],
+)
+@pytest.mark.parametrize("value", [0, -3, 2.0, "many", None])
+def test_sizes_that_are_no_positive_integers_are_errors(strategy, names, value):
+    for name in names:
+        expected = (
+            rf"'{name}' parameter of {strategy.__name__} must be "
+            rf".*an int in the range \[1, inf\).*{value!r}"
+        )
+        with pytest.raises(ValueError, match=expected):
+            strategy(**{name: value})._validate_params()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "interval"),
+    [
+        ("population_size", 1, r"int in the range \[2, inf\)"),
+        ("reproduction", 1.0, r"float in the range \[0.0, 1.0\)"),
+        ("reproduction", -0.1, r"float in the range \[0.0, 1.0\)"),
+        ("mutation", 1.1, r"float in the range \[0.0, 1.0\]"),
+        ("mutation", "often", r"float in the range \[0.0, 1.0\]"),
+        ("tournament", 0, r"float in the range \(0.0, 1.0\)"),
+        ("tournament", None, r"float in the range \(0.0, 1.0\)"),
+    ],
+)
+def test_parts_of_a_population_have_their_ranges(name, value, interval):
+    expected = rf"'{name}' parameter of TreeGEP must be an? {interval}. Got {value!r}"
+    with pytest.raises(ValueError, match=expected):
+        TreeGEP(**{name: value})._validate_params()
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        SOT(population_size=1, n_offspring=1, n_generations=1),
+        SOT(n_generations="auto", initial_design="paper"),
+        Arc(population_size=np.int64(7)),
+        BOMS(n_walks=1, n_neighbours=1, n_candidates=1),
+        TreeGEP(population_size=2, reproduction=0, mutation=0, tournament=1e-9, max_depth=1),
+        TreeGEP(mutation=1, reproduction=0.99),
+        RandomWalks(initial_design="paper"),
+        Greedy(),
+    ],
+)
+def test_extreme_parameters_are_valid_and_work(strategy, run, planted, make_task):
+    strategy._validate_params()
+    params = strategy.get_params()
+    history = run(planted, strategy, make_task(max_leaves=4), n_iter=3, batch_size=2).history
+    assert history.n_searched == 3
+    assert strategy.get_params() == params
+
+
+@pytest.mark.parametrize("name", WITH_DESIGN)
+@pytest.mark.parametrize("design", ["large", None, 3])
+def test_an_unknown_initial_design_is_an_error_that_lists_the_known_ones(name, design):
+    known = r"\{('default', 'paper'|'paper', 'default')\}"
+    with pytest.raises(ValueError, match=rf"'initial_design' .* among {known}. Got {design!r}"):
+        STRATEGIES[name](initial_design=design)._validate_params()
+
+
+@pytest.mark.parametrize("name", WITH_DESIGN)
+@pytest.mark.parametrize("design", DESIGNS)
+def test_its_design_is_that_of_the_name(make_task, name, design):
+    task, rng = make_task(2), np.random.default_rng
+    assert STRATEGIES[name](initial_design=design).design(task, rng=rng(3)) == initial_design(
+        design, task.grammar, task.base_kernels, rng=rng(3)
+    )

@@ -1,0 +1,123 @@
+"""Every strategy in the estimator."""
+
+import time
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.base import clone
+
+from autokernel import AutoKernelGPRegressor, parse_expression
+from autokernel.search import BOMS, STRATEGIES, RandomWalks, TreeGEP
+from autokernel.surrogate import UpperConfidenceBound
+from tests.fits import count_evaluations, rows, small, wave
+
+TINY = {"base_kernels": ["SE", "LIN"], "max_leaves": 2, "n_iter": 2, "batch_size": 2}
+BAYESIAN = ("sot", "boms", "arc")
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A folder in which all searches find what one of them has evaluated."""
+    return tmp_path_factory.mktemp("kept")
+
+
+@pytest.fixture(scope="module", params=STRATEGIES)
+def name(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def whole(name, kept):
+    """A search in one go, by one worker."""
+    return small(strategy=name, memory=kept, **TINY).fit(*wave())
+
+
+def test_it_finds_a_kernel_and_predicts(name, whole):
+    X, y = wave()
+    assert whole.stop_reason_ == "n_iter"
+    assert whole.n_iter_ == 2
+    assert whole.score(X, y) > 0.9
+    texts = [parse_expression(text).canonical for text in whole.search_history_["kernel"]]
+    assert len(set(texts)) == len(texts)
+    n_initial = {"greedy": 2}.get(name, 6)  # SE and LIN, and two from each
+    assert list(whole.search_history_["phase"]) == n_initial * ["initial"] + 2 * ["search"]
+
+
+def test_workers_and_objects_change_nothing(name, whole):
+    model = small(strategy=STRATEGIES[name](), n_jobs=2, **TINY)
+    with parallel_config(backend="threading"):
+        model.fit(*wave())
+    assert rows(model) == rows(whole)
+    assert model.best_expression_ == whole.best_expression_
+
+
+def test_the_same_search_finds_all_in_memory(name, whole, kept, monkeypatch):
+    loaded = count_evaluations(monkeypatch)
+    again = small(strategy=name, memory=kept, **TINY).fit(*wave())
+    assert rows(again) == rows(whole)
+    assert loaded == []
+
+
+def test_a_search_in_steps_is_the_search_in_one_go(name, whole, kept):
+    model = small(strategy=name, warm_start=True, memory=kept, **TINY)
+    for n_iter in (0, 1, 2):
+        model.set_params(n_iter=n_iter).fit(*wave())
+    assert rows(model) == rows(whole)
+
+
+def test_it_keeps_to_its_time(name):
+    settings = {"strategy": name, "n_iter": 1000, "random_state": 0}
+    model = AutoKernelGPRegressor(max_time=0.5, **settings)
+    began = time.perf_counter()
+    model.fit(*wave(60))
+    # one evaluation may be under way, on a machine that is busy with others
+    assert time.perf_counter() - began < 6
+    assert model.stop_reason_ in ("max_time", "exhausted")
+    assert np.isfinite(model.predict(wave()[0])).all()
+
+
+def test_greedy_stops_where_no_neighbour_is_better(kept):
+    model = small(strategy="greedy", memory=kept, **{**TINY, "n_iter": 100}).fit(*wave())
+    assert model.stop_reason_ == "exhausted"
+    assert model.n_iter_ < 7  # all kernels are eight, of which it begins with two
+
+
+def test_parameters_of_a_strategy_are_read_and_set_through_the_estimator():
+    model = small(strategy=BOMS())
+    assert model.get_params()["strategy__n_walks"] == 15
+    twin = clone(model).set_params(strategy__n_walks=3, strategy__n_neighbours=4)
+    assert (twin.strategy.n_walks, twin.strategy.n_neighbours) == (3, 4)
+    assert model.strategy.n_walks == 15
+    with pytest.raises(ValueError, match=r"Invalid parameter 'n_steps' for estimator BOMS"):
+        model.set_params(strategy__n_steps=1)
+
+
+@pytest.mark.parametrize("name", BAYESIAN)
+def test_an_acquisition_function_is_given_by_name_or_as_an_object(kept, name):
+    settings = {"strategy": name, "memory": kept, **TINY, "max_leaves": 3, "batch_size": 1}
+    by_name = small(acquisition="ucb", **settings).fit(*wave())
+    as_object = small(acquisition=UpperConfidenceBound(kappa=2.0), **settings).fit(*wave())
+    assert rows(as_object) == rows(by_name)
+    as_object.set_params(acquisition__kappa=-1.0)
+    with pytest.raises(ValueError, match=r"'kappa' .*of UpperConfidenceBound .*\[0.0, inf\)"):
+        as_object.fit(*wave())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"strategy": "bomb"}, r"'strategy' .*'boms'.*Got 'bomb'"),
+        ({"strategy": "BOMS"}, r"'strategy' .*'tree_gep'.*Got 'BOMS'"),
+        ({"strategy": BOMS}, r"'strategy' .*Strategy"),
+        ({"strategy": None}, r"'strategy' .*Got None"),
+        ({"strategy": BOMS(n_walks=0)}, r"'n_walks' .*of BOMS .*\[1, inf\).*0"),
+        ({"strategy": TreeGEP(mutation=2)}, r"'mutation' .*of TreeGEP .*\[0.0, 1.0\].*2"),
+        ({"strategy": RandomWalks(initial_design="big")}, "'initial_design' .*of RandomWalks"),
+        ({"acquisition": "pi"}, r"'acquisition' .*'thompson'.*Got 'pi'"),
+        ({"acquisition": UpperConfidenceBound}, r"'acquisition' .*Acquisition"),
+    ],
+)
+def test_a_bad_strategy_or_acquisition_function_is_named_with_what_is_known(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        small(**parameters).fit(*wave())
