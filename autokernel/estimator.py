@@ -60,7 +60,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
     strategy : {"sot", "boms", "greedy", "tree_gep", "random", "arc"} or Strategy, default="sot"
         How to search: by Bayesian optimisation with symbolical optimal transport, with Hellinger
         distances or with a kernel for hierarchical spaces (``"arc"``); greedily, genetically, or at
-        random; or an object such as ``SOT(population_size=200)``.
+        random; or an object such as ``SOT(population_size=200)``, as grids over parameters need.
     criterion : {"laplace", "importance", "bic", "aic", "loo", "cv"} or Criterion, default="laplace"
         What to maximise: the log evidence by Laplace's method, or by importance sampling, which
         takes some 200 to 2000 likelihood calls more; the log likelihood less a penalty on
@@ -126,7 +126,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
         Kernels evaluated after the initial design.
     stop_reason_ : str
         ``"n_iter"``, ``"max_time"``, ``"interrupted"`` by Ctrl-C, ``"callback"`` where one asked to
-        stop, or ``"exhausted"`` where no kernel was left to try.
+        stop, or ``"exhausted"`` where no kernel was left to try, or none better for ``"greedy"``.
     X_train_ : ndarray of shape (n_samples, n_features)
         Training inputs.
     y_train_ : ndarray of shape (n_samples,)
@@ -139,8 +139,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
     Notes
     -----
     A kernel costs O(n_samples^3) to evaluate. Callbacks of :mod:`sklearn.callback`, set by
-    ``set_callbacks``, get one task for each kernel. The search is that of Bitzer, Meister and
-    Zimmer (2022), *Structural kernel search via Bayesian optimization and symbolical optimal
+    ``set_callbacks``, get one task for each kernel. The default search is that of Bitzer, Meister
+    and Zimmer (2022), *Structural kernel search via Bayesian optimization and symbolical optimal
     transport*.
 
     Examples

@@ -64,7 +64,10 @@ def print_environment() -> None:
 
 
 def append_rows(name: str, rows: Iterable[Mapping[str, object]]) -> Path:
-    """Append rows to ``results/NAME.csv``, with the environment, and return its path."""
+    """Append rows to ``results/NAME.csv``, with the environment, and return its path.
+
+    A file with other columns is an error: rename or delete it.
+    """
     RESULTS.mkdir(exist_ok=True, parents=True)
     path = RESULTS / f"{name}.csv"
     full = [{**row, **environment()} for row in rows]
@@ -72,6 +75,8 @@ def append_rows(name: str, rows: Iterable[Mapping[str, object]]) -> Path:
     writer = csv.DictWriter(text, fieldnames=list(full[0]), lineterminator="\n")
     if not path.exists():
         writer.writeheader()
+    elif (header := path.read_text().split("\n", 1)[0].split(",")) != list(full[0]):
+        raise ValueError(f"{path} must have the columns {list(full[0])}, got {header}")
     writer.writerows(full)
     with path.open("a", newline="") as file:
         file.write(text.getvalue())  # at once: whoever interrupts leaves whole rows
@@ -88,8 +93,10 @@ def read_rows(name: str) -> list[dict[str, str]]:
 
 
 def rows_of_this_commit(name: str) -> list[dict[str, str]]:
-    """Rows of ``results/NAME.csv`` that the current commit has measured."""
+    """Rows of ``results/NAME.csv`` that the current commit has measured, none if it is changed."""
     commit = environment()["commit"]
+    if commit.endswith("+"):
+        return []
     return [row for row in read_rows(name) if row["commit"] == commit]
 
 
@@ -117,9 +124,10 @@ def run_missing(
     tasks = (joblib.delayed(_measured)(measure, unit) for unit in missing)
     for place, row in enumerate(run(tasks), 1):
         append_rows(name, [row])
+        found = {column: str(value) for column, value in {**row, **environment()}.items()}
+        rows[_key({field.name: found[field.name] for field in fields(units[0])})] = found
         told = " ".join(_format(value) for value in row.values())
         print(f"{place} of {len(missing)}: {told[:_LINE]}", flush=True)
-    rows = _finished(name, units, any_commit=any_commit)
     return [rows[_key(asdict(unit))] for unit in units]
 
 

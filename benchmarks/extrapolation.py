@@ -132,6 +132,7 @@ def summarise(rows: Sequence[Mapping[str, str]]) -> None:
             "ABCD accuracy": EXTRAPOLATION_RMSE[name]["abcd_accuracy"],
             "NLL": float(np.median(numbers(found, "nll"))),
             "inside": float(np.median(numbers(found, "inside"))),
+            "evaluations": float(np.median(numbers(found, "n_evaluations"))),
             "seconds": float(np.median(numbers(found, "fit_seconds"))),
             "kernel": found[0]["kernel"],
         }

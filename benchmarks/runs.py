@@ -1,7 +1,10 @@
 """Runs of a search on a split of a data set: what they find, how well it predicts, what they cost.
 
 The protocol is that of the SOT paper (section 4, appendix D): inputs scaled to the unit interval
-and target standardised over the whole set, a random part to train on, the rest to test. A run is a
+and target standardised over the whole set, a random part to train on, the rest to test. It departs
+from it in three ways: priors and initial design are the defaults of this package, and the model
+scales its training part anew, so that scores per sample are on another scale than the paper's, as
+near to it as the part is to the whole. A run is a
 row of results/searches.csv. Its column ``trajectory`` holds every improvement of the best score as
 ``place:score:seconds``, the place counted from 1 over all evaluations, the score in nats per
 sample, the time that of the CPU since the fit began. CPU seconds do not count what else the machine

@@ -11,13 +11,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from autokernel.expression import Expression, Grammar
 from autokernel.search.design import DESIGNS, Design, initial_design
 from autokernel.search.evolution import evolve
-from autokernel.search.history import History
+from autokernel.search.history import History, Phase
 from autokernel.search.strategy import Strategy, Task
 from autokernel.surrogate.acquisition import Cost, Values
 from autokernel.surrogate.gp import SurrogateGP
 from autokernel.surrogate.kernel_kernels import KernelKernel
 from autokernel.typing import FloatArray
 
+_ENOUGH_TIMES = 5  # evaluations
 _N_PARENTS = 10  # best kernels so far that put neighbours into the first generation
 
 Maximise = Callable[[Values, Sequence[Expression]], Expression | None]
@@ -41,7 +42,7 @@ def propose_by_surrogate(
     known = [evaluation.expression for evaluation in history.evaluations]
     scores = finite_scores(history)
     best = float(scores.max())
-    cost = Cost.of(known, np.array([evaluation.seconds for evaluation in history.evaluations]))
+    cost = _cost(history)
     surrogate = SurrogateGP(kernel_kernel, known, scores)
     proposals: list[Expression] = []
     while True:
@@ -56,6 +57,19 @@ def propose_by_surrogate(
         surrogate = surrogate.believing([proposal])
 
 
+def _cost(history: History) -> Cost:
+    """Learn what evaluations cost, from those of the search where there are enough of them.
+
+    The kernels of the design are fitted from nothing, which takes longer.
+    """
+    fitted = [trial for trial in history if np.isfinite(trial.evaluation.log_posterior)]
+    searched = [trial for trial in fitted if trial.phase is Phase.SEARCH]
+    like = searched if len(searched) >= _ENOUGH_TIMES else fitted
+    evaluations = [trial.evaluation for trial in like or history]
+    seconds = np.array([evaluation.seconds for evaluation in evaluations])
+    return Cost.of([evaluation.expression for evaluation in evaluations], seconds)
+
+
 def finite_scores(history: History) -> FloatArray:
     """Scores per sample; a kernel that could not be fitted counts as the worst that could."""
     scores = history.scores / history.n_samples
@@ -63,9 +77,9 @@ def finite_scores(history: History) -> FloatArray:
     return np.where(finite, scores, scores[finite].min() if finite.any() else 0.0)
 
 
-def best_first(task: Task, history: History) -> list[Expression]:
+def parents_of(task: Task, history: History) -> list[Expression]:
     """Sort the known kernels that the task allows, the best first; its base kernels if none is."""
-    order = np.argsort(-finite_scores(history), kind="stable")
+    order = np.argsort(-history.scores, kind="stable")
     known = [history.evaluations[place].expression for place in order]
     return [e for e in known if task.allows(e)] or list(task.grammar.leaves)
 
@@ -118,7 +132,7 @@ class EvolvingStrategy(Strategy):
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
     ) -> list[Expression]:
         """Choose the kernels of highest acquisition value, fewer where no more are left."""
-        parents = best_first(task, history)[:_N_PARENTS]
+        parents = parents_of(task, history)[:_N_PARENTS]
 
         def maximise(values: Values, known: Sequence[Expression]) -> Expression | None:
             return evolve(

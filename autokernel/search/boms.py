@@ -2,20 +2,22 @@
 
 import zlib
 from collections.abc import Sequence
-from functools import lru_cache
 from numbers import Integral
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from autokernel.expression import Expression
-from autokernel.search.bayesian import best_first, propose_by_surrogate
+from autokernel.search.bayesian import parents_of, propose_by_surrogate
 from autokernel.search.design import DESIGNS, Design, initial_design
 from autokernel.search.history import History
 from autokernel.search.strategy import Strategy, Task
 from autokernel.surrogate.acquisition import Values
 from autokernel.surrogate.kernel_kernels import HellingerKernel
+
+_FIRST_STEPS = 5  # of a walk from each base kernel before the first proposal
 
 
 class BOMS(Strategy):
@@ -34,10 +36,11 @@ class BOMS(Strategy):
 
     Notes
     -----
-    Malkomes, Schaff and Garnett (2016), *Bayesian optimization for automated model selection*; the
-    number of neighbours is that of SOT, appendix D. The squared Hellinger distance of two Gaussians
-    on 20 of the inputs is averaged over 100 draws from the priors of the hyperparameters. Where
-    there would be too many candidates, the oldest are dropped and not those of the lowest expected
+    Malkomes, Schaff and Garnett (2016), *Bayesian optimization for automated model selection*. The
+    number of neighbours is that of SOT, appendix D, and so are the first candidates, which hold a
+    walk of five steps from each base kernel. The squared Hellinger distance of two Gaussians on 20
+    of the inputs is averaged over 100 draws from the priors of the hyperparameters. Where there
+    would be too many candidates, the oldest are dropped and not those of the lowest expected
     improvement: so the candidates depend on nothing but the history.
     """
 
@@ -73,8 +76,8 @@ class BOMS(Strategy):
 
         def maximise(values: Values, known: Sequence[Expression]) -> Expression | None:
             texts = {expression.canonical for expression in known}
-            open_to = [e for e in candidates if e.canonical not in texts]
-            return open_to[int(np.argmax(values(open_to)))] if open_to else None
+            unknown = [e for e in candidates if e.canonical not in texts]
+            return unknown[int(np.argmax(values(unknown)))] if unknown else None
 
         return propose_by_surrogate(
             task, history, _kernel_kernel(task), maximise, n_proposals=n_proposals, rng=rng
@@ -86,13 +89,17 @@ class BOMS(Strategy):
         for n_searched in range(history.n_searched, -1, -1):
             before = history.before(n_searched)
             rng = _stream(before)
-            best = best_first(task, before)[0]
+            best = parents_of(task, before)[0]
             neighbours = task.grammar.neighbours(best)
             chosen = rng.permutation(len(neighbours))[: self.n_neighbours]
-            for expression in (
+            added = [
                 *(neighbours[place] for place in chosen),
                 *task.grammar.random_walks(self.n_walks, rng),
-            ):
+            ]
+            if n_searched == 0:
+                bases = task.grammar.leaves
+                added += [task.grammar.random_walk(base, _FIRST_STEPS, rng) for base in bases]
+            for expression in added:
                 found.setdefault(expression.canonical, expression)
             if len(found) >= self.n_candidates:
                 break
@@ -105,7 +112,13 @@ def _stream(history: History) -> np.random.Generator:
     return np.random.default_rng(zlib.crc32(texts.encode()))
 
 
-@lru_cache(maxsize=1)  # it keeps the distances of a search
+_kernel_kernels: WeakKeyDictionary[Task, HellingerKernel] = WeakKeyDictionary()
+
+
 def _kernel_kernel(task: Task) -> HellingerKernel:
-    """Return the kernel between expressions for a task."""
-    return HellingerKernel(task.X, priors=task.priors, rng=None)
+    """Return the kernel between expressions of a task; it keeps distances while the task lives."""
+    if task not in _kernel_kernels:
+        _kernel_kernels[task] = HellingerKernel(
+            task.X, priors=task.priors, rng=None, deadline=task.deadline
+        )
+    return _kernel_kernels[task]

@@ -1,18 +1,16 @@
 """Maximise an acquisition function over expressions by evolution (SOT, algorithm 2)."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
 import numpy as np
 
 from autokernel.expression import Expression, Grammar
-from autokernel.typing import FloatArray
-
-Acquisition = Callable[[Sequence[Expression]], FloatArray]
+from autokernel.surrogate.acquisition import Values
 
 
 def evolve(
-    acquisition: Acquisition,
+    acquisition: Values,
     grammar: Grammar,
     population: Iterable[Expression],
     *,

@@ -21,8 +21,9 @@ class Greedy(Strategy):
     Notes
     -----
     Duvenaud et al. (2013), *Structure discovery in nonparametric regression through compositional
-    kernel search*; Kim and Teh (2018), *Scaling up the Automatic Statistician*, algorithm 2. The
-    neighbours of one kernel are the last ones of a batch.
+    kernel search*, with operations on any part of a kernel; Kim and Teh (2018), *Scaling up the
+    Automatic Statistician*, algorithm 2, has them on the whole alone. The neighbours of one kernel
+    are the last ones of a batch.
     """
 
     def design(self, task: Task, *, rng: np.random.Generator) -> Design:  # noqa: ARG002 - all bases
@@ -36,13 +37,13 @@ class Greedy(Strategy):
         """Choose among the neighbours that have not been evaluated; none at a local maximum."""
         scores = {e.expression.canonical: e.score for e in history.evaluations}
         candidates: Sequence[Expression] = task.grammar.leaves
-        summit = -np.inf
+        summit: float | None = None
         while True:
             missing = [e for e in candidates if e.canonical not in scores]
             if missing:
                 return [missing[place] for place in rng.permutation(len(missing))[:n_proposals]]
             best = max(candidates, key=lambda e: scores[e.canonical], default=None)
-            if best is None or scores[best.canonical] <= summit:
+            if best is None or (summit is not None and scores[best.canonical] <= summit):
                 return []
             summit = scores[best.canonical]
             candidates = task.grammar.neighbours(best)

@@ -56,10 +56,8 @@ class RandomWalks(Strategy):
     ) -> Expression | None:
         """Walk, again and again; at last look beside what is known."""
         texts = {expression.canonical for expression in known}
-        bases = task.grammar.leaves
         for _ in range(_TRIES):
-            start = bases[int(rng.integers(len(bases)))]
-            found = task.grammar.random_walk(start, int(rng.geometric(1 / 3)), rng)
+            [found] = task.grammar.random_walks(1, rng)
             if found.canonical not in texts:
                 return found
         return task.any_unknown(known)

@@ -17,7 +17,8 @@ from autokernel.surrogate.acquisition import Acquisition, ExpectedImprovement
 from autokernel.typing import FloatArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: a task is itself, and holds arrays
+# eq=False: a task is itself, and holds arrays
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Task:
     """What a search may look at, and what it is to go by."""
 

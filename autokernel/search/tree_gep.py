@@ -40,7 +40,8 @@ class TreeGEP(Strategy):
     -----
     Kronberger and Kommenda (2013), *Evolution of covariance functions for Gaussian process
     regression using genetic programming*, with the settings of SOT, appendix D. Kernels that have
-    been evaluated are not evaluated again.
+    been evaluated are not evaluated again. With fewer iterations than a generation takes, 180 by
+    default, all kernels are offspring of the initial design.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -18,6 +18,19 @@ def arc_distances(
     others: Sequence[Expression] | None = None,
     *,
     n_features: int,
+) -> FloatArray:
+    """Squared distances (n, m) between trees, all positions with the same weight.
+
+    The sum over the levels of :func:`level_distances`, which says more.
+    """
+    return level_distances(expressions, others, n_features=n_features).sum(axis=0)
+
+
+def level_distances(
+    expressions: Sequence[Expression],
+    others: Sequence[Expression] | None = None,
+    *,
+    n_features: int,
     n_levels: int = N_LEVELS,
 ) -> FloatArray:
     """Squared distances between the trees of expressions, position by position.

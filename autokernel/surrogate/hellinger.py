@@ -11,6 +11,7 @@ from scipy.special import gammaincinv
 from scipy.stats import qmc
 from sklearn.utils import check_array
 
+from autokernel.deadline import NEVER, Deadline
 from autokernel.expression import ADD, Expression, Operation, Slot, arrange, leaf_slots
 from autokernel.kernels import BASE_KERNELS, BaseKernel, ExponentialKernel, Pairs, PlainKernel
 from autokernel.kernels.priors import Priors, check_priors
@@ -97,6 +98,8 @@ class HellingerDistances:
     ----------
     X, priors, n_samples, rng
         As for :func:`hellinger_distances`.
+    deadline : Deadline
+        After it, calls that have distances to compute raise an ``OutOfTimeError``.
 
     Notes
     -----
@@ -112,6 +115,7 @@ class HellingerDistances:
         *,
         n_samples: int = 100,
         rng: int | np.random.Generator | None = None,
+        deadline: Deadline = NEVER,
     ) -> None:
         if n_samples < 1:
             raise ValueError(f"n_samples must be at least 1, got {n_samples}")
@@ -120,7 +124,7 @@ class HellingerDistances:
         if len(inputs) > _N_INPUTS:
             inputs = inputs[generator.choice(len(inputs), _N_INPUTS, replace=False)]
         self._sampler = _Sampler(inputs, check_priors(priors), _points(n_samples, generator))
-        self._n_samples = n_samples
+        self._n_samples, self._deadline = n_samples, deadline
         self._n_features = inputs.shape[1]
         self._most_kept = max(4, _MEMORY // self._sampler.n_bytes)
         self._forget()
@@ -141,6 +145,7 @@ class HellingerDistances:
         pairs = self._unknown(rows, columns)
         n_pairs = max(1, _MATRICES // self._n_samples)
         for start in range(0, len(pairs), n_pairs):
+            self._deadline.check()
             low, high = pairs[start : start + n_pairs].T
             self._table[low, high] = self._table[high, low] = self._compute(low, high)
         return self._table[np.ix_(rows, columns)]

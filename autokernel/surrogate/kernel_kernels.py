@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from autokernel.deadline import NEVER, Deadline
 from autokernel.expression import Expression
 from autokernel.kernels.priors import Priors
-from autokernel.surrogate.arc import N_LEVELS, arc_distances
+from autokernel.surrogate.arc import N_LEVELS, level_distances
 from autokernel.surrogate.hellinger import HellingerDistances
 from autokernel.surrogate.sot import sot_distances
 from autokernel.typing import FloatArray
@@ -81,9 +82,14 @@ class HellingerKernel(KernelKernel):
     n_params = 1
 
     def __init__(
-        self, X: FloatArray, *, priors: str | Priors = "default", rng: np.random.Generator | None
+        self,
+        X: FloatArray,
+        *,
+        priors: str | Priors = "default",
+        rng: np.random.Generator | None,
+        deadline: Deadline = NEVER,
     ) -> None:
-        self._distances = HellingerDistances(X, priors=priors, rng=rng)
+        self._distances = HellingerDistances(X, priors=priors, rng=rng, deadline=deadline)
 
     def distances(
         self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
@@ -106,6 +112,7 @@ class ArcKernel(KernelKernel):
     """
 
     n_params = N_LEVELS
+    upper = 8.0  # some forty positions may differ
 
     def __init__(self, *, n_features: int) -> None:
         self._n_features = n_features
@@ -114,7 +121,7 @@ class ArcKernel(KernelKernel):
         self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
     ) -> FloatArray:
         """Compute the distances (n_levels, n, m)."""
-        return arc_distances(expressions, others, n_features=self._n_features)
+        return level_distances(expressions, others, n_features=self._n_features)
 
     def weights(self, params: FloatArray) -> Weights:
         """Multiply squared gammas, from the root down."""

@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 
 from autokernel.search import SOT, Arc
-from autokernel.surrogate.arc import arc_distances
+from autokernel.surrogate.arc import level_distances
 
 
 def test_expressions_are_compared_position_by_position(make_task):
     task = make_task(4, columns=(0, 2))
     expressions = task.grammar.random_walks(8, np.random.default_rng(0))
     np.testing.assert_array_equal(
-        Arc().kernel_kernel(task).distances(expressions), arc_distances(expressions, n_features=4)
+        Arc().kernel_kernel(task).distances(expressions), level_distances(expressions, n_features=4)
     )
 
 

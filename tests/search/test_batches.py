@@ -60,7 +60,7 @@ def highest_improvement(history, pool):
     """Kernels of a pool, but for those that are known, in the order of expected improvement."""
     known = [evaluation.expression for evaluation in history.evaluations]
     rest = [e for e in pool if e.canonical not in history.canonical_texts()]
-    scores = history.scores / history.n_samples
+    scores = bayesian.finite_scores(history)
     surrogate = SurrogateGP(SOTKernel(n_features=1), known, scores)
     improvement = expected_improvement(surrogate.predict(rest), best=scores.max())
     return [rest[place] for place in np.argsort(-improvement, kind="stable")]

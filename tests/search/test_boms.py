@@ -79,11 +79,16 @@ def test_its_settings_are_those_of_the_paper_and_fifty_neighbours():
 
 
 def test_fifty_neighbours_of_the_best_and_fifteen_walks_are_candidates(wide, history_of):
-    found = candidates(wide, history_of(["SE[0]", "LIN[0]", FAR]))
-    neighbours = beside(wide, FAR)
+    design, neighbours = ["SE[0]", "LIN[0]", FAR], beside(wide, FAR)
     assert len(neighbours) > 200
-    assert len(found & neighbours) == 50
-    assert 10 <= len(found - neighbours) <= 15  # some walks end at the same kernel, or a known one
+    before = candidates(wide, history_of(design))
+    assert len(before & neighbours) == 50
+    # and a walk from each of twelve base kernels; some end at the same kernel, or a known one
+    assert 20 <= len(before - neighbours) <= 27
+    before = candidates(wide, history_of(design[:2]))
+    added = candidates(wide, history_of(design[:2], [FAR])) - before
+    assert len(added & neighbours) == 50
+    assert 8 <= len(added - neighbours) <= 15
 
 
 def test_all_neighbours_are_candidates_where_they_are_few(make_task, history_of):
@@ -112,7 +117,8 @@ def test_walks_begin_at_base_kernels(monkeypatch, wide, history_of):
 
     monkeypatch.setattr(Grammar, "random_walk", noting)
     candidates(wide, history_of(["SE[0]", FAR]), n_walks=24)
-    assert sorted(starts) == sorted(2 * [str(leaf) for leaf in wide.grammar.leaves])
+    # two of twenty-four, and one before the first proposal
+    assert sorted(starts) == sorted(3 * [str(leaf) for leaf in wide.grammar.leaves])
 
 
 def test_in_many_columns_walks_begin_in_any(monkeypatch, make_task, history_of):
@@ -150,8 +156,9 @@ def test_candidates_stay_until_there_are_too_many(wide, history_of):
 @pytest.mark.parametrize("n_candidates", [80, 100, 150])
 def test_the_latest_stay_where_there_are_too_many(wide, history_of, n_candidates):
     design, searched = ["SE[0]", "LIN[0]"], [FAR, "LIN[2]", "RQ[0] * RQ[1]"]
-    # a search that begins with all that is known
-    latest = candidates(wide, history_of([*design, *searched]))
+    # a search that begins with all that is known: neighbours and walks come before all others
+    # (some walks end alike)
+    latest = candidates(wide, history_of([*design, *searched]), n_candidates=58)
     history = history_of(design, searched)
     assert len(candidates(wide, history)) > 150
     found = candidates(wide, history, n_candidates=n_candidates)

@@ -110,7 +110,7 @@ def test_what_others_have_evaluated_counts_and_is_not_evaluated_again(make_task,
 @pytest.mark.parametrize(
     ("rows", "n_left"),
     [
-        ([("SE[0]", -np.inf), ("LIN[0]", -np.inf)], 0),
+        ([("SE[0]", -np.inf), ("LIN[0]", -np.inf)], 2),
         ([("SE[0]", -np.inf), ("LIN[0]", -5.0)], 2),
         ([("SE[0]", -1.0), ("LIN[0]", -2.0), ("SE[0] + SE[0]", -np.inf)], 1),
         (

@@ -7,7 +7,7 @@ from hypothesis import given
 from autokernel import parse_expression
 from autokernel.expression import OPERATORS, Grammar, arrange
 from autokernel.kernels import BASE_KERNELS
-from autokernel.surrogate.arc import N_LEVELS, arc_distances
+from autokernel.surrogate.arc import N_LEVELS, arc_distances, level_distances
 from tests.batteries import expressions, reshuffled, seeds
 
 GRAMMAR = Grammar(tuple(BASE_KERNELS), OPERATORS, columns=(0, 1, 2), max_leaves=10)
@@ -24,7 +24,7 @@ def walks(n, seed):
 def distances(one, other, **options):
     """Distances (n_levels,) of two texts."""
     pair = [parse_expression(one)], [parse_expression(other)]
-    return arc_distances(*pair, **{"n_features": 3, **options})[:, 0, 0].tolist()
+    return level_distances(*pair, **{"n_features": 3, **options})[:, 0, 0].tolist()
 
 
 def by_position(expression):
@@ -78,22 +78,22 @@ def test_distances_of_examples_by_hand(one, other, expected):
 def test_distances_are_those_of_the_definition_at_every_position():
     kernels = walks(40, seed=1)
     expected = np.array([[definition(e, f) for f in kernels] for e in kernels])
-    computed = arc_distances(kernels, n_features=3)
+    computed = level_distances(kernels, n_features=3)
     np.testing.assert_array_equal(computed, np.moveaxis(expected, -1, 0))  # whole numbers
 
 
 def test_deeper_positions_count_in_the_last_level():
     kernels = walks(60, seed=2)
-    all_levels = arc_distances(kernels, n_features=3, n_levels=12)
+    all_levels = level_distances(kernels, n_features=3, n_levels=12)
     assert all_levels[4:].any()
-    few = arc_distances(kernels, n_features=3, n_levels=4)
+    few = level_distances(kernels, n_features=3, n_levels=4)
     np.testing.assert_array_equal(few[:3], all_levels[:3])
     np.testing.assert_array_equal(few[3], all_levels[3:].sum(axis=0))
 
 
 def test_distances_are_symmetric_and_zero_for_equals_alone():
     kernels = list({kernel.canonical: kernel for kernel in walks(80, seed=3)}.values())
-    D = arc_distances(kernels, n_features=3)
+    D = level_distances(kernels, n_features=3)
     np.testing.assert_array_equal(D, D.swapaxes(1, 2))
     assert D.min() == 0
     np.testing.assert_array_equal(D.sum(axis=0) == 0, np.eye(len(kernels), dtype=bool))
@@ -102,12 +102,12 @@ def test_distances_are_symmetric_and_zero_for_equals_alone():
 @given(expressions(GRAMMAR), seeds)
 def test_the_order_and_grouping_of_operands_do_not_matter(expression, seed):
     variants = [expression, reshuffled(expression, np.random.default_rng(seed))]
-    np.testing.assert_array_equal(arc_distances(variants, n_features=3), 0)
+    np.testing.assert_array_equal(level_distances(variants, n_features=3), 0)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_kernel_is_positive_semi_definite(seed):
-    D = arc_distances(walks(200, seed=seed), n_features=3)
+    D = level_distances(walks(200, seed=seed), n_features=3)
     omega = np.cumprod(np.random.default_rng(seed).uniform(size=N_LEVELS))
     K = np.exp(-0.5 * np.tensordot(omega**2, D, axes=1))
     # many walks end at one tree, so that the smallest eigenvalue is 0; its computed value is off
@@ -117,8 +117,8 @@ def test_the_kernel_is_positive_semi_definite(seed):
 
 def test_distances_to_others_are_a_part_of_the_square_matrix():
     kernels = walks(50, seed=4)
-    square = arc_distances(kernels, n_features=3)
-    part = arc_distances(kernels[:13], kernels[20:], n_features=3)
+    square = level_distances(kernels, n_features=3)
+    part = level_distances(kernels[:13], kernels[20:], n_features=3)
     assert part.shape == (N_LEVELS, 13, 30)
     np.testing.assert_array_equal(part, square[:, :13, 20:])
 
@@ -136,5 +136,15 @@ def test_there_must_be_a_level():
 
 
 def test_no_expressions_have_no_distances():
-    assert arc_distances([], n_features=3).shape == (N_LEVELS, 0, 0)
-    assert arc_distances([parse_expression("SE[0]")], [], n_features=3).shape == (N_LEVELS, 1, 0)
+    assert level_distances([], n_features=3).shape == (N_LEVELS, 0, 0)
+    assert level_distances([parse_expression("SE[0]")], [], n_features=3).shape == (N_LEVELS, 1, 0)
+
+
+def test_all_positions_together_count_the_same():
+    trees = [parse_expression(text) for text in ("SE[0]", "SE[0] + LIN[1]", "SE[0] * LIN[1]")]
+    # one position is other and two are active in one tree alone; one is other
+    expected = [[0, 4, 4], [4, 0, 2], [4, 2, 0]]
+    np.testing.assert_array_equal(arc_distances(trees, n_features=2), expected)
+    np.testing.assert_array_equal(
+        arc_distances(trees[:1], trees[1:], n_features=2), [expected[0][1:]]
+    )

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from autokernel import parse_expression
-from autokernel.surrogate.arc import arc_distances
+from autokernel.surrogate.arc import level_distances
 from autokernel.surrogate.gp import SurrogateGP
 from autokernel.surrogate.hellinger import hellinger_distances
 from autokernel.surrogate.kernel_kernels import ArcKernel, HellingerKernel, SOTKernel
@@ -122,7 +122,7 @@ def test_distances_are_stacked_those_of_the_functions_that_compute_them(expressi
     expected = {
         "sot": lambda: sot_distances(few, n_features=2),
         "hellinger": lambda: hellinger_distances(few, X=X)[None],
-        "arc": lambda: arc_distances(few, n_features=2),
+        "arc": lambda: level_distances(few, n_features=2),
     }[name]()
     np.testing.assert_array_equal(BUILDERS[name]().distances(few), expected)
 
