@@ -3,7 +3,8 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from autokernel import AutoKernelGPRegressor, Importance, Laplace
+from autokernel import SOT, AutoKernelGPRegressor, Importance, Laplace
+from autokernel.inference import CRITERIA
 from autokernel.search import STRATEGIES
 
 # the space ends with the base kernels: what is left to the search finds out that it has nothing
@@ -22,15 +23,18 @@ def models(fixed, pairs):
 
 NAMES = [(name, "laplace") for name in STRATEGIES]
 OBJECTS = [(strategy(), QUICK) for strategy in STRATEGIES.values()]
-CROSSED = [pair for s in STRATEGIES for pair in ((s, "importance"), (STRATEGIES[s](), Laplace()))]
+CROSSED = [
+    *(("sot", criterion) for criterion in CRITERIA if criterion != "laplace"),
+    *((strategy(), Laplace()) for strategy in STRATEGIES.values()),
+]
 
 
-@parametrize_with_checks(models(SMALL, NAMES + OBJECTS))
+@parametrize_with_checks(models(SMALL, [("sot", "laplace"), (SOT(), QUICK)]))
 def test_small_search_passes_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks(models(LARGER, NAMES) + models(SMALL, CROSSED))
+@parametrize_with_checks(models(LARGER, NAMES) + models(SMALL, OBJECTS + CROSSED))
 def test_search_over_all_kernels_passes_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
