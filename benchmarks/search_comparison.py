@@ -131,7 +131,8 @@ def draw(rows: Rows, *, small: bool) -> None:
     for line in panels:
         line[0].set_ylabel("best log evidence, nats per sample")
     handles = panels[0, 0].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside lower center", ncols=len(COLOURS))
+    n_columns = min(len(COLOURS), 3 * panels.shape[1])
+    figure.legend(*handles, loc="outside lower center", ncols=n_columns)
     save_figure(figure, "search_comparison", small=small)
 
 
