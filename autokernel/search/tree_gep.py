@@ -48,7 +48,7 @@ class TreeGEP(Strategy):
         "population_size": [Interval(Integral, 2, None, closed="left")],
         "reproduction": [Interval(Real, 0, 1, closed="left")],
         "mutation": [Interval(Real, 0, 1, closed="both")],
-        "tournament": [Interval(Real, 0, 1, closed="neither")],
+        "tournament": [Interval(Real, 0, 1, closed="right")],
         "max_depth": [Interval(Integral, 1, None, closed="left")],
         "initial_design": [StrOptions(set(DESIGNS))],
     }
@@ -91,7 +91,7 @@ class TreeGEP(Strategy):
 
     def _generation(self, history: History) -> list[Expression]:
         """Return the last whole generation, the best first."""
-        n_kept = int(self.reproduction * self.population_size)
+        n_kept = round(self.reproduction * self.population_size)
         n_new = self.population_size - n_kept
         generation = [t.evaluation for t in history if t.phase is Phase.INITIAL]
         searched = [t.evaluation for t in history if t.phase is Phase.SEARCH]

@@ -55,8 +55,8 @@ def test_sizes_that_are_no_positive_integers_are_errors(strategy, names, value):
         ("reproduction", -0.1, r"float in the range \[0.0, 1.0\)"),
         ("mutation", 1.1, r"float in the range \[0.0, 1.0\]"),
         ("mutation", "often", r"float in the range \[0.0, 1.0\]"),
-        ("tournament", 0, r"float in the range \(0.0, 1.0\)"),
-        ("tournament", None, r"float in the range \(0.0, 1.0\)"),
+        ("tournament", 0, r"float in the range \(0.0, 1.0\]"),
+        ("tournament", None, r"float in the range \(0.0, 1.0\]"),
     ],
 )
 def test_parts_of_a_population_have_their_ranges(name, value, interval):
