@@ -56,6 +56,7 @@ class SurrogateGP:
         bounds = _bounds(kernel_kernel)
         start = np.zeros(len(bounds))
         start[_LOG_NOISE] = _FIRST_NOISE
+        start[_KERNEL.start] = kernel_kernel.start
         result = minimize(
             negative_log_likelihood(kernel_kernel, distances, y),
             start,

@@ -35,6 +35,8 @@ class KernelKernel(ABC):
     """How many parameters the weights depend on; all are free within a few units of zero."""
 
     lower, upper = _NARROWEST, _WIDEST
+    start = 0.0
+    """First log squared lengthscale, at which expressions have something in common."""
 
     @abstractmethod
     def distances(
@@ -113,6 +115,7 @@ class ArcKernel(KernelKernel):
 
     n_params = N_LEVELS
     upper = 8.0  # some forty positions may differ
+    start = 3.0
 
     def __init__(self, *, n_features: int) -> None:
         self._n_features = n_features
