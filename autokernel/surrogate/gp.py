@@ -16,7 +16,7 @@ from autokernel.typing import FloatArray
 # targets are standardised: log variance, parameters of the kernel-kernel, log noise, mean
 _LOG_VARIANCE, _LOG_NOISE, _MEAN = 0, -2, -1
 _KERNEL = slice(1, -2)
-_SMALLEST_NOISE, _FIRST_NOISE = np.log(1e-5), np.log(0.01)
+_SMALLEST_NOISE = np.log(1e-5)
 _JITTER = 1e-9  # of the variance, for draws at expressions that do not differ
 
 
@@ -55,8 +55,7 @@ class SurrogateGP:
         distances = kernel_kernel.distances(expressions)
         bounds = _bounds(kernel_kernel)
         start = np.zeros(len(bounds))
-        start[_LOG_NOISE] = _FIRST_NOISE
-        start[_KERNEL.start] = kernel_kernel.start
+        start[_LOG_NOISE] = np.log(kernel_kernel.first_noise)
         result = minimize(
             negative_log_likelihood(kernel_kernel, distances, y),
             start,

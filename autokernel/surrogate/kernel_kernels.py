@@ -35,8 +35,8 @@ class KernelKernel(ABC):
     """How many parameters the weights depend on; all are free within a few units of zero."""
 
     lower, upper = _NARROWEST, _WIDEST
-    start = 0.0
-    """First log squared lengthscale, at which expressions have something in common."""
+    first_noise = 0.01
+    """Noise variance at which its fit to standardised scores begins."""
 
     @abstractmethod
     def distances(
@@ -115,7 +115,7 @@ class ArcKernel(KernelKernel):
 
     n_params = N_LEVELS
     upper = 8.0  # some forty positions may differ
-    start = 3.0
+    first_noise = 0.3  # from less, fits end at noise alone
 
     def __init__(self, *, n_features: int) -> None:
         self._n_features = n_features
