@@ -54,17 +54,21 @@ class SurrogateGP:
         y: FloatArray = (targets - self._shift) / self._scale
         distances = kernel_kernel.distances(expressions)
         bounds = _bounds(kernel_kernel)
-        start = np.zeros(len(bounds))
-        start[_LOG_NOISE] = np.log(kernel_kernel.first_noise)
-        result = minimize(
-            negative_log_likelihood(kernel_kernel, distances, y),
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options={"maxiter": 60, "ftol": 1e-7},
-        )
-        self.theta = result.x
+        ends = []
+        for log_squared_lengthscale, noise in kernel_kernel.starts:
+            start = np.zeros(len(bounds))
+            start[_KERNEL.start], start[_LOG_NOISE] = log_squared_lengthscale, np.log(noise)
+            ends.append(
+                minimize(
+                    negative_log_likelihood(kernel_kernel, distances, y),
+                    start,
+                    jac=True,
+                    method="L-BFGS-B",
+                    bounds=bounds,
+                    options={"maxiter": 60, "ftol": 1e-7},
+                )
+            )
+        self.theta = min(ends, key=lambda end: end.fun).x
         self._condition(expressions, distances, y)
 
     def believing(self, expressions: Sequence[Expression]) -> "SurrogateGP":
