@@ -79,7 +79,8 @@ class Tabulated(KernelKernel):
     """A kernel between the expressions of a set, whose distances are computed once."""
 
     def __init__(self, kernel_kernel: KernelKernel, expressions: Sequence[Expression]) -> None:
-        self.n_params = kernel_kernel.n_params
+        self.n_params, self.starts = kernel_kernel.n_params, kernel_kernel.starts
+        self.lower, self.upper = kernel_kernel.lower, kernel_kernel.upper
         self._kernel_kernel = kernel_kernel
         self._distances = kernel_kernel.distances(expressions)
         self._places = {e.canonical: place for place, e in enumerate(expressions)}
