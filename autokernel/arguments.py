@@ -1,8 +1,9 @@
 """Arguments of the estimator that take more than a range to check."""
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,19 +12,24 @@ from joblib import Memory
 from autokernel.search import STRATEGIES, Strategy
 from autokernel.surrogate import ACQUISITIONS, Acquisition
 
+Named = TypeVar("Named", Strategy, Acquisition)
+
 
 def check_strategy(strategy: str | Strategy) -> Strategy:
     """Turn the ``strategy`` argument into a valid strategy."""
-    chosen = STRATEGIES[strategy]() if isinstance(strategy, str) else strategy
-    chosen._validate_params()
-    return chosen
+    return _resolve(strategy, STRATEGIES)
 
 
 def check_acquisition(acquisition: str | Acquisition) -> Acquisition:
     """Turn the ``acquisition`` argument into a valid acquisition function."""
-    chosen = ACQUISITIONS[acquisition]() if isinstance(acquisition, str) else acquisition
-    chosen._validate_params()
-    return chosen
+    return _resolve(acquisition, ACQUISITIONS)
+
+
+def _resolve(chosen: str | Named, registry: Mapping[str, type[Named]]) -> Named:
+    """Take a name for the default of its class, and check the parameters."""
+    found = registry[chosen]() if isinstance(chosen, str) else chosen
+    found._validate_params()
+    return found
 
 
 def check_memory(memory: str | os.PathLike[str] | Memory | None) -> Memory | None:

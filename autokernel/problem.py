@@ -63,9 +63,10 @@ class Problem:
     ) -> "Problem":
         """Scale the columns to the unit interval and standardise the target."""
         scaling = unit_scaling(X)
-        inputs = (X - scaling.shift) / scaling.scale
         target = standardise(y)
-        evaluator = Evaluator(inputs, target, priors=priors, seed=seed, criterion=criterion)
+        evaluator = Evaluator(
+            scaling.apply(X), target, priors=priors, seed=seed, criterion=criterion
+        )
         return cls(X, y, scaling, evaluator, priors, seed, feature_names)
 
     def task(
@@ -85,7 +86,7 @@ class Problem:
         if max_leaves is None:
             max_leaves = max(_DEFAULT_MAX_LEAVES, len(columns) + 4)
         grammar = Grammar(base_kernels, operators, columns, max_leaves)
-        inputs = (self.X - self.scaling.shift) / self.scaling.scale
+        inputs = self.scaling.apply(self.X)
         return Task(grammar, allowed, inputs, priors=self.priors, acquisition=acquisition)
 
     def fitted(self, evaluation: Evaluation) -> Fitted:

@@ -79,7 +79,7 @@ class Tabulated(KernelKernel):
     """A kernel between the expressions of a set, whose distances are computed once."""
 
     def __init__(self, kernel_kernel: KernelKernel, expressions: Sequence[Expression]) -> None:
-        self.n_params, self.starts = kernel_kernel.n_params, kernel_kernel.starts
+        self.n_params, self.start_noise = kernel_kernel.n_params, kernel_kernel.start_noise
         self.lower, self.upper = kernel_kernel.lower, kernel_kernel.upper
         self._kernel_kernel = kernel_kernel
         self._distances = kernel_kernel.distances(expressions)

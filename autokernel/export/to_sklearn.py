@@ -20,6 +20,10 @@ class Scaling:
     shift: FloatArray  # (n_features,)
     scale: FloatArray  # (n_features,), positive
 
+    def apply(self, X: FloatArray) -> FloatArray:
+        """Scale the columns of X (n_samples, n_features)."""
+        return (X - self.shift) / self.scale
+
 
 def to_sklearn(
     expression: Expression, theta: FloatArray, *, scaling: Scaling, jitter: float = 0.0

@@ -9,10 +9,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from autokernel.expression import Expression, Grammar
-from autokernel.search.design import DESIGNS, Design, initial_design
 from autokernel.search.evolution import evolve
 from autokernel.search.history import History, Phase
-from autokernel.search.strategy import Strategy, Task
+from autokernel.search.strategy import DesignedStrategy, Task
 from autokernel.surrogate.acquisition import Cost, Values
 from autokernel.surrogate.gp import SurrogateGP
 from autokernel.surrogate.kernel_kernels import KernelKernel
@@ -94,17 +93,17 @@ def _in_time(values: Values, task: Task) -> Values:
     return compute
 
 
-class EvolvingStrategy(Strategy):
+class EvolvingStrategy(DesignedStrategy):
     """Bayesian optimisation that maximises the acquisition function by evolution.
 
     Parameters are those of SOT, algorithm 2; the final classes say them.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **DesignedStrategy._parameter_constraints,
         "population_size": [Interval(Integral, 1, None, closed="left")],
         "n_offspring": [Interval(Integral, 1, None, closed="left")],
         "n_generations": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "initial_design": [StrOptions(set(DESIGNS))],
     }
 
     def __init__(
@@ -123,10 +122,6 @@ class EvolvingStrategy(Strategy):
     @abstractmethod
     def kernel_kernel(self, task: Task) -> KernelKernel:
         """Choose what two expressions have in common."""
-
-    def design(self, task: Task, *, rng: np.random.Generator) -> Design:
-        """Choose what is evaluated first, whatever the data are."""
-        return initial_design(self.initial_design, task.grammar, task.base_kernels, rng=rng)
 
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator

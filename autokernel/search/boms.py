@@ -1,26 +1,25 @@
 """Bayesian optimisation for model search: Hellinger distances and an active set of candidates."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from numbers import Integral
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from autokernel.expression import Expression
 from autokernel.search.bayesian import parents_of, propose_by_surrogate
-from autokernel.search.design import DESIGNS, Design, initial_design
 from autokernel.search.history import History
-from autokernel.search.strategy import Strategy, Task
+from autokernel.search.strategy import DesignedStrategy, Task
 from autokernel.surrogate.acquisition import Values
 from autokernel.surrogate.kernel_kernels import HellingerKernel
 
 _FIRST_STEPS = 5  # of a walk from each base kernel before the first proposal
 
 
-class BOMS(Strategy):
+class BOMS(DesignedStrategy):
     """Bayesian optimisation with distances between the priors over functions.
 
     Parameters
@@ -45,10 +44,10 @@ class BOMS(Strategy):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **DesignedStrategy._parameter_constraints,
         "n_walks": [Interval(Integral, 1, None, closed="left")],
         "n_neighbours": [Interval(Integral, 1, None, closed="left")],
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
-        "initial_design": [StrOptions(set(DESIGNS))],
     }
 
     def __init__(
@@ -64,10 +63,6 @@ class BOMS(Strategy):
         self.n_candidates = n_candidates
         self.initial_design = initial_design
 
-    def design(self, task: Task, *, rng: np.random.Generator) -> Design:
-        """Choose what is evaluated first, whatever the data are."""
-        return initial_design(self.initial_design, task.grammar, task.base_kernels, rng=rng)
-
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
     ) -> list[Expression]:
@@ -80,45 +75,53 @@ class BOMS(Strategy):
             return unknown[int(np.argmax(values(unknown)))] if unknown else None
 
         return propose_by_surrogate(
-            task, history, _kernel_kernel(task), maximise, n_proposals=n_proposals, rng=rng
+            task, history, _kept(task).kernel_kernel, maximise, n_proposals=n_proposals, rng=rng
         )
 
     def _candidates(self, task: Task, history: History) -> list[Expression]:
         """Gather what this proposal and those before have added, the latest first."""
         found: dict[str, Expression] = {}
         for n_searched in range(history.n_searched, -1, -1):
-            before = history.before(n_searched)
-            rng = _stream(before)
-            best = parents_of(task, before)[0]
-            neighbours = task.grammar.neighbours(best)
-            chosen = rng.permutation(len(neighbours))[: self.n_neighbours]
-            added = [
-                *(neighbours[place] for place in chosen),
-                *task.grammar.random_walks(self.n_walks, rng),
-            ]
-            if n_searched == 0:
-                bases = task.grammar.leaves
-                added += [task.grammar.random_walk(base, _FIRST_STEPS, rng) for base in bases]
-            for expression in added:
+            for expression in self._added(task, history.before(n_searched)):
                 found.setdefault(expression.canonical, expression)
             if len(found) >= self.n_candidates:
                 break
         return list(found.values())[: self.n_candidates]
 
+    def _added(self, task: Task, history: History) -> list[Expression]:
+        """Choose what the proposal for a history adds; kept for those after it."""
+        best = parents_of(task, history)[0]
+        texts = "\n".join(evaluation.expression.canonical for evaluation in history.evaluations)
+        key = (texts, str(best), history.n_searched, self.n_walks, self.n_neighbours)
+        kept = _kept(task).added
+        if key not in kept:
+            rng = np.random.default_rng(zlib.crc32(texts.encode()))
+            neighbours = task.grammar.neighbours(best)
+            chosen = rng.permutation(len(neighbours))[: self.n_neighbours]
+            added = [neighbours[place] for place in chosen]
+            added += task.grammar.random_walks(self.n_walks, rng)
+            if history.n_searched == 0:
+                bases = task.grammar.leaves
+                added += [task.grammar.random_walk(base, _FIRST_STEPS, rng) for base in bases]
+            kept[key] = added
+        return kept[key]
 
-def _stream(history: History) -> np.random.Generator:
-    """Random numbers that depend on the kernels of a history alone."""
-    texts = "\n".join(evaluation.expression.canonical for evaluation in history.evaluations)
-    return np.random.default_rng(zlib.crc32(texts.encode()))
 
+class _Kept:
+    """What has been computed for a task; it follows from the task and a history alone."""
 
-_kernel_kernels: WeakKeyDictionary[Task, HellingerKernel] = WeakKeyDictionary()
-
-
-def _kernel_kernel(task: Task) -> HellingerKernel:
-    """Return the kernel between expressions of a task; it keeps distances while the task lives."""
-    if task not in _kernel_kernels:
-        _kernel_kernels[task] = HellingerKernel(
+    def __init__(self, task: Task) -> None:
+        self.kernel_kernel = HellingerKernel(
             task.X, priors=task.priors, rng=None, deadline=task.deadline
         )
-    return _kernel_kernels[task]
+        self.added: dict[tuple[Hashable, ...], list[Expression]] = {}
+
+
+_kept_by_task: WeakKeyDictionary[Task, _Kept] = WeakKeyDictionary()
+
+
+def _kept(task: Task) -> _Kept:
+    """Return what has been computed for a task; it lives as long as the task."""
+    if task not in _kept_by_task:
+        _kept_by_task[task] = _Kept(task)
+    return _kept_by_task[task]

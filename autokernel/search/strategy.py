@@ -1,20 +1,23 @@
 """What a search strategy is: an initial design, and the next kernels for a history."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import StrOptions
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.expression import Expression, Grammar
 from autokernel.kernels.priors import Priors, check_priors
-from autokernel.search.design import Design
+from autokernel.search.design import DESIGNS, Design, initial_design
 from autokernel.search.history import History
 from autokernel.surrogate.acquisition import Acquisition, ExpectedImprovement
 from autokernel.typing import FloatArray
+
+_TRIES = 200  # at drawing a kernel that is unknown
 
 
 # eq=False: a task is itself, and holds arrays
@@ -80,3 +83,51 @@ class Strategy(ABC, BaseEstimator):
         OutOfTimeError
             Once the deadline of the task has passed.
         """
+
+
+class DesignedStrategy(Strategy):
+    """A strategy whose first kernels are a design that the user may choose."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "initial_design": [StrOptions(set(DESIGNS))],
+    }
+
+    initial_design: str
+
+    def design(self, task: Task, *, rng: np.random.Generator) -> Design:
+        """Choose what is evaluated first, whatever the data are."""
+        return initial_design(self.initial_design, task.grammar, task.base_kernels, rng=rng)
+
+
+def draw_unknown(
+    draw: Callable[[], Expression],
+    task: Task,
+    history: History,
+    *,
+    n_proposals: int,
+    max_depth: float = np.inf,
+) -> list[Expression]:
+    """Draw until enough kernels are new and within the limits; at last look beside what is known.
+
+    Fewer where no more are left.
+    """
+    known = [evaluation.expression for evaluation in history.evaluations]
+    texts = {expression.canonical for expression in known}
+    proposals: list[Expression] = []
+    while len(proposals) < n_proposals:
+        draws = (draw() for _ in range(_TRIES))
+        proposal = next(
+            (
+                e
+                for e in draws
+                if e.n_leaves <= task.grammar.max_leaves
+                and e.depth <= max_depth
+                and e.canonical not in texts
+            ),
+            None,
+        ) or task.any_unknown([*known, *proposals], max_depth=max_depth)
+        if proposal is None:
+            break
+        proposals.append(proposal)
+        texts.add(proposal.canonical)
+    return proposals

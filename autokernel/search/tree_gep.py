@@ -5,18 +5,16 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from autokernel.expression import Expression
-from autokernel.search.design import DESIGNS, Design, initial_design
 from autokernel.search.history import History, Phase
-from autokernel.search.strategy import Strategy, Task
+from autokernel.search.strategy import DesignedStrategy, Task, draw_unknown
 
-_TRIES = 200  # at an offspring that is unknown and within the limits
 _MUTANT_LEAVES = 4  # most leaves of a subtree that mutation plants
 
 
-class TreeGEP(Strategy):
+class TreeGEP(DesignedStrategy):
     """Genetic search: tournaments, crossover of subtrees, mutation.
 
     Parameters
@@ -45,12 +43,12 @@ class TreeGEP(Strategy):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **DesignedStrategy._parameter_constraints,
         "population_size": [Interval(Integral, 2, None, closed="left")],
         "reproduction": [Interval(Real, 0, 1, closed="left")],
         "mutation": [Interval(Real, 0, 1, closed="both")],
         "tournament": [Interval(Real, 0, 1, closed="right")],
         "max_depth": [Interval(Integral, 1, None, closed="left")],
-        "initial_design": [StrOptions(set(DESIGNS))],
     }
 
     def __init__(
@@ -70,24 +68,17 @@ class TreeGEP(Strategy):
         self.max_depth = max_depth
         self.initial_design = initial_design
 
-    def design(self, task: Task, *, rng: np.random.Generator) -> Design:
-        """Choose what is evaluated first, whatever the data are."""
-        return initial_design(self.initial_design, task.grammar, task.base_kernels, rng=rng)
-
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
     ) -> list[Expression]:
         """Breed from the last whole generation, fewer kernels where no more are left."""
         parents = [e for e in self._generation(history) if task.allows(e)]
         parents = parents or list(task.grammar.leaves)
-        known = [evaluation.expression for evaluation in history.evaluations]
-        proposals: list[Expression] = []
-        while len(proposals) < n_proposals:
-            child = self._unknown_child(task, parents, [*known, *proposals], rng)
-            if child is None:
-                break
-            proposals.append(child)
-        return proposals
+
+        def breed() -> Expression:
+            return self._child(task, parents, rng)
+
+        return draw_unknown(breed, task, history, n_proposals=n_proposals, max_depth=self.max_depth)
 
     def _generation(self, history: History) -> list[Expression]:
         """Return the last whole generation, the best first."""
@@ -100,22 +91,6 @@ class TreeGEP(Strategy):
             generation = [*generation[:n_kept], *searched[start : start + n_new]]
         generation.sort(key=lambda evaluation: -evaluation.score)
         return [evaluation.expression for evaluation in generation]
-
-    def _unknown_child(
-        self,
-        task: Task,
-        parents: Sequence[Expression],
-        known: Sequence[Expression],
-        rng: np.random.Generator,
-    ) -> Expression | None:
-        """Breed until a child is new and within the limits; at last look beside what is known."""
-        texts = {expression.canonical for expression in known}
-        for _ in range(_TRIES):
-            child = self._child(task, parents, rng)
-            fits = child.n_leaves <= task.grammar.max_leaves and child.depth <= self.max_depth
-            if fits and child.canonical not in texts:
-                return child
-        return task.any_unknown(known, max_depth=self.max_depth)
 
     def _child(
         self, task: Task, parents: Sequence[Expression], rng: np.random.Generator

@@ -12,8 +12,7 @@ from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
-from autokernel.expression import Expression
-from autokernel.kernels import BASE_KERNELS
+from autokernel.expression import Expression, leaf_slots
 from autokernel.surrogate.gp import Prediction, SurrogateGP
 from autokernel.typing import FloatArray
 
@@ -159,8 +158,4 @@ def expected_improvement(prediction: Prediction, *, best: float) -> FloatArray:
 
 def _n_params(expressions: Sequence[Expression]) -> FloatArray:
     """Count the parameters (n,) of each kernel, that of the noise included."""
-    counts = [
-        1 + sum(len(BASE_KERNELS[leaf.kernel].parameter_names) for leaf in expression.leaves)
-        for expression in expressions
-    ]
-    return np.array(counts, dtype=float)
+    return np.array([leaf_slots(expression)[-1].place.stop + 1.0 for expression in expressions])

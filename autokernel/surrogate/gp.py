@@ -40,6 +40,14 @@ class SurrogateGP:
     targets : ndarray of shape (n,)
         Their scores, finite.
 
+    Attributes
+    ----------
+    theta : ndarray
+        Log variance, parameters of the kernel-kernel, log noise variance and mean, of standardised
+        scores.
+    weights : ndarray of shape (n_distances,)
+        Learned weights of the distances.
+
     Notes
     -----
     O(n^3) for each of some tens of steps.
@@ -54,21 +62,17 @@ class SurrogateGP:
         y: FloatArray = (targets - self._shift) / self._scale
         distances = kernel_kernel.distances(expressions)
         bounds = _bounds(kernel_kernel)
-        ends = []
-        for log_squared_lengthscale, noise in kernel_kernel.starts:
-            start = np.zeros(len(bounds))
-            start[_KERNEL.start], start[_LOG_NOISE] = log_squared_lengthscale, np.log(noise)
-            ends.append(
-                minimize(
-                    negative_log_likelihood(kernel_kernel, distances, y),
-                    start,
-                    jac=True,
-                    method="L-BFGS-B",
-                    bounds=bounds,
-                    options={"maxiter": 60, "ftol": 1e-7},
-                )
-            )
-        self.theta = min(ends, key=lambda end: end.fun).x
+        start = np.zeros(len(bounds))
+        start[_LOG_NOISE] = np.log(kernel_kernel.start_noise)
+        self.theta: FloatArray = minimize(
+            negative_log_likelihood(kernel_kernel, distances, y),
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxiter": 60, "ftol": 1e-7},
+        ).x
+        self.weights = kernel_kernel.weights(self.theta[_KERNEL]).values
         self._condition(expressions, distances, y)
 
     def believing(self, expressions: Sequence[Expression]) -> "SurrogateGP":
@@ -93,11 +97,6 @@ class SurrogateGP:
         noise = np.exp(self.theta[_LOG_NOISE])
         self._L = cholesky(self._covariance(distances) + noise * np.eye(len(y)), lower=True)
         self._alpha = cho_solve((self._L, True), y - self.theta[_MEAN])
-
-    @property
-    def weights(self) -> FloatArray:
-        """Learned weights (n_distances,) of the distances."""
-        return self._kernel_kernel.weights(self.theta[_KERNEL]).values
 
     def predict(self, expressions: Sequence[Expression]) -> Prediction:
         """Predict the scores of expressions (R&W alg. 2.1)."""

@@ -35,8 +35,8 @@ class KernelKernel(ABC):
     """How many parameters the weights depend on; all are free within a few units of zero."""
 
     lower, upper = _NARROWEST, _WIDEST
-    starts: tuple[tuple[float, float], ...] = ((0.0, 0.01),)
-    """Log squared lengthscales and noise variances at which fits to standardised scores begin."""
+    start_noise = 0.01
+    """Noise variance at which fits to standardised scores begin; the parameters begin at zero."""
 
     @abstractmethod
     def distances(
@@ -115,7 +115,7 @@ class ArcKernel(KernelKernel):
 
     n_params = N_LEVELS
     upper = 8.0  # some forty positions may differ
-    starts = ((0.0, 0.3), (4.0, 0.3), (6.0, 0.01))  # from one, fits may end at noise alone
+    start_noise = 0.3  # from little noise, fits go to short lengthscales and end at noise alone
 
     def __init__(self, *, n_features: int) -> None:
         self._n_features = n_features

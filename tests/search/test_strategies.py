@@ -320,11 +320,12 @@ def test_proposals_are_better_than_what_walks_find(make_task, history_of, name):
         return -found.reshape(-1, len(expressions)).sum(axis=0)
 
     found, met = [], []
-    for seed in range(3):
+    for seed in range(8):
         walks = task.grammar.random_walks(30, np.random.default_rng(seed))
         walks = list({e.canonical: e for e in walks if e.canonical != target.canonical}.values())
         history = history_of(walks, n_design=30, score=score(walks))
         found.append(score(propose(STRATEGIES[name](), task, history, 4, seed=seed)).max())
         met += [*score(walks)]
-    # the best of four walks would be so good in one of five cases, and three times in 1 of 150
-    assert min(found) > np.quantile(met, 0.95)
+    # the best of four walks would be so good in one of five cases, and six times in 1 of 1000;
+    # from 30 scores a surrogate may take the wrong things to matter
+    assert np.sum(found > np.quantile(met, 0.95)) >= 6
