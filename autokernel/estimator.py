@@ -77,8 +77,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
         are over is cut short and left out. Where they suffice for none, the model is a rough fit of
         a simple kernel, with a warning.
     max_leaves : int or "auto", default="auto"
-        Largest number of base kernels in an expression; ``"auto"`` is 10, or the number of columns
-        plus 4 where that is more.
+        Largest number of base kernels in an expression; ``"auto"`` is 10, or twice the number
+        of columns plus 4 where that is more.
     batch_size : int, default=1
         Kernels that are proposed and evaluated together: no fewer than ``n_jobs`` keeps all workers
         busy. It changes what is proposed, ``n_jobs`` never does.

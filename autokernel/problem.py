@@ -84,7 +84,7 @@ class Problem:
         if base_kernels is None:
             base_kernels = allowed if len(columns) <= _FEW_COLUMNS else _MANY_COLUMNS_BASES
         if max_leaves is None:
-            max_leaves = max(_DEFAULT_MAX_LEAVES, len(columns) + 4)
+            max_leaves = max(_DEFAULT_MAX_LEAVES, 2 * len(columns) + 4)
         grammar = Grammar(base_kernels, operators, columns, max_leaves)
         inputs = self.scaling.apply(self.X)
         return Task(grammar, allowed, inputs, priors=self.priors, acquisition=acquisition)

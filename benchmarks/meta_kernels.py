@@ -8,7 +8,7 @@ results/meta_kernels.csv, with as much of theta as the next generation needs.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from common import Row, group, rounded, run_missing  # isort: skip
@@ -22,6 +22,7 @@ from autokernel.inference.inheritance import Known
 
 NAME = "meta_kernels"  # of the CSV file
 _SEED = 0  # of the set of kernels
+_MAX_LEAVES = 10  # of a kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,8 @@ def measure_landscape(
     split = draw_split(dataset, data_seed)
     problem = pose(split.X_train, split.y_train, seed=data_seed)
     task = task_of(problem)
-    grown = grow(task.grammar, n_kernels)
+    grammar = replace(task.grammar, max_leaves=_MAX_LEAVES)
+    grown = grow(grammar, n_kernels)
     fits: dict[int, Known] = {}
     for places in group(range(n_kernels), lambda place: grown[place].generation).values():
         jobs = {place: _prepare(problem.evaluator, grown, fits, place) for place in places}
@@ -94,7 +96,7 @@ def measure_landscape(
             (p, _read(grown[p].expression, row)) for p, row in zip(places, rows, strict=True)
         )
     scores = np.array([fits[place].score for place in range(n_kernels)])
-    return Landscape([one.expression for one in grown], scores, task.grammar, task.X)
+    return Landscape([one.expression for one in grown], scores, grammar, task.X)
 
 
 def evaluate(evaluator: Evaluator, jobs: Mapping[int, Job], unit: Kernel) -> Row:

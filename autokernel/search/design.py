@@ -69,18 +69,19 @@ def initial_design(
 def classic_kernels(grammar: Grammar, base_kernels: tuple[str, ...]) -> list[Expression]:
     """List what a person would try first.
 
-    The product and the sum of SE over all columns, the sum of LIN, and for one column trend +
-    locally periodic + smooth; as far as base kernels, operators and the number of leaves allow.
+    The product and the sum of SE over all columns and the sum of LIN. For one column trend +
+    locally periodic + smooth; for more the product of RQ, alone, with the sum of SE and with the
+    product of SE. As far as base kernels, operators and the number of leaves allow.
     """
     columns = grammar.columns
-    classics = [
-        _over_columns("*", "SE", columns),
-        _over_columns("+", "SE", columns),
-        _over_columns("+", "LIN", columns),
-    ]
+    ard, additive = _over_columns("*", "SE", columns), _over_columns("+", "SE", columns)
+    classics = [ard, additive, _over_columns("+", "LIN", columns)]
     if len(columns) == 1:
         LIN, PER, SE = (Leaf(name, columns[0]) for name in ("LIN", "PER", "SE"))
         classics.append(LIN + PER * SE + SE)
+    else:
+        rough = _over_columns("*", "RQ", columns)
+        classics += [rough, rough + additive, ard + rough]
     return [e for e in _distinct(classics) if grammar.spans(e, base_kernels)]
 
 

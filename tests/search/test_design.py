@@ -26,11 +26,15 @@ def test_one_column_has_smooth_linear_and_seasonal_classics(make_task):
     assert classics(make_task(1)) == ["SE[0]", "LIN[0]", "LIN[0] + PER[0] * SE[0] + SE[0]"]
 
 
-def test_several_columns_have_the_ard_the_additive_and_the_linear_kernel(make_task):
+def test_several_columns_have_ard_kernels_the_additive_and_the_linear_kernel(make_task):
+    smooth, rough = "SE[0] * SE[1] * SE[2]", "RQ[0] * RQ[1] * RQ[2]"
     assert classics(make_task(3)) == [
-        "SE[0] * SE[1] * SE[2]",
+        smooth,
         "SE[0] + SE[1] + SE[2]",
         "LIN[0] + LIN[1] + LIN[2]",
+        rough,
+        f"{rough} + (SE[0] + SE[1] + SE[2])",
+        f"{smooth} + {rough}",
     ]
 
 
@@ -46,8 +50,13 @@ def test_classics_may_use_base_kernels_that_the_grammar_does_not(make_task):
         (1, {"base_kernels": ("PER",)}, []),
         (1, {"operators": ("+",)}, ["SE[0]", "LIN[0]"]),
         (1, {"max_leaves": 3}, ["SE[0]", "LIN[0]"]),
-        (2, {"base_kernels": ("SE", "RQ")}, ["SE[0] * SE[1]", "SE[0] + SE[1]"]),
-        (2, {"operators": ("*",)}, ["SE[0] * SE[1]"]),
+        (2, {"base_kernels": ("SE", "LIN")}, ["SE[0] * SE[1]", "SE[0] + SE[1]", "LIN[0] + LIN[1]"]),
+        (
+            2,
+            {"base_kernels": ("SE", "RQ"), "max_leaves": 3},
+            ["SE[0] * SE[1]", "SE[0] + SE[1]", "RQ[0] * RQ[1]"],
+        ),
+        (2, {"operators": ("*",)}, ["SE[0] * SE[1]", "RQ[0] * RQ[1]"]),
         (2, {"operators": ("+",)}, ["SE[0] + SE[1]", "LIN[0] + LIN[1]"]),
         (4, {"max_leaves": 3}, []),
     ],
