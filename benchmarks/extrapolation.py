@@ -3,10 +3,11 @@
 The first part of each series, in its own units, to train on, the rest to test: RMSE in the units of
 the series, and its ratio to the best published method, once without Eureqa, which is no Gaussian
 process, and once with it. The summary is the geometric mean of the ratios, with those of the
-published methods, over the same series. Kernels are chosen by the log evidence (``laplace``), by the
-Bayesian information criterion (``bic``), or by how they forecast the last five tenths of the
-training part, each from what comes before it (``forecast``). NLL is in nats per test point for a target that is
-standardised by the training part; ``inside`` is the share of test points within the 95 % band.
+published methods, over the same series. Kernels are chosen by the log evidence (``laplace``), by
+the Bayesian information criterion (``bic``), or by how they forecast the last five tenths of the
+training part, each from what comes before it (``forecast``). NLL is in nats per test point for a
+target that is standardised by the training part; ``inside`` is the share of test points within the
+95 % band.
 
 Rows go to results/extrapolation.csv, with the forecast as ``mean:std`` at each test point; those
 that the current commit has there are not measured again. The fits that take longest begin first.
