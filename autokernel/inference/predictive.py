@@ -51,8 +51,7 @@ class _Fold(NamedTuple):
 class CrossValidation(Criterion):
     """Log predictive density of held-out rows, summed over them, in nats; larger is better.
 
-    For each fold the parameters are fitted anew to its training rows, by a climb that begins at the
-    mode for all rows. Each held-out row is predicted by itself, noise included.
+    Each held-out row is predicted by itself, noise included.
 
     Parameters
     ----------
@@ -60,18 +59,25 @@ class CrossValidation(Criterion):
         Number of folds, at least 2, into which the rows are divided at random and in the same way
         for every kernel; or a splitter of scikit-learn that divides them in one way only, such as
         ``TimeSeriesSplit()``, where the sum is over the rows that it holds out.
+    refit : bool, default=True
+        Whether the parameters are fitted anew to the training rows of each fold, by a climb that
+        begins at the mode for all rows, or those for all rows are taken, as
+        :class:`LeaveOneOut` does.
 
     Notes
     -----
-    Some five to fifteen likelihood calls with their gradients for each fold.
+    Some five to fifteen likelihood calls with their gradients for each fold; without ``refit`` one
+    factorisation.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split", "get_n_splits"])],
+        "refit": ["boolean"],
     }
 
-    def __init__(self, *, cv: int | BaseCrossValidator = 5) -> None:
+    def __init__(self, *, cv: int | BaseCrossValidator = 5, refit: bool = True) -> None:
         self.cv = cv
+        self.refit = refit
 
     def __call__(
         self,
@@ -83,7 +89,7 @@ class CrossValidation(Criterion):
     ) -> Score:
         """Score by the predictions of each fold from the others."""
         folds = self._folds(posterior.data.X, posterior.data.y)
-        return Score(sum(_predict(posterior, summit, fold) for fold in folds))
+        return Score(sum(_predict(posterior, summit, fold, refit=self.refit) for fold in folds))
 
     def check_data(self, X: FloatArray, y: FloatArray) -> None:
         """Raise a ``ValueError`` where the rows cannot be divided, or not in one way only."""
@@ -115,16 +121,21 @@ class CrossValidation(Criterion):
         return [_Fold(train, test) for train, test in splitter.split(X, y)]
 
 
-def _predict(posterior: LogPosterior, summit: Summit, fold: _Fold) -> float:
-    """Fit to the training rows of a fold and predict those held out.
+def _predict(posterior: LogPosterior, summit: Summit, fold: _Fold, *, refit: bool) -> float:
+    """Predict the rows of a fold that are held out.
 
     A ``NotAMaximumError`` says why that is not possible.
     """
-    training = posterior.on_rows(fold.train)
-    start = np.clip(summit.mode.theta, training.lower, training.upper)
-    mode = climb(training, start, max_iterations=_LONG, widths=summit.widths)
+    theta = _fit(posterior, summit, fold.train) if refit else summit.mode.theta
     both = posterior.on_rows(np.concatenate(fold))
-    value = float(both.held_out(mode.theta, len(fold.train)).sum())
+    value = float(both.held_out(theta, len(fold.train)).sum())
     if not np.isfinite(value):
         raise NotAMaximumError("the covariance of a fold of cv has no Cholesky factor")
     return value
+
+
+def _fit(posterior: LogPosterior, summit: Summit, rows: IntArray) -> FloatArray:
+    """Fit to some of the rows, beginning at the mode for all."""
+    training = posterior.on_rows(rows)
+    start = np.clip(summit.mode.theta, training.lower, training.upper)
+    return climb(training, start, max_iterations=_LONG, widths=summit.widths).theta

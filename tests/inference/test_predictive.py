@@ -116,6 +116,30 @@ def test_cross_validation_is_the_sum_over_refits_to_the_rest(
     assert fit.score == pytest.approx(expected, abs=2e-3)
 
 
+@every_kernel
+def test_cross_validation_without_refits_takes_the_parameters_for_all_rows(text):
+    X, y = TABLE
+    cv = TimeSeriesSplit(4)
+    fit = evaluate_kernel(text, X, y, criterion=CrossValidation(cv=cv, refit=False))
+    expected = [
+        log_densities(text, fit.theta, (X[train], y[train]), (X[test], y[test])).sum()
+        for train, test in cv.split(X)
+    ]
+    assert fit.score == pytest.approx(np.sum(expected), rel=1e-7)
+
+
+def test_cross_validation_without_refits_takes_one_likelihood_call_for_each_fold():
+    plain = evaluate_kernel("SE[0]", *TABLE)
+    fit = evaluate_kernel("SE[0]", *TABLE, criterion=CrossValidation(cv=4, refit=False))
+    assert fit.n_evaluations == plain.n_evaluations + 4
+
+
+def test_one_row_at_a_time_without_refits_is_leave_one_out():
+    one_by_one = CrossValidation(cv=OneByOne(), refit=False)
+    fit, closed = (evaluate_kernel("SE[0]", *TABLE, criterion=c) for c in (one_by_one, "loo"))
+    assert fit.score == pytest.approx(closed.score, rel=1e-7)
+
+
 def test_cross_validation_by_name_makes_five_folds_in_random_order():
     by_name = evaluate_kernel("SE[0]", *TABLE, criterion="cv").score
     folds = KFold(5, shuffle=True, random_state=0)
@@ -237,4 +261,4 @@ def test_a_clone_keeps_its_splitter_as_a_copy():
     assert repr(twin) == repr(criterion)
     assert twin.cv is not criterion.cv
     assert twin.cv.n_splits == 3
-    assert clone(CrossValidation(cv=7)).get_params() == {"cv": 7}
+    assert clone(CrossValidation(cv=7)).get_params() == {"cv": 7, "refit": True}
