@@ -18,6 +18,7 @@ from autokernel.inference import (
     Importance,
     Laplace,
     LeaveOneOut,
+    Score,
     evaluate_kernel,
 )
 from autokernel.search import BOMS, SOT, Arc, Greedy, RandomWalks, Strategy, TreeGEP
@@ -54,6 +55,7 @@ __all__ = [
     "LeaveOneOut",
     "NotAMaximumError",
     "RandomWalks",
+    "Score",
     "Strategy",
     "ThompsonSampling",
     "TreeGEP",

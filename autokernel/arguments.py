@@ -3,33 +3,45 @@
 import os
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from joblib import Memory
 
+from autokernel.inference import CRITERIA
 from autokernel.search import STRATEGIES, Strategy
 from autokernel.surrogate import ACQUISITIONS, Acquisition
+from autokernel.validation import resolve
 
-Named = TypeVar("Named", Strategy, Acquisition)
+_REGISTRIES: Mapping[str, Mapping[str, type]] = {
+    "strategy": STRATEGIES,
+    "criterion": CRITERIA,
+    "acquisition": ACQUISITIONS,
+}
 
 
 def check_strategy(strategy: str | Strategy) -> Strategy:
     """Turn the ``strategy`` argument into a valid strategy."""
-    return _resolve(strategy, STRATEGIES)
+    return resolve("strategy", strategy, registry=STRATEGIES, kind=Strategy)
 
 
 def check_acquisition(acquisition: str | Acquisition) -> Acquisition:
     """Turn the ``acquisition`` argument into a valid acquisition function."""
-    return _resolve(acquisition, ACQUISITIONS)
+    return resolve("acquisition", acquisition, registry=ACQUISITIONS, kind=Acquisition)
 
 
-def _resolve(chosen: str | Named, registry: Mapping[str, type[Named]]) -> Named:
-    """Take a name for the default of its class, and check the parameters."""
-    found = registry[chosen]() if isinstance(chosen, str) else chosen
-    found._validate_params()
-    return found
+def check_nested(params: Mapping[str, Any], current: Mapping[str, Any]) -> None:
+    """Refuse parameters of what is given by its name: a name has none."""
+    for key in params:
+        argument, _, parameter = key.partition("__")
+        name = params.get(argument, current.get(argument))
+        if parameter and isinstance(name, str) and name in _REGISTRIES.get(argument, ()):
+            example = f"{argument}={_REGISTRIES[argument][name].__name__}()"
+            raise ValueError(
+                f"{argument} must be an object for {key} to be set, got {name!r}: "
+                f"set {example} first"
+            )
 
 
 def check_memory(memory: str | os.PathLike[str] | Memory | None) -> Memory | None:

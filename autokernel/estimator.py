@@ -18,6 +18,7 @@ from autokernel.arguments import (
     check_acquisition,
     check_memory,
     check_names,
+    check_nested,
     check_strategy,
     refuse_many_targets,
 )
@@ -209,6 +210,11 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of a ``strategy`` or ``criterion`` object as ``strategy__NAME``."""
+        check_nested(params, self.get_params(deep=False))
+        return super().set_params(**params)
 
     # scikit-learn has no type hints
     @with_callbacks  # type: ignore[untyped-decorator]

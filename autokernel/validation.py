@@ -1,15 +1,17 @@
 """Checks of arguments that several layers share."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite, check_random_state, check_X_y
 
 from autokernel.typing import FloatArray
 
 _LARGEST, _SMALLEST = 1e100, 1e-100
+Named = TypeVar("Named", bound=BaseEstimator)
 _TIMES = ("date", "time", "duration", "period")  # parts of the names of types of times
 
 
@@ -96,3 +98,24 @@ def check_seed(random_state: int | np.random.RandomState | None) -> int:
     if isinstance(random_state, (int, np.integer)) and random_state >= 0:
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31))
+
+
+def resolve(
+    argument: str, chosen: str | Named, *, registry: Mapping[str, type[Named]], kind: type[Any]
+) -> Named:
+    """Turn a name of a registry, or an object of its kind, into an object with valid parameters.
+
+    Raises
+    ------
+    ValueError
+        If it is neither, with the known names, or a parameter is not valid.
+    """
+    found = registry[chosen]() if isinstance(chosen, str) and chosen in registry else chosen
+    if not isinstance(found, kind):
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        raise ValueError(
+            f"{argument} must be one of {list(registry)} or {article} {kind.__name__}, "
+            f"got {chosen!r}"
+        )
+    found._validate_params()
+    return found

@@ -79,8 +79,7 @@ class Tabulated(KernelKernel):
     """A kernel between the expressions of a set, whose distances are computed once."""
 
     def __init__(self, kernel_kernel: KernelKernel, expressions: Sequence[Expression]) -> None:
-        self.n_params, self.start_noise = kernel_kernel.n_params, kernel_kernel.start_noise
-        self.lower, self.upper = kernel_kernel.lower, kernel_kernel.upper
+        self.bounds, self.start_noise = kernel_kernel.bounds, kernel_kernel.start_noise
         self._kernel_kernel = kernel_kernel
         self._distances = kernel_kernel.distances(expressions)
         self._places = {e.canonical: place for place, e in enumerate(expressions)}
@@ -164,8 +163,7 @@ def arc(landscape: Landscape) -> KernelKernel:
 
 def hellinger(landscape: Landscape) -> KernelKernel:
     """Build the kernel of distances between priors over functions."""
-    rng = np.random.default_rng(0)
-    return HellingerKernel(landscape.X, priors=PRESETS["default"], rng=rng)
+    return HellingerKernel(landscape.X, priors=PRESETS["default"])
 
 
 METHODS: Mapping[str, Callable[[Landscape], Predict]] = {

@@ -34,7 +34,7 @@ Rows = Sequence[Mapping[str, str]]
 
 
 def summarise(dataset: str, rows: Rows) -> None:
-    """Print the table of a data set, the best strategy by its median RMSE first."""
+    """Print the tables of a data set, the best strategy by its median first."""
     by_strategy = group(rows, lambda row: row["strategy"])
     print(f"\n{dataset}")
     for name, paper in MEASURES.items():

@@ -356,3 +356,23 @@ def test_no_attribute_raises_or_warns_when_a_notebook_looks_at_all_of_them(fitte
             assert {"predict", "refit", "leaderboard"} <= public
             estimator_html_repr(model)
     assert {"best_kernel_", "search_history_", "stop_reason_"} <= public
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"strategy__population_size": 9}, r"population_size .* got 'sot': set strategy=SOT\(\)"),
+        ({"criterion": "cv", "criterion__cv": 3}, r"got 'cv': set criterion=CrossValidation\(\)"),
+        ({"acquisition__kappa": 3}, r"got 'ei': set acquisition=ExpectedImprovement\(\)"),
+    ],
+)
+def test_a_name_has_no_parameters_and_the_error_says_what_to_set(params, message):
+    model = AutoKernelGPRegressor()
+    with pytest.raises(ValueError, match=message):
+        model.set_params(**params)
+    assert model.get_params() == AutoKernelGPRegressor().get_params()
+
+
+def test_an_object_and_its_parameters_can_be_set_together():
+    model = AutoKernelGPRegressor().set_params(strategy=SOT(), strategy__population_size=9)
+    assert model.strategy.population_size == 9

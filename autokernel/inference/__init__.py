@@ -1,7 +1,7 @@
 """From a kernel to its evidence: MAP point, Hessian, criterion."""
 
 from autokernel.inference.criteria import CRITERIA, Importance, Laplace, check_criterion
-from autokernel.inference.criterion import Criterion
+from autokernel.inference.criterion import Criterion, Score
 from autokernel.inference.evaluate import Evaluator, Job, check_expression, evaluate_kernel
 from autokernel.inference.evaluation import Evaluation, Parameter
 from autokernel.inference.information import AIC, BIC
@@ -20,6 +20,7 @@ __all__ = [
     "Laplace",
     "LeaveOneOut",
     "Parameter",
+    "Score",
     "check_criterion",
     "check_expression",
     "evaluate_kernel",

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from numbers import Integral, Real
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from autokernel.inference.posterior import LogPosterior
 from autokernel.inference.predictive import CrossValidation, LeaveOneOut
 from autokernel.inference.summit import Summit, look_around
 from autokernel.typing import IntArray
+from autokernel.validation import resolve
 
 _HOPELESS = 10.0  # nats below the best mode
 _N_OTHERS = 5  # a Hessian each
@@ -115,14 +117,16 @@ def _mirrored(summit: Summit, orders: list[IntArray]) -> list[Summit]:
     return images
 
 
-CRITERIA: Mapping[str, type[Criterion]] = {
-    "laplace": Laplace,
-    "importance": Importance,
-    "bic": BIC,
-    "aic": AIC,
-    "loo": LeaveOneOut,
-    "cv": CrossValidation,
-}
+CRITERIA: Mapping[str, type[Criterion]] = MappingProxyType(
+    {
+        "laplace": Laplace,
+        "importance": Importance,
+        "bic": BIC,
+        "aic": AIC,
+        "loo": LeaveOneOut,
+        "cv": CrossValidation,
+    }
+)
 
 
 def check_criterion(criterion: str | Criterion) -> Criterion:
@@ -133,11 +137,4 @@ def check_criterion(criterion: str | Criterion) -> Criterion:
     ValueError
         If the name is unknown, with the known ones, or a parameter is not valid.
     """
-    if isinstance(criterion, Criterion):
-        criterion._validate_params()
-        return criterion
-    if not isinstance(criterion, str) or criterion not in CRITERIA:
-        raise ValueError(
-            f"criterion must be one of {list(CRITERIA)} or a Criterion, got {criterion!r}"
-        )
-    return CRITERIA[criterion]()
+    return resolve("criterion", criterion, registry=CRITERIA, kind=Criterion)

@@ -222,8 +222,8 @@ def evaluate_kernel(
         best mode, or by importance sampling around the best modes found, which takes some 200 to
         2000 likelihood calls more and gives ``standard_error`` and ``pareto_k``; the log likelihood
         at the best mode less a penalty (:class:`BIC`, :class:`AIC`); or the log predictive density
-        of rows left out one by one (:class:`LeaveOneOut`) or fold by fold, with parameters fitted
-        anew (:class:`CrossValidation`). An object such as ``CrossValidation(cv=10)`` has
+        of rows left out one by one (:class:`LeaveOneOut`) or fold by fold
+        (:class:`CrossValidation`). An object such as ``CrossValidation(cv=10)`` has
         parameters of its own.
     priors : {"default", "paper"} or mapping of str to (shape, rate)
         Gamma priors of the parameters, by name; a mapping replaces entries of the default.

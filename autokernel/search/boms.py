@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval
 
 from autokernel.expression import Expression
 from autokernel.search.bayesian import parents_of, propose_by_surrogate
-from autokernel.search.history import History
+from autokernel.search.history import History, Phase
 from autokernel.search.strategy import DesignedStrategy, Task
 from autokernel.surrogate.acquisition import Values
 from autokernel.surrogate.kernel_kernels import HellingerKernel
@@ -25,7 +25,7 @@ class BOMS(DesignedStrategy):
     Parameters
     ----------
     n_walks : int, default=15
-        Random walks that each proposal adds to the candidates.
+        Random walks that each proposal, of one kernel or a batch, adds to the candidates.
     n_neighbours : int, default=50
         Most neighbours of the best kernel that it adds.
     n_candidates : int, default=600
@@ -80,41 +80,50 @@ class BOMS(DesignedStrategy):
 
     def _candidates(self, task: Task, history: History) -> list[Expression]:
         """Gather what this proposal and those before have added, the latest first."""
+        starts = {trial.start for trial in history if trial.phase is Phase.SEARCH}
         found: dict[str, Expression] = {}
-        for n_searched in range(history.n_searched, -1, -1):
-            for expression in self._added(task, history.before(n_searched)):
+        kept: dict[Hashable, list[Expression]] = {}
+        for n_searched in sorted({0, *starts, history.n_searched}, reverse=True):
+            before = history.before(n_searched)
+            key = self._key(task, before)
+            kept[key] = _kept(task).added.get(key) or self._added(task, before)
+            for expression in kept[key]:
                 found.setdefault(expression.canonical, expression)
             if len(found) >= self.n_candidates:
                 break
+        _kept(task).added = kept
         return list(found.values())[: self.n_candidates]
 
+    def _key(self, task: Task, history: History) -> Hashable:
+        """Tell apart what proposals add."""
+        best = str(parents_of(task, history)[0])
+        return _digest(history), history.n_searched, best, self.n_walks, self.n_neighbours
+
     def _added(self, task: Task, history: History) -> list[Expression]:
-        """Choose what the proposal for a history adds; kept for those after it."""
-        best = parents_of(task, history)[0]
-        texts = "\n".join(evaluation.expression.canonical for evaluation in history.evaluations)
-        key = (texts, str(best), history.n_searched, self.n_walks, self.n_neighbours)
-        kept = _kept(task).added
-        if key not in kept:
-            rng = np.random.default_rng(zlib.crc32(texts.encode()))
-            neighbours = task.grammar.neighbours(best)
-            chosen = rng.permutation(len(neighbours))[: self.n_neighbours]
-            added = [neighbours[place] for place in chosen]
-            added += task.grammar.random_walks(self.n_walks, rng)
-            if history.n_searched == 0:
-                bases = task.grammar.leaves
-                added += [task.grammar.random_walk(base, _FIRST_STEPS, rng) for base in bases]
-            kept[key] = added
-        return kept[key]
+        """Choose what the proposal for a history adds."""
+        rng = np.random.default_rng(_digest(history))
+        neighbours = task.grammar.neighbours(parents_of(task, history)[0])
+        chosen = rng.permutation(len(neighbours))[: self.n_neighbours]
+        added = [neighbours[place] for place in chosen]
+        added += task.grammar.random_walks(self.n_walks, rng)
+        if history.n_searched == 0:
+            bases = task.grammar.leaves
+            added += [task.grammar.random_walk(base, _FIRST_STEPS, rng) for base in bases]
+        return added
+
+
+def _digest(history: History) -> int:
+    """Condense the kernels of a history."""
+    texts = "\n".join(evaluation.expression.canonical for evaluation in history.evaluations)
+    return zlib.crc32(texts.encode())
 
 
 class _Kept:
     """What has been computed for a task; it follows from the task and a history alone."""
 
     def __init__(self, task: Task) -> None:
-        self.kernel_kernel = HellingerKernel(
-            task.X, priors=task.priors, rng=None, deadline=task.deadline
-        )
-        self.added: dict[tuple[Hashable, ...], list[Expression]] = {}
+        self.kernel_kernel = HellingerKernel(task.X, priors=task.priors, deadline=task.deadline)
+        self.added: dict[Hashable, list[Expression]] = {}  # of the proposals that still count
 
 
 _kept_by_task: WeakKeyDictionary[Task, _Kept] = WeakKeyDictionary()

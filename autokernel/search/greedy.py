@@ -24,6 +24,10 @@ class Greedy(Strategy):
     kernel search*, with operations on any part of a kernel; Kim and Teh (2018), *Scaling up the
     Automatic Statistician*, algorithm 2, has them on the whole alone. The neighbours of one kernel
     are the last ones of a batch.
+
+    A kernel of k leaves has up to ``5 k`` neighbours for each base kernel on each column: with SE
+    and RQ on 8 columns 47 beside one of the 16 base kernels, then 94. Many columns ask for a large
+    ``n_iter``.
     """
 
     def design(self, task: Task, *, rng: np.random.Generator) -> Design:  # noqa: ARG002 - all bases

@@ -1,5 +1,6 @@
 """Genetic search over expression trees."""
 
+import math
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -28,7 +29,7 @@ class TreeGEP(DesignedStrategy):
         Probability that an offspring is a mutant, whose random subtree is replaced by a random one
         of up to four leaves; otherwise two parents cross over a random subtree each.
     tournament : float, default=0.1
-        Part of the generation that is drawn for a tournament, whose best is a parent.
+        Part of the generation that is drawn for a tournament, whose best is a parent; rounded up.
     max_depth : int, default=10
         Largest number of operators from the root to a leaf.
     initial_design : {"default", "paper"}, default="default"
@@ -36,9 +37,10 @@ class TreeGEP(DesignedStrategy):
 
     Notes
     -----
-    Kronberger and Kommenda (2013), *Evolution of covariance functions for Gaussian process
-    regression using genetic programming*, with the settings of SOT, appendix D. Kernels that have
-    been evaluated are not evaluated again. With fewer iterations than a generation takes, 180 by
+    Jin (2020), *Compositional kernel learning using tree-based genetic programming for Gaussian
+    process regression*, with the settings of SOT, appendix D, but for the subtrees of mutants: they
+    have one to four leaves. Kernels that have been evaluated are not evaluated again. With fewer
+    iterations than a generation takes, 180 by
     default, all kernels are offspring of the initial design.
     """
 
@@ -82,7 +84,7 @@ class TreeGEP(DesignedStrategy):
 
     def _generation(self, history: History) -> list[Expression]:
         """Return the last whole generation, the best first."""
-        n_kept = round(self.reproduction * self.population_size)
+        n_kept = min(round(self.reproduction * self.population_size), self.population_size - 1)
         n_new = self.population_size - n_kept
         generation = [t.evaluation for t in history if t.phase is Phase.INITIAL]
         searched = [t.evaluation for t in history if t.phase is Phase.SEARCH]
@@ -105,7 +107,7 @@ class TreeGEP(DesignedStrategy):
 
     def _winner(self, parents: Sequence[Expression], rng: np.random.Generator) -> Expression:
         """Return the best of some that are drawn; they are sorted, the best first."""
-        n_drawn = max(1, round(self.tournament * len(parents)))
+        n_drawn = math.ceil(self.tournament * len(parents))
         return parents[int(rng.choice(len(parents), size=n_drawn, replace=False).min())]
 
 

@@ -16,6 +16,7 @@ from autokernel.typing import FloatArray
 # targets are standardised: log variance, parameters of the kernel-kernel, log noise, mean
 _LOG_VARIANCE, _LOG_NOISE, _MEAN = 0, -2, -1
 _KERNEL = slice(1, -2)
+_VARIANCES = (-4.0, 4.0)
 _SMALLEST_NOISE = np.log(1e-5)
 _JITTER = 1e-9  # of the variance, for draws at expressions that do not differ
 
@@ -154,8 +155,7 @@ class _Draw:
 
 def _bounds(kernel_kernel: KernelKernel) -> list[tuple[float, float]]:
     """Bounds of the hyperparameters."""
-    free = (kernel_kernel.lower, kernel_kernel.upper)
-    return [free, *([free] * kernel_kernel.n_params), (_SMALLEST_NOISE, 0.0), (-3.0, 3.0)]
+    return [_VARIANCES, *kernel_kernel.bounds, (_SMALLEST_NOISE, 0.0), (-3.0, 3.0)]
 
 
 def negative_log_likelihood(

@@ -1,7 +1,7 @@
 """Expected squared Hellinger distances between the priors over functions that kernels stand for."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import cached_property
 from typing import NamedTuple
 
@@ -167,10 +167,8 @@ class HellingerDistances:
                     f"X must have the columns in use, got {self._n_features} columns and "
                     f"{expression}"
                 )
-        if new and self._known and len(self._known) + len(new) > _MOST_TEXTS:
-            self._forget()
-            self._learn(expressions)
-            return
+        if new and len(self._known) + len(new) > _MOST_TEXTS:
+            self._forget_all_but({e.canonical for e in expressions} - new.keys())
         for text, expression in new.items():
             self._known[text] = len(self._trees)
             self._trees.append(arrange(expression)[0])
@@ -181,6 +179,15 @@ class HellingerDistances:
             table[:n_before, :n_before] = self._table
             np.fill_diagonal(table, 0.0)
             self._table = table
+
+    def _forget_all_but(self, texts: Set[str]) -> None:
+        """Make room; the places of what stays are others then."""
+        places = np.array([self._known[text] for text in sorted(texts)], dtype=np.intp)
+        trees, table = self._trees, self._table
+        self._forget()
+        self._known = {text: place for place, text in enumerate(sorted(texts))}
+        self._trees = [trees[place] for place in places]
+        self._table = table[np.ix_(places, places)]
 
     def _places(self, expressions: Sequence[Expression]) -> IntArray:
         """Places of expressions in the table."""

@@ -15,7 +15,7 @@ from autokernel.surrogate.hellinger import HellingerDistances
 from autokernel.surrogate.sot import sot_distances
 from autokernel.typing import FloatArray
 
-_NARROWEST, _WIDEST = -4.0, 4.0  # of log squared lengthscales and of logits
+_USUAL = (-4.0, 4.0)  # bounds of log squared lengthscales and of logits
 
 
 class Weights(NamedTuple):
@@ -31,10 +31,9 @@ class KernelKernel(ABC):
     Each ``d_i`` is a distance for which ``exp(-w d_i)`` is positive semi-definite for any ``w``.
     """
 
-    n_params: int
-    """How many parameters the weights depend on; all are free within a few units of zero."""
+    bounds: Sequence[tuple[float, float]]
+    """Bounds of each of the parameters that the weights depend on."""
 
-    lower, upper = _NARROWEST, _WIDEST
     start_noise = 0.01
     """Noise variance at which fits to standardised scores begin; the parameters begin at zero."""
 
@@ -55,7 +54,7 @@ class SOTKernel(KernelKernel):
     Its parameters are the log of the squared lengthscale and the logits of the weights.
     """
 
-    n_params = 4
+    bounds = (_USUAL,) * 4
 
     def __init__(self, *, n_features: int) -> None:
         self._n_features = n_features
@@ -81,17 +80,16 @@ class HellingerKernel(KernelKernel):
     Its parameter is the log of the squared lengthscale. What has been computed is kept.
     """
 
-    n_params = 1
+    bounds = (_USUAL,)
 
     def __init__(
         self,
         X: FloatArray,
         *,
         priors: str | Priors = "default",
-        rng: np.random.Generator | None,
         deadline: Deadline = NEVER,
     ) -> None:
-        self._distances = HellingerDistances(X, priors=priors, rng=rng, deadline=deadline)
+        self._distances = HellingerDistances(X, priors=priors, deadline=deadline)
 
     def distances(
         self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
@@ -113,8 +111,7 @@ class ArcKernel(KernelKernel):
     ``gamma``, and the logits of the others.
     """
 
-    n_params = N_LEVELS
-    upper = 8.0  # some forty positions may differ
+    bounds = ((-4.0, 8.0), *(_USUAL,) * (N_LEVELS - 1))  # some forty positions may differ
     start_noise = 0.3  # from little noise, fits go to short lengthscales and end at noise alone
 
     def __init__(self, *, n_features: int) -> None:

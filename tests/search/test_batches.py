@@ -1,12 +1,14 @@
 """Several kernels that are proposed together."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from autokernel import parse_expression
 from autokernel.search import SOT, History, Phase, Trial, bayesian
-from autokernel.surrogate.acquisition import expected_improvement
-from autokernel.surrogate.gp import SurrogateGP
+from autokernel.surrogate.acquisition import UpperConfidenceBound, expected_improvement
+from autokernel.surrogate.gp import Prediction, SurrogateGP
 from autokernel.surrogate.kernel_kernels import SOTKernel
 from autokernel.surrogate.sot import sot_distances
 
@@ -108,6 +110,26 @@ def test_each_next_one_is_sought_where_those_before_it_are_believed(
     before, after = (acquisition(proposals) for acquisition in acquisitions)
     assert after[0] < 0.1 * before[0]
     assert after[1] > 0.5 * before[1]  # elsewhere little changes
+
+
+def test_what_is_believed_is_the_best_to_improve_on_where_it_is_better(
+    monkeypatch, make_task, history_of
+):
+    best = []
+
+    class Noting(UpperConfidenceBound):
+        def values(self, surrogate, **given):
+            best.append(given["best"])
+            return super().values(surrogate, **given)
+
+    def hopeful(self, expressions):
+        return Prediction(np.full(len(expressions), 7.0), np.ones(len(expressions)))
+
+    monkeypatch.setattr(SurrogateGP, "predict", hopeful)
+    history = history_of([parse_expression(text) for text in ("SE[0]", "LIN[0]")])
+    task = replace(make_task(), acquisition=Noting())
+    SOT(**SMALL).propose(task, history, n_proposals=3, rng=np.random.default_rng(0))
+    assert best == [history.scores.max() / 10, 7.0, 7.0]
 
 
 @pytest.mark.parametrize("n_iter", [6, 7, 8])

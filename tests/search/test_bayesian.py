@@ -78,7 +78,7 @@ def test_distances_take_no_longer_than_the_time_that_is_left(make_task):
     task = make_task(3)
     expressions = task.grammar.random_walks(200, np.random.default_rng(0))
     deadline = Deadline(np.inf)
-    kernel_kernel = HellingerKernel(task.X, rng=None, deadline=deadline)
+    kernel_kernel = HellingerKernel(task.X, deadline=deadline)
     known = kernel_kernel.distances(expressions[:5])
     deadline.cancel()
     with pytest.raises(OutOfTimeError):

@@ -109,16 +109,20 @@ def test_neighbours_are_drawn_anew_for_each_history(wide, history_of):
 
 
 def test_walks_begin_at_base_kernels(monkeypatch, wide, history_of):
-    starts, random_walk = [], Grammar.random_walk
+    starts, lengths, random_walk = [], [], Grammar.random_walk
 
     def noting(self, start, n_steps, rng):
         starts.append(str(start))
+        lengths.append(n_steps)
         return random_walk(self, start, n_steps, rng)
 
     monkeypatch.setattr(Grammar, "random_walk", noting)
     candidates(wide, history_of(["SE[0]", FAR]), n_walks=24)
-    # two of twenty-four, and one before the first proposal
-    assert sorted(starts) == sorted(3 * [str(leaf) for leaf in wide.grammar.leaves])
+    # two of twenty-four, and one of five steps before the first proposal
+    bases = [str(leaf) for leaf in wide.grammar.leaves]
+    assert sorted(starts) == sorted(3 * bases)
+    assert starts[24:] == bases
+    assert set(lengths[24:]) == {5}
 
 
 def test_in_many_columns_walks_begin_in_any(monkeypatch, make_task, history_of):
@@ -151,6 +155,16 @@ def test_candidates_stay_until_there_are_too_many(wide, history_of):
         before = now
     # those beside a kernel that was the best before are among them
     assert len(before & beside(wide, FAR)) >= 45
+
+
+def test_a_batch_adds_as_much_as_a_single_proposal(wide, history_of):
+    design, batch = ["SE[0]", "LIN[0]"], [FAR, "LIN[2]", "RQ[0] * RQ[1]"]
+    before = candidates(wide, history_of(design))
+    together = history_of(design, batch)
+    together.trials[-3:] = [replace(trial, start=0) for trial in together.trials[-3:]]
+    added = candidates(wide, together) - before
+    assert 40 < len(added) <= 65
+    assert len(candidates(wide, history_of(design, batch)) - before) > 65
 
 
 @pytest.mark.parametrize("n_candidates", [80, 100, 150])

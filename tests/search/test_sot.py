@@ -1,9 +1,11 @@
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from autokernel import parse_expression
+from autokernel.expression import Grammar
 from autokernel.search import SOT, Arc, bayesian
 from autokernel.search.design import grown_kernels
 from autokernel.surrogate.acquisition import ExpectedImprovement
@@ -64,6 +66,36 @@ def test_the_first_generation_holds_neighbours_of_the_best_kernels(
     beside_best = {e.canonical for e in task.grammar.neighbours(history.best.expression)}
     n_beside = sum(e.canonical in beside_best for e in populations[0])
     assert n_beside >= 5  # a tenth of the half that is not random walks
+
+
+@pytest.mark.parametrize("strategy", EVOLVING)
+def test_half_of_the_first_generation_is_walks_and_half_beside_the_ten_best(
+    monkeypatch, make_task, make_history, strategy
+):
+    walks, parents = [], []
+    random_walk, random_neighbour = Grammar.random_walk, Grammar.random_neighbour
+
+    def walk(self, start, n_steps, rng):
+        walks.append(start)
+        with monkeypatch.context() as within:  # the steps of a walk are none of ours
+            within.setattr(Grammar, "random_neighbour", random_neighbour)
+            return random_walk(self, start, n_steps, rng)
+
+    def neighbour(self, expression, rng):
+        parents.append(str(expression))
+        return random_neighbour(self, expression, rng)
+
+    monkeypatch.setattr(Grammar, "random_walk", walk)
+    monkeypatch.setattr(Grammar, "random_neighbour", neighbour)
+    monkeypatch.setattr(
+        bayesian, "evolve", lambda values, grammar, population, **given: population[0]
+    )
+    texts = [" * ".join(["LIN[0]"] * n) for n in range(1, 7)]
+    texts += [" + ".join(["LIN[0]"] * n) for n in range(2, 8)]
+    history = make_history(*((text, -float(place)) for place, text in enumerate(texts)))
+    propose(strategy(), make_task(), history)
+    assert len(walks) == 50
+    assert Counter(parents) == dict.fromkeys(texts[:10], 5)
 
 
 def test_the_acquisition_is_larger_near_good_kernels_than_near_bad_ones(

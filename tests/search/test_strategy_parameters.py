@@ -74,6 +74,7 @@ def test_parts_of_a_population_have_their_ranges(name, value, interval):
         BOMS(n_walks=1, n_neighbours=1, n_candidates=1),
         TreeGEP(population_size=2, reproduction=0, mutation=0, tournament=1e-9, max_depth=1),
         TreeGEP(mutation=1, reproduction=0.99),
+        TreeGEP(population_size=2, reproduction=0.8),
         RandomWalks(initial_design="paper"),
         Greedy(),
     ],

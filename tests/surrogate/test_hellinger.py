@@ -227,6 +227,18 @@ def test_distances_do_not_depend_on_what_is_kept(limit, monkeypatch):
     np.testing.assert_allclose(forgetful(kernels), expected, rtol=0, atol=ROUNDING)
 
 
+def test_distances_between_kernels_that_are_asked_for_again_stay(monkeypatch, no_more):
+    monkeypatch.setattr(hellinger, "_MOST_TEXTS", 9)
+    kernels = list({kernel.canonical: kernel for kernel in walks(60, seed=11)}.values())
+    known = HellingerDistances(X, n_samples=4)
+    stays = kernels[:4]
+    square = known(stays)
+    for start in range(4, 24, 4):
+        known([*stays, *kernels[start : start + 4]], stays)
+    no_more()
+    np.testing.assert_array_equal(known(stays), square)
+
+
 def test_memory_is_bounded(monkeypatch):
     monkeypatch.setattr(hellinger, "_MOST_TEXTS", 9)
     monkeypatch.setattr(hellinger, "_MEMORY", 5 * 210 * 4 * 8)

@@ -12,7 +12,7 @@ from tests.batteries import reshuffled
 X = np.random.default_rng(0).uniform(size=(5, 2))
 BUILDERS = {
     "sot": lambda: SOTKernel(n_features=2),
-    "hellinger": lambda: HellingerKernel(X, rng=None),
+    "hellinger": lambda: HellingerKernel(X),
     "arc": lambda: ArcKernel(n_features=2),
 }
 N_DISTANCES = {"sot": 3, "hellinger": 1, "arc": 10}
@@ -41,7 +41,7 @@ def distances(kernel_kernel, expressions):
 
 def random_params(kernel_kernel, seed):
     rng = np.random.default_rng(seed)
-    return rng.uniform(kernel_kernel.lower, kernel_kernel.upper, kernel_kernel.n_params)
+    return rng.uniform(*np.transpose(kernel_kernel.bounds))
 
 
 def sigmoid(logits):
@@ -59,7 +59,7 @@ def test_weights_of_sot_are_shares_over_the_squared_lengthscale():
 
 def test_weight_of_hellinger_is_half_the_inverse_of_the_squared_lengthscale():
     lengthscale = 0.3
-    computed = HellingerKernel(X, rng=None).weights(np.array([2 * np.log(lengthscale)])).values
+    computed = HellingerKernel(X).weights(np.array([2 * np.log(lengthscale)])).values
     assert computed == pytest.approx([1 / (2 * lengthscale**2)], rel=1e-12)  # BOMS eq. 8
 
 
@@ -82,12 +82,12 @@ def test_equal_parameters_give_equal_shares_in_sot_and_a_quarter_per_level_in_ar
 def test_jacobian_of_the_weights_is_that_of_finite_differences(seed, kernel_kernel):
     params = random_params(kernel_kernel, seed)
     values, jacobian = kernel_kernel.weights(params)
-    assert jacobian.shape == (len(values), kernel_kernel.n_params)
+    assert jacobian.shape == (len(values), len(kernel_kernel.bounds))
     step = 1e-5
     differences = [
         (kernel_kernel.weights(params + e).values - kernel_kernel.weights(params - e).values)
         / (2 * step)
-        for e in step * np.eye(kernel_kernel.n_params)
+        for e in step * np.eye(len(kernel_kernel.bounds))
     ]
     # relative to the weight, rounding over the step, 1e-11, and the squared step times a sixth of
     # the third derivative, which is at most eight weights
@@ -95,11 +95,10 @@ def test_jacobian_of_the_weights_is_that_of_finite_differences(seed, kernel_kern
     assert error.max() < 1e-9
 
 
-@pytest.mark.parametrize("bound", ["lower", "upper"])
-def test_weights_are_positive_and_finite_up_to_the_bounds(bound, kernel_kernel):
-    assert kernel_kernel.lower < 0 < kernel_kernel.upper  # where a fit starts
-    corner = np.full(kernel_kernel.n_params, getattr(kernel_kernel, bound))
-    for params in (corner, *(random_params(kernel_kernel, seed) for seed in range(20))):
+def test_weights_are_positive_and_finite_up_to_the_bounds(kernel_kernel):
+    lower, upper = np.transpose(kernel_kernel.bounds)
+    assert np.all((lower < 0) & (upper > 0))  # where a fit starts
+    for params in (lower, upper, *(random_params(kernel_kernel, seed) for seed in range(20))):
         weights = kernel_kernel.weights(params)
         assert np.all(weights.values > 0)
         assert np.all(np.isfinite(weights.values))
@@ -128,7 +127,7 @@ def test_distances_are_stacked_those_of_the_functions_that_compute_them(expressi
 
 
 def test_there_is_a_weight_for_each_distance(name, kernel_kernel, distances):
-    weights = kernel_kernel.weights(np.zeros(kernel_kernel.n_params)).values
+    weights = kernel_kernel.weights(np.zeros(len(kernel_kernel.bounds))).values
     assert distances.shape == (N_DISTANCES[name], 200, 200)
     assert weights.shape == (N_DISTANCES[name],)
 
@@ -185,7 +184,7 @@ def test_the_kernel_is_positive_semi_definite(seed, kernel_kernel, distances):
 def test_the_kernel_is_one_where_expressions_are_equal_and_less_elsewhere(kernel_kernel):
     texts = ["SE[0]", "LIN[0]", "SE[1]", "SE[0] + LIN[0]", "SE[0] * LIN[0]"]
     distinct = [parse_expression(text) for text in texts]
-    weights = kernel_kernel.weights(np.zeros(kernel_kernel.n_params)).values
+    weights = kernel_kernel.weights(np.zeros(len(kernel_kernel.bounds))).values
     K = np.exp(-np.tensordot(weights, kernel_kernel.distances(distinct), axes=1))
     np.testing.assert_array_equal(np.diag(K), 1.0)
     assert (K - np.eye(5)).max() < 0.999  # no two of them are as close as 1e-3
@@ -195,8 +194,9 @@ def test_the_kernel_is_one_where_expressions_are_equal_and_less_elsewhere(kernel
 def test_fitted_parameters_stay_within_the_bounds(seed, kernel_kernel, expressions):
     noise = np.random.default_rng(seed).normal(size=40)  # says nothing about any parameter
     params = SurrogateGP(kernel_kernel, expressions[:40], noise).theta[1:-2]
-    assert params.shape == (kernel_kernel.n_params,)
-    assert np.all((kernel_kernel.lower <= params) & (params <= kernel_kernel.upper))
+    assert params.shape == (len(kernel_kernel.bounds),)
+    lower, upper = np.transpose(kernel_kernel.bounds)
+    assert np.all((lower <= params) & (params <= upper))
 
 
 @pytest.mark.parametrize("bad", ["rows", "columns"])
