@@ -6,7 +6,15 @@ from autokernel.expression.notation import parse_expression
 from autokernel.expression.parts import Split, align, joining_operator, splits
 from autokernel.expression.slots import Slot, leaf_slots, theta_order
 from autokernel.expression.symmetry import leaf_swaps
-from autokernel.expression.tree import ADD, MULTIPLY, OPERATORS, Expression, Leaf, Operation
+from autokernel.expression.tree import (
+    ADD,
+    MULTIPLY,
+    OPERATORS,
+    Expression,
+    Leaf,
+    Operation,
+    require_expressions,
+)
 
 __all__ = [
     "ADD",
@@ -24,6 +32,7 @@ __all__ = [
     "leaf_slots",
     "leaf_swaps",
     "parse_expression",
+    "require_expressions",
     "splits",
     "theta_order",
 ]

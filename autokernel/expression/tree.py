@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 
@@ -258,3 +258,13 @@ def _quote(name: str) -> str:
         return name
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+def require_expressions(items: Iterable[object]) -> None:
+    """Raise a ``TypeError`` where one is no expression."""
+    for item in items:
+        if not isinstance(item, Expression):
+            raise TypeError(
+                f"expressions must be Expression objects, got {item!r}: "
+                "parse_expression makes one of a text"
+            )

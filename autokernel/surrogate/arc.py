@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from autokernel.expression import Expression, Operation, arrange
+from autokernel.expression import Expression, Operation, arrange, require_expressions
 from autokernel.typing import FloatArray
 
 N_LEVELS = 10
@@ -55,6 +55,8 @@ def level_distances(
     ------
     ValueError
         If an expression uses a column beyond ``n_features``, or ``n_levels`` is not positive.
+    TypeError
+        If one is a text.
 
     Notes
     -----
@@ -69,6 +71,7 @@ def level_distances(
     if n_levels < 1:
         raise ValueError(f"n_levels must be at least 1, got {n_levels}")
     others = expressions if others is None else others
+    require_expressions((*expressions, *others))
     rows = [_tree(e, n_levels) for e in expressions]
     columns = [_tree(e, n_levels) for e in others]
     for expression, tree in zip((*expressions, *others), (*rows, *columns), strict=True):

@@ -12,7 +12,15 @@ from scipy.stats import qmc
 from sklearn.utils import check_array
 
 from autokernel.deadline import NEVER, Deadline
-from autokernel.expression import ADD, Expression, Operation, Slot, arrange, leaf_slots
+from autokernel.expression import (
+    ADD,
+    Expression,
+    Operation,
+    Slot,
+    arrange,
+    leaf_slots,
+    require_expressions,
+)
 from autokernel.kernels import BASE_KERNELS, BaseKernel, ExponentialKernel, Pairs, PlainKernel
 from autokernel.kernels.priors import Priors, check_priors
 from autokernel.typing import FloatArray, IntArray
@@ -74,6 +82,8 @@ def hellinger_distances(
     ValueError
         If an expression uses a column that ``X`` does not have, its covariances overflow,
         ``n_samples`` is not positive, or ``X`` or ``priors`` are invalid.
+    TypeError
+        If one is a text.
 
     See Also
     --------
@@ -139,6 +149,7 @@ class HellingerDistances:
         ValueError
             If an expression uses a column that the inputs do not have, or its covariances overflow.
         """
+        require_expressions((*expressions, *(others or ())))
         self._learn([*expressions, *(others or ())])
         rows = self._places(expressions)
         columns = rows if others is None else self._places(others)

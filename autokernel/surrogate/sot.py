@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from autokernel.expression import Expression
+from autokernel.expression import Expression, require_expressions
 from autokernel.surrogate.features import Frequencies, tree_features
 from autokernel.typing import FloatArray
 
@@ -38,6 +38,8 @@ def sot_distances(
     ------
     ValueError
         If an expression uses a column beyond ``n_features``.
+    TypeError
+        If one is a text.
 
     Notes
     -----
@@ -45,6 +47,7 @@ def sot_distances(
     transport is total variation: half the L1 distance of the frequencies. Two trees of one
     canonical text may differ in their subtrees, as in the paper.
     """
+    require_expressions((*expressions, *(others or ())))
     known = _tabulate(tuple(expressions if others is None else others), n_features)
     features = [tree_features(expression) for expression in expressions]
     # half of the L1 distance of the frequencies in a column is already there

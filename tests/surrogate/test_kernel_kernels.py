@@ -205,3 +205,11 @@ def test_a_column_beyond_the_data_is_an_error(bad, kernel_kernel):
     rows, columns = (beyond, inside) if bad == "rows" else (inside, beyond)
     with pytest.raises(ValueError, match=r"columns in use, got 2 .*SE\[0\] \+ LIN\[2\]"):
         kernel_kernel.distances(rows, columns)
+
+
+@pytest.mark.parametrize("place", ["rows", "columns"])
+def test_a_text_is_an_error_that_says_how_to_make_an_expression(place, kernel_kernel):
+    expressions, texts = [parse_expression("SE[1]")], ["SE[1]"]
+    rows, columns = (texts, expressions) if place == "rows" else (expressions, texts)
+    with pytest.raises(TypeError, match=r"must be Expression objects, got 'SE\[1\]': parse_expr"):
+        kernel_kernel.distances(rows, columns)
