@@ -131,6 +131,12 @@ def run_missing(
     return [rows[_key(asdict(unit))] for unit in units]
 
 
+def with_rows(name: str, units: Sequence[Unit], *, any_commit: bool) -> list[Unit]:
+    """Return the units that have been measured."""
+    rows = _finished(name, units, any_commit=any_commit)
+    return [unit for unit in units if _key(asdict(unit)) in rows]
+
+
 def _measured(measure: Callable[[Any], Row], unit: Unit) -> Row:
     """Measure, in a worker, and put the unit in front."""
     return {**asdict(unit), **measure(unit)}

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from common import Row, make_parser, parse, rounded, run_missing  # isort: skip
+from common import Row, make_parser, parse, rounded, run_missing, with_rows  # isort: skip
 
 import numpy as np
 from scipy.stats import norm
@@ -278,6 +278,7 @@ def ask(doc: str, methods: Sequence[str]) -> argparse.Namespace:
     parser = make_parser(doc, datasets=list(LOADERS), seeds=10)
     parser.add_argument("--n-iter", type=int, default=50, help="kernels after the design of SOT")
     parser.add_argument("--strategies", nargs="+", default=list(methods), choices=list(methods))
+    parser.add_argument("--finished", action="store_true", help="what has rows, and no new runs")
     return parse(parser, small={"datasets": ["airline"], "seeds": 2, "n_iter": 5})
 
 
@@ -289,4 +290,6 @@ def collect(arguments: argparse.Namespace) -> list[dict[str, str]]:
         for dataset in arguments.datasets
         for name in arguments.strategies
     ]
+    if arguments.finished:
+        units = with_rows(NAME, units, any_commit=arguments.any_commit)
     return run_missing(NAME, units, measure, n_jobs=arguments.jobs, any_commit=arguments.any_commit)
