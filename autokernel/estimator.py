@@ -212,7 +212,19 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
         self.verbose = verbose
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of a ``strategy`` or ``criterion`` object as ``strategy__NAME``."""
+        """Set parameters, and return the estimator.
+
+        Parameters
+        ----------
+        **params
+            By name; those of a ``strategy``, ``criterion`` or ``acquisition`` that is an object as
+            ``strategy__population_size``.
+
+        Raises
+        ------
+        ValueError
+            If a name is unknown, or a parameter of what is given by its name is set.
+        """
         check_nested(params, self.get_params(deep=False))
         return super().set_params(**params)
 

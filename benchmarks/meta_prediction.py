@@ -103,7 +103,7 @@ def by_surrogate(make: Callable[[Landscape], KernelKernel], landscape: Landscape
     """Predict by the surrogate of a search."""
     kernel_kernel = Tabulated(make(landscape), landscape.expressions)
 
-    def predict(train: np.ndarray, test: np.ndarray, rng: np.random.Generator) -> np.ndarray:  # noqa: ARG001
+    def predict(train: np.ndarray, test: np.ndarray, rng: np.random.Generator) -> np.ndarray:  # noqa: ARG001 - of knn
         known, unknown = ([landscape.expressions[p] for p in some] for some in (train, test))
         return SurrogateGP(kernel_kernel, known, landscape.scores[train]).predict(unknown).mean
 
@@ -148,7 +148,7 @@ def path_lengths(landscape: Landscape) -> np.ndarray:
 
 def by_mean(landscape: Landscape) -> Predict:
     """Predict the same everywhere."""
-    return lambda train, test, rng: np.full(len(test), landscape.scores[train].mean())  # noqa: ARG005
+    return lambda train, test, rng: np.full(len(test), landscape.scores[train].mean())  # noqa: ARG005 - of others
 
 
 def sot(landscape: Landscape) -> KernelKernel:

@@ -117,12 +117,12 @@ class CpuClock:
     def teardown(self, estimator: object, context: object) -> None:
         """End nothing."""
 
-    def on_fit_task_begin(self, estimator: object, context: Any) -> None:  # noqa: ARG002
+    def on_fit_task_begin(self, estimator: object, context: Any) -> None:  # noqa: ARG002 - of others
         """Note that an evaluation begins: what was before it was a proposal."""
         if context.task_name == "kernel":
             self.begun.append(time.process_time() - self._start)
 
-    def on_fit_task_end(self, estimator: object, context: Any) -> bool:  # noqa: ARG002
+    def on_fit_task_end(self, estimator: object, context: Any) -> bool:  # noqa: ARG002 - of others
         """Note that an evaluation has ended, and go on."""
         if context.task_name == "kernel":
             self.ended.append(time.process_time() - self._start)

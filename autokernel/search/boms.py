@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Hashable, Sequence
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -84,9 +84,9 @@ class BOMS(DesignedStrategy):
         found: dict[str, Expression] = {}
         kept: dict[Hashable, list[Expression]] = {}
         for n_searched in sorted({0, *starts, history.n_searched}, reverse=True):
-            before = history.before(n_searched)
-            key = self._key(task, before)
-            kept[key] = _kept(task).added.get(key) or self._added(task, before)
+            moment = _moment(task, history.before(n_searched))
+            key = (moment, self.n_walks, self.n_neighbours)
+            kept[key] = _kept(task).added.get(key) or self._added(task, moment)
             for expression in kept[key]:
                 found.setdefault(expression.canonical, expression)
             if len(found) >= self.n_candidates:
@@ -94,28 +94,32 @@ class BOMS(DesignedStrategy):
         _kept(task).added = kept
         return list(found.values())[: self.n_candidates]
 
-    def _key(self, task: Task, history: History) -> Hashable:
-        """Tell apart what proposals add."""
-        best = str(parents_of(task, history)[0])
-        return _digest(history), history.n_searched, best, self.n_walks, self.n_neighbours
-
-    def _added(self, task: Task, history: History) -> list[Expression]:
-        """Choose what the proposal for a history adds."""
-        rng = np.random.default_rng(_digest(history))
-        neighbours = task.grammar.neighbours(parents_of(task, history)[0])
+    def _added(self, task: Task, moment: "_Moment") -> list[Expression]:
+        """Choose what a proposal adds."""
+        rng = np.random.default_rng(moment.seed)
+        neighbours = task.grammar.neighbours(moment.best)
         chosen = rng.permutation(len(neighbours))[: self.n_neighbours]
         added = [neighbours[place] for place in chosen]
         added += task.grammar.random_walks(self.n_walks, rng)
-        if history.n_searched == 0:
+        if moment.is_first:
             bases = task.grammar.leaves
             added += [task.grammar.random_walk(base, _FIRST_STEPS, rng) for base in bases]
         return added
 
 
-def _digest(history: History) -> int:
-    """Condense the kernels of a history."""
+class _Moment(NamedTuple):
+    """What the candidates that a proposal adds depend on."""
+
+    best: Expression
+    is_first: bool  # of all proposals
+    seed: int  # follows from the kernels known
+
+
+def _moment(task: Task, history: History) -> _Moment:
+    """Read off a history what the proposal for it adds."""
     texts = "\n".join(evaluation.expression.canonical for evaluation in history.evaluations)
-    return zlib.crc32(texts.encode())
+    best = parents_of(task, history)[0]
+    return _Moment(best, history.n_searched == 0, zlib.crc32(texts.encode()))
 
 
 class _Kept:

@@ -80,8 +80,8 @@ def classic_kernels(grammar: Grammar, base_kernels: tuple[str, ...]) -> list[Exp
         LIN, PER, SE = (Leaf(name, columns[0]) for name in ("LIN", "PER", "SE"))
         classics.append(LIN + PER * SE + SE)
     else:
-        rough = _over_columns("*", "RQ", columns)
-        classics += [rough, rough + additive, ard + rough]
+        ard_rq = _over_columns("*", "RQ", columns)
+        classics += [ard_rq, ard_rq + additive, ard + ard_rq]
     return [e for e in _distinct(classics) if grammar.spans(e, base_kernels)]
 
 

@@ -114,18 +114,15 @@ def draw_unknown(
     known = [evaluation.expression for evaluation in history.evaluations]
     texts = {expression.canonical for expression in known}
     proposals: list[Expression] = []
+
+    def is_wanted(e: Expression) -> bool:
+        fits = e.n_leaves <= task.grammar.max_leaves and e.depth <= max_depth
+        return fits and e.canonical not in texts
+
     while len(proposals) < n_proposals:
         draws = (draw() for _ in range(_TRIES))
-        proposal = next(
-            (
-                e
-                for e in draws
-                if e.n_leaves <= task.grammar.max_leaves
-                and e.depth <= max_depth
-                and e.canonical not in texts
-            ),
-            None,
-        ) or task.any_unknown([*known, *proposals], max_depth=max_depth)
+        proposal = next(filter(is_wanted, draws), None)
+        proposal = proposal or task.any_unknown([*known, *proposals], max_depth=max_depth)
         if proposal is None:
             break
         proposals.append(proposal)

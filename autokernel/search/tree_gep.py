@@ -40,8 +40,8 @@ class TreeGEP(DesignedStrategy):
     Jin (2020), *Compositional kernel learning using tree-based genetic programming for Gaussian
     process regression*, with the settings of SOT, appendix D, but for the subtrees of mutants: they
     have one to four leaves. Kernels that have been evaluated are not evaluated again. With fewer
-    iterations than a generation takes, 180 by
-    default, all kernels are offspring of the initial design.
+    iterations than a generation takes, 180 by default, all kernels are offspring of the initial
+    design.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

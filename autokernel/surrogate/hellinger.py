@@ -149,8 +149,9 @@ class HellingerDistances:
         ValueError
             If an expression uses a column that the inputs do not have, or its covariances overflow.
         """
-        require_expressions((*expressions, *(others or ())))
-        self._learn([*expressions, *(others or ())])
+        asked = [*expressions, *(others or ())]
+        require_expressions(asked)
+        self._learn(asked)
         rows = self._places(expressions)
         columns = rows if others is None else self._places(others)
         pairs = self._unknown(rows, columns)
