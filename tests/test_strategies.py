@@ -1,6 +1,7 @@
 """Every strategy in the estimator."""
 
 import time
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -102,6 +103,24 @@ def test_an_acquisition_function_is_given_by_name_or_as_an_object(kept, name):
     as_object.set_params(acquisition__kappa=-1.0)
     with pytest.raises(ValueError, match=r"'kappa' .*of UpperConfidenceBound .*\[0.0, inf\)"):
         as_object.fit(*wave())
+
+
+class NotingLimits(RandomWalks):
+    """Notes how large a kernel may be."""
+
+    limits: ClassVar[list[int]] = []
+
+    def propose(self, task, history, *, n_proposals, rng):
+        self.limits.append(task.grammar.max_leaves)
+        return super().propose(task, history, n_proposals=n_proposals, rng=rng)
+
+
+def test_the_more_columns_the_larger_kernels_may_be_by_default():
+    X = np.random.default_rng(0).uniform(size=(8, 6))
+    for n_features, max_leaves in [(1, "auto"), (3, "auto"), (4, "auto"), (6, "auto"), (6, 5)]:
+        settings = {"base_kernels": ["LIN"], "n_iter": 1, "max_leaves": max_leaves}
+        small(strategy=NotingLimits(), **settings).fit(X[:, :n_features], X.sum(axis=1))
+    assert NotingLimits.limits == [10, 10, 12, 16, 5]
 
 
 @pytest.mark.parametrize(

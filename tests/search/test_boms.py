@@ -144,6 +144,17 @@ def test_candidates_depend_on_the_history_alone(wide, history_of):
     assert candidates(wide, history, seed=1) == candidates(replace(wide), history, seed=2)
 
 
+def test_candidates_of_one_task_are_those_that_a_fresh_task_would_have(wide, history_of):
+    design, searched = ["SE[0]", "LIN[0]"], [FAR, "LIN[2]", "RQ[0] * RQ[1]"]
+    histories = [history_of(design, searched[:n]) for n in (0, 1, 2, 3, 1)]
+    settings = [{}, {"n_walks": 3}, {"n_neighbours": 7}]
+    task, rng = replace(wide, acquisition=Alphabet()), np.random.default_rng(0)
+    for history in histories:
+        for params in settings:
+            BOMS(**params).propose(task, history, n_proposals=1, rng=rng)
+            assert set(task.acquisition.asked[-1]) == candidates(wide, history, **params)
+
+
 def test_candidates_stay_until_there_are_too_many(wide, history_of):
     design, searched = ["SE[0]", "LIN[0]"], [FAR, "LIN[2]", "RQ[0] * RQ[1]"]
     before = candidates(wide, history_of(design))
