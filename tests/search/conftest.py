@@ -126,17 +126,20 @@ def make_evaluation() -> Callable[..., Evaluation]:
 
 @pytest.fixture(scope="session")
 def make_history() -> Callable[..., History]:
-    """Build the history of pairs of a text and a score."""
+    """Build the history of pairs of a kernel, maybe as a text, and a score; design first."""
 
-    def build(*rows: tuple[str, float], n_samples: int = 10) -> History:
+    def build(
+        *rows: tuple[str | Expression, float], n_design: int = 2, n_samples: int = 10
+    ) -> History:
         trials = [
             Trial(
-                _make_evaluation(text, score, status="ok" if np.isfinite(score) else "no factor"),
-                Phase.INITIAL if place < 2 else Phase.SEARCH,
+                _make_evaluation(kernel, score, status="ok" if np.isfinite(score) else "no factor"),
+                Phase.INITIAL if place < n_design else Phase.SEARCH,
                 proposal_seconds=0.5 * place,
                 elapsed=1.0 + place,
+                start=max(0, place - n_design),
             )
-            for place, (text, score) in enumerate(rows)
+            for place, (kernel, score) in enumerate(rows)
         ]
         return History(n_samples, trials)
 

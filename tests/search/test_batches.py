@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autokernel import parse_expression
-from autokernel.search import SOT, History, Phase, Trial, bayesian
+from autokernel.search import SOT, bayesian
 from autokernel.surrogate.acquisition import UpperConfidenceBound, expected_improvement
 from autokernel.surrogate.gp import Prediction, SurrogateGP
 from autokernel.surrogate.kernel_kernels import SOTKernel
@@ -30,10 +30,10 @@ def mean_distance(expressions):
 
 
 @pytest.fixture
-def history_of(make_evaluation):
+def history_of(make_history):
     def build(expressions):
-        evaluations = [make_evaluation(expression, score(expression)) for expression in expressions]
-        return History(10, [Trial(fit, Phase.INITIAL, 0.0, 1.0) for fit in evaluations])
+        rows = [(expression, score(expression)) for expression in expressions]
+        return make_history(*rows, n_design=len(rows))
 
     return build
 

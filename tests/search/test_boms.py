@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from autokernel.expression import Grammar, parse_expression
-from autokernel.search import BOMS, History, Phase, Trial, bayesian, boms
+from autokernel.search import BOMS, bayesian, boms
 from autokernel.surrogate import Acquisition
 from autokernel.surrogate.gp import SurrogateGP
 from autokernel.surrogate.hellinger import hellinger_distances
@@ -33,25 +33,12 @@ def wide(make_task):
 
 
 @pytest.fixture
-def history_of(make_evaluation):
+def history_of(make_history):
     """Build a history from texts; the later ones of a search are better."""
 
     def build(design, searched=()):
-        phases = [Phase.INITIAL] * len(design) + [Phase.SEARCH] * len(searched)
-        return History(
-            10,
-            [
-                Trial(make_evaluation(text, float(place)), phase, 0.0, 1.0, start=start)
-                for place, (phase, text, start) in enumerate(
-                    zip(
-                        phases,
-                        [*design, *searched],
-                        np.arange(len(phases)) - len(design),
-                        strict=True,
-                    )
-                )
-            ],
-        )
+        texts = [*design, *searched]
+        return make_history(*zip(texts, range(len(texts)), strict=True), n_design=len(design))
 
     return build
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from autokernel import parse_expression
 from autokernel.deadline import Deadline
 from autokernel.exceptions import OutOfTimeError
-from autokernel.search import STRATEGIES, History, Phase, StopReason, Trial
+from autokernel.search import STRATEGIES, History, StopReason
 from autokernel.surrogate import ACQUISITIONS, ExpectedImprovement
 from autokernel.surrogate.arc import arc_distances
 from autokernel.surrogate.hellinger import hellinger_distances
@@ -53,27 +53,14 @@ def task(request, make_task):
 
 
 @pytest.fixture(scope="module")
-def history_of(make_evaluation):
+def history_of(make_history):
     """Build a history from expressions, the first ones the design, with scores of no order."""
 
     def build(expressions, *, n_design=4, score=None):
         distinct = list({e.canonical: e for e in expressions}.values())
         scores = np.random.default_rng(0).normal(size=len(distinct)) if score is None else score
-        return History(
-            10,
-            [
-                Trial(
-                    make_evaluation(expression, float(value)),
-                    Phase.INITIAL if place < n_design else Phase.SEARCH,
-                    proposal_seconds=0.0,
-                    elapsed=float(place),
-                    start=max(0, place - n_design),
-                )
-                for place, (expression, value) in enumerate(
-                    zip(distinct, np.broadcast_to(scores, len(distinct)), strict=True)
-                )
-            ],
-        )
+        scores = np.broadcast_to(scores, len(distinct))
+        return make_history(*zip(distinct, scores, strict=True), n_design=n_design)
 
     return build
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binomtest, chisquare
 
 from autokernel.expression import Leaf
-from autokernel.search import History, Phase, TreeGEP, Trial
+from autokernel.search import Phase, TreeGEP
 
 MANY_COLUMNS = 500  # so many that a tree of one leaf is seldom drawn twice
 
@@ -20,18 +20,11 @@ def task(make_task):
 
 
 @pytest.fixture
-def history_of(make_evaluation):
+def history_of(make_history):
     """Build a history of the design and of what was searched, each in pairs with scores."""
 
     def build(design, searched=()):
-        phases = [Phase.INITIAL] * len(design) + [Phase.SEARCH] * len(searched)
-        return History(
-            10,
-            [
-                Trial(make_evaluation(expression, float(score)), phase, 0.0, 1.0)
-                for phase, (expression, score) in zip(phases, [*design, *searched], strict=True)
-            ],
-        )
+        return make_history(*design, *searched, n_design=len(design))
 
     return build
 
