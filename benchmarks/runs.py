@@ -47,6 +47,12 @@ SEARCHES: Mapping[str, Mapping[str, str]] = {
     **{name: {"strategy": name} for name in ("sot", "boms", "arc", "greedy", "tree_gep", "random")},
     "greedy-bic": {"strategy": "greedy", "criterion": "bic"},
 }
+SOT_BY: Mapping[str, Mapping[str, str]] = {
+    **{f"sot-{name}": {"acquisition": name} for name in ("ei_per_second", "ucb", "thompson")},
+    **{f"sot-{name}": {"criterion": name} for name in ("bic", "aic", "loo", "cv")},
+}
+"""SOT, by another acquisition function or criterion than by default."""
+ALL_SEARCHES = {**SEARCHES, **{name: {"strategy": "sot", **SOT_BY[name]} for name in SOT_BY}}
 NAME = "searches"  # of the CSV file
 N_RESTARTS = 5
 GRID = {"n_estimators": [100, 400], "max_depth": [2, 3, 5], "learning_rate": [0.03, 0.1]}
@@ -161,7 +167,7 @@ def task_of(problem: Problem) -> Task:
 def n_iter_of(run: Run, X: np.ndarray, y: np.ndarray) -> int:
     """Count the kernels after the initial design of a strategy, so that all evaluate as many."""
     problem = pose(X, y, seed=run.seed)
-    strategy = STRATEGIES[SEARCHES[run.strategy]["strategy"]]()
+    strategy = STRATEGIES[ALL_SEARCHES[run.strategy]["strategy"]]()
     task = task_of(problem)
     sizes = [design_of(one, task, run.seed).size for one in (SOT(), strategy)]
     return max(0, run.n_iter + sizes[0] - sizes[1])
@@ -171,7 +177,8 @@ def search(run: Run, X: np.ndarray, y: np.ndarray) -> Found:
     """Fit the estimator."""
     n_iter = n_iter_of(run, X, y)
     clock = CpuClock()
-    model = AutoKernelGPRegressor(n_iter=n_iter, random_state=run.seed, **SEARCHES[run.strategy])
+    options = ALL_SEARCHES[run.strategy]
+    model = AutoKernelGPRegressor(n_iter=n_iter, random_state=run.seed, **options)
     model.set_callbacks(clock).fit(X, y)
     history = model.search_history_
     n_initial = int(np.sum(history["phase"] == "initial"))
@@ -273,11 +280,13 @@ def read_trajectory(row: Mapping[str, str]) -> list[Improvement]:
     ]
 
 
-def ask(doc: str, methods: Sequence[str]) -> argparse.Namespace:
-    """Parse the options of the benchmarks of searches."""
+def ask(doc: str, methods: Sequence[str], others: Sequence[str]) -> argparse.Namespace:
+    """Parse the options of the benchmarks of searches; others are run where they are named."""
     parser = make_parser(doc, datasets=list(LOADERS), seeds=10)
     parser.add_argument("--n-iter", type=int, default=50, help="kernels after the design of SOT")
-    parser.add_argument("--strategies", nargs="+", default=list(methods), choices=list(methods))
+    parser.add_argument(
+        "--strategies", nargs="+", default=list(methods), choices=[*methods, *others]
+    )
     parser.add_argument("--finished", action="store_true", help="what has rows, and no new runs")
     return parse(parser, small={"datasets": ["airline"], "seeds": 2, "n_iter": 5})
 
@@ -285,7 +294,7 @@ def ask(doc: str, methods: Sequence[str]) -> argparse.Namespace:
 def collect(arguments: argparse.Namespace) -> list[dict[str, str]]:
     """Run what is missing, seed by seed, and return the rows."""
     units = [
-        Run(dataset, name, seed, arguments.n_iter if name in SEARCHES else 0)
+        Run(dataset, name, seed, arguments.n_iter if name in ALL_SEARCHES else 0)
         for seed in range(arguments.seeds)
         for dataset in arguments.datasets
         for name in arguments.strategies

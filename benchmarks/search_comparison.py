@@ -21,7 +21,14 @@ from typing import TYPE_CHECKING
 
 from common import group, numbers, print_environment, print_table, save_figure  # isort: skip
 from published import PROPOSING_TO_EVALUATING  # isort: skip
-from runs import SEARCHES, Improvement, ask, collect, read_trajectory  # isort: skip
+from runs import (  # isort: skip
+    ALL_SEARCHES,
+    SEARCHES,
+    Improvement,
+    ask,
+    collect,
+    read_trajectory,
+)
 
 import numpy as np
 
@@ -29,8 +36,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Rows = Sequence[Mapping[str, str]]
-STRATEGIES = [name for name, options in SEARCHES.items() if "criterion" not in options]
-COLOURS = {**{name: f"C{place}" for place, name in enumerate(STRATEGIES)}, "random": "0.45"}
+BY_EVIDENCE = [name for name, options in ALL_SEARCHES.items() if "criterion" not in options]
+STRATEGIES = [name for name in BY_EVIDENCE if name in SEARCHES]
+OTHERS = [name for name in BY_EVIDENCE if name not in SEARCHES]
+COLOURS = {**{name: f"C{place}" for place, name in enumerate(BY_EVIDENCE)}, "random": "0.45"}
 N_MOMENTS = 120  # of the lines over time
 
 
@@ -161,7 +170,7 @@ def _of_dataset_and_strategy(row: Mapping[str, str]) -> tuple[str, str]:
 
 def main() -> None:
     """Run what is missing, print the tables and draw the figure."""
-    arguments = ask(__doc__, STRATEGIES)
+    arguments = ask(__doc__, STRATEGIES, OTHERS)
     print_environment()
     rows = collect(arguments)
     for dataset, of_dataset in group(rows, lambda row: row["dataset"]).items():

@@ -11,6 +11,7 @@ current commit has there are not run again. Draws docs/figures/test_performance.
 
     python benchmarks/test_performance.py --datasets airline --seeds 10 --jobs 2
     AUTOKERNEL_DATA=folder python benchmarks/test_performance.py --jobs 2   # all, many hours
+    python benchmarks/test_performance.py --datasets airline --strategies sot sot-loo sot-ucb
     python benchmarks/test_performance.py --small --jobs 2                  # some minutes
 """
 
@@ -25,7 +26,7 @@ from common import (  # isort: skip
     standard_error,
 )
 from published import TEST_NLL, TEST_NLL_AT_EQUAL_TIME, TEST_RMSE  # isort: skip
-from runs import BASELINES, SEARCHES, ask, collect  # isort: skip
+from runs import BASELINES, SEARCHES, SOT_BY, ask, collect  # isort: skip
 
 import numpy as np
 
@@ -122,7 +123,7 @@ def draw(rows: Rows, *, small: bool) -> None:
 
 def main() -> None:
     """Run what is missing, print the tables and draw the figure."""
-    arguments = ask(__doc__, [*SEARCHES, *BASELINES])
+    arguments = ask(__doc__, [*SEARCHES, *BASELINES], list(SOT_BY))
     print_environment()
     rows = collect(arguments)
     for dataset, of_dataset in group(rows, lambda row: row["dataset"]).items():
