@@ -245,10 +245,9 @@ def measure(run: Run) -> Row:
     found = method(run, split.X_train, split.y_train)
     seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu_began
     predicted = found.predict(split.X_test)
-    errors = predicted.mean - split.y_test
     return {
-        "rmse": rounded(np.sqrt(np.mean(errors**2))),
-        "nll": rounded(-norm.logpdf(split.y_test, predicted.mean, predicted.std).mean()),
+        "rmse": rounded(rmse(predicted, split.y_test)),
+        "nll": rounded(mean_nll(predicted, split.y_test)),
         "score_per_sample": rounded(found.score_per_sample),
         "fit_seconds": rounded(seconds),
         "cpu_seconds": rounded(cpu_seconds),
@@ -260,6 +259,16 @@ def measure(run: Run) -> Row:
         "kernel": found.kernel,
         "trajectory": found.trajectory,
     }
+
+
+def rmse(predicted: Prediction, y: np.ndarray) -> float:
+    """Compute the root of the mean square error."""
+    return float(np.sqrt(np.mean((predicted.mean - y) ** 2)))
+
+
+def mean_nll(predicted: Prediction, y: np.ndarray) -> float:
+    """Compute the mean negative log density, in nats per target."""
+    return -float(norm.logpdf(y, predicted.mean, predicted.std).mean())
 
 
 def write_trajectory(scores: np.ndarray, seconds: list[float]) -> str:
