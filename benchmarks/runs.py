@@ -18,7 +18,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from common import Row, make_parser, parse, rounded, run_missing, with_rows  # isort: skip
+from common import (  # isort: skip
+    Row,
+    group,
+    make_parser,
+    parse,
+    rounded,
+    run_missing,
+    with_rows,
+)
 
 import numpy as np
 from scipy.stats import norm
@@ -286,6 +294,22 @@ def read_trajectory(row: Mapping[str, str]) -> list[Improvement]:
     parts = (step.split(":") for step in row["trajectory"].split())
     return [
         Improvement(int(place), float(score), float(seconds)) for place, score, seconds in parts
+    ]
+
+
+def without_rare(rows: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """Leave out strategies that ran on fewer than half the splits of a data set that another did.
+
+    Their medians are of other splits than those beside them.
+    """
+    found = group(rows, lambda row: (row["dataset"], row["strategy"]))
+    most: dict[str, int] = {}
+    for (dataset, _), of_strategy in found.items():
+        most[dataset] = max(most.get(dataset, 0), len(of_strategy))
+    return [
+        row
+        for row in rows
+        if 2 * len(found[row["dataset"], row["strategy"]]) >= most[row["dataset"]]
     ]
 
 

@@ -28,6 +28,7 @@ from runs import (  # isort: skip
     ask,
     collect,
     read_trajectory,
+    without_rare,
 )
 
 import numpy as np
@@ -176,7 +177,7 @@ def main() -> None:
     for dataset, of_dataset in group(rows, lambda row: row["dataset"]).items():
         summarise(dataset, of_dataset)
     print_ratios(rows)
-    draw(rows, small=arguments.small)
+    draw(without_rare(rows), small=arguments.small)
 
 
 if __name__ == "__main__":

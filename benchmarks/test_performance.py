@@ -26,7 +26,7 @@ from common import (  # isort: skip
     standard_error,
 )
 from published import TEST_NLL, TEST_NLL_AT_EQUAL_TIME, TEST_RMSE  # isort: skip
-from runs import BASELINES, SEARCHES, SOT_BY, ask, collect  # isort: skip
+from runs import BASELINES, SEARCHES, SOT_BY, ask, collect, without_rare  # isort: skip
 
 import numpy as np
 
@@ -135,7 +135,7 @@ def main() -> None:
     rows = collect(arguments)
     for dataset, of_dataset in group(rows, lambda row: row["dataset"]).items():
         summarise(dataset, of_dataset)
-    draw(rows, small=arguments.small)
+    draw(without_rare(rows), small=arguments.small)
 
 
 if __name__ == "__main__":
