@@ -185,15 +185,25 @@ def make_parser(
 
 
 def parse(parser: argparse.ArgumentParser, *, small: Mapping[str, object]) -> argparse.Namespace:
-    """Parse the command line; the small form changes what is not given there."""
+    """Parse the command line; the small form changes what is not given there.
+
+    ``complete`` tells that no choice among data sets or methods leaves one out.
+    """
+    everything = parser.parse_args([])
     if parser.parse_args().small:
         parser.set_defaults(**small)
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    arguments.complete = all(
+        set(getattr(arguments, name)) == set(value)
+        for name, value in vars(everything).items()
+        if isinstance(value, list)
+    )
+    return arguments
 
 
-def save_figure(figure: "Figure", name: str, *, small: bool) -> None:
-    """Write a figure to ``docs/figures``, that of the small form to a folder for such files."""
-    folder = Path(_ELSEWHERE or tempfile.gettempdir()) if small else FIGURES
+def save_figure(figure: "Figure", name: str, *, complete: bool) -> None:
+    """Write a figure to ``docs/figures``, that of a part to a folder for such files."""
+    folder = FIGURES if complete else Path(_ELSEWHERE or tempfile.gettempdir())
     folder.mkdir(exist_ok=True, parents=True)
     path = folder / f"{name}.png"
     figure.savefig(path, dpi=110, metadata={"Software": None})  # the same rows make the same file

@@ -144,7 +144,12 @@ def summarise(rows: Sequence[Mapping[str, str]]) -> None:
     ]
     print()
     print_table(table)
-    methods = {"autokernel": rmse}
+    summarise_means(rmse)
+
+
+def summarise_means(rmse: Mapping[str, float]) -> None:
+    """Print the geometric means over the series, with those of the published methods."""
+    methods: dict[str, Mapping[str, float]] = {"autokernel": rmse}
     for method in EXTRAPOLATION_RMSE["airline"]:
         methods[method] = {name: EXTRAPOLATION_RMSE[name][method] for name in rmse}
     print(f"\nGeometric means of RMSE / best published, {len(rmse)} series")
@@ -171,7 +176,7 @@ def geometric_mean(ratios: Iterable[float]) -> float:
     return float(np.exp(np.mean(np.log(list(ratios)))))
 
 
-def draw(rows: Sequence[Mapping[str, str]], name: str, *, small: bool) -> None:
+def draw(rows: Sequence[Mapping[str, str]], name: str, *, complete: bool) -> None:
     """Draw the end of each series, and its forecast."""
     from matplotlib.figure import Figure
 
@@ -184,7 +189,7 @@ def draw(rows: Sequence[Mapping[str, str]], name: str, *, small: bool) -> None:
     for axes in panels[len(rows) :]:
         axes.set_axis_off()
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower right", ncols=4)
-    save_figure(figure, name, small=small)
+    save_figure(figure, name, complete=complete)
 
 
 def draw_series(axes: "Axes", row: Mapping[str, str]) -> None:
@@ -231,7 +236,7 @@ def main() -> None:
     rows.sort(key=lambda row: arguments.datasets.index(row["dataset"]))
     summarise(rows)
     figure = f"{NAME}_{arguments.criterion}"
-    draw([row for row in rows if row["seed"] == "0"], figure, small=arguments.small)
+    draw([row for row in rows if row["seed"] == "0"], figure, complete=arguments.complete)
 
 
 if __name__ == "__main__":

@@ -246,7 +246,7 @@ def summarise(dataset: str, rows: Sequence[Mapping[str, str]]) -> None:
     print_table(table)
 
 
-def draw(rows: Sequence[Mapping[str, str]], *, small: bool) -> None:
+def draw(rows: Sequence[Mapping[str, str]], *, complete: bool) -> None:
     """Draw the ratios to the mean, ours and the paper's."""
     from matplotlib.figure import Figure
 
@@ -269,7 +269,7 @@ def draw(rows: Sequence[Mapping[str, str]], *, small: bool) -> None:
         axes.grid(axis="x", alpha=0.3)
     handles = dict(zip(*panels[0].get_legend_handles_labels()[::-1], strict=True))
     panels[0].legend(handles.values(), handles, fontsize="small", loc="lower left")
-    save_figure(figure, NAME, small=small)
+    save_figure(figure, NAME, complete=complete)
 
 
 def main() -> None:
@@ -281,7 +281,7 @@ def main() -> None:
     arguments = parse(parser, small={"datasets": ["airline"], "seeds": 3, "n_kernels": 100})
     print_environment()
     rows = [row for dataset in arguments.datasets for row in run(dataset, arguments)]
-    draw(rows, small=arguments.small)
+    draw(rows, complete=arguments.complete)
 
 
 if __name__ == "__main__":

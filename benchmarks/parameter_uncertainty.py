@@ -1,11 +1,11 @@
 """What predictions lose by using the best parameters alone.
 
 The evidence weighs all parameters of a kernel, a prediction uses one vector of them: those of the
-maximum a posteriori. For the kernels that searches have found (the last row of each in
-results/searches.csv) this compares the test error of that with the mean over parameters drawn from
-Laplace's normal approximation to their posterior: ``nll_mixture`` is that of the mixture of the
-normal predictions, ``nll_normal`` that of a normal distribution with its mean and variance, and
-``rmse_mixture`` that of its mean. The protocol is that of runs.py.
+maximum a posteriori. For the kernels that searches of 50 iterations have found (the last row of
+each in results/searches.csv) this compares the test error of that with the mean over parameters
+drawn from Laplace's normal approximation to their posterior: ``nll_mixture`` is that of the mixture
+of the normal predictions, ``nll_normal`` that of a normal distribution with its mean and variance,
+and ``rmse_mixture`` that of its mean. The protocol is that of runs.py.
 
 Rows go to results/parameter_uncertainty.csv; those that the current commit has there are not
 measured again.
@@ -14,6 +14,7 @@ measured again.
     python benchmarks/parameter_uncertainty.py --small
 """
 
+import argparse
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,6 +45,7 @@ from autokernel.export import condition
 NAME = "parameter_uncertainty"  # of the CSV file
 MEASURES = ("rmse", "rmse_mixture", "nll", "nll_mixture", "nll_normal")
 N_DRAWS = 50
+N_ITER = "50"  # of the searches
 _LEAST_CURVATURE = 1e-2  # of the posterior in any direction: that of a prior a factor of e^10 wide
 
 
@@ -55,26 +57,32 @@ class Refit:
     strategy: str
     seed: int
     n_draws: int
+    kernel: str  # that the search has found
 
 
-def kernel_found(unit: Refit) -> str:
-    """Look up what a search has found."""
-    found = [
-        row["kernel"]
+def units_of(arguments: argparse.Namespace) -> list[Refit]:
+    """Look up what the searches have found."""
+    found = {
+        (row["dataset"], row["strategy"], row["seed"]): row["kernel"]
         for row in read_rows(SEARCHED)
-        if (row["dataset"], row["strategy"], row["seed"])
-        == (unit.dataset, unit.strategy, str(unit.seed))
+        if row["n_iter"] == N_ITER
+    }
+    asked = [
+        (dataset, strategy, str(seed))
+        for seed in range(arguments.seeds)
+        for dataset in arguments.datasets
+        for strategy in arguments.strategies
     ]
-    if not found:
-        raise ValueError(f"results/{SEARCHED}.csv has no row of {unit}: run test_performance.py")
-    return found[-1]
+    if lacking := [key for key in asked if key not in found]:
+        raise SystemExit(f"results/{SEARCHED}.csv lacks {lacking}: run test_performance.py")
+    return [Refit(key[0], key[1], int(key[2]), N_DRAWS, found[key]) for key in asked]
 
 
 def measure(unit: Refit) -> Row:
     """Fit a kernel, draw parameters, and predict with each."""
     split = draw_split(unit.dataset, unit.seed)
     problem = pose(split.X_train, split.y_train, seed=unit.seed)
-    fit = problem.evaluator(parse_expression(kernel_found(unit)))
+    fit = problem.evaluator(parse_expression(unit.kernel))
     curvatures, axes = np.linalg.eigh(fit.hessian)
     scales = axes / np.sqrt(np.maximum(curvatures, _LEAST_CURVATURE))
     rng = np.random.default_rng(unit.seed)
@@ -94,7 +102,6 @@ def measure(unit: Refit) -> Row:
     return {
         "score_per_sample": rounded(fit.score / len(split.y_train)),
         **{name: rounded(value) for name, value in errors_of(best, draws, split).items()},
-        "kernel": str(fit.expression),
     }
 
 
@@ -140,12 +147,7 @@ def main() -> None:
     parser.add_argument("--strategies", nargs="+", default=["sot"], help="with rows of a search")
     arguments = parse(parser, small={"datasets": ["airline"], "seeds": 2})
     print_environment()
-    units = [
-        Refit(dataset, strategy, seed, N_DRAWS)
-        for seed in range(arguments.seeds)
-        for dataset in arguments.datasets
-        for strategy in arguments.strategies
-    ]
+    units = units_of(arguments)
     summarise(
         run_missing(NAME, units, measure, n_jobs=arguments.jobs, any_commit=arguments.any_commit)
     )

@@ -1,4 +1,4 @@
-"""How much two workers gain, and how well a budget is kept.
+"""How much two workers gain, how well a budget is kept, and what distances take.
 
 - workers: seconds of the initial design on 500 rows of a data set with one and with two workers,
   in turns; the ratio of the first, the reference, to the second is the speed-up. The workers are
@@ -6,6 +6,9 @@
 - budget: seconds of a fit with max_time, the reference, and their ratio to it.
 - import: seconds that importing autokernel takes after scikit-learn's gaussian_process, and their
   ratio to the 0.15 s that are allowed.
+- distances: seconds of 100 Hellinger distances of a new kernel to others, with 20 inputs and 100
+  samples, and their ratio to the 0.05 s that are allowed; the covariances of the others are known
+  ("known") or computed as well ("new").
 
 Rows are appended to results/promises.csv.
 
@@ -25,6 +28,9 @@ from joblib import Parallel, delayed
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.datasets import fetch_airfoil, fetch_concrete
+from autokernel.expression import OPERATORS, Expression, Grammar
+from autokernel.kernels import BASE_KERNELS
+from autokernel.surrogate.hellinger import HellingerDistances
 
 LOADERS = {"airfoil": fetch_airfoil, "concrete": fetch_concrete}
 N_ROWS = 500
@@ -102,10 +108,45 @@ def imports(repeats: int) -> Iterator[Row]:
         }
 
 
+def distances(repeats: int) -> Iterator[Row]:
+    """Time the distances of a new kernel to a hundred others, which are known or new."""
+    one, *others = walks(101)
+    X = np.random.default_rng(0).uniform(size=(20, 3))
+    for repeat in range(repeats):
+        for name in ("known", "new"):
+            compute = HellingerDistances(X, n_samples=100)
+            if name == "known":
+                compute(others)
+            began = time.perf_counter()
+            compute([one], others)
+            seconds = time.perf_counter() - began
+            yield {
+                "question": "distances",
+                "dataset": name,
+                "repeat": repeat,
+                "reference": 0.05,
+                "seconds": seconds,
+                "ratio": seconds / 0.05,
+            }
+
+
+def walks(n: int) -> list[Expression]:
+    """Draw kernels of distinct texts by random walks, of one to ten leaves on three columns."""
+    grammar = Grammar(tuple(BASE_KERNELS), OPERATORS, columns=(0, 1, 2), max_leaves=10)
+    rng = np.random.default_rng(0)
+    found: dict[str, Expression] = {}
+    while len(found) < n:
+        begin = grammar.leaves[rng.integers(len(grammar.leaves))]
+        walk = grammar.random_walk(begin, int(rng.integers(14)), rng)
+        found.setdefault(walk.canonical, walk)
+    return list(found.values())
+
+
 QUESTIONS: dict[str, Callable[[int], Iterator[Row]]] = {
     "import": imports,
     "budget": budget,
     "workers": workers,
+    "distances": distances,
 }
 
 

@@ -183,10 +183,19 @@ def n_iter_of(run: Run, X: np.ndarray, y: np.ndarray) -> int:
 
 def search(run: Run, X: np.ndarray, y: np.ndarray) -> Found:
     """Fit the estimator."""
-    n_iter = n_iter_of(run, X, y)
-    clock = CpuClock()
     options = ALL_SEARCHES[run.strategy]
-    model = AutoKernelGPRegressor(n_iter=n_iter, random_state=run.seed, **options)
+    n_iter = n_iter_of(run, X, y)
+    return follow(AutoKernelGPRegressor(n_iter=n_iter, random_state=run.seed, **options), X, y)
+
+
+def fit_initial_design(run: Run, X: np.ndarray, y: np.ndarray) -> Found:
+    """Choose among the kernels with which SOT and most others begin."""
+    return follow(AutoKernelGPRegressor(n_iter=0, random_state=run.seed), X, y)
+
+
+def follow(model: AutoKernelGPRegressor, X: np.ndarray, y: np.ndarray) -> Found:
+    """Fit an estimator and note what it does."""
+    clock = CpuClock()
     model.set_callbacks(clock).fit(X, y)
     history = model.search_history_
     n_initial = int(np.sum(history["phase"] == "initial"))
@@ -239,6 +248,7 @@ def fit_gradient_boosting(run: Run, X: np.ndarray, y: np.ndarray) -> Found:
 
 Method = Callable[[Run, np.ndarray, np.ndarray], Found]
 BASELINES: Mapping[str, Method] = {
+    "initial_design": fit_initial_design,
     "se_ard": fit_se_ard,
     "rbf": fit_rbf,
     "gradient_boosting": fit_gradient_boosting,
@@ -334,4 +344,9 @@ def collect(arguments: argparse.Namespace) -> list[dict[str, str]]:
     ]
     if arguments.finished:
         units = with_rows(NAME, units, any_commit=arguments.any_commit)
+        if not units:
+            raise SystemExit(
+                f"results/{NAME}.csv has no row of these runs"
+                + ("" if arguments.any_commit else " by this commit: add --any-commit")
+            )
     return run_missing(NAME, units, measure, n_jobs=arguments.jobs, any_commit=arguments.any_commit)

@@ -40,7 +40,13 @@ Rows = Sequence[Mapping[str, str]]
 BY_EVIDENCE = [name for name, options in ALL_SEARCHES.items() if "criterion" not in options]
 STRATEGIES = [name for name in BY_EVIDENCE if name in SEARCHES]
 OTHERS = [name for name in BY_EVIDENCE if name not in SEARCHES]
-COLOURS = {**{name: f"C{place}" for place, name in enumerate(BY_EVIDENCE)}, "random": "0.45"}
+COLOURS = {
+    **{
+        name: f"C{place}"
+        for name, place in zip(BY_EVIDENCE, (0, 1, 2, 3, 4, 5, 6, 8, 9), strict=True)
+    },
+    "random": "0.45",  # C7 is a grey as well
+}
 N_MOMENTS = 120  # of the lines over time
 
 
@@ -115,7 +121,7 @@ def print_ratios(rows: Rows) -> None:
     print_table(table)
 
 
-def draw(rows: Rows, *, small: bool) -> None:
+def draw(rows: Rows, *, complete: bool) -> None:
     """Draw the best evidence over evaluations and over CPU seconds."""
     from matplotlib.figure import Figure
 
@@ -143,7 +149,7 @@ def draw(rows: Rows, *, small: bool) -> None:
     handles = panels[0, 0].get_legend_handles_labels()
     n_columns = min(len(COLOURS), 3 * panels.shape[1])
     figure.legend(*handles, loc="outside lower center", ncols=n_columns)
-    save_figure(figure, "search_comparison", small=small)
+    save_figure(figure, "search_comparison", complete=complete)
 
 
 def draw_line(
@@ -177,7 +183,7 @@ def main() -> None:
     for dataset, of_dataset in group(rows, lambda row: row["dataset"]).items():
         summarise(dataset, of_dataset)
     print_ratios(rows)
-    draw(without_rare(rows), small=arguments.small)
+    draw(without_rare(rows), complete=arguments.complete)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@
 The protocol is in runs.py; all searches evaluate as many kernels. Errors are on the standardised
 scale: RMSE, and negative log predictive density (NLL) in nats per test point. Medians over the
 seeds stand with quartiles and the standard error of the mean, beside the paper's means: at 50
-iterations, and (NLL, "at equal time") at the end of the shortest run of SOT. ``behind`` is by how
-much the mean is above that of the best one, over the splits that both have, and its standard error.
+iterations, and (NLL, "at equal time") at the end of the shortest run of SOT. ``less sot`` and
+``less best`` tell how far the mean is above that of SOT and of the best one, over the splits that
+both have, with the standard error. The best one has run on at least half the splits.
 
 Runs are appended to results/searches.csv, which search_comparison.py reads as well; those that the
 current commit has there are not run again. Draws docs/figures/test_performance.png.
@@ -39,7 +40,8 @@ def summarise(dataset: str, rows: Rows) -> None:
     by_strategy = group(rows, lambda row: row["strategy"])
     print(f"\n{dataset}")
     for name, paper in MEASURES.items():
-        best = best_of(by_strategy, name)
+        often = group(without_rare(rows), lambda row: row["strategy"])
+        best = best_of(often, name)
         order = sorted(by_strategy, key=lambda key: np.median(numbers(by_strategy[key], name)))
         table = []
         for strategy in order:
@@ -53,7 +55,8 @@ def summarise(dataset: str, rows: Rows) -> None:
                     "quartiles": f"{low:.4f} to {high:.4f}",
                     "mean": values.mean(),
                     "standard error": standard_error(values),
-                    "behind": behind(by_strategy[strategy], by_strategy[best], name),
+                    "less sot": behind(by_strategy[strategy], by_strategy.get("sot", []), name),
+                    "less best": behind(by_strategy[strategy], by_strategy[best], name),
                     "paper": _published(paper, dataset, strategy),
                     **_at_equal_time(name, dataset, strategy),
                 }
@@ -79,9 +82,11 @@ def verdict(by_strategy: Mapping[str, Rows], best: str, name: str) -> str:
     return f"best mean {name}: {best}; sot is {'' if is_close else 'not '}within one standard error"
 
 
-def behind(rows: Rows, best: Rows, name: str) -> str:
-    """Write by how much a strategy is above the best one."""
-    differences = paired(rows, best, name)
+def behind(rows: Rows, others: Rows, name: str) -> str:
+    """Write by how much a strategy is above another, nothing where they share no split."""
+    differences = paired(rows, others, name)
+    if not len(differences):
+        return ""
     return f"{differences.mean():.4f} ± {standard_error(differences):.4f}"
 
 
@@ -103,7 +108,7 @@ def _published(table: Mapping[str, Mapping[str, float]], dataset: str, strategy:
     return table[dataset].get(strategy, "")
 
 
-def draw(rows: Rows, *, small: bool) -> None:
+def draw(rows: Rows, *, complete: bool) -> None:
     """Draw box plots by strategy, with the paper's numbers as crosses."""
     from matplotlib.figure import Figure
 
@@ -125,7 +130,7 @@ def draw(rows: Rows, *, small: bool) -> None:
             if name == "rmse":
                 axes.set_title(dataset)
     panels[0, 0].legend(fontsize="small")
-    save_figure(figure, "test_performance", small=small)
+    save_figure(figure, "test_performance", complete=complete)
 
 
 def main() -> None:
@@ -135,7 +140,7 @@ def main() -> None:
     rows = collect(arguments)
     for dataset, of_dataset in group(rows, lambda row: row["dataset"]).items():
         summarise(dataset, of_dataset)
-    draw(without_rare(rows), small=arguments.small)
+    draw(without_rare(rows), complete=arguments.complete)
 
 
 if __name__ == "__main__":

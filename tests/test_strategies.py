@@ -116,6 +116,7 @@ class NotingLimits(RandomWalks):
 
 
 def test_the_more_columns_the_larger_kernels_may_be_by_default():
+    NotingLimits.limits.clear()
     X = np.random.default_rng(0).uniform(size=(8, 6))
     for n_features, max_leaves in [(1, "auto"), (3, "auto"), (4, "auto"), (6, "auto"), (6, 5)]:
         settings = {"base_kernels": ["LIN"], "n_iter": 1, "max_leaves": max_leaves}

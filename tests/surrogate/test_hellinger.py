@@ -127,6 +127,8 @@ def test_distances_are_symmetric_between_0_and_1_and_0_for_equals():
     np.testing.assert_array_equal(np.diag(D), 0.0)
     assert D.min() == 0
     assert D.max() <= 1
+    two = "SE[0] + PER[1]", "LIN[2] * RQ[0]"
+    assert distance(*two) == distance(*two[::-1])  # each computed for itself
 
 
 @given(expressions(GRAMMAR), expressions(GRAMMAR), seeds)
