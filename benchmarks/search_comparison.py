@@ -9,7 +9,7 @@ The protocol is in runs.py; all searches evaluate as many kernels. The tables sh
 Runs are appended to results/searches.csv, which test_performance.py reads as well; those that the
 current commit has there are not run again. A search by another criterion than the evidence has no
 place here. Draws docs/figures/search_comparison.png: medians and quartiles, each line up to the end
-of its shortest run.
+of its shortest run; a strategy that ends below what is drawn is written there with where it ends.
 
     python benchmarks/search_comparison.py --datasets airline --seeds 10 --jobs 2
     AUTOKERNEL_DATA=folder python benchmarks/search_comparison.py --jobs 2   # all, many hours
@@ -130,7 +130,7 @@ def draw(rows: Rows, *, complete: bool) -> None:
     panels = figure.subplots(2, len(by_dataset), squeeze=False, sharey="col")
     for (above, below), (dataset, found) in zip(panels.T, by_dataset.items(), strict=True):
         n_initial = int(numbers(found, "n_initial").max())
-        lowest = np.inf
+        after_design, at_end = [], {}
         for strategy, of_strategy in group(found, lambda row: row["strategy"]).items():
             n_last = numbers(of_strategy, "n_evaluations").min()
             seconds = numbers(of_strategy, "cpu_seconds").min()
@@ -138,10 +138,14 @@ def draw(rows: Rows, *, complete: bool) -> None:
             moments = np.linspace(first, max(first, seconds), N_MOMENTS)
             middle = draw_line(above, of_strategy, np.arange(1, n_last + 1), by_place, strategy)
             draw_line(below, of_strategy, moments, by_seconds, strategy)
-            lowest = min(lowest, middle[:n_initial][-1])
+            after_design.append(middle[:n_initial][-1])
+            at_end[strategy] = middle[-1]
         above.axvline(n_initial, color="grey", linewidth=0.8, linestyle=":")
-        highest = above.get_ylim()[1]
+        lowest, highest = np.median(after_design), above.get_ylim()[1]
         above.set_ylim(lowest - 0.3 * (highest - lowest), highest)
+        below_them = [f"{s}: {v:.2f}" for s, v in at_end.items() if v < above.get_ylim()[0]]
+        place = {"x": 0.97, "y": 0.04, "ha": "right", "transform": above.transAxes}
+        above.text(**place, s="\n".join(below_them), color="0.3", fontsize="small")
         above.set(title=dataset, xlabel="evaluations (dotted: end of the initial design)")
         below.set_xlabel("CPU seconds")
     for line in panels:
