@@ -187,13 +187,13 @@ def make_parser(
 def parse(parser: argparse.ArgumentParser, *, small: Mapping[str, object]) -> argparse.Namespace:
     """Parse the command line; the small form changes what is not given there.
 
-    ``complete`` tells that no choice among data sets or methods leaves one out.
+    ``complete`` tells that it is not that form, and no choice among data sets or methods.
     """
     everything = parser.parse_args([])
     if parser.parse_args().small:
         parser.set_defaults(**small)
     arguments = parser.parse_args()
-    arguments.complete = all(
+    arguments.complete = not arguments.small and all(
         set(getattr(arguments, name)) == set(value)
         for name, value in vars(everything).items()
         if isinstance(value, list)

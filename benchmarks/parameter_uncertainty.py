@@ -45,7 +45,7 @@ from autokernel.export import condition
 NAME = "parameter_uncertainty"  # of the CSV file
 MEASURES = ("rmse", "rmse_mixture", "nll", "nll_mixture", "nll_normal")
 N_DRAWS = 50
-N_ITER = "50"  # of the searches
+N_ITER = 50  # of the searches
 _LEAST_CURVATURE = 1e-2  # of the posterior in any direction: that of a prior a factor of e^10 wide
 
 
@@ -63,19 +63,19 @@ class Refit:
 def units_of(arguments: argparse.Namespace) -> list[Refit]:
     """Look up what the searches have found."""
     found = {
-        (row["dataset"], row["strategy"], row["seed"]): row["kernel"]
+        (row["dataset"], row["strategy"], int(row["seed"])): row["kernel"]
         for row in read_rows(SEARCHED)
-        if row["n_iter"] == N_ITER
+        if int(row["n_iter"]) == N_ITER
     }
     asked = [
-        (dataset, strategy, str(seed))
+        (dataset, strategy, seed)
         for seed in range(arguments.seeds)
         for dataset in arguments.datasets
         for strategy in arguments.strategies
     ]
     if lacking := [key for key in asked if key not in found]:
         raise SystemExit(f"results/{SEARCHED}.csv lacks {lacking}: run test_performance.py")
-    return [Refit(key[0], key[1], int(key[2]), N_DRAWS, found[key]) for key in asked]
+    return [Refit(*key, N_DRAWS, found[key]) for key in asked]
 
 
 def measure(unit: Refit) -> Row:
@@ -147,10 +147,8 @@ def main() -> None:
     parser.add_argument("--strategies", nargs="+", default=["sot"], help="with rows of a search")
     arguments = parse(parser, small={"datasets": ["airline"], "seeds": 2})
     print_environment()
-    units = units_of(arguments)
-    summarise(
-        run_missing(NAME, units, measure, n_jobs=arguments.jobs, any_commit=arguments.any_commit)
-    )
+    units, any_commit = units_of(arguments), arguments.any_commit
+    summarise(run_missing(NAME, units, measure, n_jobs=arguments.jobs, any_commit=any_commit))
 
 
 if __name__ == "__main__":

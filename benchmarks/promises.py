@@ -22,13 +22,14 @@ import time
 from collections.abc import Callable, Iterator
 
 from common import append_rows, print_environment, print_table  # isort: skip
+from meta_kernels import grow  # isort: skip
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.datasets import fetch_airfoil, fetch_concrete
-from autokernel.expression import OPERATORS, Expression, Grammar
+from autokernel.expression import OPERATORS, Grammar
 from autokernel.kernels import BASE_KERNELS
 from autokernel.surrogate.hellinger import HellingerDistances
 
@@ -110,7 +111,8 @@ def imports(repeats: int) -> Iterator[Row]:
 
 def distances(repeats: int) -> Iterator[Row]:
     """Time the distances of a new kernel to a hundred others, which are known or new."""
-    one, *others = walks(101)
+    grammar = Grammar(tuple(BASE_KERNELS), OPERATORS, columns=(0, 1, 2), max_leaves=10)
+    *others, one = (grown.expression for grown in grow(grammar, 101))
     X = np.random.default_rng(0).uniform(size=(20, 3))
     for repeat in range(repeats):
         for name in ("known", "new"):
@@ -128,18 +130,6 @@ def distances(repeats: int) -> Iterator[Row]:
                 "seconds": seconds,
                 "ratio": seconds / 0.05,
             }
-
-
-def walks(n: int) -> list[Expression]:
-    """Draw kernels of distinct texts by random walks, of one to ten leaves on three columns."""
-    grammar = Grammar(tuple(BASE_KERNELS), OPERATORS, columns=(0, 1, 2), max_leaves=10)
-    rng = np.random.default_rng(0)
-    found: dict[str, Expression] = {}
-    while len(found) < n:
-        begin = grammar.leaves[rng.integers(len(grammar.leaves))]
-        walk = grammar.random_walk(begin, int(rng.integers(14)), rng)
-        found.setdefault(walk.canonical, walk)
-    return list(found.values())
 
 
 QUESTIONS: dict[str, Callable[[int], Iterator[Row]]] = {

@@ -41,10 +41,7 @@ BY_EVIDENCE = [name for name, options in ALL_SEARCHES.items() if "criterion" not
 STRATEGIES = [name for name in BY_EVIDENCE if name in SEARCHES]
 OTHERS = [name for name in BY_EVIDENCE if name not in SEARCHES]
 COLOURS = {
-    **{
-        name: f"C{place}"
-        for name, place in zip(BY_EVIDENCE, (0, 1, 2, 3, 4, 5, 6, 8, 9), strict=True)
-    },
+    **{name: f"C{digit}" for name, digit in zip(BY_EVIDENCE, "012345689", strict=True)},
     "random": "0.45",  # C7 is a grey as well
 }
 N_MOMENTS = 120  # of the lines over time
@@ -143,9 +140,9 @@ def draw(rows: Rows, *, complete: bool) -> None:
         above.axvline(n_initial, color="grey", linewidth=0.8, linestyle=":")
         lowest, highest = np.median(after_design), above.get_ylim()[1]
         above.set_ylim(lowest - 0.3 * (highest - lowest), highest)
-        below_them = [f"{s}: {v:.2f}" for s, v in at_end.items() if v < above.get_ylim()[0]]
-        place = {"x": 0.97, "y": 0.04, "ha": "right", "transform": above.transAxes}
-        above.text(**place, s="\n".join(below_them), color="0.3", fontsize="small")
+        hidden = [f"{s}: {v:.2f}" for s, v in at_end.items() if v < above.get_ylim()[0]]
+        style = {"ha": "right", "color": "0.3", "fontsize": "small"}
+        above.text(0.97, 0.04, "\n".join(hidden), transform=above.transAxes, **style)
         above.set(title=dataset, xlabel="evaluations (dotted: end of the initial design)")
         below.set_xlabel("CPU seconds")
     for line in panels:

@@ -38,9 +38,9 @@ Rows = Sequence[Mapping[str, str]]
 def summarise(dataset: str, rows: Rows) -> None:
     """Print the tables of a data set, the best strategy by its median first."""
     by_strategy = group(rows, lambda row: row["strategy"])
+    often = group(without_rare(rows), lambda row: row["strategy"])
     print(f"\n{dataset}")
     for name, paper in MEASURES.items():
-        often = group(without_rare(rows), lambda row: row["strategy"])
         best = best_of(often, name)
         order = sorted(by_strategy, key=lambda key: np.median(numbers(by_strategy[key], name)))
         table = []
