@@ -1,26 +1,25 @@
 """Gaussian-process regression that discovers its own kernel."""
 
+from autokernel.criteria import (
+    AIC,
+    BIC,
+    Criterion,
+    CrossValidation,
+    Importance,
+    Laplace,
+    LeaveOneOut,
+    Score,
+)
 from autokernel.estimator import AutoKernelGPRegressor
+from autokernel.evaluation import Evaluation, evaluate_kernel
 from autokernel.exceptions import (
     AutoKernelError,
     EvaluationError,
     ExpressionSyntaxError,
     NotAMaximumError,
 )
-from autokernel.export import FeatureKernel
 from autokernel.expression import Expression, parse_expression
-from autokernel.inference import (
-    AIC,
-    BIC,
-    Criterion,
-    CrossValidation,
-    Evaluation,
-    Importance,
-    Laplace,
-    LeaveOneOut,
-    Score,
-    evaluate_kernel,
-)
+from autokernel.model import FeatureKernel
 from autokernel.search import BOMS, SOT, Arc, Greedy, RandomWalks, Strategy, TreeGEP
 from autokernel.surrogate import (
     Acquisition,

@@ -21,7 +21,7 @@ from autokernel import AutoKernelGPRegressor, __version__
 from autokernel.datasets import load_airline
 from autokernel.exceptions import AutoKernelError
 from autokernel.expression import parse_expression
-from autokernel.inspection import describe
+from autokernel.report import describe
 from autokernel.typing import FloatArray, IntArray
 
 _TEST_SHARE = 0.1

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Memory
 
-from autokernel.inference import CRITERIA
+from autokernel.criteria import CRITERIA
 from autokernel.search import STRATEGIES, Strategy
 from autokernel.surrogate import ACQUISITIONS, Acquisition
 from autokernel.validation import resolve

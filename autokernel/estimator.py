@@ -22,27 +22,23 @@ from autokernel.arguments import (
     check_strategy,
     refuse_many_targets,
 )
+from autokernel.criteria import CRITERIA, Criterion, check_criterion
+from autokernel.data import check_range, check_target, refuse_times
 from autokernel.deadline import Deadline
+from autokernel.evaluation import Evaluation, check_expression
 from autokernel.exceptions import EvaluationError
 from autokernel.exposure import attributes, progress, so_far
 from autokernel.expression import OPERATORS, Expression
-from autokernel.fitting import Fitting, Past
-from autokernel.inference import (
-    CRITERIA,
-    Criterion,
-    Evaluation,
-    check_criterion,
-    check_expression,
-)
+from autokernel.fit.callbacks import Monitor
+from autokernel.fit.problem import Problem
+from autokernel.fit.run import Past, Run
 from autokernel.kernels import BASE_KERNELS
 from autokernel.kernels.priors import Priors, check_priors
-from autokernel.monitoring import Monitor
 from autokernel.prediction import PredictionMixin
-from autokernel.problem import Problem
+from autokernel.report import reporter
 from autokernel.search import STRATEGIES, History, StopReason, Strategy
-from autokernel.search.report import reporter
 from autokernel.surrogate import ACQUISITIONS, Acquisition
-from autokernel.validation import check_range, check_seed, check_target, refuse_times
+from autokernel.validation import check_seed
 
 
 class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixin, BaseEstimator):
@@ -332,7 +328,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
         self.__dict__.update(attributes(problem.fitted(best), problem))
         return self
 
-    def _begin(self, X: npt.ArrayLike, y: npt.ArrayLike, deadline: Deadline) -> Fitting:
+    def _begin(self, X: npt.ArrayLike, y: npt.ArrayLike, deadline: Deadline) -> Run:
         """Check all arguments and set up a search, or the rest of one."""
         strategy = check_strategy(self.strategy)
         acquisition = check_acquisition(self.acquisition)
@@ -343,7 +339,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
         operators = check_names("operators", self.operators, known=OPERATORS)
         problem = self._pose(X, y, reset=True)
         max_leaves = None if isinstance(self.max_leaves, str) else int(self.max_leaves)
-        return Fitting(
+        return Run(
             problem,
             strategy,
             problem.task(base_kernels, operators, max_leaves, acquisition=acquisition),
@@ -391,7 +387,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
             history.trials.extend(past.history.trials)
         return history
 
-    def _end(self, fitting: Fitting, reason: StopReason) -> None:
+    def _end(self, fitting: Run, reason: StopReason) -> None:
         """Expose the best kernel and the history."""
         fitted = fitting.result(reason)
         self.__dict__.update(attributes(fitted, fitting.problem))

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from autokernel.fitting import Fitting
-from autokernel.problem import Fitted, Problem
+from autokernel.fit.problem import Fitted, Problem
+from autokernel.fit.run import Run
 
 Attributes = dict[str, Any]
 
@@ -21,7 +21,7 @@ def attributes(fitted: Fitted, problem: Problem) -> Attributes:
     }
 
 
-def progress(fitting: Fitting) -> Attributes:
+def progress(fitting: Run) -> Attributes:
     """Build what is exposed of a search."""
     return {
         "_past": fitting.past(),
@@ -30,7 +30,7 @@ def progress(fitting: Fitting) -> Attributes:
     }
 
 
-def so_far(fitting: Fitting) -> Attributes | None:
+def so_far(fitting: Run) -> Attributes | None:
     """Build what would be exposed if the search ended now, None if no kernel is fitted yet."""
     best = fitting.best()
     return None if best is None else {**attributes(best, fitting.problem), **progress(fitting)}

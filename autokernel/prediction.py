@@ -11,11 +11,11 @@ from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from autokernel.fitting import Past
-from autokernel.inspection import Leaderboard, describe
-from autokernel.problem import Fitted
+from autokernel.data import refuse_large, refuse_times
+from autokernel.fit.problem import Fitted
+from autokernel.fit.run import Past
+from autokernel.report import Leaderboard, describe
 from autokernel.typing import FloatArray
-from autokernel.validation import refuse_large, refuse_times
 
 _CAPTION_WIDTH = 160  # characters
 

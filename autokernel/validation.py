@@ -1,96 +1,13 @@
 """Checks of arguments that several layers share."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.utils import assert_all_finite, check_random_state, check_X_y
+from sklearn.utils import check_random_state
 
-from autokernel.typing import FloatArray
-
-_LARGEST, _SMALLEST = 1e100, 1e-100
 Named = TypeVar("Named", bound=BaseEstimator)
-_TIMES = ("date", "time", "duration", "period")  # parts of the names of types of times
-
-
-def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Turn inputs and targets into finite arrays of float64.
-
-    Raises
-    ------
-    ValueError
-        With scikit-learn's own messages; if there are times; or if a number is so large, or numbers
-        differ by so little, that squares overflow or vanish.
-    """
-    refuse_times(X, y)
-    inputs, target = check_X_y(X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-    target = check_target(target)
-    check_range(inputs, target)
-    return inputs, target
-
-
-def check_target(y: npt.NDArray[Any]) -> FloatArray:
-    """Turn targets, which may be objects, into finite numbers."""
-    target: FloatArray = y.astype(np.float64)
-    assert_all_finite(target, input_name="y")
-    return target
-
-
-def check_range(X: FloatArray, y: FloatArray) -> None:
-    """Refuse numbers whose squares or differences overflow, and differences that vanish squared."""
-    for name, values in (("X", X), ("y", y)):
-        refuse_large(name, values)
-        spreads = np.ptp(values, axis=0)
-        if np.any((spreads > 0) & (spreads < _SMALLEST)):
-            raise ValueError(
-                f"{name} must not vary by less than {_SMALLEST:.0e}, got {spreads.min():.3g}: "
-                "multiply it by a constant"
-            )
-
-
-def refuse_large(argument: str, values: FloatArray) -> None:
-    """Refuse numbers whose squares overflow."""
-    largest = float(np.abs(values).max())
-    if largest > _LARGEST:
-        raise ValueError(
-            f"{argument} must not hold numbers above {_LARGEST:.0e}, got {largest:.3g}: divide it "
-            "by a constant"
-        )
-
-
-def refuse_times(X: Any, y: Any = None) -> None:
-    """Say how to convert where inputs or targets hold dates or times."""
-    for argument, values in (("X", X), ("y", y)):
-        for kind in _kinds(values):
-            if any(word in kind.split(" in column ")[0].lower() for word in _TIMES):
-                raise ValueError(
-                    f"{argument} must hold numbers, got {kind}: count the time from a beginning, "
-                    "in days by (times - times.min()) / datetime.timedelta(days=1), where times is "
-                    "an array or a series of a time type (pandas.to_datetime makes one)"
-                )
-
-
-def _kinds(values: Any) -> Iterator[str]:
-    """Name the types that data hold, as far as that can be seen at a glance."""
-    if hasattr(values, "columns") and hasattr(values, "dtypes"):
-        for name in values.columns:
-            for kind in _kinds_of_array(values[name]):
-                yield f"{kind} in column {str(name)!r}"
-    elif hasattr(values, "dtype"):
-        yield from _kinds_of_array(values)
-    elif isinstance(values, Sequence) and len(values):
-        row = values[0] if isinstance(values[0], (list, tuple)) else values[:1]
-        yield from (type(value).__name__ for value in row)
-
-
-def _kinds_of_array(values: Any) -> list[str]:
-    """Name the type of an array or a column, or those of its values where it holds objects."""
-    dtype = str(getattr(values, "dtype", ""))
-    if dtype.lower() != "object":
-        return [dtype]
-    return sorted({type(value).__name__ for value in np.ravel(np.asarray(values))})
 
 
 def check_seed(random_state: int | np.random.RandomState | None) -> int:

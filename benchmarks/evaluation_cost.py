@@ -47,13 +47,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Kernel
 
-from autokernel.export import Scaling, to_sklearn
+from autokernel.data import Scaling
+from autokernel.evaluation import Evaluation, Evaluator
 from autokernel.expression import Expression, Grammar
-from autokernel.inference import Evaluation, Evaluator
-from autokernel.inference.map import climb
-from autokernel.inference.posterior import LogPosterior
 from autokernel.kernels import BASE_KERNELS
 from autokernel.kernels.priors import check_priors
+from autokernel.map.maximise import maximise
+from autokernel.map.posterior import LogPosterior
+from autokernel.model import to_sklearn
 
 T = TypeVar("T")
 Fixed = dict[str, object]  # columns that tell how a row was measured
@@ -251,7 +252,7 @@ def against_sklearn(case: Case, repeats: int, bounds: str, seed: int) -> dict[st
         "sklearn_n_evaluations": gpr.n_evaluations,
         "log_posterior": fit.log_posterior,
         "sklearn_log_posterior": likelihood + float(posterior.prior.log_density(theta)),
-        "climbed_log_posterior": climb(posterior, start, max_iterations=1000).log_posterior,
+        "climbed_log_posterior": maximise(posterior, start, max_iterations=1000).log_posterior,
         "log_likelihood": fit.log_likelihood,
         "sklearn_log_likelihood": likelihood,
         # of the two codes at the same point: tells that it is the same point

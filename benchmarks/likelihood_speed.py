@@ -19,8 +19,9 @@ from scipy.linalg.lapack import dpftrf, dpftri, dpftrs, dsfrk
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 from autokernel import parse_expression
-from autokernel.export import Scaling, to_sklearn
+from autokernel.data import Scaling
 from autokernel.likelihood import LogLikelihood, TrainingData
+from autokernel.model import to_sklearn
 
 KERNELS = {
     1: "SE[0]",

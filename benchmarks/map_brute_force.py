@@ -14,9 +14,9 @@ from map_cases import BestKnown, Case, cases  # isort: skip
 
 import numpy as np
 
-from autokernel.inference.map import climb
-from autokernel.inference.scales import DataScales
-from autokernel.inference.starts import StartingPoints
+from autokernel.map.data_scales import DataScales
+from autokernel.map.maximise import maximise
+from autokernel.map.starts import StartingPoints
 
 WIDE = {  # natural ranges of the wide draws
     "lengthscale": (0.003, 10.0),
@@ -37,7 +37,7 @@ def brute_force(case: Case, n_starts: int) -> tuple[float, np.ndarray, int]:
     )
     low, high = np.log([WIDE[name] for name in posterior.parameter_names]).T
     wide = rng.uniform(low, high, size=(n_starts - len(usual), len(low)))
-    modes = [climb(posterior, start, max_iterations=400) for start in [*usual, *wide]]
+    modes = [maximise(posterior, start, max_iterations=400) for start in [*usual, *wide]]
     best = max(modes, key=lambda mode: mode.log_posterior)
     near = sum(mode.log_posterior > best.log_posterior - 0.5 for mode in modes)
     return best.log_posterior, best.theta, near

@@ -12,9 +12,9 @@ import numpy as np
 
 from autokernel import parse_expression
 from autokernel.expression import Expression
-from autokernel.inference.posterior import LogPosterior
 from autokernel.kernels.priors import PRESETS
 from autokernel.likelihood import TrainingData
+from autokernel.map.posterior import LogPosterior
 
 PRIORS = PRESETS["paper"]
 """Those of the published method, so that its defaults can be compared on the same posterior."""

@@ -24,9 +24,9 @@ from map_cases import PRIORS, BestKnown, Case, cases  # isort: skip
 
 import numpy as np
 
-from autokernel.inference import Evaluator
-from autokernel.inference.map import climb
-from autokernel.inference.posterior import LogPosterior
+from autokernel.evaluation import Evaluator
+from autokernel.map.maximise import maximise
+from autokernel.map.posterior import LogPosterior
 
 N_BASELINE_STARTS = 10
 PERTURBATION = 0.1  # standard deviation of a log parameter
@@ -68,7 +68,7 @@ def baseline(
     draws = starts(posterior, np.random.default_rng(seed))
     plain = np.ones(draws.shape[1])  # steps not measured by the widths that autokernel knows
     modes = [
-        climb(posterior, start, max_iterations=300, widths=plain)
+        maximise(posterior, start, max_iterations=300, widths=plain)
         for start in np.clip(draws, posterior.lower, posterior.upper)
     ]
     best = max(modes, key=lambda mode: mode.log_posterior)

@@ -16,9 +16,9 @@ from runs import N_TRAIN, draw_split, pose, task_of  # isort: skip
 
 import numpy as np
 
+from autokernel.evaluation import Evaluator, Job
 from autokernel.expression import Expression, Grammar
-from autokernel.inference import Evaluator, Job
-from autokernel.inference.inheritance import Known
+from autokernel.map.warm_start import Known
 
 NAME = "meta_kernels"  # of the CSV file
 _SEED = 0  # of the set of kernels

@@ -39,13 +39,14 @@ from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 from autokernel import parse_expression
-from autokernel.export import Scaling, to_sklearn
+from autokernel.data import Scaling
+from autokernel.evaluation import Evaluation, Evaluator
 from autokernel.expression import Expression
-from autokernel.inference import Evaluation, Evaluator
-from autokernel.inference.map import Mode, climb
-from autokernel.inference.posterior import NOISE_FLOOR, LogPosterior
 from autokernel.kernels.priors import PRESETS, LogGammaPrior
 from autokernel.likelihood import LogLikelihood, TrainingData, smallest_jitter
+from autokernel.map.maximise import Mode, maximise
+from autokernel.map.posterior import NOISE_FLOOR, LogPosterior
+from autokernel.model import to_sklearn
 
 CANDIDATES = {
     f"Gamma({shape:g}, {rate:g})": {**PRESETS["paper"], "noise_variance": (shape, rate)}
@@ -122,7 +123,7 @@ def highest(expression: Expression, data: TrainingData, fits: Fits) -> dict[str,
         tops = [Mode(fit.theta, fit.log_posterior) for fit in fits[prior]]
         for end in ends.values():
             start = np.clip(end, posterior.lower, posterior.upper)
-            tops.append(climb(posterior, start, max_iterations=300))
+            tops.append(maximise(posterior, start, max_iterations=300))
         best[prior] = max(tops, key=lambda mode: mode.log_posterior)
     return best
 

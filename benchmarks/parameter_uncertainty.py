@@ -40,7 +40,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from autokernel import parse_expression
-from autokernel.export import condition
+from autokernel.model import condition
 
 NAME = "parameter_uncertainty"  # of the CSV file
 MEASURES = ("rmse", "rmse_mixture", "nll", "nll_mixture", "nll_normal")

@@ -37,10 +37,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 
 from autokernel import AutoKernelGPRegressor, parse_expression
+from autokernel.criteria import Laplace
 from autokernel.datasets import fetch_airfoil, fetch_concrete, fetch_power_plant, load_airline
-from autokernel.inference import Laplace
+from autokernel.fit.problem import Problem
 from autokernel.kernels.priors import PRESETS
-from autokernel.problem import Problem
 from autokernel.search import SOT, STRATEGIES, Task, design_of
 from autokernel.surrogate.acquisition import ExpectedImprovement
 

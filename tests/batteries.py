@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Kernel
 
-from autokernel.export import Scaling, to_sklearn
+from autokernel.data import Scaling
 from autokernel.expression import OPERATORS, Expression, Grammar, Leaf, Operation, parse_expression
 from autokernel.kernels import BASE_KERNELS, BaseKernel, ExponentialKernel
 from autokernel.kernels.priors import PRESETS
-from autokernel.likelihood.compile import Program
+from autokernel.likelihood.covariance import Covariance
 from autokernel.likelihood.linalg import unpack
 from autokernel.likelihood.pairs import PackedPairs
+from autokernel.model import to_sklearn
 from autokernel.typing import FloatArray
 
 EPS = float(np.finfo(float).eps)
@@ -106,7 +107,7 @@ def problems(draw: st.DrawFn, *, n_features: int) -> Problem:
 
 def covariance(expression: Expression, params: FloatArray, X: FloatArray) -> FloatArray:
     """Noise-free covariance matrix, computed the way the engine does."""
-    program = Program(expression, lambda column: PackedPairs(np.ascontiguousarray(X[:, column])))
+    program = Covariance(expression, lambda column: PackedPairs(np.ascontiguousarray(X[:, column])))
     return unpack(program.forward(params), len(X))
 
 
@@ -194,7 +195,7 @@ class BaseKernelBattery:
         theta = np.log(random_params(kernel, rng))
         pairs = PackedPairs(rng.uniform(-1, 1, n_samples))
         weights = rng.standard_normal(n_samples * (n_samples + 1) // 2)
-        program = Program(Leaf(kernel.name, 0), lambda column: pairs)
+        program = Covariance(Leaf(kernel.name, 0), lambda column: pairs)
 
         def weighted_sum(theta: FloatArray) -> float:
             return weights @ program.forward(np.exp(theta))
@@ -229,7 +230,7 @@ class BaseKernelBattery:
     def test_computing_it_leaves_the_pairs_as_they_are(self, kernel: BaseKernel, seed: int) -> None:
         rng = np.random.default_rng(seed)
         params, pairs = random_params(kernel, rng), PackedPairs(rng.uniform(-1, 1, 6))
-        program = Program(Leaf(kernel.name, 0), lambda column: pairs)
+        program = Covariance(Leaf(kernel.name, 0), lambda column: pairs)
         before = program.forward(params).copy()
         program.backward(np.ones_like(before))
         np.testing.assert_array_equal(program.forward(params), before)

@@ -15,7 +15,7 @@ import numpy as np
 
 import autokernel
 from autokernel import AutoKernelGPRegressor
-from autokernel.inference import Evaluator
+from autokernel.evaluation import Evaluator
 
 TIMES = ("fit_seconds", "proposal_seconds", "elapsed")
 PATIENCE = 150.0  # seconds: a process that has not ended by then is taken for one that hangs

@@ -19,5 +19,5 @@ def test_a_search_finds_what_it_found_before(name: str) -> None:
     assert found["design"] == expected["design"]  # random numbers alone
     if environment() == kept["environment"]:
         assert found["bits"] == expected["bits"]
-    # elsewhere the last bits differ, and with them the end of a climb
+    # elsewhere the last bits differ, and with them the end of a maximise
     assert found["best_score"] == pytest.approx(expected["best_score"], abs=1.0)

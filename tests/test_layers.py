@@ -16,27 +16,28 @@ LAYERS = {
     "deadline": 0,
     "version": 0,
     "datasets": 0,
+    "data": 0,
     "kernels": 1,
     "expression": 2,
     "likelihood": 3,
-    "inference": 4,
-    "surrogate": 5,
-    "search": 6,
-    "export": 7,
-    "inspection": 7,
-    "arguments": 8,
-    "problem": 8,
-    "exposure": 8,
-    "fitting": 8,
-    "monitoring": 8,
-    "prediction": 8,
-    "estimator": 8,
-    "__main__": 9,
-    "__init__": 9,
+    "map": 4,
+    "criteria": 5,
+    "evaluation": 6,
+    "surrogate": 7,
+    "search": 8,
+    "model": 9,
+    "report": 9,
+    "arguments": 10,
+    "exposure": 10,
+    "fit": 10,
+    "prediction": 10,
+    "estimator": 10,
+    "__main__": 11,
+    "__init__": 11,
 }
 ALLOWED = {"autokernel", "numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
 # what users may do without, and the parts of the package that may ask for it inside a function
-EXTRAS = {"matplotlib": {"inspection"}, "pandas": {"datasets"}}
+EXTRAS = {"matplotlib": {"report"}, "pandas": {"datasets"}}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 PACKAGE = Path(autokernel.__file__).parent

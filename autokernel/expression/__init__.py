@@ -1,10 +1,10 @@
 """Kernel expressions: structure only, no numbers and no data."""
 
-from autokernel.expression.arrange import arrange
+from autokernel.expression.canonical import arrange
 from autokernel.expression.grammar import Grammar
+from autokernel.expression.layout import Slot, leaf_slots, theta_order
 from autokernel.expression.notation import parse_expression
 from autokernel.expression.parts import Split, align, joining_operator, splits
-from autokernel.expression.slots import Slot, leaf_slots, theta_order
 from autokernel.expression.symmetry import leaf_swaps
 from autokernel.expression.tree import (
     ADD,

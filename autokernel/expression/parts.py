@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from autokernel.expression.arrange import join, leaf_starts, outermost
+from autokernel.expression.canonical import join, leaf_starts, outermost
 from autokernel.expression.tree import ADD, OPERATORS, Expression
 
 

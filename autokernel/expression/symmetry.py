@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from autokernel.expression.arrange import arrange, leaf_starts, outermost
+from autokernel.expression.canonical import arrange, leaf_starts, outermost
 from autokernel.expression.tree import Expression
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, solve_triangular
 
 from autokernel.expression import Expression
-from autokernel.likelihood.compile import Program
+from autokernel.likelihood.covariance import Covariance
 from autokernel.likelihood.linalg import PackedCholesky, packed_diagonal
 from autokernel.likelihood.pairs import PackedPairs
 from autokernel.typing import FloatArray, IntArray
@@ -64,7 +64,7 @@ class LogLikelihood:
     def __init__(
         self, expression: Expression, data: TrainingData, *, calls: Calls | None = None
     ) -> None:
-        self._program = Program(expression, data.pairs)
+        self._program = Covariance(expression, data.pairs)
         self._y = data.y
         self._diagonal = packed_diagonal(len(data.y))
         self._calls = Calls() if calls is None else calls

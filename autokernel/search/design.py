@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from autokernel.evaluation import Evaluation
 from autokernel.expression import Expression, Grammar, Leaf, Operation
-from autokernel.inference import Evaluation
 
 MAX_DESIGN = 60
 """Largest number of kernels in the default design."""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from autokernel.evaluation import Evaluation
 from autokernel.expression import Expression
-from autokernel.inference import Evaluation
 from autokernel.typing import FloatArray
 
 

@@ -7,12 +7,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from autokernel.evaluation import Evaluation
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import Expression
-from autokernel.inference import Evaluation
 from autokernel.search.design import Design
 from autokernel.search.history import History, Phase, StopReason, Trial
-from autokernel.search.strategy import Strategy, Task
+from autokernel.search.strategies.base import Strategy, Task
 
 EvaluateAll = Callable[
     [Sequence[Expression], Sequence[Evaluation]], Generator[Evaluation | None, None, None]

@@ -8,9 +8,9 @@ import numpy as np
 from joblib import Memory, Parallel, delayed, effective_n_jobs
 
 from autokernel.deadline import NEVER, Deadline
+from autokernel.evaluation import Evaluation, Evaluator, Job
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import Expression
-from autokernel.inference import Evaluation, Evaluator, Job
 from autokernel.version import __version__
 
 Outcomes = Generator[Evaluation | None, None, None]

@@ -5,14 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from autokernel.expression import (
-    ADD,
-    MULTIPLY,
-    align,
-    joining_operator,
-    parse_expression,
-    splits,
-)
+from autokernel.expression import ADD, MULTIPLY, align, joining_operator, parse_expression, splits
 from autokernel.kernels import BASE_KERNELS
 from tests.batteries import covariance, expressions, problems, reshuffled, seeds
 

@@ -9,7 +9,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from autokernel.expression import Leaf, parse_expression
 from autokernel.kernels.priors import PRESETS
 from autokernel.likelihood import Calls, LogLikelihood, TrainingData
-from autokernel.likelihood.compile import Program
+from autokernel.likelihood.covariance import Covariance
 from autokernel.typing import FloatArray, IntArray
 from tests.batteries import Problem, covariance, exported, numerical_gradient, problems
 from tests.high_precision import PreciseLogPosterior, mp
@@ -168,7 +168,7 @@ def test_repeated_leaves_have_parameters_of_their_own(leaf: str, operator: str) 
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (6, 1))
     single, twice = parse_expression(leaf), parse_expression(f"{leaf} {operator} {leaf}")
-    n_params = len(Program(single, TrainingData(X, X[:, 0]).pairs).parameter_names)
+    n_params = len(Covariance(single, TrainingData(X, X[:, 0]).pairs).parameter_names)
     first, second = np.exp(rng.uniform(-1, 1, (2, n_params)))
     combine = np.add if operator == "+" else np.multiply
     expected = combine(covariance(single, first, X), covariance(single, second, X))

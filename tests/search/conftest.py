@@ -9,9 +9,9 @@ import pytest
 
 from autokernel import parse_expression
 from autokernel.deadline import NEVER, Deadline
+from autokernel.evaluation import Evaluation
+from autokernel.evaluation.record import name_parameters
 from autokernel.expression import Expression, Grammar, Operation
-from autokernel.inference import Evaluation
-from autokernel.inference.evaluation import name_parameters
 from autokernel.kernels import BASE_KERNELS
 from autokernel.search import (
     BOMS,

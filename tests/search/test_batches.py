@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from autokernel import parse_expression
-from autokernel.search import SOT, bayesian
+from autokernel.search import SOT
+from autokernel.search.strategies import bayesian
 from autokernel.surrogate.acquisition import UpperConfidenceBound, expected_improvement
 from autokernel.surrogate.gp import Prediction, SurrogateGP
 from autokernel.surrogate.kernel_kernels import SOTKernel

@@ -1,12 +1,7 @@
 import numpy as np
 import pytest
 
-from autokernel.search.design import (
-    MAX_DESIGN,
-    classic_kernels,
-    grown_kernels,
-    relevant_columns,
-)
+from autokernel.search.design import MAX_DESIGN, classic_kernels, grown_kernels, relevant_columns
 
 
 def texts(expressions):

@@ -3,7 +3,7 @@ import time
 import numpy as np
 import pytest
 
-from autokernel.inference import Evaluator
+from autokernel.evaluation import Evaluator
 from autokernel.kernels.priors import check_priors
 from autokernel.search import SOT, History, Phase, StopReason, Trial
 

@@ -12,7 +12,7 @@ import pytest
 
 from autokernel import parse_expression
 from autokernel.deadline import Deadline
-from autokernel.inference import Evaluator
+from autokernel.evaluation import Evaluator
 from autokernel.kernels.priors import check_priors
 from autokernel.search import Workers
 from autokernel.search.workers import Store

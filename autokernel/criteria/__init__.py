@@ -1,0 +1,21 @@
+"""Criteria: what makes one kernel better than another."""
+
+from autokernel.criteria.base import Criterion, Score
+from autokernel.criteria.importance import Importance
+from autokernel.criteria.information import AIC, BIC
+from autokernel.criteria.laplace import Laplace
+from autokernel.criteria.predictive import CrossValidation, LeaveOneOut
+from autokernel.criteria.registry import CRITERIA, check_criterion
+
+__all__ = [
+    "AIC",
+    "BIC",
+    "CRITERIA",
+    "Criterion",
+    "CrossValidation",
+    "Importance",
+    "Laplace",
+    "LeaveOneOut",
+    "Score",
+    "check_criterion",
+]

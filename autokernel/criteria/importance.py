@@ -1,0 +1,97 @@
+"""The log evidence by importance sampling, as a criterion."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import islice
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from autokernel.criteria.base import Criterion, Score
+from autokernel.criteria.importance_sampling import (
+    ENOUGH_STANDARD_ERROR,
+    N_MOST,
+    importance_log_evidence,
+)
+from autokernel.exceptions import NotAMaximumError
+from autokernel.expression import leaf_swaps, theta_order
+from autokernel.map.maximise import Mode
+from autokernel.map.maximum import Maximum, measure_maximum
+from autokernel.map.posterior import LogPosterior
+from autokernel.typing import IntArray
+
+_HOPELESS = 10.0  # nats below the best mode
+_N_OTHERS = 5  # a Hessian each
+_FEWEST_DRAWS = 100  # fewer leave no tail to judge the weights by
+_N_IMAGES = 24  # of a mode: all for up to four equal operands
+
+
+class Importance(Criterion):
+    """Log evidence by importance sampling around the best modes found.
+
+    Equal operands, as in ``SE[0] + SE[0]``, may change places: each mode has its mirror images.
+
+    Parameters
+    ----------
+    max_draws : int, default=2000
+        Most draws, a likelihood call each, for one kernel; at least 100.
+    standard_error : float, default=0.05
+        Nats. Once the standard error is smaller, and can be trusted, no more draws are made.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "max_draws": [Interval(Integral, _FEWEST_DRAWS, None, closed="left")],
+        "standard_error": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self, *, max_draws: int = N_MOST, standard_error: float = ENOUGH_STANDARD_ERROR
+    ) -> None:
+        self.max_draws = max_draws
+        self.standard_error = standard_error
+
+    def __call__(
+        self,
+        posterior: LogPosterior,
+        summit: Maximum,
+        *,
+        others: Sequence[Mode],
+        rng: np.random.Generator,
+    ) -> Score:
+        """Score by draws around all modes that may add to the evidence.
+
+        The others are taken as they stand: a proposal does not ask for the very top.
+        """
+        expression = posterior.expression
+        orders = [theta_order(expression, swap) for swap in leaf_swaps(expression)]
+        summits = _mirrored(summit, orders)
+        highest = summit.mode.log_posterior
+        near = [mode for mode in others if mode.log_posterior > highest - _HOPELESS]
+        # lazily: the summits that are known grow with each
+        apart = (mode for mode in near if not any(known.stands_at(mode.theta) for known in summits))
+        for mode in islice(apart, _N_OTHERS):
+            with suppress(NotAMaximumError):  # no Hessian there: the best mode's draws are left
+                summits += _mirrored(measure_maximum(posterior, mode), orders)
+        estimate = importance_log_evidence(
+            posterior.value,
+            summits,
+            lower=posterior.lower,
+            upper=posterior.upper,
+            rng=rng,
+            max_draws=self.max_draws,
+            enough=self.standard_error,
+        )
+        return Score(estimate.log_evidence, estimate.standard_error, estimate.pareto_k)
+
+
+def _mirrored(summit: Maximum, orders: list[IntArray]) -> list[Maximum]:
+    """Return a summit with its mirror images that stand apart, as many as allowed."""
+    images = [summit]
+    for image in images:  # grows on the way
+        for order in orders:
+            other = image.reordered(order)
+            if len(images) < _N_IMAGES and not any(e.stands_at(other.mode.theta) for e in images):
+                images.append(other)
+    return images

@@ -1,0 +1,176 @@
+"""Log evidence of one kernel by adaptive importance sampling around the modes that were found."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import softmax
+
+from autokernel.criteria.student_t import Mixture
+from autokernel.exceptions import NotAMaximumError
+from autokernel.map.maximum import Maximum
+from autokernel.typing import FloatArray
+
+N_FIRST = 200
+N_MOST = 2000
+ENOUGH_STANDARD_ERROR = 0.05  # nats
+ENOUGH_PARETO_K = 0.5  # below it the weights have a variance, and the standard error a meaning
+
+_FIRST_SHARE = 0.1  # of later draws: with the first proposal's tails, no fit unbounds the weights
+
+
+@dataclass(frozen=True, slots=True)
+class ImportanceEstimate:
+    """A log evidence, and what is known of its error."""
+
+    log_evidence: float  # nats
+    standard_error: float  # nats, of log_evidence
+    pareto_k: float  # shape of the tail of the weights; above 0.7 the error is not to be trusted
+    n_evaluations: int  # density calls
+
+
+def importance_log_evidence(
+    log_density: Callable[[FloatArray], float],
+    summits: Sequence[Maximum],
+    *,
+    lower: FloatArray,
+    upper: FloatArray,
+    rng: np.random.Generator,
+    max_draws: int = N_MOST,
+    enough: float = ENOUGH_STANDARD_ERROR,
+) -> ImportanceEstimate:
+    """Estimate the log of the integral of a density over a box.
+
+    The first ``N_FIRST`` draws come from a mixture of Student t distributions, one around each
+    summit. Then a mixture fitted to all draws so far gives as many again, until both the standard
+    error and the Pareto k are small enough, or ``max_draws`` draws are spent.
+
+    Parameters
+    ----------
+    log_density : callable
+        From theta (n_params,) to nats, ``-inf`` where there is no density.
+    summits : sequence of Maximum
+        The distinct modes. A mode that is far from all of them is not seen, nor its mass.
+    lower, upper : ndarray of shape (n_params,)
+        The box. A draw outside has the weight zero and costs no call.
+    rng : numpy.random.Generator
+        Source of the draws.
+    max_draws : int
+        At least two.
+    enough : float
+        Standard error in nats below which no more draws are made.
+
+    Returns
+    -------
+    ImportanceEstimate
+        The same for the same arguments and state of ``rng``.
+
+    Raises
+    ------
+    NotAMaximumError
+        If there is no summit, a summit is not finite, no draw has a finite density, or a draw has
+        the density nan or plus infinity.
+
+    Notes
+    -----
+    The weight of a draw is its density over that of the proposal of its own batch. Given the
+    batches before, the mean weight of a batch is unbiased; so is a mean over batches with parts
+    that are fixed beforehand (Owen & Zhou 2019, arXiv:1901.02976), here the batch number times its
+    size. Stopping once the error looks small leaves a bias, of up to half that error for a skewed
+    density. The deterministic mixture of Cornuet et al. (2012, Scandinavian J. Statistics 39) is
+    not used: it divides old draws by proposals that were fitted to them, which with so few draws
+    took 0.2 to 0.3 nats off the evidence of kernels with 11 to 15 parameters.
+    """
+    first = fitted = Mixture.around(summits, lower=lower, upper=upper)
+    batches: list[_Batch] = []
+    n_draws = 0
+    while True:
+        proposal = fitted.with_part_of(first, share=_FIRST_SHARE) if batches else first
+        n_more = min(max(N_FIRST, n_draws), max_draws - n_draws)
+        theta = proposal.draw(n_more, rng)
+        inside = np.all((lower <= theta) & (theta <= upper), axis=1)
+        log_weights = np.full(n_more, -np.inf)
+        log_weights[inside] = [log_density(point) for point in theta[inside]]
+        log_weights[inside] -= proposal.log_density(theta[inside])
+        batches.append(_Batch(theta, log_weights, int(inside.sum())))
+        n_draws += n_more
+        estimate = _estimate(batches)
+        sound = estimate.pareto_k < ENOUGH_PARETO_K
+        if (sound and estimate.standard_error < enough) or n_draws >= max_draws:
+            return estimate
+        weights = softmax(np.concatenate(_pool(batches)))
+        fitted = fitted.refit(np.concatenate([batch.theta for batch in batches]), weights)
+
+
+def pareto_shape(weights: FloatArray) -> float:
+    """Shape k of the generalised Pareto distribution that fits the largest weights.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_draws,)
+        Not negative, in any unit.
+
+    Returns
+    -------
+    float
+        Moments below the order ``1 / k`` exist. ``-inf`` for equal weights, ``inf`` where fewer
+        than five stand out.
+
+    Notes
+    -----
+    Zhang & Stephens 2009, Technometrics 51, on the tail of Vehtari et al. 2024, JMLR 25, with
+    their prior: ten draws at 0.5.
+    """
+    ordered = np.sort(weights)
+    if ordered[-1] - ordered[0] <= 1e-10 * ordered[-1]:  # rounding alone
+        return -np.inf
+    n_tail = int(min(0.2 * len(weights), 3 * np.sqrt(len(weights))))
+    excess = ordered[-n_tail:] - ordered[-n_tail - 1]
+    excess = excess[excess > 0]
+    n = len(excess)
+    if n < 5:
+        return np.inf
+    n_grid = 30 + int(np.sqrt(n))
+    quartile = excess[int(n / 4 + 0.5) - 1]
+    grid = 1 - np.sqrt(n_grid / (np.arange(n_grid) + 0.5))
+    grid = 1 / excess[-1] + grid / (3 * quartile)  # of -k / sigma
+    shapes = np.log1p(-grid[:, None] * excess).mean(axis=1)
+    profile = n * (np.log(-grid / shapes) - shapes - 1)
+    k = np.log1p(-(softmax(profile) @ grid) * excess).mean()
+    return float((n * k + 10 * 0.5) / (n + 10))
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
+class _Batch:
+    """Draws from one proposal."""
+
+    theta: FloatArray  # (n_draws, n_params)
+    log_weights: FloatArray  # (n_draws,), -inf outside the bounds
+    n_evaluations: int
+
+
+def _pool(batches: list[_Batch]) -> list[FloatArray]:
+    """Log weights of each batch, scaled so that the sum of all weights is the evidence."""
+    numbers = np.arange(1.0, len(batches) + 1)  # later proposals fit better
+    scales = numbers / (numbers @ [len(batch.log_weights) for batch in batches])
+    return [b.log_weights + np.log(s) for b, s in zip(batches, scales, strict=True)]
+
+
+def _estimate(batches: list[_Batch]) -> ImportanceEstimate:
+    """Evidence of all batches, with its error by the delta method."""
+    pooled = _pool(batches)
+    highest = np.concatenate(pooled).max()
+    if not np.isfinite(highest):
+        raise NotAMaximumError(
+            "the density must be positive and finite around its modes, "
+            f"got {highest} as the largest log weight"
+        )
+    weights = [np.exp(part - highest) for part in pooled]
+    total = sum(part.sum() for part in weights)
+    variance = sum(len(part) * part.var(ddof=1) for part in weights)
+    return ImportanceEstimate(
+        log_evidence=float(highest + np.log(total)),
+        standard_error=float(np.sqrt(variance) / total),
+        pareto_k=pareto_shape(np.concatenate(weights)),
+        n_evaluations=sum(batch.n_evaluations for batch in batches),
+    )

@@ -1,0 +1,141 @@
+"""How well a kernel predicts rows that it is not given, as a criterion."""
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from sklearn.model_selection import BaseCrossValidator, KFold
+from sklearn.utils._param_validation import HasMethods, Interval
+
+from autokernel.criteria.base import Criterion, Score
+from autokernel.exceptions import NotAMaximumError
+from autokernel.map.maximise import Mode, maximise
+from autokernel.map.maximum import Maximum
+from autokernel.map.posterior import LogPosterior
+from autokernel.typing import FloatArray, IntArray
+
+_SEED = 0  # of the folds, which are the same for all kernels
+_LONG = 300  # steps
+
+
+class LeaveOneOut(Criterion):
+    """Leave-one-out log predictive density, summed over the rows, in nats; larger is better.
+
+    Each row is predicted, noise included, from all others, with the MAP parameters for all rows.
+
+    Notes
+    -----
+    R&W eq. 5.10-5.12: one factorisation and its inverse, O(n_samples^3), for all rows together.
+    """
+
+    def __call__(
+        self,
+        posterior: LogPosterior,
+        summit: Maximum,
+        *,
+        others: Sequence[Mode],  # noqa: ARG002 - of other criteria
+        rng: np.random.Generator,  # noqa: ARG002 - of other criteria
+    ) -> Score:
+        """Score by the predictions at the best mode."""
+        return Score(float(posterior.leave_one_out(summit.mode.theta).sum()))
+
+
+class _Fold(NamedTuple):
+    """Numbers of rows."""
+
+    train: IntArray
+    test: IntArray
+
+
+class CrossValidation(Criterion):
+    """Log predictive density of held-out rows, summed over them, in nats; larger is better.
+
+    Each held-out row is predicted by itself, noise included.
+
+    Parameters
+    ----------
+    cv : int or splitter, default=5
+        Number of folds, at least 2, into which the rows are divided at random and in the same way
+        for every kernel; or a splitter of scikit-learn that divides them in one way only, such as
+        ``TimeSeriesSplit()``, where the sum is over the rows that it holds out.
+    refit : bool, default=True
+        Whether the parameters are fitted anew to the training rows of each fold, by a maximise that
+        begins at the mode for all rows, or those for all rows are taken, as
+        :class:`LeaveOneOut` does.
+
+    Notes
+    -----
+    Some five to fifteen likelihood calls with their gradients for each fold; without ``refit`` one
+    factorisation.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split", "get_n_splits"])],
+        "refit": ["boolean"],
+    }
+
+    def __init__(self, *, cv: int | BaseCrossValidator = 5, refit: bool = True) -> None:
+        self.cv = cv
+        self.refit = refit
+
+    def __call__(
+        self,
+        posterior: LogPosterior,
+        summit: Maximum,
+        *,
+        others: Sequence[Mode],  # noqa: ARG002 - of other criteria
+        rng: np.random.Generator,  # noqa: ARG002 - the folds are those of all kernels
+    ) -> Score:
+        """Score by the predictions of each fold from the others."""
+        folds = self._folds(posterior.data.X, posterior.data.y)
+        return Score(sum(_predict(posterior, summit, fold, refit=self.refit) for fold in folds))
+
+    def check_data(self, X: FloatArray, y: FloatArray) -> None:
+        """Raise a ``ValueError`` where the rows cannot be divided, or not in one way only."""
+        if isinstance(self.cv, Integral) and int(self.cv) > len(y):
+            raise ValueError(
+                f"cv must not be larger than the number of rows, got cv={self.cv} and {len(y)} "
+                "rows: take fewer folds, or criterion='loo'"
+            )
+        is_random = getattr(self.cv, "shuffle", True)  # those without the switch always are
+        if is_random and not isinstance(getattr(self.cv, "random_state", _SEED), Integral):
+            raise ValueError(
+                "cv must divide the rows in the same way for every kernel, got "
+                f"{self.cv!r}: give it an int as random_state"
+            )
+        try:
+            folds = self._folds(X, y)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ValueError(f"cv={self.cv!r} cannot divide {len(y)} rows: {error}") from error
+        if not folds or not all(len(rows) for fold in folds for rows in fold):
+            raise ValueError(
+                f"cv must leave rows to train on and rows to hold out in each fold, got {self.cv!r}"
+            )
+
+    def _folds(self, X: FloatArray, y: FloatArray) -> list[_Fold]:
+        """Divide the rows."""
+        splitter: Any = self.cv
+        if isinstance(splitter, Integral):
+            splitter = KFold(int(splitter), shuffle=True, random_state=_SEED)
+        return [_Fold(train, test) for train, test in splitter.split(X, y)]
+
+
+def _predict(posterior: LogPosterior, summit: Maximum, fold: _Fold, *, refit: bool) -> float:
+    """Predict the rows of a fold that are held out.
+
+    A ``NotAMaximumError`` says why that is not possible.
+    """
+    theta = _fit(posterior, summit, fold.train) if refit else summit.mode.theta
+    both = posterior.on_rows(np.concatenate(fold))
+    value = float(both.held_out(theta, len(fold.train)).sum())
+    if not np.isfinite(value):
+        raise NotAMaximumError("the covariance of a fold of cv has no Cholesky factor")
+    return value
+
+
+def _fit(posterior: LogPosterior, summit: Maximum, rows: IntArray) -> FloatArray:
+    """Fit to some of the rows, beginning at the mode for all."""
+    training = posterior.on_rows(rows)
+    start = np.clip(summit.mode.theta, training.lower, training.upper)
+    return maximise(training, start, max_iterations=_LONG, widths=summit.widths).theta

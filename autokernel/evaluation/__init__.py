@@ -1,0 +1,7 @@
+"""The evaluation of a kernel: fit, score, record."""
+
+from autokernel.evaluation.evaluator import Evaluator, Job
+from autokernel.evaluation.one_kernel import check_expression, evaluate_kernel
+from autokernel.evaluation.record import Evaluation, Parameter
+
+__all__ = ["Evaluation", "Evaluator", "Job", "Parameter", "check_expression", "evaluate_kernel"]

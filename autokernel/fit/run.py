@@ -1,0 +1,159 @@
+"""One run of ``fit``: a search that may end in several ways, and the model that it leaves."""
+
+import time
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+from joblib import Memory
+from sklearn.exceptions import ConvergenceWarning
+
+from autokernel.deadline import Deadline
+from autokernel.exceptions import EvaluationError
+from autokernel.fit.problem import Fitted, Problem
+from autokernel.likelihood import one_blas_thread
+from autokernel.search import (
+    History,
+    Observer,
+    StopReason,
+    Strategy,
+    Task,
+    Workers,
+    design_of,
+    search,
+)
+
+_EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
+_REFITS = 3.0  # times the cost of conditioning a simple kernel that is kept for the one found
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the history holds arrays
+class Past:
+    """What a search leaves for another one on the same data."""
+
+    history: History
+    seed: int
+    fingerprint: str  # of all that the scores depend on
+
+
+class Run:
+    """A search on one problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        Data and evaluator.
+    strategy : Strategy
+        How to search.
+    task : Task
+        Where to search, and by what to go.
+    history : History
+        What is known already; the search adds to it.
+    n_iter, batch_size : int
+        As for :func:`search`.
+    deadline : Deadline
+        When all must be done, conditioning included.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        strategy: Strategy,
+        task: Task,
+        history: History,
+        *,
+        n_iter: int,
+        batch_size: int,
+        deadline: Deadline,
+    ) -> None:
+        self.problem, self.history = problem, history
+        self._strategy, self._task = strategy, task
+        self._n_iter, self._batch_size, self._deadline = n_iter, batch_size, deadline
+        self._design = design_of(strategy, task, problem.seed)
+        self._rough: Fitted | None = None
+        self._best: Fitted | None = None
+
+    @property
+    def n_trials(self) -> int:
+        """Trials of the whole search, without those that are known."""
+        design, history = self._design, self.history
+        fixed = history.without_known(design.fixed)
+        n_rest = design.size - len(design.fixed)
+        if not fixed:  # only then it is known which ones
+            n_rest = len(history.without_known(design.rest(history.evaluations)))
+        return len(fixed) + n_rest + max(0, self._n_iter - history.n_searched)
+
+    def run(
+        self, observer: Observer, *, n_jobs: int | None = None, memory: Memory | None = None
+    ) -> StopReason:
+        """Search, and say why it ended; the history holds what was found, after Ctrl-C too."""
+        reserve = 0.0
+        if np.isfinite(self._deadline.seconds_left):
+            began = time.perf_counter()
+            self._rough = self._fit_roughly()
+            reserve = _REFITS * (time.perf_counter() - began)
+        deadline = self._deadline.earlier(reserve)
+        workers = Workers(self.problem.evaluator, n_jobs=n_jobs, memory=memory, deadline=deadline)
+        try:
+            with one_blas_thread():
+                return search(
+                    workers,
+                    self._strategy,
+                    replace(self._task, deadline=deadline),
+                    self.history,
+                    n_iter=self._n_iter,
+                    seed=self.problem.seed,
+                    batch_size=self._batch_size,
+                    observer=observer,
+                )
+        finally:
+            deadline.cancel()  # threads that are still at work cannot be stopped otherwise
+
+    def best(self) -> Fitted | None:
+        """Build the model of the best kernel so far, None while there is none."""
+        for evaluation in self.history.best_first():
+            if self._best is not None and self._best.evaluation is evaluation:
+                return self._best
+            with suppress(EvaluationError):  # then the next best
+                self._best = self.problem.fitted(evaluation)
+                return self._best
+        return None
+
+    def result(self, reason: StopReason) -> Fitted:
+        """Build the model that the search leaves: a rough one where it ended before any kernel.
+
+        Raises
+        ------
+        EvaluationError
+            If no kernel could be fitted.
+        """
+        best = self.best()
+        if best is None and reason in _EARLY:
+            best = self._rough or self._fit_roughly()
+            if best is not None and reason is not StopReason.INTERRUPTED:
+                warnings.warn(
+                    f"{reason} ended the search before any kernel had a score, "
+                    f"{len(self.history)} failed: this model is a rough fit of "
+                    f"{best.evaluation.expression}, allow more time",
+                    ConvergenceWarning,
+                    stacklevel=6,  # the call of fit, above its decorators
+                )
+        if best is None:
+            failed = self.history.evaluations[:1]
+            first = f"; the first, {failed[0].expression}: {failed[0].status}" if failed else ""
+            raise EvaluationError(f"none of the {len(self.history)} kernels could be fitted{first}")
+        return best
+
+    def past(self) -> Past:
+        """Return what another search may begin with, as it is now."""
+        history = History(self.history.n_samples, list(self.history.trials))
+        return Past(history, self.problem.seed, self.problem.evaluator.fingerprint())
+
+    def _fit_roughly(self) -> Fitted | None:
+        """Fit the first kernel of the design in a moment, or the next one if that fails."""
+        expressions = [*self._design.fixed, *(one.expression for one in self._design.grown)]
+        for expression in expressions:
+            with suppress(EvaluationError):
+                return self.problem.fitted(self.problem.evaluator.run_roughly(expression))
+        return None

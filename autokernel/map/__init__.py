@@ -1,0 +1,1 @@
+"""The search of the maximum of a log posterior."""

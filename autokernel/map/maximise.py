@@ -1,0 +1,66 @@
+"""The maximum of a log posterior near one point, by L-BFGS-B."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from autokernel.map.posterior import LogPosterior
+from autokernel.typing import FloatArray
+
+_FAR_BELOW = 1e6  # nats: what a point without a factor lies below the best, for the line search
+_EXACT = 1e-10  # of the log posterior: the least gain of a step that goes on
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: theta is an array
+class Mode:
+    """A local maximum of the log posterior."""
+
+    theta: FloatArray  # (n_params,)
+    log_posterior: float  # nats, -inf where no point could be factorised
+
+
+def maximise(
+    posterior: LogPosterior,
+    theta: FloatArray,
+    *,
+    max_iterations: int,
+    tolerance: float = _EXACT,
+    widths: FloatArray | None = None,
+) -> Mode:
+    """Maximise the log posterior from one point by L-BFGS-B.
+
+    Steps are measured by ``widths`` (n_params,), how far the posterior reaches along each
+    parameter: as the posterior guesses them where they are not known.
+
+    A point where the covariance has no factor shortens the step. Where L-BFGS-B ends below the best
+    point that it has met, as it may after several such points, it starts once more from there.
+    """
+    best = Mode(theta, -np.inf)
+    if widths is None:
+        widths = posterior.widths(theta)
+
+    def objective(scaled: FloatArray) -> tuple[float, FloatArray]:
+        nonlocal best
+        theta = np.clip(scaled * widths, posterior.lower, posterior.upper)
+        point = posterior.value_and_gradient(theta)
+        if not np.isfinite(point.value):
+            return _FAR_BELOW - best.log_posterior, np.zeros(len(theta))
+        if point.value > best.log_posterior:
+            best = Mode(theta, point.value)
+        return -point.value, -point.gradient * widths
+
+    def run(start: FloatArray) -> float:
+        result = minimize(
+            objective,
+            start / widths,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=np.stack([posterior.lower / widths, posterior.upper / widths], axis=1),
+            options={"maxiter": max_iterations, "ftol": tolerance, "gtol": 1e-4, "maxcor": 12},
+        )
+        return -float(result.fun)
+
+    if run(theta) < best.log_posterior - 1e-6:
+        run(best.theta)
+    return best

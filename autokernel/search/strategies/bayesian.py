@@ -1,0 +1,164 @@
+"""What the strategies of Bayesian optimisation share (SOT, algorithm 1)."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from autokernel.expression import Expression, Grammar
+from autokernel.search.history import History, Phase
+from autokernel.search.strategies.base import DesignedStrategy, Task
+from autokernel.search.strategies.evolution import evolve
+from autokernel.surrogate.acquisition import Cost, Values
+from autokernel.surrogate.gp import SurrogateGP
+from autokernel.surrogate.kernel_kernels import KernelKernel
+from autokernel.typing import FloatArray
+
+_ENOUGH_TIMES = 5  # evaluations
+_N_PARENTS = 10  # best kernels so far that put neighbours into the first generation
+
+Maximise = Callable[[Values, Sequence[Expression]], Expression | None]
+"""Searches the expression of highest value that is not among those known."""
+
+
+def propose_by_surrogate(
+    task: Task,
+    history: History,
+    kernel_kernel: KernelKernel,
+    maximise: Maximise,
+    *,
+    n_proposals: int,
+    rng: np.random.Generator,
+) -> list[Expression]:
+    """Choose the kernels of highest acquisition value, fewer where no more are left.
+
+    Of several, each is chosen as if those before it had met the expectation of the surrogate
+    (kriging believer): next to them little is left to gain, so that the next one is another idea.
+    """
+    known = [evaluation.expression for evaluation in history.evaluations]
+    scores = finite_scores(history)
+    best = float(scores.max())
+    cost = _cost(history)
+    surrogate = SurrogateGP(kernel_kernel, known, scores)
+    proposals: list[Expression] = []
+    while True:
+        values = task.acquisition.values(surrogate, best=best, cost=cost, rng=rng)
+        proposal = maximise(_in_time(values, task), known) or task.any_unknown(known)
+        if proposal is not None:
+            proposals.append(proposal)
+        if proposal is None or len(proposals) == n_proposals:
+            return proposals
+        known = [*known, proposal]
+        best = max(best, float(surrogate.predict([proposal]).mean[0]))
+        surrogate = surrogate.believing([proposal])
+
+
+def _cost(history: History) -> Cost:
+    """Learn what evaluations cost, from those of the search where there are enough of them.
+
+    The kernels of the design are fitted from nothing, which takes longer.
+    """
+    fitted = [trial for trial in history if np.isfinite(trial.evaluation.log_posterior)]
+    searched = [trial for trial in fitted if trial.phase is Phase.SEARCH]
+    like = searched if len(searched) >= _ENOUGH_TIMES else fitted
+    evaluations = [trial.evaluation for trial in like or history]
+    seconds = np.array([evaluation.seconds for evaluation in evaluations])
+    return Cost.of([evaluation.expression for evaluation in evaluations], seconds)
+
+
+def finite_scores(history: History) -> FloatArray:
+    """Scores per sample; a kernel that could not be fitted counts as the worst that could."""
+    scores = history.scores / history.n_samples
+    finite = np.isfinite(scores)
+    return np.where(finite, scores, scores[finite].min() if finite.any() else 0.0)
+
+
+def parents_of(task: Task, history: History) -> list[Expression]:
+    """Sort the known kernels that the task allows, the best first; its base kernels if none is."""
+    order = np.argsort(-history.scores, kind="stable")
+    known = [history.evaluations[place].expression for place in order]
+    return [e for e in known if task.allows(e)] or list(task.grammar.leaves)
+
+
+def _in_time(values: Values, task: Task) -> Values:
+    """Look at the clock before each call."""
+
+    def compute(expressions: Sequence[Expression]) -> FloatArray:
+        task.deadline.check()
+        return values(expressions)
+
+    return compute
+
+
+class EvolvingStrategy(DesignedStrategy):
+    """Bayesian optimisation that maximises the acquisition function by evolution.
+
+    Parameters are those of SOT, algorithm 2; the final classes say them.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **DesignedStrategy._parameter_constraints,
+        "population_size": [Interval(Integral, 1, None, closed="left")],
+        "n_offspring": [Interval(Integral, 1, None, closed="left")],
+        "n_generations": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        population_size: int = 100,
+        n_offspring: int = 4,
+        n_generations: int | str = "auto",
+        initial_design: str = "default",
+    ) -> None:
+        self.population_size = population_size
+        self.n_offspring = n_offspring
+        self.n_generations = n_generations
+        self.initial_design = initial_design
+
+    @abstractmethod
+    def kernel_kernel(self, task: Task) -> KernelKernel:
+        """Choose what two expressions have in common."""
+
+    def propose(
+        self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
+    ) -> list[Expression]:
+        """Choose the kernels of highest acquisition value, fewer where no more are left."""
+        parents = parents_of(task, history)[:_N_PARENTS]
+
+        def maximise(values: Values, known: Sequence[Expression]) -> Expression | None:
+            return evolve(
+                values,
+                task.grammar,
+                self._first_generation(task.grammar, parents, rng),
+                excluded=frozenset(expression.canonical for expression in known),
+                n_survivors=max(1, self.population_size // (self.n_offspring + 1)),
+                n_offspring=self.n_offspring,
+                n_generations=self._resolve_generations(task.grammar),
+                rng=rng,
+            )
+
+        kernel_kernel = self.kernel_kernel(task)
+        return propose_by_surrogate(
+            task, history, kernel_kernel, maximise, n_proposals=n_proposals, rng=rng
+        )
+
+    def _first_generation(
+        self, grammar: Grammar, parents: Sequence[Expression], rng: np.random.Generator
+    ) -> list[Expression]:
+        """Half walks from the base kernels, half neighbours of the best kernels so far."""
+        n_walks = self.population_size // 2
+        neighbours = [
+            grammar.random_neighbour(parents[place % len(parents)], rng)
+            for place in range(self.population_size - n_walks)
+        ]
+        return [*grammar.random_walks(n_walks, rng), *neighbours]
+
+    def _resolve_generations(self, grammar: Grammar) -> int:
+        """Turn ``"auto"`` into a number (SOT, appendix D)."""
+        if isinstance(self.n_generations, Integral):
+            return int(self.n_generations)
+        return 6 if len(grammar.columns) == 1 else 10

@@ -1,0 +1,32 @@
+"""Bayesian optimisation with symbolical optimal transport."""
+
+from autokernel.search.strategies.base import Task
+from autokernel.search.strategies.bayesian import EvolvingStrategy
+from autokernel.surrogate.kernel_kernels import KernelKernel, SOTKernel
+
+
+class SOT(EvolvingStrategy):
+    """Bayesian optimisation over expressions with the SOT kernel.
+
+    Parameters
+    ----------
+    population_size : int, default=100
+        Expressions in a generation of the evolution that maximises the acquisition function.
+    n_offspring : int, default=4
+        Offspring of each survivor; ``population_size / (n_offspring + 1)`` survive.
+    n_generations : int or "auto", default="auto"
+        Generations; ``"auto"`` is 6 for one column and 10 for more.
+    initial_design : {"default", "paper"}, default="default"
+        ``"paper"`` is every base kernel on every column and two random operations from each.
+        ``"default"`` adds the kernels that a person would try first and holds at most 60 kernels.
+
+    Notes
+    -----
+    Bitzer, Meister and Zimmer (2022), *Structural kernel search via Bayesian optimization and
+    symbolical optimal transport*, algorithms 1 and 2. The first generation holds random walks from
+    the base kernels and neighbours of the best kernels so far.
+    """
+
+    def kernel_kernel(self, task: Task) -> KernelKernel:
+        """Compare the building blocks of expressions."""
+        return SOTKernel(n_features=task.n_features)

@@ -1,0 +1,378 @@
+"""The estimator inside the tools of scikit-learn."""
+
+import copy
+import inspect
+import pickle
+import re
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone, is_regressor
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import BaggingRegressor
+from sklearn.exceptions import DataConversionWarning, NotFittedError, UnsetMetadataPassedError
+from sklearn.inspection import PartialDependenceDisplay, permutation_importance
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    RandomizedSearchCV,
+    cross_val_score,
+    cross_validate,
+)
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_html_repr, get_tags
+
+from autokernel import SOT, AutoKernelGPRegressor, Importance
+from tests.estimator.test_estimator import wave
+
+X, Y = wave(20, n_features=2)
+FOLDS = KFold(2)
+
+
+def tiny(**parameters):
+    """An estimator that looks at two base kernels on each column, and at nothing else."""
+    fixed = {"n_iter": 0, "base_kernels": ["SE", "LIN"], "max_leaves": 1, "random_state": 0}
+    return AutoKernelGPRegressor(**{**fixed, **parameters})
+
+
+def tiny_with_objects():
+    """The same with objects in the place of names."""
+    return tiny(strategy=SOT(population_size=7), criterion=Importance(max_draws=100))
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """A fitted estimator, which no test may change."""
+    return tiny().fit(X, Y)
+
+
+def test_tags_are_those_of_a_regressor_of_one_target_from_dense_finite_numbers():
+    tags = get_tags(tiny())
+    assert is_regressor(tiny())
+    assert tags.requires_fit
+    assert tags.target_tags.required
+    assert tags.target_tags.single_output
+    assert not tags.target_tags.multi_output
+    assert not tags.regressor_tags.poor_score
+    assert not tags.non_deterministic
+    assert not tags.no_validation
+    inputs = tags.input_tags
+    assert inputs.two_d_array
+    assert not any([inputs.sparse, inputs.allow_nan, inputs.categorical, inputs.string])
+
+
+def test_parameters_of_strategy_and_criterion_are_read_and_set_through_the_estimator():
+    model = tiny_with_objects()
+    params = model.get_params()
+    assert params["strategy__population_size"] == 7
+    assert params["criterion__max_draws"] == 100
+    assert "strategy__population_size" not in model.get_params(deep=False)
+    returned = model.set_params(strategy__population_size=9, criterion__max_draws=150, n_iter=3)
+    assert returned is model
+    assert model.strategy.population_size == 9
+    assert model.criterion.max_draws == 150
+    assert model.n_iter == 3
+    with pytest.raises(ValueError, match="Invalid parameter 'n_generation' for estimator SOT"):
+        model.set_params(strategy__n_generation=1)
+
+
+def test_clone_has_a_strategy_and_a_criterion_of_its_own_and_no_fit(fitted):
+    model = tiny_with_objects()
+    twin = clone(model)
+    assert repr(twin) == repr(model)
+    twin.set_params(strategy__population_size=9, criterion__max_draws=150)
+    assert model.strategy.population_size == 7
+    assert model.criterion.max_draws == 100
+    with pytest.raises(NotFittedError):
+        clone(fitted).predict(X)
+
+
+def test_fit_neither_changes_nor_keeps_the_objects_that_are_its_parameters():
+    model = tiny_with_objects()
+    before = model.get_params(deep=False)
+    text = repr(model)
+    model.fit(X, Y)
+    after = model.get_params(deep=False)
+    assert all(after[name] is before[name] for name in before)
+    assert repr(model) == text
+    assert not [name for name in vars(model.strategy) if name.endswith("_")]
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_a_pipeline_predicts_with_deviation_or_covariance(routing):
+    with sklearn.config_context(enable_metadata_routing=routing):
+        last = tiny()
+        if routing:
+            last.set_predict_request(return_std=True, return_cov=True)
+        pipeline = make_pipeline(StandardScaler(), last).fit(X, Y)
+        _, std = pipeline.predict(X, return_std=True)
+        mean, covariance = pipeline.predict(X, return_cov=True)
+    scaled = pipeline[0].transform(X)
+    np.testing.assert_array_equal(std, pipeline[-1].predict(scaled, return_std=True)[1])
+    np.testing.assert_array_equal(covariance, pipeline[-1].predict(scaled, return_cov=True)[1])
+    np.testing.assert_array_equal(mean, pipeline.predict(X))
+
+
+def test_metadata_routing_changes_nothing_where_no_metadata_are_passed(fitted):
+    with sklearn.config_context(enable_metadata_routing=True):
+        np.testing.assert_array_equal(tiny().fit(X, Y).predict(X), fitted.predict(X))
+        pipeline = make_pipeline(StandardScaler(), tiny())
+        grid = GridSearchCV(pipeline, {"autokernelgpregressor__n_iter": [0]}, cv=FOLDS).fit(X, Y)
+        assert grid.best_score_ == cross_val_score(pipeline, X, Y, cv=FOLDS).mean()
+
+
+def test_metadata_routing_refuses_what_was_not_requested():
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(StandardScaler(), tiny()).fit(X, Y)
+        with pytest.raises(UnsetMetadataPassedError, match="return_std"):
+            pipeline.predict(X, return_std=True)
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [
+        {"base_kernels": [["SE"], ["LIN"]]},
+        {"strategy": ["sot", SOT(initial_design="paper")]},
+        {"strategy__population_size": [5, 10]},
+        {"strategy__initial_design": ["default", "paper"], "criterion__max_draws": [100]},
+    ],
+    ids=lambda grid: " and ".join(grid),
+)
+def test_grid_search_scores_each_candidate_as_cross_validation_does(grid):
+    model = tiny_with_objects().set_params(n_iter=1)
+    search = GridSearchCV(model, grid, cv=FOLDS, error_score="raise").fit(X, Y)
+    candidates = search.cv_results_["params"]
+    assert len(candidates) == 2
+    expected = [
+        cross_val_score(clone(model).set_params(**clone_values(candidate)), X, Y, cv=FOLDS).mean()
+        for candidate in candidates
+    ]
+    np.testing.assert_array_equal(search.cv_results_["mean_test_score"], expected)
+    chosen = search.best_estimator_.get_params()
+    assert all(repr(chosen[name]) == repr(search.best_params_[name]) for name in grid)
+    assert repr(model) == repr(tiny_with_objects().set_params(n_iter=1))
+
+
+def clone_values(candidate):
+    """The parameters of a candidate, not shared with the search."""
+    return {name: clone(value, safe=False) for name, value in candidate.items()}
+
+
+def test_randomized_search_draws_kernels_and_parameters_of_the_strategy():
+    choices = {"base_kernels": [["SE"], ["LIN"]], "strategy__population_size": [5, 6, 7]}
+    search = RandomizedSearchCV(
+        tiny(strategy=SOT()), choices, n_iter=2, cv=FOLDS, random_state=0, error_score="raise"
+    ).fit(X, Y)
+    best = search.best_estimator_
+    assert best.strategy.population_size == search.best_params_["strategy__population_size"]
+    kernels = {text.split("[")[0] for text in best.search_history_["kernel"]}
+    assert kernels == set(search.best_params_["base_kernels"])
+    np.testing.assert_array_equal(search.predict(X), best.predict(X))
+
+
+def test_cross_validate_returns_estimators_that_predict_as_they_were_scored():
+    result = cross_validate(tiny(), X, Y, cv=FOLDS, return_estimator=True, error_score="raise")
+    folds = [test for _, test in FOLDS.split(X)]
+    scores = [
+        model.score(X[test], Y[test])
+        for model, test in zip(result["estimator"], folds, strict=True)
+    ]
+    np.testing.assert_array_equal(result["test_score"], scores)
+
+
+def test_transformed_target_is_fitted_in_its_own_units():
+    model = TransformedTargetRegressor(tiny(), func=np.log, inverse_func=np.exp)
+    model.fit(X, np.exp(Y))
+    alone = tiny().fit(X, np.log(np.exp(Y)))
+    np.testing.assert_array_equal(model.predict(X), np.exp(alone.predict(X)))
+
+
+def test_several_targets_are_fitted_one_by_one():
+    targets = np.c_[Y, X[:, 1]]
+    model = MultiOutputRegressor(tiny()).fit(X, targets)
+    alone = [tiny().fit(X, target).predict(X) for target in targets.T]
+    np.testing.assert_array_equal(model.predict(X), np.transpose(alone))
+    assert [m.best_expression_ for m in model.estimators_] == ["SE[0]", "LIN[1]"]
+
+
+def test_bagging_averages_fits_to_samples_with_repeated_rows():
+    model = BaggingRegressor(tiny(), n_estimators=2, random_state=0).fit(X, Y)
+    assert all(len(set(rows)) < len(rows) for rows in model.estimators_samples_)
+    mean = np.mean([each.predict(X) for each in model.estimators_], axis=0)
+    # sums of two numbers in either order
+    np.testing.assert_allclose(model.predict(X), mean, rtol=1e-12)
+
+
+def test_permutation_importance_of_a_column_that_the_kernel_leaves_out_is_zero(fitted):
+    assert fitted.best_expression_ == "SE[0]"
+    found = permutation_importance(fitted, X, Y, n_repeats=2, random_state=0)
+    np.testing.assert_array_equal(found.importances[1], 0)
+    assert found.importances_mean[0] > 0.5  # a shuffled wave explains nothing
+
+
+def test_partial_dependence_plot_shows_averages_of_predictions(fitted):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    plot = PartialDependenceDisplay.from_estimator(fitted, X, [0, 1], grid_resolution=3)
+    (result, _) = plot.pd_results
+    for value, average in zip(result["grid_values"][0], result["average"][0], strict=True):
+        at_value = np.c_[np.full(len(X), value), X[:, 1]]
+        # sums of the same numbers in another order
+        assert average == pytest.approx(fitted.predict(at_value).mean(), rel=1e-9)
+    assert len(plot.lines_.ravel()) == 2
+    matplotlib.pyplot.close(plot.figure_)
+
+
+def through_a_file(model, folder):
+    """Dump with joblib and load."""
+    joblib.dump(model, folder / "model.joblib", compress=True)
+    return joblib.load(folder / "model.joblib")
+
+
+@pytest.mark.parametrize(
+    "duplicate",
+    [
+        through_a_file,
+        lambda model, _: pickle.loads(pickle.dumps(model)),
+        lambda model, _: copy.deepcopy(model),
+    ],
+    ids=["joblib", "pickle", "deepcopy"],
+)
+def test_copy_of_a_fitted_model_predicts_the_same_and_goes_on_alike(fitted, duplicate, tmp_path):
+    twin = duplicate(fitted, tmp_path)
+    for kind in ("return_std", "return_cov"):
+        for ours, theirs in zip(
+            twin.predict(X, **{kind: True}), fitted.predict(X, **{kind: True}), strict=True
+        ):
+            np.testing.assert_array_equal(ours, theirs)
+    assert repr(twin.leaderboard()) == repr(fitted.leaderboard())
+    assert twin.best_kernel_ == fitted.best_kernel_
+    # a copy that knows the search goes on with it
+    twin.set_params(warm_start=True, max_leaves=2, n_iter=1).fit(X, Y)
+    n_before = len(fitted.search_history_["kernel"])
+    np.testing.assert_array_equal(
+        twin.search_history_["elapsed"][:n_before], fitted.search_history_["elapsed"]
+    )
+    assert len(twin.search_history_["kernel"]) > n_before
+
+
+def frame_of(library, names):
+    """The columns of X as a frame of a library."""
+    return library.DataFrame(dict(zip(names, X.T, strict=True)))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_names_of_a_frame_are_kept_shown_and_asked_for_again(library):
+    library = pytest.importorskip(library)
+    frame = frame_of(library, ["time", "wind speed"])
+    model = tiny().fit(frame, Y)
+    assert list(model.feature_names_in_) == ["time", "wind speed"]
+    assert model.best_expression_ == "SE[time]"
+    assert "LIN[wind speed]" in model.search_history_["kernel"]
+    assert "wind speed" in repr(model.leaderboard())
+    assert "in time" in estimator_html_repr(model)
+    np.testing.assert_array_equal(model.predict(frame), tiny().fit(X, Y).predict(X))
+    for ask in (model.predict, model.sample_y, lambda frame: model.refit(frame, Y)):
+        with pytest.raises(ValueError, match=r"names unseen at fit time:\n- place"):
+            ask(frame_of(library, ["place", "wind speed"]))
+        with pytest.raises(ValueError, match="must be in the same order"):
+            ask(frame[["wind speed", "time"]])
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.predict(X)
+
+
+def as_list(y):
+    """Targets as lists."""
+    return y.tolist()
+
+
+def as_frame(y):
+    """Targets as a frame."""
+    return pytest.importorskip("pandas").DataFrame(y)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, as_list, as_frame])
+def test_several_targets_get_an_error_that_says_how_to_fit_them(convert):
+    with pytest.raises(ValueError, match=r"shape \(20, 2\).*MultiOutputRegressor"):
+        tiny().fit(X, convert(np.c_[Y, Y]))
+
+
+@pytest.mark.parametrize("convert", [np.asarray, as_list, as_frame])
+def test_a_column_of_targets_is_taken_with_the_warning_of_scikit_learn(convert, fitted):
+    with pytest.warns(DataConversionWarning, match="column-vector y was passed"):
+        model = tiny().fit(X, convert(Y[:, None]))
+    np.testing.assert_array_equal(model.predict(X), fitted.predict(X))
+    assert model.y_train_.shape == (20,)
+
+
+def captions(estimator):
+    """Captions of all boxes in the HTML of an estimator."""
+    return re.findall(r'<div class="caption">(.*?)</div>', estimator_html_repr(estimator))
+
+
+def test_html_shows_the_kernel_in_words_once_there_is_one(fitted):
+    assert not any("noise" in caption for caption in captions(tiny()))
+    words = f"noise with standard deviation {np.sqrt(fitted.noise_variance_):.3g}"
+    (caption,) = captions(fitted)
+    assert re.fullmatch(rf"smooth over \S+ in x0 \+ {words}", caption)
+    assert fitted._repr_html_() is not None
+    assert "AutoKernelGPRegressor" in fitted._repr_mimebundle_()["text/html"]
+
+
+def test_html_of_a_pipeline_and_a_search_shows_the_kernel_that_they_have_found(fitted):
+    for outer in (
+        make_pipeline(StandardScaler(), tiny()),
+        GridSearchCV(tiny(), {"max_leaves": [1]}, cv=FOLDS),
+    ):
+        assert "noise with" not in estimator_html_repr(outer)
+        assert estimator_html_repr(outer.fit(X, Y)).count("noise with standard deviation") == 1
+
+
+def test_html_of_a_long_kernel_is_cut_at_a_blank_and_names_are_escaped():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=["<b>x</b>", "y"])
+    model = tiny().refit(frame, Y, " + ".join(["SE[0] * LIN[1]"] * 4))
+    caption = model._sk_visual_block_().name_caption
+    assert 100 < len(caption) <= 160
+    assert caption.endswith(" …")
+    assert caption.startswith("smooth over ")
+    assert "<b>x</b> x linear in y + smooth" in caption
+    (shown,) = captions(model)
+    assert "&lt;b&gt;x&lt;/b&gt;" in shown
+
+
+def test_no_attribute_raises_or_warns_when_a_notebook_looks_at_all_of_them(fitted):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for model in (tiny(), fitted):
+            public = {name for name in dir(model) if name[0] != "_"}
+            # getmembers leaves out what raises an AttributeError
+            assert public == {name for name, _ in inspect.getmembers(model) if name[0] != "_"}
+            assert {"predict", "refit", "leaderboard"} <= public
+            estimator_html_repr(model)
+    assert {"best_kernel_", "search_history_", "stop_reason_"} <= public
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"strategy__population_size": 9}, r"population_size .* got 'sot': set strategy=SOT\(\)"),
+        ({"criterion": "cv", "criterion__cv": 3}, r"got 'cv': set criterion=CrossValidation\(\)"),
+        ({"acquisition__kappa": 3}, r"got 'ei': set acquisition=ExpectedImprovement\(\)"),
+    ],
+)
+def test_a_name_has_no_parameters_and_the_error_says_what_to_set(params, message):
+    model = AutoKernelGPRegressor()
+    with pytest.raises(ValueError, match=message):
+        model.set_params(**params)
+    assert model.get_params() == AutoKernelGPRegressor().get_params()
+
+
+def test_an_object_and_its_parameters_can_be_set_together():
+    model = AutoKernelGPRegressor().set_params(strategy=SOT(), strategy__population_size=9)
+    assert model.strategy.population_size == 9

@@ -1,0 +1,40 @@
+"""The checks that scikit-learn makes of every estimator."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from autokernel import SOT, AutoKernelGPRegressor, Importance, Laplace
+from autokernel.criteria import CRITERIA
+from autokernel.search import STRATEGIES
+
+# the space ends with the base kernels: what is left to the search finds out that it has nothing
+SMALL = {"base_kernels": ["LIN"], "max_leaves": 1, "n_iter": 1, "random_state": 0}
+LARGER = {"max_leaves": 3, "n_iter": 1, "random_state": 0}
+QUICK = Importance(max_draws=100)
+
+
+def models(fixed, pairs):
+    """An estimator for each pair of strategy and criterion."""
+    return [
+        AutoKernelGPRegressor(**fixed, strategy=strategy, criterion=criterion)
+        for strategy, criterion in pairs
+    ]
+
+
+NAMES = [(name, "laplace") for name in STRATEGIES]
+OBJECTS = [(strategy(), QUICK) for strategy in STRATEGIES.values()]
+CROSSED = [
+    *(("sot", criterion) for criterion in CRITERIA if criterion != "laplace"),
+    *((strategy(), Laplace()) for strategy in STRATEGIES.values()),
+]
+
+
+@parametrize_with_checks(models(SMALL, [("sot", "laplace"), (SOT(), QUICK)]))
+def test_small_search_passes_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(models(LARGER, NAMES) + models(SMALL, OBJECTS + CROSSED))
+def test_search_over_all_kernels_passes_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)

@@ -1,0 +1,386 @@
+"""Who follows a search: callbacks of scikit-learn, and who reads its lines; and what ends it."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.callback import ProgressBar, ScoringMonitor
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from autokernel import SOT, AutoKernelGPRegressor, EvaluationError, NotAMaximumError
+from autokernel.evaluation import evaluator as evaluate
+from tests.estimator.test_estimator import wave
+
+X, Y = wave(15, n_features=2)
+X = X[:, ::-1]  # the wave is in the last column, so that the first kernel is not the best
+FIT, KERNEL = "fit", "kernel"
+
+
+def tiny(**parameters):
+    """An estimator that looks at four kernels: two on each column."""
+    fixed = {"n_iter": 0, "base_kernels": ["SE", "LIN"], "max_leaves": 1, "random_state": 0}
+    return AutoKernelGPRegressor(**{**fixed, **parameters})
+
+
+class Recorder:
+    """A callback that remembers what it was told, and may stop or break a search."""
+
+    def __init__(self, *, stop_at=None, raise_at=None, error=None):
+        self.hooks, self.contexts, self.models, self.given = [], [], [], []
+        self._stop_at, self._raise_at, self._error = stop_at, raise_at, error
+
+    @property
+    def tasks(self):
+        """What happened to which task, in order."""
+        names = [context.task_name for context in self.contexts]
+        return list(zip(self.hooks, names, strict=True))
+
+    @property
+    def root(self):
+        """The context of the last fit."""
+        return self.contexts[-1]
+
+    def setup(self, estimator, context):
+        self._note("setup", context)
+
+    def teardown(self, estimator, context):
+        self._note("teardown", context)
+
+    def on_fit_task_begin(self, estimator, context, *, X=None, y=None, fitted_estimator=None):
+        self._note("begin", context)
+        self.given.append((estimator, X, y))
+        if self._raise_at == ("begin", context.task_id) and context.task_name == KERNEL:
+            raise self._error
+
+    def on_fit_task_end(self, estimator, context, *, X=None, y=None, fitted_estimator=None):
+        self._note("end", context)
+        self.given.append((estimator, X, y))
+        self.models.append(fitted_estimator)
+        if self._raise_at == ("end", context.task_id) and context.task_name == KERNEL:
+            raise self._error
+        return context.task_name == KERNEL and context.task_id == self._stop_at
+
+    def _note(self, hook, context):
+        self.hooks.append(hook)
+        self.contexts.append(context)
+
+
+class Propagated(Recorder):
+    """A recorder that goes from a meta-estimator down to what it wraps."""
+
+    max_propagation_depth = None
+
+
+def whole(n_kernels):
+    """What a callback hears of a fit that evaluates so many kernels."""
+    kernels = [("begin", KERNEL), ("end", KERNEL)] * n_kernels
+    return [("setup", FIT), ("begin", FIT), *kernels, ("end", FIT), ("teardown", FIT)]
+
+
+@pytest.fixture
+def rough_evaluations(monkeypatch):
+    """Evaluations that take a moment; fewer leaves score higher."""
+
+    def run(self, job, *, deadline=None):
+        n_leaves = job.expression.n_leaves
+        return replace(self.run_roughly(job.expression), score=-float(n_leaves), status="ok")
+
+    monkeypatch.setattr(evaluate.Evaluator, "run", run)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "n_features", "n_kernels"),
+    [
+        ({}, 2, 4),
+        ({"n_iter": 2, "max_leaves": 3}, 1, None),
+        ({"n_iter": 3, "batch_size": 2, "max_leaves": 3}, 1, None),
+        ({"n_iter": 1, "strategy": SOT(initial_design="paper"), "max_leaves": 2}, 2, None),
+        ({"base_kernels": "auto", "max_leaves": "auto", "n_iter": 1}, 23, 61),
+        ({"base_kernels": ["LIN"], "max_leaves": "auto"}, 23, 60),
+    ],
+)
+def test_a_fit_is_a_task_with_one_task_below_it_for_each_kernel(
+    parameters, n_features, n_kernels, rough_evaluations
+):
+    recorder = Recorder()
+    X, y = wave(15, n_features=n_features)
+    model = tiny(**parameters).set_callbacks(recorder).fit(X, y)
+    n_evaluated = len(model.search_history_["kernel"])
+    assert n_kernels in (None, n_evaluated)
+    assert recorder.root.max_subtasks == n_evaluated
+    assert recorder.tasks == whole(n_evaluated)
+    kernels = [context for context in recorder.contexts if context.task_name == KERNEL]
+    assert [context.task_id for context in kernels[::2]] == list(range(n_evaluated))
+    assert kernels[::2] == kernels[1::2]  # the task that ends is the one that began
+    assert all(context.parent is recorder.root for context in kernels)
+    assert all(context.max_subtasks == 0 for context in kernels)
+
+
+def test_total_of_a_search_that_goes_on_counts_what_is_left(rough_evaluations):
+    model = tiny(n_iter=1, max_leaves=3, warm_start=True).fit(X, Y)
+    n_first = len(model.search_history_["kernel"])
+    for n_iter, n_left in ((1, 0), (3, 2)):
+        recorder = Recorder()
+        model.set_params(n_iter=n_iter).set_callbacks(recorder).fit(X, Y)
+        assert recorder.root.max_subtasks == n_left
+        assert recorder.tasks == whole(n_left)
+    assert len(model.search_history_["kernel"]) == n_first + 2
+
+
+@pytest.mark.parametrize(
+    ("n_iter", "batch_size"), [((2, 3), (1, 3)), ((2, 4), (1, 4)), ((1, 3), (3, 2))]
+)
+def test_a_search_that_goes_on_in_other_batches_keeps_to_its_total(
+    n_iter, batch_size, rough_evaluations
+):
+    recorder = Recorder()
+    model = tiny(warm_start=True, max_leaves=4, strategy=SOT(population_size=20))
+    model.set_params(n_iter=n_iter[0], batch_size=batch_size[0]).fit(X[:, :1], Y)
+    model.set_params(n_iter=n_iter[1], batch_size=batch_size[1])
+    model.set_callbacks(recorder).fit(X[:, :1], Y)
+    assert model.n_iter_ == n_iter[1]
+    assert recorder.tasks == whole(n_iter[1] - n_iter[0])
+
+
+def test_total_is_an_upper_bound_where_the_space_ends_before_it():
+    recorder = Recorder()
+    model = tiny(n_iter=5).set_callbacks(recorder).fit(X, Y)
+    assert model.stop_reason_ == "exhausted"
+    assert recorder.root.max_subtasks == 4 + 5
+    assert recorder.tasks == whole(4)
+
+
+def test_callbacks_get_the_estimator_and_the_data_as_they_were_given():
+    recorder, data = Recorder(), (X.tolist(), Y.tolist())
+    model = tiny(base_kernels=["LIN"]).set_callbacks(recorder).fit(*data)
+    assert len(recorder.given) == 6
+    for estimator, inputs, target in recorder.given:
+        assert estimator is model
+        assert inputs is data[0]
+        assert target is data[1]
+
+
+def test_each_kernel_hands_on_the_model_of_a_fit_that_ends_there():
+    recorder = Recorder()
+    model = tiny(base_kernels=["LIN"]).fit(X[:, ::-1], Y)  # of which nothing may be left
+    model.set_params(base_kernels=["SE", "LIN"]).set_callbacks(recorder).fit(X, Y)
+    n_kernels = len(recorder.models) - 1
+    assert len({handed.best_expression_ for handed in recorder.models}) > 1
+    for place in range(n_kernels):
+        stopped = tiny().set_callbacks(Recorder(stop_at=place)).fit(X, Y)
+        handed = recorder.models[place]
+        for ours, theirs in zip(
+            handed.predict(X, return_std=True), stopped.predict(X, return_std=True), strict=True
+        ):
+            np.testing.assert_array_equal(ours, theirs)
+        assert handed.best_expression_ == stopped.best_expression_
+        assert repr(handed.leaderboard()) == repr(stopped.leaderboard())
+
+
+def test_scoring_monitor_records_the_score_of_the_best_kernel_so_far():
+    monitor, recorder = ScoringMonitor(scoring=["r2", "neg_mean_squared_error"]), Recorder()
+    model = tiny(n_iter=1, max_leaves=2).set_callbacks(monitor, recorder).fit(X, Y)
+    rows = {row["task_id_path"]: row for row in monitor.get_logs().data}
+    n_kernels = len(model.search_history_["kernel"])
+    assert set(rows) == {(0,), *((0, place) for place in range(n_kernels))}
+    assert rows[0,]["r2"] == model.score(X, Y)
+    scores = [rows[0, place]["r2"] for place in range(n_kernels)]
+    assert scores == [handed.score(X, Y) for handed in recorder.models[:-1]]
+    assert all(rows[path]["neg_mean_squared_error"] < 0 for path in rows)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_scoring_monitor_inside_a_grid_search_records_each_kernel_of_each_fit(n_jobs):
+    monitor = ScoringMonitor(scoring="r2")
+    model = tiny().set_callbacks(monitor)
+    grid = GridSearchCV(model, {"base_kernels": [["SE"], ["LIN"]]}, cv=KFold(2), n_jobs=n_jobs)
+    grid.fit(X, Y)
+    rows = monitor.get_logs().data
+    names = [row["task_name"] for row in rows]
+    assert names.count(FIT) == 2 * 2 + 1  # candidates by folds, and the best on all data
+    assert names.count(KERNEL) == 2 * (2 * 2 + 1)
+    assert all(np.isfinite(row["r2"]) for row in rows)
+    assert grid.score(X, Y) in [row["r2"] for row in rows]
+
+
+def test_callbacks_of_a_pipeline_and_a_grid_search_hear_of_the_kernels():
+    recorder = Propagated()
+    pipeline = make_pipeline(StandardScaler(), tiny(base_kernels=["LIN"]))
+    pipeline.set_callbacks(recorder).fit(X, Y)
+    assert recorder.tasks.count(("end", KERNEL)) == 2
+    kernel = recorder.contexts[recorder.tasks.index(("end", KERNEL))]
+    assert kernel.parent.source_task_name == "fit-final-estimator"
+    recorder = Propagated()
+    grid = GridSearchCV(tiny(base_kernels=["LIN"]), {"n_iter": [0]}, cv=KFold(2))
+    grid.set_callbacks(recorder).fit(X, Y)
+    assert recorder.tasks.count(("begin", KERNEL)) == recorder.tasks.count(("end", KERNEL)) == 6
+
+
+def test_a_scoring_monitor_on_the_last_step_of_a_pipeline_scores_what_that_step_gets():
+    monitor = ScoringMonitor(scoring="r2")
+    pipeline = make_pipeline(StandardScaler(), tiny(base_kernels=["LIN"]).set_callbacks(monitor))
+    pipeline.fit(X, Y)
+    rows = monitor.get_logs().data
+    assert [row["task_name"] for row in rows] == [FIT, KERNEL, KERNEL]
+    assert rows[0]["r2"] == pipeline.score(X, Y)
+
+
+@pytest.mark.parametrize("place", [0, 2])
+def test_a_callback_ends_the_search_and_leaves_a_fitted_model(place):
+    recorder = Recorder(stop_at=place)
+    model = tiny().set_callbacks(recorder).fit(X, Y)
+    assert model.stop_reason_ == "callback"
+    assert recorder.tasks == whole(place + 1)
+    history = model.search_history_
+    assert len(history["kernel"]) == place + 1
+    assert model.best_expression_ == history["kernel"][np.argmax(history["score"])]
+    assert np.isfinite(model.predict(X)).all()
+    # what is stopped can go on
+    model.set_callbacks().set_params(warm_start=True).fit(X, Y)
+    assert model.stop_reason_ == "n_iter"
+    assert repr(model.leaderboard()) == repr(tiny().fit(X, Y).leaderboard())
+
+
+@pytest.mark.parametrize("error", [ValueError("of a callback"), KeyboardInterrupt()])
+@pytest.mark.parametrize("moment", ["begin", "end"])
+def test_teardown_is_called_whatever_ends_a_fit(error, moment):
+    recorder, other = Recorder(raise_at=(moment, 1), error=error), Recorder()
+    with pytest.raises(type(error)) as info:
+        tiny().set_callbacks(recorder, other).fit(X, Y)
+    assert info.value is error
+    for one in (recorder, other):
+        assert one.hooks.count("teardown") == 1
+        assert one.tasks[-1] == ("teardown", FIT)
+        assert ("end", FIT) not in one.tasks
+
+
+@pytest.mark.parametrize(("moment", "n_kernels"), [(("end", 1), 2), (("begin", 2), 2)])
+def test_ctrl_c_leaves_the_best_kernel_so_far(moment, n_kernels):
+    recorder = Recorder(raise_at=moment, error=KeyboardInterrupt())
+    model = tiny().set_callbacks(recorder)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert model.stop_reason_ == "interrupted"
+    assert len(model.search_history_["kernel"]) == n_kernels
+    stopped = tiny().set_callbacks(Recorder(stop_at=n_kernels - 1)).fit(X, Y)
+    np.testing.assert_array_equal(model.predict(X), stopped.predict(X))
+
+
+@pytest.mark.filterwarnings("ignore:max_time:sklearn.exceptions.ConvergenceWarning")
+def test_a_kernel_that_is_cut_short_by_max_time_is_a_task_that_ends():
+    recorder = Recorder()
+    model = tiny(max_time=1e-6).set_callbacks(recorder).fit(X, Y)
+    assert model.stop_reason_ == "max_time"
+    assert recorder.tasks == whole(1)
+
+
+def test_ctrl_c_before_any_kernel_leaves_a_rough_model():
+    model = tiny().set_callbacks(Recorder(raise_at=("begin", 0), error=KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert model.stop_reason_ == "interrupted"
+    assert model.best_score_ == -np.inf
+    assert len(model.search_history_["kernel"]) == 0
+    assert np.isfinite(model.predict(X)).all()
+    assert repr(model.leaderboard()) == "no kernel has been evaluated"
+
+
+@pytest.fixture
+def unfittable(monkeypatch):
+    """Makes kernels fail: the first so many of them."""
+    real = evaluate._at_a_maximum
+
+    def of(n_kernels):
+        left = iter(range(n_kernels))
+
+        def fail(*arguments, **keywords):
+            if next(left, None) is not None:
+                raise NotAMaximumError("injected")
+            return real(*arguments, **keywords)
+
+        monkeypatch.setattr(evaluate, "_at_a_maximum", fail)
+
+    return of
+
+
+def test_there_is_no_fitted_estimator_until_a_kernel_could_be_fitted(unfittable):
+    unfittable(2)
+    monitor, recorder = ScoringMonitor(scoring="r2"), Recorder()
+    model = tiny().set_callbacks(monitor, recorder).fit(X, Y)
+    assert [handed is None for handed in recorder.models] == [True, True, False, False, False]
+    assert [row["task_id_path"] for row in monitor.get_logs().data] == [(0,), (0, 2), (0, 3)]
+    assert list(model.search_history_["status"]) == ["injected", "injected", "ok", "ok"]
+
+
+def test_a_callback_may_stop_a_search_that_has_fitted_nothing(unfittable):
+    unfittable(1)
+    model = tiny().set_callbacks(Recorder(stop_at=0))
+    with pytest.warns(ConvergenceWarning, match="callback ended .* 1 failed: .* rough fit of SE"):
+        model.fit(X, Y)
+    assert model.stop_reason_ == "callback"
+    assert model.best_score_ == -np.inf
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_teardown_is_called_where_no_kernel_could_be_fitted(unfittable):
+    unfittable(4)
+    recorder = Recorder()
+    model = tiny().set_callbacks(recorder)
+    with pytest.raises(EvaluationError, match=r"none of the 4 kernels .*injected"):
+        model.fit(X, Y)
+    assert recorder.tasks == [task for task in whole(4) if task != ("end", FIT)]
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_progress_bar_is_full_in_the_end(capsys):
+    pytest.importorskip("rich")
+    tiny().set_callbacks(ProgressBar()).fit(X, Y)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("AutoKernelGPRegressor - fit ")
+    assert " 100% " in line
+    tiny(n_iter=5).set_callbacks(ProgressBar(), Recorder(stop_at=1)).fit(X, Y)
+    assert " 100% " in capsys.readouterr().out
+
+
+def test_progress_bar_of_an_interrupted_search_stops_where_it_was(capsys):
+    pytest.importorskip("rich")
+    recorder = Recorder(raise_at=("begin", 3), error=KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        tiny().set_callbacks(ProgressBar(), recorder).fit(X, Y)
+    assert " 75% " in capsys.readouterr().out  # three of four kernels
+
+
+def test_progress_bars_of_a_pipeline_and_a_grid_search_name_the_estimator(capsys):
+    pytest.importorskip("rich")
+    make_pipeline(StandardScaler(), tiny()).set_callbacks(ProgressBar()).fit(X, Y)
+    assert capsys.readouterr().out.count("AutoKernelGPRegressor - fit") == 1
+    grid = GridSearchCV(tiny(), {"n_iter": [0]}, cv=KFold(2))
+    grid.set_callbacks(ProgressBar(max_propagation_depth=None)).fit(X, Y)
+    assert capsys.readouterr().out.count("AutoKernelGPRegressor - fit") == 3
+
+
+def test_a_model_with_callbacks_is_pickled_with_its_fit():
+    monitor = ScoringMonitor(scoring="r2")
+    model = tiny(base_kernels=["LIN"]).set_callbacks(monitor, Recorder()).fit(X, Y)
+    twin = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(twin.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("verbose", [0, False, 1, True, 2])
+def test_verbose_prints_nothing_or_improvements_or_all_kernels(verbose, capsys):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=["time", "depth"])
+    model = tiny(verbose=verbose).fit(frame, Y)
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    lines = captured.out.splitlines()
+    kernels, scores = model.search_history_["kernel"], model.search_history_["score"]
+    is_better = np.diff(np.maximum.accumulate(scores), prepend=-np.inf) > 0
+    shown = {0: scores > np.inf, 1: is_better, 2: is_better | True}[int(verbose)]
+    assert [line.split()[-1] for line in lines] == list(kernels[shown])
+    assert [" * " in line for line in lines] == list(is_better[shown])

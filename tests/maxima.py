@@ -1,0 +1,19 @@
+"""Summits of densities that are no log posterior."""
+
+import numpy as np
+import numpy.typing as npt
+
+from autokernel.map.maximise import Mode
+from autokernel.map.maximum import Maximum
+
+
+def maximum_of(
+    theta: npt.ArrayLike,
+    log_density: float,
+    hessian: npt.ArrayLike,
+    outward: npt.ArrayLike | None = None,
+) -> Maximum:
+    """Build a summit with no slope but those beyond its bounds, none by default."""
+    theta, hessian = np.array(theta, dtype=float), np.array(hessian, dtype=float)
+    slopes = np.zeros(len(theta)) if outward is None else np.array(outward, dtype=float)
+    return Maximum(Mode(theta, log_density), hessian, slopes, slopes)

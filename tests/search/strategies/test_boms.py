@@ -1,0 +1,228 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from autokernel.expression import Grammar, parse_expression
+from autokernel.search import BOMS
+from autokernel.search.strategies import bayesian, boms
+from autokernel.surrogate import Acquisition
+from autokernel.surrogate.gp import SurrogateGP
+from autokernel.surrogate.hellinger import hellinger_distances
+
+FAR = "(RQ[0] * RQ[1] + RQ[2] * RQ[0]) * (RQ[1] + RQ[2] + RQ[0])"  # walks end elsewhere
+
+
+class Alphabet(Acquisition):
+    """The later a text in the alphabet, the better; remembers what it was asked for."""
+
+    def __init__(self):
+        self.asked = []
+
+    def values(self, surrogate, **given):
+        def values(expressions):
+            self.asked.append([e.canonical for e in expressions])
+            return np.argsort(np.argsort(self.asked[-1])).astype(float)
+
+        return values
+
+
+@pytest.fixture
+def wide(make_task):
+    """A task in which the best kernel has many more than fifty neighbours."""
+    return make_task(3)
+
+
+@pytest.fixture
+def history_of(make_history):
+    """Build a history from texts; the later ones of a search are better."""
+
+    def build(design, searched=()):
+        texts = [*design, *searched]
+        return make_history(*zip(texts, range(len(texts)), strict=True), n_design=len(design))
+
+    return build
+
+
+def candidates(task, history, *, seed=0, **params):
+    """Texts of the candidates that are not known."""
+    alphabet = Alphabet()
+    rng = np.random.default_rng(seed)
+    task = replace(task, acquisition=alphabet)
+    BOMS(**params).propose(task, history, n_proposals=1, rng=rng)
+    [asked] = alphabet.asked
+    assert len(set(asked)) == len(asked)
+    assert not set(asked) & history.canonical_texts()
+    return set(asked)
+
+
+def beside(task, text):
+    """Texts of the neighbours of a kernel."""
+    return {e.canonical for e in task.grammar.neighbours(parse_expression(text))}
+
+
+def test_its_settings_are_those_of_the_paper_and_fifty_neighbours():
+    expected = {"n_walks": 15, "n_neighbours": 50, "n_candidates": 600}
+    assert BOMS().get_params() == {**expected, "initial_design": "default"}
+
+
+def test_fifty_neighbours_of_the_best_and_fifteen_walks_are_candidates(wide, history_of):
+    design, neighbours = ["SE[0]", "LIN[0]", FAR], beside(wide, FAR)
+    assert len(neighbours) > 200
+    before = candidates(wide, history_of(design))
+    assert len(before & neighbours) == 50
+    # and a walk from each of twelve base kernels; some end at the same kernel, or a known one
+    assert 20 <= len(before - neighbours) <= 27
+    before = candidates(wide, history_of(design[:2]))
+    added = candidates(wide, history_of(design[:2], [FAR])) - before
+    assert len(added & neighbours) == 50
+    assert 8 <= len(added - neighbours) <= 15
+
+
+def test_all_neighbours_are_candidates_where_they_are_few(make_task, history_of):
+    task = make_task(max_leaves=4)
+    found = candidates(task, history_of(["LIN[0]", "SE[0]"]))
+    assert found >= beside(task, "SE[0]") - {"LIN[0]"}
+
+
+def test_neighbours_are_drawn_anew_for_each_history(wide, history_of):
+    neighbours = beside(wide, FAR)
+    drawn = [
+        candidates(wide, history_of([text, FAR])) & neighbours
+        for text in ("SE[0]", "SE[1]", "SE[2]", "LIN[0]", "LIN[1]", "LIN[2]", "PER[0]", "PER[1]")
+    ]
+    assert len(set(map(frozenset, drawn))) == len(drawn)
+    # one in five is drawn each time: 84 in 100 are met in eight times
+    assert len(set().union(*drawn)) > 0.7 * len(neighbours)
+
+
+def test_walks_begin_at_base_kernels(monkeypatch, wide, history_of):
+    starts, lengths, random_walk = [], [], Grammar.random_walk
+
+    def noting(self, start, n_steps, rng):
+        starts.append(str(start))
+        lengths.append(n_steps)
+        return random_walk(self, start, n_steps, rng)
+
+    monkeypatch.setattr(Grammar, "random_walk", noting)
+    candidates(wide, history_of(["SE[0]", FAR]), n_walks=24)
+    # two of twenty-four, and one of five steps before the first proposal
+    bases = [str(leaf) for leaf in wide.grammar.leaves]
+    assert sorted(starts) == sorted(3 * bases)
+    assert starts[24:] == bases
+    assert set(lengths[24:]) == {5}
+
+
+def test_in_many_columns_walks_begin_in_any(monkeypatch, make_task, history_of):
+    task = make_task(40, base_kernels=("SE", "RQ"))
+    starts, random_walk = set(), Grammar.random_walk
+
+    def noting(self, start, n_steps, rng):
+        starts.add(start.column)
+        return random_walk(self, start, n_steps, rng)
+
+    monkeypatch.setattr(Grammar, "random_walk", noting)
+    for column in range(30):
+        candidates(task, history_of([f"SE[{column}]", "SE[0] * RQ[1]"]))
+    assert len(starts) > 30
+
+
+def test_candidates_depend_on_the_history_alone(wide, history_of):
+    history = history_of(["SE[0]", FAR], ["SE[1]"])
+    assert candidates(wide, history, seed=1) == candidates(replace(wide), history, seed=2)
+
+
+def test_candidates_of_one_task_are_those_that_a_fresh_task_would_have(wide, history_of):
+    design, searched = ["SE[0]", "LIN[0]"], [FAR, "LIN[2]", "RQ[0] * RQ[1]"]
+    histories = [history_of(design, searched[:n]) for n in (0, 1, 2, 3, 1)]
+    settings = [{}, {"n_walks": 3}, {"n_neighbours": 7}]
+    task, rng = replace(wide, acquisition=Alphabet()), np.random.default_rng(0)
+    for history in histories:
+        for params in settings:
+            BOMS(**params).propose(task, history, n_proposals=1, rng=rng)
+            assert set(task.acquisition.asked[-1]) == candidates(wide, history, **params)
+
+
+def test_candidates_stay_until_there_are_too_many(wide, history_of):
+    design, searched = ["SE[0]", "LIN[0]"], [FAR, "LIN[2]", "RQ[0] * RQ[1]"]
+    before = candidates(wide, history_of(design))
+    for n_searched in (1, 2, 3):
+        history = history_of(design, searched[:n_searched])
+        now = candidates(wide, history)
+        assert now >= before - history.canonical_texts()
+        assert len(now) > len(before)
+        before = now
+    # those beside a kernel that was the best before are among them
+    assert len(before & beside(wide, FAR)) >= 45
+
+
+def test_a_batch_adds_as_much_as_a_single_proposal(wide, history_of):
+    design, batch = ["SE[0]", "LIN[0]"], [FAR, "LIN[2]", "RQ[0] * RQ[1]"]
+    before = candidates(wide, history_of(design))
+    together = history_of(design, batch)
+    together.trials[-3:] = [replace(trial, start=0) for trial in together.trials[-3:]]
+    added = candidates(wide, together) - before
+    assert 40 < len(added) <= 65
+    assert len(candidates(wide, history_of(design, batch)) - before) > 65
+
+
+@pytest.mark.parametrize("n_candidates", [80, 100, 150])
+def test_the_latest_stay_where_there_are_too_many(wide, history_of, n_candidates):
+    design, searched = ["SE[0]", "LIN[0]"], [FAR, "LIN[2]", "RQ[0] * RQ[1]"]
+    # a search that begins with all that is known: neighbours and walks come before all others
+    # (some walks end alike)
+    latest = candidates(wide, history_of([*design, *searched]), n_candidates=58)
+    history = history_of(design, searched)
+    assert len(candidates(wide, history)) > 150
+    found = candidates(wide, history, n_candidates=n_candidates)
+    assert found >= latest
+    assert found <= candidates(wide, history)
+    assert n_candidates - len(history) <= len(found) <= n_candidates  # known ones have places too
+
+
+def test_by_default_there_are_no_more_than_six_hundred(wide, history_of):
+    walks = wide.grammar.random_walks(40, np.random.default_rng(0))
+    texts = list(dict.fromkeys(walk.canonical for walk in walks))
+    found = candidates(wide, history_of(texts[:5], texts[5:]))
+    assert 560 < len(found) <= 600
+
+
+def test_the_candidate_of_highest_acquisition_is_proposed(wide, history_of):
+    history = history_of(["SE[0]", FAR], ["SE[1]"])
+    task = replace(wide, acquisition=Alphabet())
+    batch = BOMS().propose(task, history, n_proposals=3, rng=np.random.default_rng(0))
+    assert [e.canonical for e in batch] == sorted(candidates(wide, history), reverse=True)[:3]
+
+
+def test_kernels_are_compared_by_what_they_say_about_the_inputs(monkeypatch, make_task, history_of):
+    surrogates = []
+
+    class Noting(SurrogateGP):
+        def __init__(self, kernel_kernel, expressions, targets):
+            surrogates.append((kernel_kernel, expressions))
+            super().__init__(kernel_kernel, expressions, targets)
+
+    monkeypatch.setattr(bayesian, "SurrogateGP", Noting)
+    priors = {**make_task().priors, "lengthscale": (20.0, 2.0)}
+    task = replace(make_task(4, columns=(0, 2)), priors=priors)
+    candidates(task, history_of(["SE[0]", "LIN[2]", "SE[0] * PER[2]"]))
+    [(kernel_kernel, expressions)] = surrogates
+    # 20 of the inputs and 100 samples are the default
+    expected = hellinger_distances(expressions, X=task.X, priors=priors)
+    np.testing.assert_array_equal(kernel_kernel.distances(expressions), expected[None])
+
+
+def test_distances_are_kept_for_the_whole_search(monkeypatch, run, planted, make_task, quick):
+    kernel_kernels = []
+
+    class Noting(boms.HellingerKernel):
+        def __init__(self, *arguments, **options):
+            kernel_kernels.append(self)
+            super().__init__(*arguments, **options)
+
+    monkeypatch.setattr(boms, "HellingerKernel", Noting)
+    task = make_task()
+    run(planted, quick["boms"], task, n_iter=4)
+    assert len(kernel_kernels) == 1
+    run(planted, quick["boms"], make_task(), n_iter=1)  # another task has distances of its own
+    assert len(kernel_kernels) == 2
