@@ -6,6 +6,7 @@ from autokernel.criteria import (
     Criterion,
     CrossValidation,
     Importance,
+    KernelFit,
     Laplace,
     LeaveOneOut,
     Score,
@@ -19,7 +20,9 @@ from autokernel.exceptions import (
     NotAMaximumError,
 )
 from autokernel.expression import Expression, parse_expression
+from autokernel.kernels import BaseKernel, CallableKernel, KernelParameter
 from autokernel.model import FeatureKernel
+from autokernel.operators import Operator
 from autokernel.search import BOMS, SOT, Arc, Greedy, RandomWalks, Strategy, TreeGEP
 from autokernel.surrogate import (
     Acquisition,
@@ -39,6 +42,8 @@ __all__ = [
     "Arc",
     "AutoKernelError",
     "AutoKernelGPRegressor",
+    "BaseKernel",
+    "CallableKernel",
     "Criterion",
     "CrossValidation",
     "Evaluation",
@@ -50,9 +55,12 @@ __all__ = [
     "FeatureKernel",
     "Greedy",
     "Importance",
+    "KernelFit",
+    "KernelParameter",
     "Laplace",
     "LeaveOneOut",
     "NotAMaximumError",
+    "Operator",
     "RandomWalks",
     "Score",
     "Strategy",

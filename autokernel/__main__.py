@@ -3,15 +3,12 @@
 import argparse
 import csv
 import sys
-import textwrap
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackContext
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.pipeline import make_pipeline
@@ -20,12 +17,10 @@ from sklearn.preprocessing import StandardScaler
 from autokernel import AutoKernelGPRegressor, __version__
 from autokernel.datasets import load_airline
 from autokernel.exceptions import AutoKernelError
-from autokernel.expression import parse_expression
-from autokernel.report import describe
+from autokernel.report import Improvements, fill, summary
 from autokernel.typing import FloatArray, IntArray
 
 _TEST_SHARE = 0.1
-_WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
@@ -67,7 +62,7 @@ def _search(table: Table, n_iter: int, random_state: int) -> None:
     """Search, and tell what was found."""
     split = _split(table, random_state)
     print(f"autokernel {__version__}: {table.title}")
-    print(_fill(split.words))
+    print(fill(split.words))
     print("\nEvaluated, time, log evidence (nats), kernel; each line is the best so far:\n")
     sys.stdout.flush()
     model = AutoKernelGPRegressor(n_iter=n_iter, random_state=random_state)
@@ -78,41 +73,14 @@ def _search(table: Table, n_iter: int, random_state: int) -> None:
         if not hasattr(model, "best_kernel_"):
             raise
         print("\nInterrupted: this is the best so far.")
-    _report(model, table, split)
-
-
-class Improvements:
-    """A callback that prints a line for each kernel that is better than all before."""
-
-    def __init__(self, feature_names: Sequence[str]) -> None:
-        self._feature_names = feature_names
-        self._best = -np.inf
-
-    def setup(self, estimator: BaseEstimator, context: CallbackContext) -> None:
-        """Do nothing before the fit."""
-
-    def teardown(self, estimator: BaseEstimator, context: CallbackContext) -> None:
-        """Do nothing after the fit."""
-
-    def on_fit_task_begin(self, estimator: BaseEstimator, context: CallbackContext) -> None:
-        """Do nothing before a kernel."""
-
-    def on_fit_task_end(
-        self,
-        estimator: BaseEstimator,  # noqa: ARG002 - of other callbacks
-        context: CallbackContext,
-        *,
-        fitted_estimator: AutoKernelGPRegressor | None = None,
-    ) -> None:
-        """Print the best kernel so far, if it is new."""
-        model = fitted_estimator
-        if context.parent is None or model is None or model.best_score_ <= self._best:
-            return
-        self._best = model.best_score_
-        elapsed = model.search_history_["elapsed"]
-        kernel = parse_expression(model.best_expression_).to_text(self._feature_names)
-        line = f"{len(elapsed):4d}  {elapsed[-1]:6.1f} s  {self._best:10.2f}  {kernel}"
-        print(line, flush=True)
+    found = summary(
+        model._fitted,
+        model.search_history_,
+        feature_names=table.feature_names,
+        target_name=table.target_name,
+    )
+    print(found)
+    _report_errors(model, table, split)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -173,9 +141,9 @@ def _read(path: Path, target: str | None) -> Table:
     target = header[-1] if target is None else target
     if target not in header:
         raise ValueError(f"--target must be one of {header}, got {target!r}")
-    place = header.index(target)
-    names = header[:place] + header[place + 1 :]
-    return Table(path.name, np.delete(rows, place, axis=1), rows[:, place], names, target)
+    index = header.index(target)
+    names = header[:index] + header[index + 1 :]
+    return Table(path.name, np.delete(rows, index, axis=1), rows[:, index], names, target)
 
 
 def _is_number(text: str) -> bool:
@@ -201,29 +169,6 @@ def _split(table: Table, random_state: int) -> Split:
     return Split(train, test, f"{len(train)} rows to train on, {how}: {table.target_name}.")
 
 
-def _report(model: AutoKernelGPRegressor, table: Table, split: Split) -> None:
-    """Print the kernel, what it says, the runners-up and how well it predicts."""
-    names = table.feature_names
-
-    def named(text: str) -> str:
-        return parse_expression(text).to_text(names)
-
-    print("\nBest kernel\n")
-    print(_fill(named(model.best_expression_), indent="    "))
-    print(f"\nIn words, {table.target_name} is a sum of\n")
-    best, scale = model._fitted.evaluation, model._fitted.scaling.scale
-    for phrase in describe(best.expression, best.theta, scale=scale, feature_names=names):
-        print(_fill(f"- {phrase}", indent="    "))
-    print(f"    - noise with standard deviation {np.sqrt(model.noise_variance_):.3g}")
-    history = model.search_history_
-    order = np.argsort(-history["score"], kind="stable")[:5]
-    print(f"\nBest five of {len(history['score'])} (log evidence in nats, base kernels, kernel)\n")
-    for row in order:
-        kernel = _fill(named(history["kernel"][row]), indent=" " * 20).lstrip()
-        print(f"    {history['score'][row]:9.2f} {history['n_leaves'][row]:4d}  {kernel}")
-    _report_errors(model, table, split)
-
-
 def _report_errors(model: AutoKernelGPRegressor, table: Table, split: Split) -> None:
     """Print the test errors of the kernel found, an RBF kernel and the mean."""
     X, y = table.X[split.train], table.y[split.train]
@@ -245,13 +190,6 @@ def _report_errors(model: AutoKernelGPRegressor, table: Table, split: Split) -> 
     for name, predicted in predictions.items():
         error = float(np.sqrt(np.mean((predicted - y_test) ** 2)))
         print(f"    {error:10.4g}  {name}")
-
-
-def _fill(text: str, *, indent: str = "") -> str:
-    """Break a text into lines."""
-    return textwrap.fill(
-        text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False
-    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""The estimator: validate, search, refit, predict, expose."""
+"""The estimator: parameters, fit, refit, predict."""
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from contextlib import suppress
-from numbers import Integral, Real
+from copy import copy
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,37 +12,28 @@ import numpy.typing as npt
 from joblib import Memory
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils import check_scalar
+from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from autokernel.arguments import (
-    check_acquisition,
-    check_memory,
-    check_names,
-    check_nested,
-    check_strategy,
-    refuse_many_targets,
-)
-from autokernel.criteria import CRITERIA, Criterion, check_criterion
-from autokernel.data import check_range, check_target, refuse_times
+from autokernel.criteria import Criterion
+from autokernel.data import check_fit_data, refuse_large, refuse_times
 from autokernel.deadline import Deadline
-from autokernel.evaluation import Evaluation, check_expression
 from autokernel.exceptions import EvaluationError
-from autokernel.exposure import attributes, progress, so_far
-from autokernel.expression import OPERATORS, Expression
-from autokernel.fit.callbacks import Monitor
-from autokernel.fit.problem import Problem
-from autokernel.fit.run import Past, Run
-from autokernel.kernels import BASE_KERNELS
-from autokernel.kernels.priors import Priors, check_priors
-from autokernel.prediction import PredictionMixin
-from autokernel.report import reporter
-from autokernel.search import STRATEGIES, History, StopReason, Strategy
-from autokernel.surrogate import ACQUISITIONS, Acquisition
+from autokernel.expression import Expression
+from autokernel.fit import Monitor, Past, Problem, Run
+from autokernel.fit.arguments import CONSTRAINTS, Arguments, check_memory, check_nested
+from autokernel.kernels import BaseKernel, Priors
+from autokernel.model import FittedModel
+from autokernel.operators import Operator
+from autokernel.report import Leaderboard, caption, reporter
+from autokernel.search import StopReason, Strategy
+from autokernel.surrogate import Acquisition
+from autokernel.typing import FloatArray
 from autokernel.validation import check_seed
 
 
-class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixin, BaseEstimator):
+class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     """Gaussian-process regression that discovers its own kernel.
 
     ``fit`` searches sums and products of simple kernels, each on one column, for the structure with
@@ -49,20 +41,20 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
 
     Parameters
     ----------
-    base_kernels : "auto" or sequence of str, default="auto"
-        Out of ``"SE"`` (smooth), ``"LIN"`` (linear), ``"PER"`` (periodic) and ``"RQ"`` (smooth on
-        several scales). ``"auto"`` is all four for one or two columns, SE and RQ for more.
-    operators : sequence of str, default=("+", "*")
+    base_kernels : "auto" or sequence of str or BaseKernel, default="auto"
+        Out of ``"SE"`` (smooth), ``"LIN"`` (linear), ``"PER"`` (periodic), ``"RQ"`` (smooth on
+        several scales), ``"MAT32"``, ``"MAT52"`` (rough), and base kernels of yours. ``"auto"`` is
+        the first four for one or two columns, SE and RQ for more.
+    operators : sequence of str or Operator, default=("+", "*")
         How kernels may be joined.
     strategy : {"sot", "boms", "greedy", "tree_gep", "random", "arc"} or Strategy, default="sot"
         How to search: by Bayesian optimisation with symbolical optimal transport, with Hellinger
         distances or with a kernel for hierarchical spaces (``"arc"``); greedily, genetically, or at
         random; or an object such as ``SOT(population_size=200)``, as grids over parameters need.
     criterion : {"laplace", "importance", "bic", "aic", "loo", "cv"} or Criterion, default="laplace"
-        What to maximise: the log evidence by Laplace's method, or by importance sampling, which
-        takes some 200 to 2000 likelihood calls more; the log likelihood less a penalty on
-        parameters; the log predictive density of rows left out one by one, or in folds; or an
-        object such as ``CrossValidation(cv=10)``.
+        What to maximise: the log evidence by Laplace's method or by importance sampling; the log
+        likelihood less a penalty on parameters; the log predictive density of rows left out one by
+        one, or in folds; or an object such as ``CrossValidation(cv=10)``.
     acquisition : {"ei", "ei_per_second", "ucb", "thompson"} or Acquisition, default="ei"
         What Bayesian optimisation maximises to choose a kernel: expected improvement, that per
         second, an upper confidence bound, or a draw from the posterior; or an object such as
@@ -71,8 +63,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
         Kernels to evaluate after the initial design.
     max_time : float or None, default=None
         Seconds of wall clock for the whole of ``fit``. An evaluation that is under way when they
-        are over is cut short and left out. Where they suffice for none, the model is a rough fit of
-        a simple kernel, with a warning.
+        are over is left out. If they suffice for none, the model is a rough fit, with a warning.
     max_leaves : int or "auto", default="auto"
         Largest number of base kernels in an expression; ``"auto"`` is 10, or twice the number
         of columns plus 4 where that is more.
@@ -81,20 +72,17 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
         busy. It changes what is proposed, ``n_jobs`` never does.
     priors : {"default", "paper"} or mapping, default="default"
         Gamma priors of the hyperparameters, for inputs scaled to the unit interval and a
-        standardised target. A mapping such as ``{"lengthscale": (2, 2)}`` gives shape and rate and
-        replaces entries of the default.
+        standardised target. A mapping such as ``{"lengthscale": (2, 2)}`` gives shape and rate.
     memory : str, path, joblib.Memory or None, default=None
-        A folder that keeps finished evaluations: the same fit run again, after a crash or with more
-        iterations, takes them from there. Fits may share it. A kernel that failed outright is tried
-        again. After changes to the code of a criterion of your own, take another folder.
+        A folder that keeps finished evaluations, from which the same fit, after a crash or with
+        more iterations, takes them. Fits may share it. A kernel that failed outright is tried
+        again. After changes to the code of a kernel or criterion of yours, take another folder.
     n_jobs : int or None, default=None
         Workers that evaluate the kernels of the initial design, and of a batch, in parallel, as for
         :class:`joblib.Parallel`; ``joblib.parallel_config`` sets the kind of worker, or Dask.
-        With ``batch_size=1`` only the initial design gains from it.
     warm_start : bool, default=False
-        Whether ``fit`` on the same data continues the last search, also one that was interrupted,
-        instead of beginning a new one. It begins anew where the data, ``priors``, ``criterion`` or
-        an int as ``random_state`` have changed, as old scores say nothing then.
+        Whether ``fit`` on the same data continues the last search, also an interrupted one. It
+        begins anew where the data, ``priors``, ``criterion`` or an int as ``random_state`` are new.
     random_state : int, RandomState instance or None, default=None
         An int makes the search reproducible.
     verbose : int, default=0
@@ -116,29 +104,23 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
     search_history_ : dict of ndarray
         One entry per evaluated kernel, in order; goes straight into ``pandas.DataFrame``. Keys are
         ``kernel``, ``score``, ``score_per_sample``, ``best_score``, ``n_leaves``, ``n_params``,
-        ``phase``, ``status``, ``fit_seconds``, ``proposal_seconds``, ``elapsed``, and what is known
-        of the error of the score, ``standard_error`` and ``pareto_k``; both are nan but for
-        ``criterion="importance"``.
+        ``phase``, ``status``, ``fit_seconds``, ``proposal_seconds``, ``elapsed``, and, for
+        ``criterion="importance"``, ``standard_error`` and ``pareto_k``.
     n_iter_ : int
         Kernels evaluated after the initial design.
     stop_reason_ : str
         ``"n_iter"``, ``"max_time"``, ``"interrupted"`` by Ctrl-C, ``"callback"`` where one asked to
         stop, or ``"exhausted"`` where no kernel was left to try, or none better for ``"greedy"``.
-    X_train_ : ndarray of shape (n_samples, n_features)
-        Training inputs.
-    y_train_ : ndarray of shape (n_samples,)
-        Training targets.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where ``X`` had any.
+    X_train_, y_train_ : ndarray of shape (n_samples, n_features) and (n_samples,)
+        Training inputs and targets.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns, and their names where ``X`` had any.
 
     Notes
     -----
-    A kernel costs O(n_samples^3) to evaluate. Callbacks of :mod:`sklearn.callback`, set by
-    ``set_callbacks``, get one task for each kernel. The default search is that of Bitzer, Meister
-    and Zimmer (2022), *Structural kernel search via Bayesian optimization and symbolical optimal
-    transport*.
+    A kernel costs O(n_samples^3) to evaluate. Callbacks of :mod:`sklearn.callback` get one task for
+    each kernel. The default search is that of Bitzer, Meister and Zimmer (2022), *Structural kernel
+    search via Bayesian optimization and symbolical optimal transport*.
 
     Examples
     --------
@@ -150,33 +132,13 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
     array([61.])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "base_kernels": [str, set, "array-like"],
-        "operators": [str, set, "array-like"],
-        "strategy": [StrOptions(set(STRATEGIES)), Strategy],
-        "criterion": [StrOptions(set(CRITERIA)), Criterion],
-        "acquisition": [StrOptions(set(ACQUISITIONS)), Acquisition],
-        "n_iter": [Interval(Integral, 0, None, closed="left")],
-        "max_time": [Interval(Real, 0, None, closed="neither"), None],
-        "max_leaves": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "priors": [str, Mapping],
-        "memory": [str, os.PathLike, Memory, None],
-        "n_jobs": [
-            Interval(Integral, None, -1, closed="right"),
-            Interval(Integral, 1, None, closed="left"),
-            None,
-        ],
-        "warm_start": ["boolean"],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
 
     def __init__(
         self,
         *,
-        base_kernels: str | Collection[str] = "auto",
-        operators: Collection[str] = ("+", "*"),
+        base_kernels: str | Collection[str | BaseKernel] = "auto",
+        operators: Collection[str | Operator] = ("+", "*"),
         strategy: str | Strategy = "sot",
         criterion: str | Criterion = "laplace",
         acquisition: str | Acquisition = "ei",
@@ -208,13 +170,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
         self.verbose = verbose
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, and return the estimator.
-
-        Parameters
-        ----------
-        **params
-            By name; those of a ``strategy``, ``criterion`` or ``acquisition`` that is an object as
-            ``strategy__population_size``.
+        """Set parameters by name, those of objects as ``strategy__population_size``.
 
         Raises
         ------
@@ -228,7 +184,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
     @with_callbacks  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Search a kernel and fit it.
+        """Search a kernel and fit it; returns the estimator.
 
         Parameters
         ----------
@@ -237,11 +193,6 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
             column is left out of the search.
         y : array-like of shape (n_samples,)
             Target in any unit: it is standardised inside.
-
-        Returns
-        -------
-        self : AutoKernelGPRegressor
-            The fitted estimator.
 
         Raises
         ------
@@ -253,27 +204,36 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
             After Ctrl-C; the estimator is fitted with the best kernel so far.
         """
         deadline = Deadline(np.inf if self.max_time is None else self.max_time)
-        memory = check_memory(self.memory)
-        fitting = self._begin(X, y, deadline)
-        context = self._init_callback_context(max_subtasks=fitting.n_trials)
+        arguments, memory = Arguments.of(self), check_memory(self.memory)
+        problem = self._pose(X, y, arguments, reset=True)
+        run = Run(
+            problem,
+            arguments.strategy,
+            problem.task(arguments),
+            problem.history_to_continue(self._past_to_continue()),
+            n_iter=self.n_iter,
+            batch_size=self.batch_size,
+            deadline=deadline,
+        )
+        context = self._init_callback_context(max_subtasks=run.n_trials)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         monitor = Monitor(
             self,
             context,
             X=X,
             y=y,
-            attributes=lambda: so_far(fitting),
-            report=reporter(self.verbose, fitting.problem.feature_names),
+            attributes=lambda: self._attributes_so_far(run),
+            report=reporter(self.verbose, problem.feature_names),
         )
         try:
-            reason = fitting.run(monitor, n_jobs=self.n_jobs, memory=memory)
-            self._end(fitting, reason)
+            reason = run.search(monitor, n_jobs=self.n_jobs, memory=memory)
+            self._expose(run, reason)
         except KeyboardInterrupt:
             with suppress(EvaluationError):  # nothing can be fitted: what was asked comes first
-                self._end(fitting, StopReason.INTERRUPTED)
+                self._expose(run, StopReason.INTERRUPTED)
             raise
         except Exception:  # of a callback, say: a warm start goes on from here
-            self._past = fitting.past()
+            self._past = run.past()
             raise
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         return self
@@ -281,10 +241,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
     def refit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, kernel: str | Expression | None = None
     ) -> Self:
-        """Fit the parameters of a structure that is known, without a search.
+        """Fit the parameters of a structure that is known, without a search or its parameters.
 
-        ``search_history_`` stays that of the last search. ``max_time``, ``memory``, ``n_jobs`` and
-        callbacks are those of searches, and play no part.
+        ``search_history_`` stays that of the last search.
 
         Parameters
         ----------
@@ -294,11 +253,6 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
             Target.
         kernel : str, Expression or None, default=None
             The structure, such as ``"LIN[0] + SE[0]"``; None for that of ``best_expression_``.
-
-        Returns
-        -------
-        self : AutoKernelGPRegressor
-            The fitted estimator.
 
         Raises
         ------
@@ -312,84 +266,134 @@ class AutoKernelGPRegressor(CallbackSupportMixin, PredictionMixin, RegressorMixi
         self._validate_params()
         if kernel is None:
             check_is_fitted(self, "best_kernel_")
-        problem = self._pose(X, y, reset=not hasattr(self, "_fitted"))
+        arguments = Arguments.of(self)
+        problem = self._pose(X, y, arguments, reset=not hasattr(self, "_fitted"))
         if kernel is None:
-            before = self._fitted.evaluation
-            # from nothing, and from the parameters that suited the data before
-            starts: list[list[Evaluation]] = [[], [before]]
-            expression = before.expression
+            fitted = problem.refitted(self._fitted.evaluation)
         else:
-            starts = [[]]
-            n_features = problem.X.shape[1]
-            names = problem.feature_names
-            expression = check_expression(kernel, names, n_features=n_features, argument="kernel")
-        fits = [problem.evaluator(expression, known) for known in starts]
-        best = max(fits, key=lambda fit: fit.log_posterior)
-        self.__dict__.update(attributes(problem.fitted(best), problem))
+            fitted = problem.fitted(problem.evaluator(problem.kernel(kernel, arguments)))
+        self._expose_model(fitted, problem)
         return self
 
-    def _begin(self, X: npt.ArrayLike, y: npt.ArrayLike, deadline: Deadline) -> Run:
-        """Check all arguments and set up a search, or the rest of one."""
-        strategy = check_strategy(self.strategy)
-        acquisition = check_acquisition(self.acquisition)
-        is_auto = isinstance(self.base_kernels, str) and self.base_kernels == "auto"
-        base_kernels = (
-            None if is_auto else check_names("base_kernels", self.base_kernels, known=BASE_KERNELS)
-        )
-        operators = check_names("operators", self.operators, known=OPERATORS)
-        problem = self._pose(X, y, reset=True)
-        max_leaves = None if isinstance(self.max_leaves, str) else int(self.max_leaves)
-        return Run(
-            problem,
-            strategy,
-            problem.task(base_kernels, operators, max_leaves, acquisition=acquisition),
-            self._past_of(problem),
-            n_iter=self.n_iter,
-            batch_size=self.batch_size,
-            deadline=deadline,
-        )
+    def predict(
+        self, X: npt.ArrayLike, return_std: bool = False, return_cov: bool = False
+    ) -> FloatArray | tuple[FloatArray, FloatArray]:
+        """Predict the target.
 
-    def _pose(self, X: npt.ArrayLike, y: npt.ArrayLike, *, reset: bool) -> Problem:
-        """Check data, priors and criterion; the columns may be others with ``reset``."""
-        priors = check_priors(self.priors)
-        criterion = check_criterion(self.criterion)
-        refuse_times(X, y)
-        refuse_many_targets(y)
-        inputs, target = validate_data(
-            self,
-            X,
-            y,
-            reset=reset,
-            dtype=np.float64,
-            y_numeric=True,
-            ensure_min_samples=2,
-            copy=True,
-        )
-        target = check_target(target)
-        check_range(inputs, target)
-        goes_on = self.warm_start and hasattr(self, "_past")
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        return_std : bool, default=False
+            Whether to return the standard deviation of a new observation too, noise included.
+        return_cov : bool, default=False
+            Whether to return the covariance matrix of new observations too.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,)
+            Predictive mean.
+        std : ndarray of shape (n_samples,)
+            Only with ``return_std``.
+        cov : ndarray of shape (n_samples, n_samples)
+            Only with ``return_cov``.
+        """
+        X = self._check_inputs(X)
+        if return_std and return_cov:
+            raise ValueError("predict returns one of return_std and return_cov, got both as True")
+        if return_std:
+            return self._fitted.mean_and_std(X)
+        return self._fitted.mean_and_covariance(X) if return_cov else self._fitted.mean(X)
+
+    def sample_y(
+        self,
+        X: npt.ArrayLike,
+        n_samples: int = 1,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> FloatArray:
+        """Draw new observations (n_samples_X, n_samples), noise included.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples_X, n_features)
+            Inputs.
+        n_samples : int, default=1
+            Number of draws.
+        random_state : int, RandomState instance or None, default=0
+            Source of the draws.
+        """
+        inputs = self._check_inputs(X)
+        return self._fitted.samples(inputs, n_samples, random_state)
+
+    def leaderboard(self, k: int = 10) -> Leaderboard:
+        """Return the ``k`` best kernels of the search, the best first.
+
+        The dict of arrays prints as a table and goes straight into ``pandas.DataFrame``. The kernel
+        that predicts is marked.
+        """
+        check_is_fitted(self, "search_history_")
+        check_scalar(k, "k", Integral, min_val=1)
+        chosen, tried = self._fitted.evaluation, self._past.history.evaluations
+        is_chosen = [e.expression.canonical == chosen.expression.canonical for e in tried]
+        return Leaderboard.of(self.search_history_, k=k, is_chosen=np.array(is_chosen, dtype=bool))
+
+    def _pose(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, arguments: Arguments, *, reset: bool
+    ) -> Problem:
+        """Check the data and scale them; the columns may be others with ``reset``."""
+        inputs, target = check_fit_data(self, X, y, reset=reset)
+        past = self._past_to_continue()
         draws_seed = not isinstance(self.random_state, Integral)
-        seed = self._past.seed if goes_on and draws_seed else check_seed(self.random_state)
-        return Problem.of(
-            inputs,
-            target,
-            priors=priors,
-            criterion=criterion,
-            seed=seed,
-            feature_names=self._names(),
-        )
+        seed = past.seed if past and draws_seed else check_seed(self.random_state)
+        names = [str(name) for name in getattr(self, "feature_names_in_", ())] or None
+        return Problem.of(inputs, target, arguments, seed=seed, feature_names=names)
 
-    def _past_of(self, problem: Problem) -> History:
-        """Return what an earlier fit to the same data has found, if that is to go on."""
-        history = History(len(problem.y))
-        past: Past | None = getattr(self, "_past", None) if self.warm_start else None
-        if past is not None and past.fingerprint == problem.evaluator.fingerprint():
-            history.trials.extend(past.history.trials)
-        return history
+    def _past_to_continue(self) -> Past | None:
+        """Return what the last search has left, if this one is to continue it."""
+        return getattr(self, "_past", None) if self.warm_start else None
 
-    def _end(self, fitting: Run, reason: StopReason) -> None:
-        """Expose the best kernel and the history."""
-        fitted = fitting.result(reason)
-        self.__dict__.update(attributes(fitted, fitting.problem))
-        self.__dict__.update(progress(fitting))
+    def _check_inputs(self, X: npt.ArrayLike) -> FloatArray:
+        """Check inputs to predict at."""
+        check_is_fitted(self, "best_kernel_")
+        refuse_times(X)
+        inputs: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
+        refuse_large("X", inputs)
+        return inputs
+
+    def _expose_model(self, fitted: FittedModel, problem: Problem) -> None:
+        """Set the attributes that tell of the kernel and the model with it."""
+        self._fitted = fitted
+        self.best_kernel_ = fitted.kernel
+        self.best_expression_ = fitted.evaluation.expression.to_text(fitted.feature_names)
+        self.best_score_ = fitted.evaluation.score
+        self.noise_variance_ = fitted.noise_variance
+        self.X_train_, self.y_train_ = problem.X, problem.y
+
+    def _expose_history(self, run: Run) -> None:
+        """Set the attributes that tell what a search has tried."""
+        self._past = run.past()
+        self.search_history_ = run.history.to_columns(run.problem.feature_names)
+        self.n_iter_ = run.history.n_searched
+
+    def _expose(self, run: Run, reason: StopReason) -> None:
+        """Set the attributes that tell of a search that has ended."""
+        self._expose_model(run.result(reason), run.problem)
+        self._expose_history(run)
         self.stop_reason_ = reason
+
+    def _attributes_so_far(self, run: Run) -> dict[str, Any] | None:
+        """Return what would be exposed if the search ended now, None if no kernel is fitted yet."""
+        best = run.best()
+        if best is None:
+            return None
+        other = copy(self)
+        other._expose_model(best, run.problem)
+        other._expose_history(run)
+        own = vars(self)
+        return {name: value for name, value in vars(other).items() if own.get(name) is not value}
+
+    def _sk_visual_block_(self) -> _VisualBlock:
+        """Show the kernel in words below the name in a notebook."""
+        words = caption(self._fitted) if hasattr(self, "_fitted") else None
+        details = {"name_details": str(self), "name_caption": words}
+        return _VisualBlock("single", self, names=type(self).__name__, **details)

@@ -122,12 +122,12 @@ def run_missing(
     missing = [unit for unit in units if _key(asdict(unit)) not in rows]
     run = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
     tasks = (joblib.delayed(_measured)(measure, unit) for unit in missing)
-    for place, row in enumerate(run(tasks), 1):
+    for number, row in enumerate(run(tasks), 1):
         append_rows(name, [row])
         found = {column: str(value) for column, value in {**row, **environment()}.items()}
         rows[_key({field.name: found[field.name] for field in fields(units[0])})] = found
         told = " ".join(_format(value) for value in row.values())
-        print(f"{place} of {len(missing)}: {told[:_LINE]}", flush=True)
+        print(f"{number} of {len(missing)}: {told[:_LINE]}", flush=True)
     return [rows[_key(asdict(unit))] for unit in units]
 
 
@@ -237,7 +237,7 @@ def print_table(rows: list[Mapping[str, object]]) -> None:
     """Print rows as aligned columns."""
     header = list(rows[0])
     cells = [header, *([_format(row[name]) for name in header] for row in rows)]
-    widths = [max(len(line[place]) for line in cells) for place in range(len(header))]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for line in cells:
         print("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
 

@@ -20,7 +20,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 
 from autokernel import parse_expression
 from autokernel.data import Scaling
-from autokernel.likelihood import LogLikelihood, TrainingData
+from autokernel.likelihood import ExactLikelihood, TrainingData
 from autokernel.model import to_sklearn
 
 KERNELS = {
@@ -46,14 +46,14 @@ def measure(n_leaves: int, n: int, repeats: int) -> dict[str, object]:
     rng = np.random.default_rng(0)
     X, y = rng.uniform(size=(n, N_FEATURES)), rng.normal(size=n)
     expression = parse_expression(KERNELS[n_leaves])
-    likelihood = LogLikelihood(expression, TrainingData(X, y))
-    theta = rng.normal(-1.0, 0.3, size=len(likelihood.parameter_names))
+    likelihood = ExactLikelihood(expression, TrainingData(X, y))
+    theta = rng.normal(-1.0, 0.3, size=len(likelihood.parameters))
     theta[-1] = np.log(0.1)
     kernel = to_sklearn(
         expression, theta, scaling=Scaling(np.zeros(N_FEATURES), np.ones(N_FEATURES))
     )
     gpr = GaussianProcessRegressor(kernel=kernel, optimizer=None, alpha=0).fit(X, y)
-    packed = likelihood._program.forward(np.exp(theta[:-1])).copy()
+    packed = likelihood._covariance.forward(np.exp(theta[:-1])).copy()
     packed[likelihood._diagonal] += 0.1
 
     def lapack() -> None:

@@ -32,10 +32,8 @@ def brute_force(case: Case, n_starts: int) -> tuple[float, np.ndarray, int]:
     """Best log posterior, where it is, and how many starts end within 0.5 nats of it."""
     posterior = case.posterior()
     rng = np.random.default_rng(12345)
-    usual = StartingPoints(DataScales(case.data())).draw(
-        case.expression, posterior, n_starts // 2, rng=rng
-    )
-    low, high = np.log([WIDE[name] for name in posterior.parameter_names]).T
+    usual = StartingPoints(DataScales(case.data())).draw(posterior, n_starts // 2, rng=rng)
+    low, high = np.log([WIDE[parameter.name] for parameter in posterior.likelihood.parameters]).T
     wide = rng.uniform(low, high, size=(n_starts - len(usual), len(low)))
     modes = [maximise(posterior, start, max_iterations=400) for start in [*usual, *wide]]
     best = max(modes, key=lambda mode: mode.log_posterior)

@@ -13,7 +13,7 @@ import numpy as np
 from autokernel import parse_expression
 from autokernel.expression import Expression
 from autokernel.kernels.priors import PRESETS
-from autokernel.likelihood import TrainingData
+from autokernel.likelihood import ExactLikelihood, TrainingData
 from autokernel.map.posterior import LogPosterior
 
 PRIORS = PRESETS["paper"]
@@ -83,7 +83,7 @@ class Case:
 
     def posterior(self) -> LogPosterior:
         """Build the log posterior."""
-        return LogPosterior(self.expression, self.data(), priors=PRIORS)
+        return LogPosterior(ExactLikelihood(self.expression, self.data()), priors=PRIORS)
 
 
 def cases(datasets: list[str] | None = None) -> Iterator[Case]:

@@ -49,7 +49,7 @@ def autokernel_evaluation(case: Case, seed: int) -> tuple[Finding, np.ndarray]:
 
 def prior_draws(posterior: LogPosterior, rng: np.random.Generator) -> np.ndarray:
     """Draw starts from the priors."""
-    shape = (N_BASELINE_STARTS, len(posterior.parameter_names))
+    shape = (N_BASELINE_STARTS, len(posterior.lower))
     return posterior.prior.quantile(rng.uniform(size=shape))
 
 
@@ -66,9 +66,9 @@ def baseline(
     began = time.perf_counter()
     posterior = case.posterior()
     draws = starts(posterior, np.random.default_rng(seed))
-    plain = np.ones(draws.shape[1])  # steps not measured by the widths that autokernel knows
+    plain = np.ones(draws.shape[1])  # steps not in the scales that autokernel knows
     modes = [
-        maximise(posterior, start, max_iterations=300, widths=plain)
+        maximise(posterior, start, max_iterations=300, step_scales=plain)
         for start in np.clip(draws, posterior.lower, posterior.upper)
     ]
     best = max(modes, key=lambda mode: mode.log_posterior)

@@ -16,9 +16,9 @@ from runs import N_TRAIN, draw_split, pose, task_of  # isort: skip
 
 import numpy as np
 
-from autokernel.evaluation import Evaluator, Job
+from autokernel.evaluation import Evaluation, Evaluator, Job
+from autokernel.evaluation.record import name_parameters
 from autokernel.expression import Expression, Grammar
-from autokernel.map.warm_start import Known
 
 NAME = "meta_kernels"  # of the CSV file
 _SEED = 0  # of the set of kernels
@@ -31,7 +31,7 @@ class Kernel:
 
     dataset: str
     data_seed: int  # of the rows that are drawn
-    place: int  # in the set
+    place: int  # number in the set; a column of the file has this name
     kernel: str
 
 
@@ -40,7 +40,7 @@ class Grown:
     """A kernel, and how it came into the set."""
 
     expression: Expression
-    parent: int  # its place, -1 for a base kernel
+    parent: int  # its number, -1 for a base kernel
     generation: int  # 0 for a base kernel
 
 
@@ -55,7 +55,7 @@ class Landscape:
 
     @property
     def scored(self) -> np.ndarray:
-        """Places of the kernels that have a score."""
+        """Numbers of the kernels that have a score."""
         return np.flatnonzero(np.isfinite(self.scores))
 
 
@@ -82,20 +82,20 @@ def measure_landscape(
     task = task_of(problem)
     grammar = replace(task.grammar, max_leaves=_MAX_LEAVES)
     grown = grow(grammar, n_kernels)
-    fits: dict[int, Known] = {}
-    for places in group(range(n_kernels), lambda place: grown[place].generation).values():
-        jobs = {place: _prepare(problem.evaluator, grown, fits, place) for place in places}
+    fits: dict[int, Evaluation] = {}
+    for numbers in group(range(n_kernels), lambda number: grown[number].generation).values():
+        jobs = {number: _prepare(problem.evaluator, grown, fits, number) for number in numbers}
         rows = run_missing(
             NAME,
-            [Kernel(dataset, data_seed, p, str(grown[p].expression)) for p in places],
+            [Kernel(dataset, data_seed, i, str(grown[i].expression)) for i in numbers],
             partial(evaluate, problem.evaluator, jobs),
             n_jobs=n_jobs,
             any_commit=any_commit,
         )
         fits.update(
-            (p, _read(grown[p].expression, row)) for p, row in zip(places, rows, strict=True)
+            (i, _read(grown[i].expression, row)) for i, row in zip(numbers, rows, strict=True)
         )
-    scores = np.array([fits[place].score for place in range(n_kernels)])
+    scores = np.array([fits[number].score for number in range(n_kernels)])
     return Landscape([one.expression for one in grown], scores, grammar, task.X)
 
 
@@ -111,15 +111,30 @@ def evaluate(evaluator: Evaluator, jobs: Mapping[int, Job], unit: Kernel) -> Row
 
 
 def _prepare(
-    evaluator: Evaluator, grown: Sequence[Grown], fits: Mapping[int, Known], place: int
+    evaluator: Evaluator, grown: Sequence[Grown], fits: Mapping[int, Evaluation], number: int
 ) -> Job:
-    """Find what a kernel inherits from its parent and from the base kernels."""
+    """Find the warm starts of a kernel, from its parent and from the base kernels."""
     bases = [fit for other, fit in fits.items() if grown[other].generation == 0]
-    parent = [] if grown[place].generation < 2 else [fits[grown[place].parent]]
-    return evaluator.prepare(grown[place].expression, [*bases, *parent])
+    parent = [] if grown[number].generation < 2 else [fits[grown[number].parent]]
+    return evaluator.prepare(grown[number].expression, [*bases, *parent])
 
 
-def _read(expression: Expression, row: Mapping[str, str]) -> Known:
-    """Read a fit; theta is that of the file, so that a set that is resumed is the same."""
+def _read(expression: Expression, row: Mapping[str, str]) -> Evaluation:
+    """Read a fit, its score per sample; what the file does not have is nan.
+
+    Theta is that of the file, so that a set that is resumed is the same.
+    """
     theta = np.array([float(entry) for entry in row["theta"].split()])
-    return Known(expression, theta, float(row["score_per_sample"]))
+    unknown = ("log_likelihood", "log_prior", "log_posterior", "log_evidence")
+    return Evaluation(
+        expression=expression,
+        parameters=name_parameters(expression, theta),
+        theta=theta,
+        **dict.fromkeys(unknown, np.nan),
+        score=float(row["score_per_sample"]),
+        hessian=np.full((len(theta), len(theta)), np.nan),
+        n_params=len(theta),
+        n_evaluations=0,
+        seconds=float(row["seconds"]),
+        status=row["status"],
+    )

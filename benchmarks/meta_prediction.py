@@ -48,7 +48,7 @@ from scipy.sparse.csgraph import shortest_path
 from scipy.stats import spearmanr
 
 from autokernel.expression import Expression
-from autokernel.kernels.priors import PRESETS
+from autokernel.kernels import PRESETS
 from autokernel.surrogate.gp import SurrogateGP
 from autokernel.surrogate.kernel_kernels import (
     ArcKernel,
@@ -61,7 +61,10 @@ from autokernel.surrogate.kernel_kernels import (
 NAME = "meta_prediction"  # of the CSV file
 MOST_NEIGHBOURS = 10
 Predict = Callable[[np.ndarray, np.ndarray, np.random.Generator], np.ndarray]
-"""Predicts the scores at some places of a landscape from those at others, which come first."""
+"""Predicts the scores of some kernels of a landscape from those of others, which come first.
+
+Both are given by their numbers.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +85,14 @@ class Tabulated(KernelKernel):
         self.bounds, self.start_noise = kernel_kernel.bounds, kernel_kernel.start_noise
         self._kernel_kernel = kernel_kernel
         self._distances = kernel_kernel.distances(expressions)
-        self._places = {e.canonical: place for place, e in enumerate(expressions)}
+        self._numbers = {e.canonical: number for number, e in enumerate(expressions)}
 
     def distances(
         self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
     ) -> np.ndarray:
         """Look up the distances (n_distances, n, m)."""
         rows, columns = (
-            [self._places[e.canonical] for e in some]
+            [self._numbers[e.canonical] for e in some]
             for some in (expressions, others or expressions)
         )
         return self._distances[:, rows][:, :, columns]
@@ -134,15 +137,16 @@ def running_means(lengths: np.ndarray, scores: np.ndarray, rng: np.random.Genera
 
 def path_lengths(landscape: Landscape) -> np.ndarray:
     """Count the operations (n, n) on the shortest way from one kernel to another in the set."""
-    places = {e.canonical: place for place, e in enumerate(landscape.expressions)}
+    numbers_of = {e.canonical: number for number, e in enumerate(landscape.expressions)}
     edges = [
-        (place, places[neighbour.canonical])
-        for place, expression in enumerate(landscape.expressions)
+        (number, numbers_of[neighbour.canonical])
+        for number, expression in enumerate(landscape.expressions)
         for neighbour in landscape.grammar.neighbours(expression)
-        if neighbour.canonical in places
+        if neighbour.canonical in numbers_of
     ]
     rows, columns = np.array(edges).T
-    graph = csr_array((np.ones(len(edges)), (rows, columns)), shape=(len(places), len(places)))
+    shape = (len(numbers_of), len(numbers_of))
+    graph = csr_array((np.ones(len(edges)), (rows, columns)), shape=shape)
     return shortest_path(graph, directed=False, unweighted=True)
 
 
@@ -257,12 +261,12 @@ def draw(rows: Sequence[Mapping[str, str]], *, complete: bool) -> None:
         found = group(of_dataset, lambda row: row["method"])
         baseline = numbers(found["mean"], "rmse")
         paper = META_RMSE[dataset]
-        for place, (method, of_method) in enumerate(reversed(found.items())):
+        for height, (method, of_method) in enumerate(reversed(found.items())):
             ratios = numbers(of_method, "rmse") / baseline
-            axes.plot(ratios, np.full(len(ratios), place), "|", color="C0", markersize=9)
-            axes.plot(ratios.mean(), place, "o", color="C0", label="measured")
+            axes.plot(ratios, np.full(len(ratios), height), "|", color="C0", markersize=9)
+            axes.plot(ratios.mean(), height, "o", color="C0", label="measured")
             theirs = paper.get(method, np.nan) / paper["mean"]
-            axes.plot(theirs, place, "x", color="C3", label="the paper")
+            axes.plot(theirs, height, "x", color="C3", label="the paper")
         axes.set(title=dataset, xlabel="RMSE / RMSE of the mean")
         axes.set_xlim(0, max(1.1, axes.get_xlim()[1]))
         axes.set_yticks(range(len(found)), reversed(found))

@@ -17,7 +17,7 @@ measured again.
 import argparse
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from common import (  # isort: skip
     Row,
@@ -35,12 +35,11 @@ from runs import LOADERS, Prediction, Split, draw_split, mean_nll, pose, rmse  #
 from runs import NAME as SEARCHED  # isort: skip
 
 import numpy as np
-from scipy.linalg import LinAlgError
 from scipy.special import logsumexp
 from scipy.stats import norm
 
 from autokernel import parse_expression
-from autokernel.model import condition
+from autokernel.exceptions import EvaluationError
 
 NAME = "parameter_uncertainty"  # of the CSV file
 MEASURES = ("rmse", "rmse_mixture", "nll", "nll_mixture", "nll_normal")
@@ -88,16 +87,14 @@ def measure(unit: Refit) -> Row:
     rng = np.random.default_rng(unit.seed)
 
     def predict(theta: np.ndarray) -> Prediction:
-        model = condition(
-            fit.expression, theta, split.X_train, split.y_train, scaling=problem.scaling
-        )
-        return Prediction(*model.regressor.predict(split.X_test, return_std=True))
+        model = problem.fitted(replace(fit, theta=theta))
+        return Prediction(*model.mean_and_std(split.X_test))
 
     best, draws = predict(fit.theta), []
     while len(draws) < unit.n_draws:
         try:
             draws.append(predict(fit.theta + scales @ rng.normal(size=len(fit.theta))))
-        except LinAlgError as error:  # far out, where the noise is next to nothing
+        except EvaluationError as error:  # far out, where the noise is next to nothing
             warnings.warn(f"another draw, as {error}", stacklevel=1)
     return {
         "score_per_sample": rounded(fit.score / len(split.y_train)),

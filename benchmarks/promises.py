@@ -29,8 +29,9 @@ from joblib import Parallel, delayed
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.datasets import fetch_airfoil, fetch_concrete
-from autokernel.expression import OPERATORS, Grammar
-from autokernel.kernels import BASE_KERNELS
+from autokernel.expression import Grammar
+from autokernel.kernels import FEW_COLUMNS
+from autokernel.operators import ADD, MULTIPLY
 from autokernel.surrogate.hellinger import HellingerDistances
 
 LOADERS = {"airfoil": fetch_airfoil, "concrete": fetch_concrete}
@@ -111,7 +112,7 @@ def imports(repeats: int) -> Iterator[Row]:
 
 def distances(repeats: int) -> Iterator[Row]:
     """Time the distances of a new kernel to a hundred others, which are known or new."""
-    grammar = Grammar(tuple(BASE_KERNELS), OPERATORS, columns=(0, 1, 2), max_leaves=10)
+    grammar = Grammar(FEW_COLUMNS, (ADD, MULTIPLY), columns=(0, 1, 2), max_leaves=10)
     *others, one = (grown.expression for grown in grow(grammar, 101))
     X = np.random.default_rng(0).uniform(size=(20, 3))
     for repeat in range(repeats):

@@ -6,7 +6,7 @@ from it in three ways: priors and initial design are the defaults of this packag
 scales its training part anew, so that scores per sample are on another scale than the paper's, as
 near to it as the part is to the whole. A run is a
 row of results/searches.csv. Its column ``trajectory`` holds every improvement of the best score as
-``place:score:seconds``, the place counted from 1 over all evaluations, the score in nats per
+``number:score:seconds``, the number counted from 1 over all evaluations, the score in nats per
 sample, the time that of the CPU since the fit began. CPU seconds do not count what else the machine
 does; ``fit_seconds`` alone is wall clock.
 """
@@ -37,12 +37,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 
 from autokernel import AutoKernelGPRegressor, parse_expression
-from autokernel.criteria import Laplace
 from autokernel.datasets import fetch_airfoil, fetch_concrete, fetch_power_plant, load_airline
+from autokernel.fit.arguments import Arguments
 from autokernel.fit.problem import Problem
-from autokernel.kernels.priors import PRESETS
 from autokernel.search import SOT, STRATEGIES, Task, design_of
-from autokernel.surrogate.acquisition import ExpectedImprovement
 
 LOADERS = {
     "airline": load_airline,
@@ -97,7 +95,7 @@ class Prediction(NamedTuple):
 class Improvement(NamedTuple):
     """One step of a trajectory."""
 
-    place: int  # of the evaluation, from 1
+    number: int  # of the evaluation, from 1
     score: float  # nats per sample
     seconds: float  # of CPU
 
@@ -163,13 +161,12 @@ def draw_split(dataset: str, seed: int) -> Split:
 
 def pose(X: np.ndarray, y: np.ndarray, *, seed: int) -> Problem:
     """Pose the problem that the estimator poses itself by default."""
-    priors, criterion = PRESETS["default"], Laplace()
-    return Problem.of(X, y, priors=priors, criterion=criterion, seed=seed, feature_names=None)
+    return Problem.of(X, y, Arguments.of(AutoKernelGPRegressor()), seed=seed, feature_names=None)
 
 
 def task_of(problem: Problem) -> Task:
     """Set the task that the estimator sets itself by default."""
-    return problem.task(None, ("+", "*"), None, acquisition=ExpectedImprovement())
+    return problem.task(Arguments.of(AutoKernelGPRegressor()))
 
 
 def n_iter_of(run: Run, X: np.ndarray, y: np.ndarray) -> int:
@@ -292,10 +289,10 @@ def mean_nll(predicted: Prediction, y: np.ndarray) -> float:
 def write_trajectory(scores: np.ndarray, seconds: list[float]) -> str:
     """Write the improvements of the best score."""
     steps, best = [], -np.inf
-    for place, (score, moment) in enumerate(zip(scores, seconds, strict=True), 1):
+    for number, (score, moment) in enumerate(zip(scores, seconds, strict=True), 1):
         if score > best:
             best = score
-            steps.append(f"{place}:{score:.5g}:{moment:.4g}")
+            steps.append(f"{number}:{score:.5g}:{moment:.4g}")
     return " ".join(steps)
 
 
@@ -303,7 +300,7 @@ def read_trajectory(row: Mapping[str, str]) -> list[Improvement]:
     """Read the improvements of the best score."""
     parts = (step.split(":") for step in row["trajectory"].split())
     return [
-        Improvement(int(place), float(score), float(seconds)) for place, score, seconds in parts
+        Improvement(int(number), float(score), float(seconds)) for number, score, seconds in parts
     ]
 
 

@@ -50,15 +50,15 @@ N_MOMENTS = 120  # of the lines over time
 def best_after(
     row: Mapping[str, str], limits: np.ndarray, key: Callable[[Improvement], float]
 ) -> np.ndarray:
-    """Best scores of a run at places or times, NaN before the first one."""
+    """Best scores of a run at numbers of evaluations or times, NaN before the first one."""
     steps = read_trajectory(row)
     reached = np.searchsorted([key(step) for step in steps], limits, side="right")
     return np.array([np.nan, *(step.score for step in steps)])[reached]
 
 
-def by_place(step: Improvement) -> float:
+def by_number(step: Improvement) -> float:
     """Measure a run in evaluations."""
-    return step.place
+    return step.number
 
 
 def by_seconds(step: Improvement) -> float:
@@ -77,17 +77,17 @@ def summarise(dataset: str, rows: Rows) -> None:
     reference = by_strategy.get("sot", rows)
     n_initial = int(numbers(reference, "n_initial").min())
     n_last = int(numbers(reference, "n_evaluations").min())
-    places = np.unique([n_initial, *np.linspace(n_initial, n_last, 4).astype(int)])
+    counts = np.unique([n_initial, *np.linspace(n_initial, n_last, 4).astype(int)])
     seconds = np.array([numbers(reference, "cpu_seconds").min()])
     table = []
     for strategy, of_strategy in by_strategy.items():
-        low, median, high = quartiles(of_strategy, places, by_place)
+        low, median, high = quartiles(of_strategy, counts, by_number)
         in_time = quartiles(of_strategy, seconds, by_seconds)
         table.append(
             {
                 "strategy": strategy,
                 "runs": len(of_strategy),
-                **{f"after {n}": m for n, m in zip(places, median.tolist(), strict=True)},
+                **{f"after {n}": m for n, m in zip(counts, median.tolist(), strict=True)},
                 "quartiles": f"{low[-1]:.4f} to {high[-1]:.4f}",
                 f"after {seconds[0]:.0f} s": float(in_time[1, 0]),
                 "quartiles in time": f"{in_time[0, 0]:.4f} to {in_time[2, 0]:.4f}",
@@ -95,7 +95,7 @@ def summarise(dataset: str, rows: Rows) -> None:
             }
         )
     print(f"\n{dataset}")
-    print_table(sorted(table, key=lambda row: -row[f"after {places[-1]}"]))
+    print_table(sorted(table, key=lambda row: -row[f"after {counts[-1]}"]))
 
 
 def print_ratios(rows: Rows) -> None:
@@ -133,7 +133,7 @@ def draw(rows: Rows, *, complete: bool) -> None:
             seconds = numbers(of_strategy, "cpu_seconds").min()
             first = max(read_trajectory(row)[0].seconds for row in of_strategy)
             moments = np.linspace(first, max(first, seconds), N_MOMENTS)
-            middle = draw_line(above, of_strategy, np.arange(1, n_last + 1), by_place, strategy)
+            middle = draw_line(above, of_strategy, np.arange(1, n_last + 1), by_number, strategy)
             draw_line(below, of_strategy, moments, by_seconds, strategy)
             after_design.append(middle[:n_initial][-1])
             at_end[strategy] = middle[-1]

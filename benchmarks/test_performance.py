@@ -116,15 +116,15 @@ def draw(rows: Rows, *, complete: bool) -> None:
     figure = Figure(figsize=(3.2 * len(by_dataset) + 1, 6), layout="constrained")
     panels = figure.subplots(len(MEASURES), len(by_dataset), squeeze=False, sharey="row")
     strategies = list(group(rows, lambda row: row["strategy"]))[::-1]
-    places = range(1, len(strategies) + 1)
+    heights = range(1, len(strategies) + 1)
     for line, (name, paper) in zip(panels, MEASURES.items(), strict=True):
         for axes, (dataset, of_dataset) in zip(line, by_dataset.items(), strict=True):
             found = group(of_dataset, lambda row: row["strategy"])
             values = [numbers(found.get(strategy, []), name) for strategy in strategies]
             axes.boxplot(values, orientation="horizontal", widths=0.6, showfliers=True)
             theirs = [paper[dataset].get(strategy, np.nan) for strategy in strategies]
-            axes.plot(theirs, places, "x", color="C3", label="the paper's mean")
-            axes.set_yticks(places, strategies)
+            axes.plot(theirs, heights, "x", color="C3", label="the paper's mean")
+            axes.set_yticks(heights, strategies)
             axes.set_xlabel(f"test {name.upper()}")
             axes.grid(axis="x", alpha=0.3)
             if name == "rmse":

@@ -1,7 +1,7 @@
 """What several test files share: random expressions, parameters and data, and batteries.
 
 A battery is one set of property tests that runs on every instance of a kind of thing, so that a
-new instance, such as a fifth base kernel, is tested by the line that registers it.
+new instance, such as another base kernel, is tested by the line that registers it.
 """
 
 from collections.abc import Callable
@@ -12,18 +12,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Kernel
 
+from autokernel import AutoKernelGPRegressor, evaluate_kernel
 from autokernel.data import Scaling
-from autokernel.expression import OPERATORS, Expression, Grammar, Leaf, Operation, parse_expression
-from autokernel.kernels import BASE_KERNELS, BaseKernel, ExponentialKernel
-from autokernel.kernels.priors import PRESETS
+from autokernel.expression import (
+    Expression,
+    Grammar,
+    Leaf,
+    Operation,
+    n_kernel_params,
+    parse_expression,
+)
+from autokernel.kernels import BASE_KERNELS, PRESETS, BaseKernel, ExponentialKernel, Role
 from autokernel.likelihood.covariance import Covariance
 from autokernel.likelihood.linalg import unpack
 from autokernel.likelihood.pairs import PackedPairs
 from autokernel.model import to_sklearn
+from autokernel.operators import OPERATORS, Operator
 from autokernel.typing import FloatArray
 
 EPS = float(np.finfo(float).eps)
-GRAMMAR = Grammar(tuple(BASE_KERNELS), OPERATORS, columns=(0, 1, 2), max_leaves=6)
+GRAMMAR = Grammar(
+    tuple(BASE_KERNELS.values()), tuple(OPERATORS.values()), columns=(0, 1, 2), max_leaves=6
+)
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -36,8 +46,8 @@ def grammars(draw: st.DrawFn) -> Grammar:
         return st.lists(st.sampled_from(values), min_size=1, unique=True).map(tuple)
 
     return Grammar(
-        draw(some(tuple(BASE_KERNELS))),
-        draw(some(OPERATORS)),
+        draw(some(tuple(BASE_KERNELS.values()))),
+        draw(some(tuple(OPERATORS.values()))),
         columns=draw(some((0, 1, 2, 10))),
         max_leaves=draw(st.integers(1, 4)),
     )
@@ -59,23 +69,23 @@ def expressions(
     return tree(draw(st.integers(1, max_leaves or grammar.max_leaves)))
 
 
-def flat_operands(expression: Expression, operator: str) -> list[Expression]:
-    """Operands of a chain of one operator, from left to right."""
+def flat_terms(expression: Expression, operator: Operator) -> list[Expression]:
+    """Terms of a chain of one operator, from left to right."""
     if isinstance(expression, Operation) and expression.operator == operator:
-        return flat_operands(expression.left, operator) + flat_operands(expression.right, operator)
+        return [term for e in expression.operands for term in flat_terms(e, operator)]
     return [expression]
 
 
 def reshuffled(expression: Expression, rng: np.random.Generator) -> Expression:
-    """Put the operands of every chain in another order and group them in another way."""
+    """Put the terms of every chain in another order and group them in another way."""
     if isinstance(expression, Leaf):
         return expression
-    operands = [reshuffled(e, rng) for e in flat_operands(expression, expression.operator)]
-    rng.shuffle(operands)
-    while len(operands) > 1:
-        i = rng.integers(len(operands) - 1)
-        operands[i : i + 2] = [Operation(expression.operator, *operands[i : i + 2])]
-    return operands[0]
+    terms = [reshuffled(e, rng) for e in flat_terms(expression, expression.operator)]
+    rng.shuffle(terms)
+    while len(terms) > 1:
+        i = rng.integers(len(terms) - 1)
+        terms[i : i + 2] = [Operation(expression.operator, *terms[i : i + 2])]
+    return terms[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
@@ -95,20 +105,23 @@ def problems(draw: st.DrawFn, *, n_features: int) -> Problem:
     The parameters stay within a factor ``e`` of 1 and the noise above ``exp(-4)``, so that the
     covariance has a condition number below about 1e7 and two ways to compute it agree.
     """
-    grammar = Grammar(GRAMMAR.base_kernels, OPERATORS, tuple(range(n_features)), max_leaves=6)
+    grammar = Grammar(
+        GRAMMAR.base_kernels, GRAMMAR.operators, tuple(range(n_features)), max_leaves=6
+    )
     expression = draw(expressions(grammar))
     n_samples = draw(st.sampled_from((12, 11, 25, 2, 1)))  # odd and even: packed differently
     rng = np.random.default_rng(draw(seeds))
-    n_params = sum(len(BASE_KERNELS[leaf.kernel].parameter_names) for leaf in expression.leaves)
-    theta = np.append(rng.uniform(-1, 1, n_params), rng.uniform(-4, 0))
+    theta = np.append(rng.uniform(-1, 1, n_kernel_params(expression)), rng.uniform(-4, 0))
     X = rng.uniform(-1, 1, (n_samples, n_features))
     return Problem(expression, theta, X, rng.standard_normal(n_samples))
 
 
 def covariance(expression: Expression, params: FloatArray, X: FloatArray) -> FloatArray:
     """Noise-free covariance matrix, computed the way the engine does."""
-    program = Covariance(expression, lambda column: PackedPairs(np.ascontiguousarray(X[:, column])))
-    return unpack(program.forward(params), len(X))
+    of_pairs = Covariance(
+        expression, lambda column: PackedPairs(np.ascontiguousarray(X[:, column]))
+    )
+    return unpack(of_pairs.forward(params), len(X))
 
 
 def exported(problem: Problem) -> Kernel:
@@ -138,7 +151,7 @@ def numerical_gradient(
 
 def random_params(kernel: BaseKernel, rng: np.random.Generator) -> FloatArray:
     """Draw parameters within a factor of 4.5 of 1."""
-    return np.exp(rng.uniform(-1.5, 1.5, len(kernel.parameter_names)))
+    return np.exp(rng.uniform(-1.5, 1.5, len(kernel.parameters)))
 
 
 class BaseKernelBattery:
@@ -146,7 +159,7 @@ class BaseKernelBattery:
 
     def test_is_registered_under_a_name_that_the_notation_reads(self, kernel: BaseKernel) -> None:
         assert BASE_KERNELS[kernel.name] is kernel
-        assert parse_expression(f"{kernel.name}[0]") == Leaf(kernel.name, 0)
+        assert parse_expression(f"{kernel.name}[0]") == Leaf(kernel, 0)
 
     def test_describes_itself_in_a_few_words_on_one_line(self, kernel: BaseKernel) -> None:
         params = random_params(kernel, np.random.default_rng(0))
@@ -156,15 +169,40 @@ class BaseKernelBattery:
 
     def test_every_parameter_has_a_prior_in_every_preset(self, kernel: BaseKernel) -> None:
         for priors in PRESETS.values():
-            assert set(kernel.parameter_names) <= set(priors)
+            for parameter in kernel.parameters:
+                shape, rate = parameter.prior_in(priors)
+                assert 0 < shape < np.inf
+                assert 0 < rate < np.inf
 
     def test_has_distinct_parameters_and_one_of_them_is_its_variance(
         self, kernel: BaseKernel
     ) -> None:
-        assert len(set(kernel.parameter_names)) == len(kernel.parameter_names)
-        assert "variance" in kernel.parameter_names
+        kernel.check()
+        names = [parameter.name for parameter in kernel.parameters]
+        assert len(set(names)) == len(names)
+        assert "variance" in names
+        assert kernel.parameters[names.index("variance")].role is Role.VARIANCE
         if isinstance(kernel, ExponentialKernel):
-            assert kernel.parameter_names[kernel.variance_index] == "variance"
+            assert names[kernel.variance_index] == "variance"
+
+    def test_evaluates_alone_and_beside_another_kernel(self, kernel: BaseKernel) -> None:
+        rng = np.random.default_rng(0)
+        X = rng.uniform(size=(20, 1))
+        y = np.sin(6 * X[:, 0]) + 0.1 * rng.normal(size=20)
+        for text in (f"{kernel.name}[0]", f"LIN[0] * {kernel.name}[0] + SE[0]"):
+            fit = evaluate_kernel(text, X, y)
+            assert fit.status == "ok"
+            assert np.isfinite(fit.score)
+
+    def test_wins_a_short_fit_where_it_is_alone(self, kernel: BaseKernel) -> None:
+        rng = np.random.default_rng(0)
+        X = rng.uniform(0, 50, size=(20, 1))
+        y = np.sin(X[:, 0] / 5) + 0.1 * rng.normal(size=20)
+        model = AutoKernelGPRegressor(base_kernels=(kernel.name,), n_iter=1, max_leaves=2)
+        model.fit(X, y)
+        assert set(model.search_history_["status"]) == {"ok"}
+        assert kernel.name in model.best_expression_
+        assert np.isfinite(model.predict(X, return_std=True)).all()
 
     @given(seed=seeds, scale=st.sampled_from([1.0, 12.0, 0.01]))
     def test_value_equals_that_of_the_exported_kernel_on_scaled_inputs(
@@ -172,7 +210,7 @@ class BaseKernelBattery:
     ) -> None:
         rng = np.random.default_rng(seed)
         params, X = random_params(kernel, rng), rng.uniform(-1, 1, (9, 1))
-        K = covariance(Leaf(kernel.name, 0), params, X)
+        K = covariance(Leaf(kernel, 0), params, X)
         expected = kernel.to_sklearn(params, scale=scale)(scale * X)
         # a phase of up to 60 in PER, divided by 2 l^2 >= 0.1, loses up to 600 EPS
         np.testing.assert_allclose(K, expected, rtol=1e-12, atol=1e-13 * abs(expected).max())
@@ -195,23 +233,23 @@ class BaseKernelBattery:
         theta = np.log(random_params(kernel, rng))
         pairs = PackedPairs(rng.uniform(-1, 1, n_samples))
         weights = rng.standard_normal(n_samples * (n_samples + 1) // 2)
-        program = Covariance(Leaf(kernel.name, 0), lambda column: pairs)
+        packed = Covariance(Leaf(kernel, 0), lambda column: pairs)
 
         def weighted_sum(theta: FloatArray) -> float:
-            return weights @ program.forward(np.exp(theta))
+            return weights @ packed.forward(np.exp(theta))
 
         expected = numerical_gradient(weighted_sum, theta)
-        program.forward(np.exp(theta))
+        packed.forward(np.exp(theta))
         # phases of 60, amplified by 1 / (2 l^2), make PER vary within 0.002: truncation below 1e-8
         np.testing.assert_allclose(
-            program.backward(weights), expected, rtol=1e-7, atol=1e-7 * abs(expected).max()
+            packed.backward(weights), expected, rtol=1e-7, atol=1e-7 * abs(expected).max()
         )
 
     @given(seed=seeds)
     def test_is_symmetric_in_its_two_inputs(self, kernel: BaseKernel, seed: int) -> None:
         rng = np.random.default_rng(seed)
         params, X = random_params(kernel, rng), rng.uniform(-1, 1, (8, 1))
-        leaf = Leaf(kernel.name, 0)
+        leaf = Leaf(kernel, 0)
         forwards, backwards = covariance(leaf, params, X), covariance(leaf, params, X[::-1])
         # the mean that PER takes off rounds differently; amplified as in the test of the values
         np.testing.assert_allclose(forwards, backwards[::-1, ::-1], rtol=1e-12, atol=1e-14)
@@ -220,9 +258,7 @@ class BaseKernelBattery:
     def test_is_positive_semidefinite(self, kernel: BaseKernel, seed: int) -> None:
         rng = np.random.default_rng(seed)
         X = rng.uniform(-3, 3, (20, 1))
-        eigenvalues = np.linalg.eigvalsh(
-            covariance(Leaf(kernel.name, 0), random_params(kernel, rng), X)
-        )
+        eigenvalues = np.linalg.eigvalsh(covariance(Leaf(kernel, 0), random_params(kernel, rng), X))
         # entries are off by up to 1e-13 (the phases of PER), eigenvalues by n times as much
         assert eigenvalues.min() >= -20 * 1e-13 * eigenvalues.max()
 
@@ -230,7 +266,7 @@ class BaseKernelBattery:
     def test_computing_it_leaves_the_pairs_as_they_are(self, kernel: BaseKernel, seed: int) -> None:
         rng = np.random.default_rng(seed)
         params, pairs = random_params(kernel, rng), PackedPairs(rng.uniform(-1, 1, 6))
-        program = Covariance(Leaf(kernel.name, 0), lambda column: pairs)
-        before = program.forward(params).copy()
-        program.backward(np.ones_like(before))
-        np.testing.assert_array_equal(program.forward(params), before)
+        packed = Covariance(Leaf(kernel, 0), lambda column: pairs)
+        before = packed.forward(params).copy()
+        packed.backward(np.ones_like(before))
+        np.testing.assert_array_equal(packed.forward(params), before)

@@ -1,7 +1,7 @@
 """Twelve small searches whose results are kept, so that a change of behaviour is a decision.
 
-``python tests/behaviour.py`` prints the digests of the code as it is; with ``--write`` it keeps them
-in ``behaviour.json``, beside the environment in which they were computed: other versions of the
+``python tests/behaviour.py`` prints the digests of the code as it is; ``--write`` keeps them in
+ ``behaviour.json``, beside the environment in which they were computed: other versions of the
 libraries, or another processor, round in other ways. ``test_behaviour.py`` compares.
 """
 

@@ -1,6 +1,5 @@
 """A second, dense implementation of the log posterior, straight from the definitions."""
 
-
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 from scipy.stats import gamma
 
 from autokernel.expression import Expression, parse_expression
+from autokernel.operators import ADD
 from autokernel.typing import FloatArray
 
 DenseCovariance = Callable[[str, FloatArray, FloatArray], FloatArray]
@@ -49,11 +49,10 @@ def _leaf_covariance(kernel: str, x: FloatArray, params: list[FloatArray]) -> Fl
 def _covariance(expression: Expression, X: FloatArray, params: Iterator[FloatArray]) -> FloatArray:
     if expression.n_leaves == 1:
         (leaf,) = expression.leaves
-        mine = [next(params)[..., None, None] for _ in PRIORS[leaf.kernel]]
-        return _leaf_covariance(leaf.kernel, X[:, leaf.column], mine)
-    left = _covariance(expression.left, X, params)
-    right = _covariance(expression.right, X, params)
-    return left + right if expression.operator == "+" else left * right
+        mine = [next(params)[..., None, None] for _ in PRIORS[leaf.kernel.name]]
+        return _leaf_covariance(leaf.kernel.name, X[:, leaf.column], mine)
+    left, right = (_covariance(operand, X, params) for operand in expression.operands)
+    return left + right if expression.operator == ADD else left * right
 
 
 @pytest.fixture(scope="session")
@@ -74,7 +73,7 @@ def dense_log_posterior() -> Callable[[str, FloatArray, FloatArray], DensePoster
 
     def build(text: str, X: FloatArray, y: FloatArray) -> DensePosterior:
         expression = parse_expression(text)
-        priors = [p for leaf in expression.leaves for p in PRIORS[leaf.kernel]] + [NOISE]
+        priors = [p for leaf in expression.leaves for p in PRIORS[leaf.kernel.name]] + [NOISE]
 
         def log_posterior(theta: FloatArray) -> FloatArray:
             params = iter(np.moveaxis(np.exp(theta), -1, 0))

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
+from sklearn.gaussian_process import GaussianProcessRegressor
 
 import autokernel
 from autokernel import AutoKernelGPRegressor
@@ -41,6 +42,23 @@ def rows(model, *, without=TIMES):
         " | ".join(v.hex() if isinstance(v, float) else str(v) for v in row)
         for row in zip(*(column.tolist() for column in columns.values()), strict=True)
     ]
+
+
+def assert_predicts_as_its_kernel(model, X, y, X_new):
+    """Check design 2.4 for a model that was last fitted to these data; return the regressor."""
+    gpr = GaussianProcessRegressor(
+        kernel=model.best_kernel_, optimizer=None, normalize_y=True, alpha=0
+    ).fit(X, y)
+    mean, std = gpr.predict(X_new, return_std=True)
+    _, covariance = gpr.predict(X_new, return_cov=True)
+    found_mean, found_std = model.predict(X_new, return_std=True)
+    _, found_covariance = model.predict(X_new, return_cov=True)
+    # the contract of design 2.4; covariances, which may be zero, as correlations
+    np.testing.assert_allclose(model.predict(X_new), mean, rtol=1e-6)
+    np.testing.assert_allclose(found_mean, mean, rtol=1e-6)
+    np.testing.assert_allclose(found_std, std, rtol=1e-6)
+    assert np.all(np.abs(found_covariance - covariance) <= 1e-6 * np.outer(std, std))
+    return gpr
 
 
 def count_evaluations(monkeypatch):

@@ -6,6 +6,7 @@ import numpy as np
 from mpmath import MPContext, mpf
 
 from autokernel.expression import Expression, parse_expression
+from autokernel.operators import ADD
 from autokernel.typing import FloatArray
 
 mp = MPContext()
@@ -23,15 +24,29 @@ NAMES = {
 }
 
 
+PRIORS: Priors = {
+    "lengthscale": (2, 2),
+    "variance": (2, 3),
+    "period": (2, 2),
+    "offset": (2, 3),
+    "alpha": (2, 2),
+    "noise_variance": (1, 2),
+}
+
+
 class PreciseLogPosterior:
-    """``log N(y; 0, K + s I) + log p(theta)`` as a number of sixty digits."""
+    """``log N(y; 0, K + s I) + log p(theta)`` as a number of sixty digits.
+
+    ``priors`` says what differs from ``PRIORS``.
+    """
 
     def __init__(self, text: str, X: FloatArray, y: FloatArray, *, priors: Priors) -> None:
         self._expression = parse_expression(text)
         self._rows, self._columns = np.tril_indices(len(y))
         self._X, self._y = number(X), number(y)
-        names = [name for leaf in self._expression.leaves for name in NAMES[leaf.kernel]]
-        self._priors = [priors[name] for name in [*names, "noise_variance"]]
+        names = [name for leaf in self._expression.leaves for name in NAMES[leaf.kernel.name]]
+        own = {**PRIORS, **priors}
+        self._priors = [own[name] for name in [*names, "noise_variance"]]
 
     def __call__(self, theta: list[mpf]) -> mpf:
         """Log posterior in nats, priors as densities of the logarithms."""
@@ -65,12 +80,11 @@ class PreciseLogPosterior:
     def _covariance(self, expression: Expression, params: Iterator[mpf]) -> np.ndarray:
         """Covariance of the pairs of the lower triangle."""
         if expression.n_leaves > 1:
-            left = self._covariance(expression.left, params)
-            right = self._covariance(expression.right, params)
-            return left + right if expression.operator == "+" else left * right
+            left, right = (self._covariance(operand, params) for operand in expression.operands)
+            return left + right if expression.operator == ADD else left * right
         (leaf,) = expression.leaves
         one, other = (self._X[rows, leaf.column] for rows in (self._rows, self._columns))
-        match leaf.kernel, [next(params) for _ in NAMES[leaf.kernel]]:
+        match leaf.kernel.name, [next(params) for _ in NAMES[leaf.kernel.name]]:
             case "SE", [lengthscale, variance]:
                 return variance * exp(-((one - other) ** 2) / (2 * lengthscale**2))
             case "PER", [lengthscale, variance, period]:
@@ -81,7 +95,7 @@ class PreciseLogPosterior:
             case "RQ", [lengthscale, variance, alpha]:
                 base = 1 + (one - other) ** 2 / (2 * alpha * lengthscale**2)
                 return variance * exp(-alpha * log(base))
-        raise AssertionError(leaf.kernel)
+        raise AssertionError(leaf.kernel.name)
 
 
 def _cholesky(K: np.ndarray) -> np.ndarray:

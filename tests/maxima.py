@@ -1,4 +1,4 @@
-"""Summits of densities that are no log posterior."""
+"""Maxima of densities that are no log posterior."""
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ def maximum_of(
     hessian: npt.ArrayLike,
     outward: npt.ArrayLike | None = None,
 ) -> Maximum:
-    """Build a summit with no slope but those beyond its bounds, none by default."""
+    """Build a maximum that has no slopes but those beyond its bounds, none by default."""
     theta, hessian = np.array(theta, dtype=float), np.array(hessian, dtype=float)
     slopes = np.zeros(len(theta)) if outward is None else np.array(outward, dtype=float)
     return Maximum(Mode(theta, log_density), hessian, slopes, slopes)

@@ -1,6 +1,6 @@
 """Criteria: what makes one kernel better than another."""
 
-from autokernel.criteria.base import Criterion, Score
+from autokernel.criteria.base import Criterion, KernelFit, Score
 from autokernel.criteria.importance import Importance
 from autokernel.criteria.information import AIC, BIC
 from autokernel.criteria.laplace import Laplace
@@ -14,6 +14,7 @@ __all__ = [
     "Criterion",
     "CrossValidation",
     "Importance",
+    "KernelFit",
     "Laplace",
     "LeaveOneOut",
     "Score",

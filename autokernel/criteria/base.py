@@ -23,23 +23,29 @@ class Score:
     pareto_k: float = np.nan  # above 0.7 the standard error is not to be trusted
 
 
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
+class KernelFit:
+    """A fitted kernel: what a criterion may look at."""
+
+    posterior: LogPosterior
+    maximum: Maximum  # the best mode, with the shape of the log posterior around it
+    others: Sequence[Mode]  # other modes that the search met, the best first
+    rng: np.random.Generator  # of this kernel alone
+
+
 class Criterion(ABC, BaseEstimator):
     """Scores a kernel from the modes of its posterior; holds parameters and no state."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     @abstractmethod
-    def __call__(
-        self,
-        posterior: LogPosterior,
-        summit: Maximum,
-        *,
-        others: Sequence[Mode],
-        rng: np.random.Generator,
-    ) -> Score:
-        """Score by the best mode, with its shape, and other modes.
+    def __call__(self, fit: KernelFit) -> Score:
+        """Score a fitted kernel.
 
-        A ``NotAMaximumError`` says why that is not possible.
+        Raises
+        ------
+        NotAMaximumError
+            If that is not possible; its message becomes the status of the kernel.
         """
 
     def check_data(self, X: FloatArray, y: FloatArray) -> None:

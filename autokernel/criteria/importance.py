@@ -1,25 +1,21 @@
 """The log evidence by importance sampling, as a criterion."""
 
-from collections.abc import Sequence
+from collections import deque
 from contextlib import suppress
-from itertools import islice
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from autokernel.criteria.base import Criterion, Score
+from autokernel.criteria.base import Criterion, KernelFit, Score
 from autokernel.criteria.importance_sampling import (
     ENOUGH_STANDARD_ERROR,
     N_MOST,
     importance_log_evidence,
 )
 from autokernel.exceptions import NotAMaximumError
-from autokernel.expression import leaf_swaps, theta_order
-from autokernel.map.maximise import Mode
+from autokernel.expression import node_swaps, theta_order
 from autokernel.map.maximum import Maximum, measure_maximum
-from autokernel.map.posterior import LogPosterior
 from autokernel.typing import IntArray
 
 _HOPELESS = 10.0  # nats below the best mode
@@ -52,46 +48,45 @@ class Importance(Criterion):
         self.max_draws = max_draws
         self.standard_error = standard_error
 
-    def __call__(
-        self,
-        posterior: LogPosterior,
-        summit: Maximum,
-        *,
-        others: Sequence[Mode],
-        rng: np.random.Generator,
-    ) -> Score:
+    def __call__(self, fit: KernelFit) -> Score:
         """Score by draws around all modes that may add to the evidence.
 
         The others are taken as they stand: a proposal does not ask for the very top.
         """
-        expression = posterior.expression
-        orders = [theta_order(expression, swap) for swap in leaf_swaps(expression)]
-        summits = _mirrored(summit, orders)
-        highest = summit.mode.log_posterior
-        near = [mode for mode in others if mode.log_posterior > highest - _HOPELESS]
-        # lazily: the summits that are known grow with each
-        apart = (mode for mode in near if not any(known.stands_at(mode.theta) for known in summits))
-        for mode in islice(apart, _N_OTHERS):
+        posterior, expression = fit.posterior, fit.posterior.expression
+        orders = [theta_order(expression, swap) for swap in node_swaps(expression)]
+        maxima = _with_mirror_images(fit.maximum, orders)
+        highest = fit.maximum.mode.log_posterior
+        n_measured = 0
+        for mode in fit.others:
+            is_near = mode.log_posterior > highest - _HOPELESS
+            if not is_near or any(known.stands_at(mode.theta) for known in maxima):
+                continue
+            if n_measured == _N_OTHERS:
+                break
+            n_measured += 1
             with suppress(NotAMaximumError):  # no Hessian there: the best mode's draws are left
-                summits += _mirrored(measure_maximum(posterior, mode), orders)
-        estimate = importance_log_evidence(
+                maxima += _with_mirror_images(measure_maximum(posterior, mode), orders)
+        return importance_log_evidence(
             posterior.value,
-            summits,
+            maxima,
             lower=posterior.lower,
             upper=posterior.upper,
-            rng=rng,
+            rng=fit.rng,
             max_draws=self.max_draws,
             enough=self.standard_error,
         )
-        return Score(estimate.log_evidence, estimate.standard_error, estimate.pareto_k)
 
 
-def _mirrored(summit: Maximum, orders: list[IntArray]) -> list[Maximum]:
-    """Return a summit with its mirror images that stand apart, as many as allowed."""
-    images = [summit]
-    for image in images:  # grows on the way
+def _with_mirror_images(maximum: Maximum, orders: list[IntArray]) -> list[Maximum]:
+    """Return a maximum with its mirror images that stand apart, as many as allowed."""
+    images = [maximum]
+    to_exchange = deque(images)  # images whose own images have not been looked for
+    while to_exchange:
+        image = to_exchange.popleft()
         for order in orders:
             other = image.reordered(order)
             if len(images) < _N_IMAGES and not any(e.stands_at(other.mode.theta) for e in images):
                 images.append(other)
+                to_exchange.append(other)
     return images

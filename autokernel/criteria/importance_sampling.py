@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax
 
+from autokernel.criteria.base import Score
 from autokernel.criteria.student_t import Mixture
 from autokernel.exceptions import NotAMaximumError
 from autokernel.map.maximum import Maximum
@@ -19,37 +20,27 @@ ENOUGH_PARETO_K = 0.5  # below it the weights have a variance, and the standard 
 _FIRST_SHARE = 0.1  # of later draws: with the first proposal's tails, no fit unbounds the weights
 
 
-@dataclass(frozen=True, slots=True)
-class ImportanceEstimate:
-    """A log evidence, and what is known of its error."""
-
-    log_evidence: float  # nats
-    standard_error: float  # nats, of log_evidence
-    pareto_k: float  # shape of the tail of the weights; above 0.7 the error is not to be trusted
-    n_evaluations: int  # density calls
-
-
 def importance_log_evidence(
     log_density: Callable[[FloatArray], float],
-    summits: Sequence[Maximum],
+    maxima: Sequence[Maximum],
     *,
     lower: FloatArray,
     upper: FloatArray,
     rng: np.random.Generator,
     max_draws: int = N_MOST,
     enough: float = ENOUGH_STANDARD_ERROR,
-) -> ImportanceEstimate:
+) -> Score:
     """Estimate the log of the integral of a density over a box.
 
     The first ``N_FIRST`` draws come from a mixture of Student t distributions, one around each
-    summit. Then a mixture fitted to all draws so far gives as many again, until both the standard
+    maximum. Then a mixture fitted to all draws so far gives as many again, until both the standard
     error and the Pareto k are small enough, or ``max_draws`` draws are spent.
 
     Parameters
     ----------
     log_density : callable
         From theta (n_params,) to nats, ``-inf`` where there is no density.
-    summits : sequence of Maximum
+    maxima : sequence of Maximum
         The distinct modes. A mode that is far from all of them is not seen, nor its mass.
     lower, upper : ndarray of shape (n_params,)
         The box. A draw outside has the weight zero and costs no call.
@@ -62,13 +53,14 @@ def importance_log_evidence(
 
     Returns
     -------
-    ImportanceEstimate
-        The same for the same arguments and state of ``rng``.
+    Score
+        The log evidence with its standard error and the Pareto k of the weights; the same for the
+        same arguments and state of ``rng``.
 
     Raises
     ------
     NotAMaximumError
-        If there is no summit, a summit is not finite, no draw has a finite density, or a draw has
+        If there is no maximum, a maximum is not finite, no draw has a finite density, or a draw has
         the density nan or plus infinity.
 
     Notes
@@ -81,7 +73,7 @@ def importance_log_evidence(
     not used: it divides old draws by proposals that were fitted to them, which with so few draws
     took 0.2 to 0.3 nats off the evidence of kernels with 11 to 15 parameters.
     """
-    first = fitted = Mixture.around(summits, lower=lower, upper=upper)
+    first = fitted = Mixture.around(maxima, lower=lower, upper=upper)
     batches: list[_Batch] = []
     n_draws = 0
     while True:
@@ -92,7 +84,7 @@ def importance_log_evidence(
         log_weights = np.full(n_more, -np.inf)
         log_weights[inside] = [log_density(point) for point in theta[inside]]
         log_weights[inside] -= proposal.log_density(theta[inside])
-        batches.append(_Batch(theta, log_weights, int(inside.sum())))
+        batches.append(_Batch(theta, log_weights))
         n_draws += n_more
         estimate = _estimate(batches)
         sound = estimate.pareto_k < ENOUGH_PARETO_K
@@ -146,7 +138,6 @@ class _Batch:
 
     theta: FloatArray  # (n_draws, n_params)
     log_weights: FloatArray  # (n_draws,), -inf outside the bounds
-    n_evaluations: int
 
 
 def _pool(batches: list[_Batch]) -> list[FloatArray]:
@@ -156,7 +147,7 @@ def _pool(batches: list[_Batch]) -> list[FloatArray]:
     return [b.log_weights + np.log(s) for b, s in zip(batches, scales, strict=True)]
 
 
-def _estimate(batches: list[_Batch]) -> ImportanceEstimate:
+def _estimate(batches: list[_Batch]) -> Score:
     """Evidence of all batches, with its error by the delta method."""
     pooled = _pool(batches)
     highest = np.concatenate(pooled).max()
@@ -168,9 +159,8 @@ def _estimate(batches: list[_Batch]) -> ImportanceEstimate:
     weights = [np.exp(part - highest) for part in pooled]
     total = sum(part.sum() for part in weights)
     variance = sum(len(part) * part.var(ddof=1) for part in weights)
-    return ImportanceEstimate(
-        log_evidence=float(highest + np.log(total)),
+    return Score(
+        value=float(highest + np.log(total)),
         standard_error=float(np.sqrt(variance) / total),
         pareto_k=pareto_shape(np.concatenate(weights)),
-        n_evaluations=sum(batch.n_evaluations for batch in batches),
     )

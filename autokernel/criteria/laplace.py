@@ -1,16 +1,12 @@
 """Laplace approximation to the evidence."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 from scipy.special import erfcx
 
-from autokernel.criteria.base import Criterion, Score
+from autokernel.criteria.base import Criterion, KernelFit, Score
 from autokernel.exceptions import NotAMaximumError
-from autokernel.map.maximise import Mode
 from autokernel.map.maximum import Maximum
-from autokernel.map.posterior import LogPosterior
 from autokernel.typing import FloatArray
 
 _FLAT = 0.1  # nats per unit of a log parameter
@@ -19,16 +15,9 @@ _FLAT = 0.1  # nats per unit of a log parameter
 class Laplace(Criterion):
     """Log evidence by Laplace's method at the best mode."""
 
-    def __call__(
-        self,
-        posterior: LogPosterior,  # noqa: ARG002 - of other criteria
-        summit: Maximum,
-        *,
-        others: Sequence[Mode],  # noqa: ARG002 - of other criteria
-        rng: np.random.Generator,  # noqa: ARG002 - of other criteria
-    ) -> Score:
+    def __call__(self, fit: KernelFit) -> Score:
         """Score by the shape of the best mode alone."""
-        return Score(log_evidence_at(summit))
+        return Score(log_evidence_at(fit.maximum))
 
 
 def laplace_log_evidence(log_posterior: float, hessian: FloatArray) -> float:
@@ -66,18 +55,18 @@ def laplace_log_evidence(log_posterior: float, hessian: FloatArray) -> float:
     return float(log_posterior + 0.5 * len(L) * np.log(2 * np.pi) - np.log(np.diag(L)).sum())
 
 
-def log_evidence_at(summit: Maximum) -> float:
-    """Laplace approximation at a summit; parameters held by a bound are integrated from there.
+def log_evidence_at(maximum: Maximum) -> float:
+    """Laplace approximation at a maximum; a parameter held by a bound is integrated from there.
 
     Raises
     ------
     NotAMaximumError
         If the density does not fall off on all sides.
     """
-    mode, hessian, free = summit.mode, summit.hessian, summit.free
+    mode, hessian, free = maximum.mode, maximum.hessian, maximum.free
     log_evidence = laplace_log_evidence(mode.log_posterior, hessian[np.ix_(free, free)])
     for held in np.flatnonzero(~free):
-        log_evidence += boundary_log_mass(summit.outward[held], hessian[held, held])
+        log_evidence += boundary_log_mass(maximum.outward[held], hessian[held, held])
     return log_evidence
 
 

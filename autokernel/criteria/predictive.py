@@ -1,6 +1,5 @@
 """How well a kernel predicts rows that it is not given, as a criterion."""
 
-from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
@@ -8,11 +7,9 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator, KFold
 from sklearn.utils._param_validation import HasMethods, Interval
 
-from autokernel.criteria.base import Criterion, Score
+from autokernel.criteria.base import Criterion, KernelFit, Score
 from autokernel.exceptions import NotAMaximumError
-from autokernel.map.maximise import Mode, maximise
-from autokernel.map.maximum import Maximum
-from autokernel.map.posterior import LogPosterior
+from autokernel.map.maximise import maximise
 from autokernel.typing import FloatArray, IntArray
 
 _SEED = 0  # of the folds, which are the same for all kernels
@@ -29,16 +26,9 @@ class LeaveOneOut(Criterion):
     R&W eq. 5.10-5.12: one factorisation and its inverse, O(n_samples^3), for all rows together.
     """
 
-    def __call__(
-        self,
-        posterior: LogPosterior,
-        summit: Maximum,
-        *,
-        others: Sequence[Mode],  # noqa: ARG002 - of other criteria
-        rng: np.random.Generator,  # noqa: ARG002 - of other criteria
-    ) -> Score:
+    def __call__(self, fit: KernelFit) -> Score:
         """Score by the predictions at the best mode."""
-        return Score(float(posterior.leave_one_out(summit.mode.theta).sum()))
+        return Score(float(fit.posterior.leave_one_out(fit.maximum.mode.theta).sum()))
 
 
 class _Fold(NamedTuple):
@@ -60,8 +50,8 @@ class CrossValidation(Criterion):
         for every kernel; or a splitter of scikit-learn that divides them in one way only, such as
         ``TimeSeriesSplit()``, where the sum is over the rows that it holds out.
     refit : bool, default=True
-        Whether the parameters are fitted anew to the training rows of each fold, by a maximise that
-        begins at the mode for all rows, or those for all rows are taken, as
+        Whether the parameters are fitted anew to the training rows of each fold, by a run that
+        begins at the mode for all rows. Otherwise those for all rows are taken, as
         :class:`LeaveOneOut` does.
 
     Notes
@@ -79,17 +69,10 @@ class CrossValidation(Criterion):
         self.cv = cv
         self.refit = refit
 
-    def __call__(
-        self,
-        posterior: LogPosterior,
-        summit: Maximum,
-        *,
-        others: Sequence[Mode],  # noqa: ARG002 - of other criteria
-        rng: np.random.Generator,  # noqa: ARG002 - the folds are those of all kernels
-    ) -> Score:
+    def __call__(self, fit: KernelFit) -> Score:
         """Score by the predictions of each fold from the others."""
-        folds = self._folds(posterior.data.X, posterior.data.y)
-        return Score(sum(_predict(posterior, summit, fold, refit=self.refit) for fold in folds))
+        folds = self._folds(fit.posterior.data.X, fit.posterior.data.y)
+        return Score(sum(_predict(fit, fold, refit=self.refit) for fold in folds))
 
     def check_data(self, X: FloatArray, y: FloatArray) -> None:
         """Raise a ``ValueError`` where the rows cannot be divided, or not in one way only."""
@@ -121,21 +104,22 @@ class CrossValidation(Criterion):
         return [_Fold(train, test) for train, test in splitter.split(X, y)]
 
 
-def _predict(posterior: LogPosterior, summit: Maximum, fold: _Fold, *, refit: bool) -> float:
+def _predict(fit: KernelFit, fold: _Fold, *, refit: bool) -> float:
     """Predict the rows of a fold that are held out.
 
     A ``NotAMaximumError`` says why that is not possible.
     """
-    theta = _fit(posterior, summit, fold.train) if refit else summit.mode.theta
-    both = posterior.on_rows(np.concatenate(fold))
+    theta = _refit(fit, fold.train) if refit else fit.maximum.mode.theta
+    both = fit.posterior.on_rows(np.concatenate(fold))
     value = float(both.held_out(theta, len(fold.train)).sum())
     if not np.isfinite(value):
         raise NotAMaximumError("the covariance of a fold of cv has no Cholesky factor")
     return value
 
 
-def _fit(posterior: LogPosterior, summit: Maximum, rows: IntArray) -> FloatArray:
+def _refit(fit: KernelFit, rows: IntArray) -> FloatArray:
     """Fit to some of the rows, beginning at the mode for all."""
-    training = posterior.on_rows(rows)
-    start = np.clip(summit.mode.theta, training.lower, training.upper)
-    return maximise(training, start, max_iterations=_LONG, widths=summit.widths).theta
+    training = fit.posterior.on_rows(rows)
+    start = np.clip(fit.maximum.mode.theta, training.lower, training.upper)
+    scales = fit.maximum.step_scales
+    return maximise(training, start, max_iterations=_LONG, step_scales=scales).theta

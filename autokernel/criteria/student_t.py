@@ -29,25 +29,25 @@ class FoldedT:
     held: BoolArray  # (n_params,)
 
     @classmethod
-    def around(cls, summit: Maximum, *, lower: FloatArray, upper: FloatArray) -> "FoldedT":
-        """Take the shape of a summit as Laplace's method sees it.
+    def around(cls, maximum: Maximum, *, lower: FloatArray, upper: FloatArray) -> "FoldedT":
+        """Take the shape of a maximum as Laplace's method sees it.
 
         A direction that curves upwards or hardly at all gets the width of one that curves downwards
         as much, or by the least curvature.
         """
-        mode, hessian, held = summit.mode, summit.hessian, ~summit.free
+        mode, hessian, held = maximum.mode, maximum.hessian, ~maximum.free
         if not all(np.isfinite(part).all() for part in (mode.theta, mode.log_posterior, hessian)):
-            raise NotAMaximumError(f"a summit must be finite, got {summit}")
+            raise NotAMaximumError(f"a maximum must be finite, got {maximum}")
         nearest = np.where(mode.theta - lower < upper - mode.theta, lower, upper)
         factor = np.zeros_like(hessian)
         values, vectors = np.linalg.eigh(hessian[np.ix_(~held, ~held)])
         factor[np.ix_(~held, ~held)] = vectors / np.sqrt(
             np.maximum(np.abs(values), _LEAST_CURVATURE)
         )
-        for place in np.flatnonzero(held):
-            curvature = max(hessian[place, place], _LEAST_CURVATURE)
-            width = np.exp(boundary_log_mass(summit.outward[place], curvature))
-            factor[place, place] = width if nearest[place] == lower[place] else -width
+        for index in np.flatnonzero(held):
+            curvature = max(hessian[index, index], _LEAST_CURVATURE)
+            width = np.exp(boundary_log_mass(maximum.outward[index], curvature))
+            factor[index, index] = width if nearest[index] == lower[index] else -width
         return cls(np.where(held, nearest, mode.theta), factor, held)
 
     @property
@@ -113,21 +113,21 @@ class Mixture:
 
     @classmethod
     def around(
-        cls, summits: Sequence[Maximum], *, lower: FloatArray, upper: FloatArray
+        cls, maxima: Sequence[Maximum], *, lower: FloatArray, upper: FloatArray
     ) -> "Mixture":
-        """Give each summit a share by its Laplace mass.
+        """Give each maximum a share by its Laplace mass.
 
         Raises
         ------
         NotAMaximumError
-            If there is no summit or one is not finite.
+            If there is no maximum or one is not finite.
         """
-        if not summits:
-            raise NotAMaximumError("summits must hold a mode of the density, got none")
-        components = tuple(FoldedT.around(summit, lower=lower, upper=upper) for summit in summits)
+        if not maxima:
+            raise NotAMaximumError("maxima must hold a mode of the density, got none")
+        components = tuple(FoldedT.around(maximum, lower=lower, upper=upper) for maximum in maxima)
         log_masses = [
-            summit.mode.log_posterior + component.log_volume
-            for summit, component in zip(summits, components, strict=True)
+            maximum.mode.log_posterior + component.log_volume
+            for maximum, component in zip(maxima, components, strict=True)
         ]
         return cls(_shares(softmax(log_masses)), components)
 

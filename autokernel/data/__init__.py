@@ -1,6 +1,7 @@
 """Checks and scaling of inputs and targets."""
 
 from autokernel.data.checks import (
+    check_fit_data,
     check_range,
     check_target,
     check_training_data,
@@ -9,21 +10,20 @@ from autokernel.data.checks import (
 )
 from autokernel.data.scaling import (
     Scaling,
-    standardise,
-    target_scale,
+    TargetScaling,
     unit_scaling,
     varying_columns,
 )
 
 __all__ = [
     "Scaling",
+    "TargetScaling",
+    "check_fit_data",
     "check_range",
     "check_target",
     "check_training_data",
     "refuse_large",
     "refuse_times",
-    "standardise",
-    "target_scale",
     "unit_scaling",
     "varying_columns",
 ]

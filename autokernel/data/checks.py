@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite, check_X_y
+from sklearn.utils.validation import validate_data
 
 from autokernel.typing import FloatArray
 
@@ -24,6 +26,35 @@ def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray,
     """
     refuse_times(X, y)
     inputs, target = check_X_y(X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+    target = check_target(target)
+    check_range(inputs, target)
+    return inputs, target
+
+
+def check_fit_data(
+    estimator: BaseEstimator, X: npt.ArrayLike, y: npt.ArrayLike, *, reset: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Turn the data that an estimator is fitted to into finite arrays of float64, as copies.
+
+    With ``reset`` the estimator takes their columns as its own; otherwise they must agree.
+
+    Raises
+    ------
+    ValueError
+        As :func:`check_training_data`, and where there are several targets.
+    """
+    refuse_times(X, y)
+    refuse_many_targets(y)
+    inputs, target = validate_data(
+        estimator,
+        X,
+        y,
+        reset=reset,
+        dtype=np.float64,
+        y_numeric=True,
+        ensure_min_samples=2,
+        copy=True,
+    )
     target = check_target(target)
     check_range(inputs, target)
     return inputs, target
@@ -89,3 +120,16 @@ def _kinds_of_array(values: Any) -> list[str]:
     if dtype.lower() != "object":
         return [dtype]
     return sorted({type(value).__name__ for value in np.ravel(np.asarray(values))})
+
+
+def refuse_many_targets(y: npt.ArrayLike) -> None:
+    """Say how to fit several targets."""
+    try:
+        shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    except ValueError:  # rows of different lengths: scikit-learn says so
+        return
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"y should be a 1d array of one target, got an array of shape {tuple(shape)}: wrap the "
+            "estimator in sklearn.multioutput.MultiOutputRegressor for several targets"
+        )

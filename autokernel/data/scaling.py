@@ -18,6 +18,31 @@ class Scaling:
         """Scale the columns of X (n_samples, n_features)."""
         return (X - self.shift) / self.scale
 
+    def of_column(self, column: int) -> tuple[float, float]:
+        """Shift and scale of one column."""
+        return float(self.shift[column]), float(self.scale[column])
+
+
+@dataclass(frozen=True, slots=True)
+class TargetScaling:
+    """How the target was standardised before the fit: ``(y - shift) / scale``."""
+
+    shift: float
+    scale: float  # positive
+
+    @classmethod
+    def of(cls, y: FloatArray) -> "TargetScaling":
+        """Scale as ``GaussianProcessRegressor(normalize_y=True)`` does: by 1 what is constant."""
+        return cls(float(np.mean(y)), float(np.std(y)) or 1.0)
+
+    def apply(self, y: FloatArray) -> FloatArray:
+        """Standardise targets (n_samples,)."""
+        return (y - self.shift) / self.scale
+
+    def undo(self, y: FloatArray) -> FloatArray:
+        """Return standardised targets to the units of the user."""
+        return self.shift + self.scale * y
+
 
 def varying_columns(X: FloatArray) -> BoolArray:
     """Tell which columns (n_features,) vary by more than rounding."""
@@ -28,13 +53,3 @@ def varying_columns(X: FloatArray) -> BoolArray:
 def unit_scaling(X: FloatArray) -> Scaling:
     """Scaling of each column to the unit interval; one that does not vary is only shifted."""
     return Scaling(X.min(axis=0), np.where(varying_columns(X), np.ptp(X, axis=0), 1.0))
-
-
-def target_scale(y: FloatArray) -> float:
-    """Return the standard deviation of the target, 1 where it is constant."""
-    return float(np.std(y)) or 1.0
-
-
-def standardise(y: FloatArray) -> FloatArray:
-    """Shift and scale the target as ``GaussianProcessRegressor(normalize_y=True)`` does."""
-    return (y - np.mean(y)) / target_scale(y)

@@ -1,7 +1,15 @@
 """The evaluation of a kernel: fit, score, record."""
 
 from autokernel.evaluation.evaluator import Evaluator, Job
-from autokernel.evaluation.one_kernel import check_expression, evaluate_kernel
+from autokernel.evaluation.one_kernel import check_expression, evaluate_kernel, parameters_of
 from autokernel.evaluation.record import Evaluation, Parameter
 
-__all__ = ["Evaluation", "Evaluator", "Job", "Parameter", "check_expression", "evaluate_kernel"]
+__all__ = [
+    "Evaluation",
+    "Evaluator",
+    "Job",
+    "Parameter",
+    "check_expression",
+    "evaluate_kernel",
+    "parameters_of",
+]

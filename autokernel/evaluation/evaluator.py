@@ -1,44 +1,49 @@
-"""Score one kernel; here, and only here, a failure becomes a score of ``-inf`` with a reason."""
+"""Score kernels on one data set; here, and only here, a failure becomes a score of ``-inf``."""
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import joblib
 import numpy as np
 
-from autokernel.criteria import Criterion, Score, check_criterion
+from autokernel.criteria import Criterion, KernelFit, Score, check_criterion
 from autokernel.criteria.laplace import log_evidence_at
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evaluation.record import Evaluation, as_written
+from autokernel.evaluation.similar import warm_starts_from_similar
 from autokernel.exceptions import NotAMaximumError, OutOfTimeError
-from autokernel.expression import Expression, arrange
-from autokernel.kernels.priors import Priors
-from autokernel.likelihood import TrainingData, one_blas_thread
+from autokernel.expression import Expression, Leaf, Operation, arrange
+from autokernel.kernels import Priors
+from autokernel.likelihood import (
+    ExactLikelihood,
+    MakeLikelihood,
+    TrainingData,
+    one_blas_thread,
+)
 from autokernel.map.maximise import Mode
 from autokernel.map.maximum import Maximum, find_maximum
 from autokernel.map.mode_search import ModeSearch, random_stream
 from autokernel.map.posterior import LogPosterior
-from autokernel.map.warm_start import Known, WarmStart, warm_starts_from_similar
+from autokernel.map.warm_start import WarmStart
 from autokernel.typing import FloatArray
 
 _NO_SCORE = Score(-np.inf)
-_MOST_EVALUATORS = 2  # kept in a worker: they hold what they have computed
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: an inheritance holds arrays
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: a warm start holds arrays
 class Job:
-    """A kernel, with what it inherits from similar ones: beside the data all that counts."""
+    """A kernel and the fits that it begins at: beside the data all that its score depends on."""
 
     expression: Expression
-    inherited: tuple[tuple[WarmStart, ...], ...] = ()
+    warm_starts: tuple[tuple[WarmStart, ...], ...] = ()
 
 
 class Evaluator:
     """Scores kernels on one data set.
 
-    A score depends on the canonical text of the kernel, the seed and what it inherits, neither on
+    A score depends on the canonical text of the kernel, the seed and the warm starts, neither on
     the order of evaluation nor on the process. An evaluator travels to other processes without what
     it has computed; there, each process keeps one for all the jobs that it gets.
 
@@ -49,11 +54,13 @@ class Evaluator:
     y : ndarray of shape (n_samples,)
         Targets, used as they come.
     priors : mapping
-        Complete, as :func:`check_priors` returns it.
+        What :func:`check_priors` returns.
     seed : int
         Not negative.
     criterion : str or Criterion
         A name out of :data:`CRITERIA`, or an object.
+    make_likelihood : callable
+        Makes the likelihood of a kernel on some rows; a function or class that can be imported.
     """
 
     def __init__(
@@ -64,27 +71,30 @@ class Evaluator:
         priors: Priors,
         seed: int,
         criterion: str | Criterion = "laplace",
+        make_likelihood: MakeLikelihood = ExactLikelihood,
     ) -> None:
         self._criterion = check_criterion(criterion)
         self._criterion.check_data(X, y)
         self._data = TrainingData(X, y)
-        self._priors, self._seed = priors, seed
-        self._find_modes = ModeSearch(self._data, priors=priors, seed=seed)
+        self._priors, self._seed, self._make_likelihood = priors, seed, make_likelihood
+        self._find_modes = ModeSearch(
+            self._data, priors=priors, seed=seed, make_likelihood=make_likelihood
+        )
 
-    def __call__(self, expression: Expression, known: Sequence[Evaluation] = ()) -> Evaluation:
+    def __call__(self, expression: Expression, known: Iterable[Evaluation] = ()) -> Evaluation:
         """Fit and score one kernel, beginning at the known fits that are similar to it."""
         return self.run(self.prepare(expression, known))
 
     def prepare(self, expression: Expression, known: Iterable[Evaluation] = ()) -> Job:
-        """Find what a kernel inherits from known fits."""
-        fits = [Known(fit.expression, fit.theta, fit.score) for fit in known]
-        inherited = warm_starts_from_similar(arrange(expression)[0], fits)
-        return Job(expression, tuple(tuple(together) for together in inherited))
+        """Find where the fit of a kernel begins, given known fits."""
+        warm_starts = warm_starts_from_similar(arrange(expression).expression, known)
+        return Job(expression, tuple(tuple(together) for together in warm_starts))
 
     def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:
         """Fit and score one kernel.
 
-        Whatever goes wrong becomes a record with its reason.
+        Whatever goes wrong becomes a record with its reason: one kernel that fails must not end a
+        long search.
 
         Raises
         ------
@@ -92,40 +102,46 @@ class Evaluator:
             Once the deadline has passed.
         """
         began = time.perf_counter()
-        arranged, order = arrange(job.expression)
-        posterior = LogPosterior(arranged, self._data, priors=self._priors, deadline=deadline)
-        evaluation = _guarded(posterior, lambda: self._evaluate(posterior, job.inherited))
-        evaluation = as_written(evaluation, job.expression, order)
+        arranged = arrange(job.expression)
+        try:
+            with one_blas_thread():
+                posterior = self._posterior(arranged.expression, deadline)
+                evaluation = self._fit_and_score(posterior, job)
+        except OutOfTimeError:
+            raise
+        except Exception as error:
+            evaluation = self._without_mode(arranged.expression, _reason(error))
+        evaluation = as_written(evaluation, job.expression, arranged.nodes)
         return replace(evaluation, seconds=time.perf_counter() - began)
 
     def run_roughly(self, expression: Expression) -> Evaluation:
         """Fit one kernel in a moment, on a few rows; it has no score."""
-        arranged, order = arrange(expression)
-        posterior = LogPosterior(arranged, self._data, priors=self._priors)
-
-        def roughly() -> Evaluation:
-            mode = self._find_modes.rough_mode(arranged)
-            return _record(posterior, mode, status="a rough fit on some of the rows")
-
-        return as_written(_guarded(posterior, roughly), expression, order)
+        arranged = arrange(expression)
+        try:
+            with one_blas_thread():
+                posterior = self._posterior(arranged.expression, NEVER)
+                mode = self._find_modes.rough_mode(arranged.expression)
+                rough = _record(posterior, mode, status="a rough fit on some of the rows")
+        except Exception as error:
+            rough = self._without_mode(arranged.expression, _reason(error))
+        return as_written(rough, expression, arranged.nodes)
 
     def without_fit(self, expression: Expression, reason: str) -> Evaluation:
         """Record a kernel that could not even be tried."""
-        posterior = LogPosterior(expression, self._data, priors=self._priors)
-        record = _record(posterior, _nowhere(posterior), status=reason)
-        return as_written(record, expression, range(expression.n_leaves))
+        record = self._without_mode(expression, reason)
+        return as_written(record, expression, range(len(expression.nodes)))
 
     def fingerprint(self) -> str:
         """Digest of all that a score depends on beside the job."""
         criterion = type(self._criterion)
-        parameters = sorted(self._criterion.get_params().items())
         return _digest(
             self._data.X.tobytes(),
             self._data.y.tobytes(),
             sorted(self._priors.items()),
             self._seed,
             (criterion.__module__, criterion.__qualname__),
-            joblib.hash(parameters),
+            joblib.hash(sorted(self._criterion.get_params().items())),
+            joblib.hash(self._make_likelihood),
         )
 
     def key(self, job: Job) -> str:
@@ -133,52 +149,122 @@ class Evaluator:
         return _digest(
             self.fingerprint(),
             str(job.expression),
+            *map(_definition, job.expression.subtrees()),
             *(
-                (tuple(fit.leaves), fit.theta.tobytes(), "and")
-                for together in job.inherited
-                for fit in together
+                (tuple(start.nodes), start.theta.tobytes(), "and")
+                for together in job.warm_starts
+                for start in together
             ),
-            tuple(len(together) for together in job.inherited),
+            tuple(len(together) for together in job.warm_starts),
         )
 
-    def _evaluate(
-        self, posterior: LogPosterior, inherited: Sequence[Sequence[WarmStart]]
-    ) -> Evaluation:
+    def _without_mode(self, expression: Expression, reason: str) -> Evaluation:
+        """Record a kernel that was not fitted, at the prior mean."""
+        likelihood = ExactLikelihood(expression, self._data.take(np.arange(1)))
+        posterior = LogPosterior(likelihood, priors=self._priors)
+        mode = Mode(np.log(posterior.prior.shape / posterior.prior.rate), -np.inf)
+        return _record(posterior, mode, status=reason)
+
+    def _posterior(self, expression: Expression, deadline: Deadline) -> LogPosterior:
+        """Build the log posterior of an arranged kernel on all rows."""
+        likelihood = self._make_likelihood(expression, self._data)
+        return LogPosterior(likelihood, priors=self._priors, deadline=deadline)
+
+    def _fit_and_score(self, posterior: LogPosterior, job: Job) -> Evaluation:
         """Fit and score an arranged kernel."""
-        found = self._find_modes(posterior.expression, posterior, inherited)
+        found = self._find_modes(posterior, job.warm_starts)
         before = posterior.n_evaluations
-        rng = random_stream(self._seed, posterior.expression, "criterion")
+        mode, *others = found.modes
         try:
-            evaluation = _at_a_maximum(posterior, found.modes, criterion=self._criterion, rng=rng)
+            if not np.isfinite(mode.log_posterior):
+                raise NotAMaximumError(
+                    "the covariance matrix has no Cholesky factor at any starting point"
+                )
+            maximum = find_maximum(posterior, mode)
+            rng = random_stream(self._seed, posterior.expression, "criterion")
+            evaluation = self._score(KernelFit(posterior, maximum, others, rng))
         except NotAMaximumError as error:
-            evaluation = _record(posterior, found.modes[0], status=str(error))
+            evaluation = _record(posterior, mode, status=str(error))
         n_evaluations = found.n_evaluations + posterior.n_evaluations - before
         return replace(evaluation, n_evaluations=n_evaluations)
 
+    def _score(self, fit: KernelFit) -> Evaluation:
+        """Score a fitted kernel."""
+        score, status = _NO_SCORE, "ok"
+        try:
+            score = self._criterion(fit)
+            if not np.isfinite(score.value):
+                raise NotAMaximumError(f"the criterion is {score.value} at the best mode")
+        except NotAMaximumError as error:
+            score, status = _NO_SCORE, str(error)
+        return _record(
+            fit.posterior,
+            fit.maximum.mode,
+            hessian=fit.maximum.hessian,
+            log_evidence=_laplace_or_nothing(fit.maximum),
+            score=score,
+            status=status,
+        )
+
     def __reduce__(self) -> tuple[object, ...]:
-        made_from = (self._data.X, self._data.y, self._priors, self._seed, self._criterion)
-        return _evaluator_of_this_process, (self.fingerprint(), *made_from)
+        made_from = (self._data.X, self._data.y, self._priors, self._seed)
+        return _arrive, (self.fingerprint(), *made_from, self._criterion, self._make_likelihood)
 
 
-_evaluators: dict[str, Evaluator] = {}  # those that have travelled to this process, by fingerprint
+class Arrivals:
+    """The evaluators that have travelled to one process: they hold what they have computed there.
+
+    Parameters
+    ----------
+    most : int
+        How many are kept, the latest ones.
+    """
+
+    def __init__(self, *, most: int) -> None:
+        self._most = most
+        self._evaluators: dict[str, Evaluator] = {}  # by fingerprint
+
+    def get(self, fingerprint: str) -> Evaluator | None:
+        """Return the evaluator with this fingerprint, None where there is none."""
+        return self._evaluators.get(fingerprint)
+
+    def keep(self, fingerprint: str, evaluator: Evaluator) -> None:
+        """Keep an evaluator, and drop the oldest."""
+        for oldest in list(self._evaluators)[: 1 - self._most]:
+            self._evaluators.pop(oldest, None)  # another thread may have done so
+        self._evaluators[fingerprint] = evaluator
 
 
-def _evaluator_of_this_process(
+OF_THIS_PROCESS = Arrivals(most=2)
+"""A worker of joblib has no owner but its process, so that this object belongs to the process."""
+
+
+def _arrive(
     fingerprint: str,
     X: FloatArray,
     y: FloatArray,
     priors: Priors,
     seed: int,
     criterion: Criterion,
+    make_likelihood: MakeLikelihood,
 ) -> Evaluator:
     """Rebuild an evaluator, or return the one that has been rebuilt before."""
-    evaluator = _evaluators.get(fingerprint)
+    evaluator = OF_THIS_PROCESS.get(fingerprint)
     if evaluator is None:
-        for oldest in list(_evaluators)[: 1 - _MOST_EVALUATORS]:
-            _evaluators.pop(oldest, None)  # another thread may have done so
-        evaluator = Evaluator(X, y, priors=priors, seed=seed, criterion=criterion)
-        _evaluators[fingerprint] = evaluator
+        evaluator = Evaluator(
+            X, y, priors=priors, seed=seed, criterion=criterion, make_likelihood=make_likelihood
+        )
+        OF_THIS_PROCESS.keep(fingerprint, evaluator)
     return evaluator
+
+
+def _definition(node: Expression) -> tuple[object, ...]:
+    """Return what tells the kernel or the operator of a node from others of the same name."""
+    if isinstance(node, Leaf):
+        return (*node.kernel.definition, node.parameters)
+    assert isinstance(node, Operation)
+    operator = type(node.operator)
+    return (operator.__module__, operator.__qualname__, node.parameters)
 
 
 def _digest(*parts: object) -> str:
@@ -191,56 +277,15 @@ def _digest(*parts: object) -> str:
     return digest.hexdigest()
 
 
-def _guarded(posterior: LogPosterior, evaluate: Callable[[], Evaluation]) -> Evaluation:
-    """Evaluate with one BLAS thread; one kernel that fails must not end a long search."""
+def _reason(error: Exception) -> str:
+    """Say in one line why an evaluation has failed."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _laplace_or_nothing(maximum: Maximum) -> float:
+    """Laplace approximation at a maximum, ``-inf`` at a saddle that could not be left."""
     try:
-        with one_blas_thread():
-            return evaluate()
-    except OutOfTimeError:
-        raise
-    except Exception as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        return _record(posterior, _nowhere(posterior), status=reason)
-
-
-def _at_a_maximum(
-    posterior: LogPosterior,
-    modes: Sequence[Mode],
-    *,
-    criterion: Criterion,
-    rng: np.random.Generator,
-) -> Evaluation:
-    """Climb to the summit of the best mode and score there."""
-    mode, *others = modes
-    if not np.isfinite(mode.log_posterior):
-        raise NotAMaximumError("the covariance matrix has no Cholesky factor at any starting point")
-    summit = find_maximum(posterior, mode)
-    score, status = _NO_SCORE, "ok"
-    try:
-        score = criterion(posterior, summit, others=others, rng=rng)
-        if not np.isfinite(score.value):
-            raise NotAMaximumError(f"the criterion is {score.value} at the best mode")
-    except NotAMaximumError as error:
-        score, status = _NO_SCORE, str(error)
-    return _record(
-        posterior,
-        summit.mode,
-        hessian=summit.hessian,
-        log_evidence=_laplace_or_nothing(summit),
-        score=score,
-        status=status,
-    )
-
-
-def _nowhere(posterior: LogPosterior) -> Mode:
-    """Stand for the mode of a kernel that was not fitted, at the prior mean."""
-    return Mode(np.log(posterior.prior.shape / posterior.prior.rate), -np.inf)
-
-
-def _laplace_or_nothing(summit: Maximum) -> float:
-    """Laplace approximation at a summit, ``-inf`` at a saddle that could not be left."""
-    try:
-        return log_evidence_at(summit)
+        return log_evidence_at(maximum)
     except NotAMaximumError:
         return -np.inf
 

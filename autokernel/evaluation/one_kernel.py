@@ -1,6 +1,6 @@
 """Score one kernel that the user names."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from sklearn.utils.validation import _get_feature_names
@@ -10,7 +10,8 @@ from autokernel.data import check_training_data
 from autokernel.evaluation.evaluator import Evaluator
 from autokernel.evaluation.record import Evaluation
 from autokernel.expression import Expression, parse_expression
-from autokernel.kernels.priors import Priors, check_priors
+from autokernel.kernels import BASE_KERNELS, BaseKernel, KernelParameter, Priors, check_priors
+from autokernel.operators import Operator
 from autokernel.typing import FloatArray
 from autokernel.validation import check_seed
 
@@ -22,6 +23,8 @@ def evaluate_kernel(
     *,
     criterion: str | Criterion = "laplace",
     priors: str | Priors = "default",
+    base_kernels: Iterable[str | BaseKernel] = (),
+    operators: Iterable[str | Operator] = (),
     random_state: int | np.random.RandomState | None = 0,
 ) -> Evaluation:
     """Fit the parameters of one kernel and score it.
@@ -48,6 +51,9 @@ def evaluate_kernel(
         parameters of its own.
     priors : {"default", "paper"} or mapping of str to (shape, rate)
         Gamma priors of the parameters, by name; a mapping replaces entries of the default.
+    base_kernels, operators : iterable
+        Base kernels and operators of yours that the expression may name, as for
+        :func:`parse_expression`.
     random_state : int, RandomState or None
         Source of the starting points.
 
@@ -75,11 +81,29 @@ def evaluate_kernel(
     """
     names = _get_feature_names(X)
     X, y = check_training_data(X, y)
-    expression = check_expression(expression, names, n_features=X.shape[1])
+    expression = check_expression(
+        expression,
+        names,
+        n_features=X.shape[1],
+        base_kernels=base_kernels,
+        operators=operators,
+    )
+    known = {**parameters_of(BASE_KERNELS.values()), **parameters_of(expression.nodes)}
     evaluator = Evaluator(
-        X, y, priors=check_priors(priors), seed=check_seed(random_state), criterion=criterion
+        X,
+        y,
+        priors=check_priors(priors, parameters=known.values()),
+        seed=check_seed(random_state),
+        criterion=criterion,
     )
     return evaluator(expression)
+
+
+def parameters_of(
+    declared: Iterable[BaseKernel | Operator | Expression],
+) -> dict[str, KernelParameter]:
+    """Return the parameters that kernels, operators or nodes declare, by name."""
+    return {parameter.name: parameter for one in declared for parameter in one.parameters}
 
 
 def check_expression(
@@ -88,6 +112,8 @@ def check_expression(
     *,
     n_features: int,
     argument: str = "expression",
+    base_kernels: Iterable[str | BaseKernel] = (),
+    operators: Iterable[str | Operator] = (),
 ) -> Expression:
     """Read an expression, if it is a text, and check that its columns are there.
 
@@ -106,8 +132,14 @@ def check_expression(
             f"got {expression!r}"
         )
     if isinstance(expression, str):
-        expression = parse_expression(expression, feature_names)
-    beyond = [leaf for leaf in expression.leaves if not 0 <= leaf.column < n_features]
+        expression = parse_expression(
+            expression, feature_names, base_kernels=base_kernels, operators=operators
+        )
+    beyond = [
+        node
+        for node in expression.subtrees()
+        if node.column is not None and node.column >= n_features
+    ]
     if beyond:
         raise ValueError(
             f"{argument} must use columns below n_features={n_features}, got {beyond[0]}"

@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from autokernel.expression import Expression, leaf_slots, theta_order
-from autokernel.kernels import BASE_KERNELS
+from autokernel.expression import Expression, Leaf, slots_of, theta_order
+from autokernel.kernels import NOISE_VARIANCE
 from autokernel.typing import FloatArray
 
 
 class Parameter(NamedTuple):
     """One fitted parameter in its own unit."""
 
-    leaf: int | None  # from left to right, None for the noise variance
-    kernel: str | None  # such as "SE[0]"
+    leaf: int | None  # from left to right, None for an operator and for the noise variance
+    kernel: str | None  # such as "SE[0]", for an operator the operation, None for the noise
     name: str
     value: float
 
@@ -25,7 +25,7 @@ class Evaluation:
     """One scored kernel; a failed fit has ``score == -inf`` and says why in ``status``."""
 
     expression: Expression
-    parameters: tuple[Parameter, ...]  # leaves from left to right, noise variance last
+    parameters: tuple[Parameter, ...]  # in the order of theta, the noise variance last
     theta: FloatArray  # (n_params,), logs of the parameters
     log_likelihood: float  # nats
     log_prior: float  # nats, density of theta
@@ -50,9 +50,9 @@ class Evaluation:
         return "\n".join(lines)
 
 
-def as_written(evaluation: Evaluation, expression: Expression, order: Sequence[int]) -> Evaluation:
+def as_written(evaluation: Evaluation, expression: Expression, nodes: Sequence[int]) -> Evaluation:
     """Put the fit of an arranged kernel into the order in which it was written, with names."""
-    back = np.argsort(theta_order(expression, order))
+    back = np.argsort(theta_order(expression, nodes))
     theta = evaluation.theta[back]
     return replace(
         evaluation,
@@ -64,15 +64,13 @@ def as_written(evaluation: Evaluation, expression: Expression, order: Sequence[i
 
 
 def name_parameters(expression: Expression, theta: FloatArray) -> tuple[Parameter, ...]:
-    """Name the entries of theta, from the leaves' parameters to the noise variance."""
+    """Name the entries of theta, from the first node's parameters to the noise variance."""
     values = np.exp(theta).tolist()
-    return (
-        *(
-            Parameter(number, str(leaf), name, value)
-            for number, (leaf, place) in enumerate(leaf_slots(expression))
-            for name, value in zip(
-                BASE_KERNELS[leaf.kernel].parameter_names, values[place], strict=True
-            )
-        ),
-        Parameter(None, None, "noise_variance", values[-1]),
-    )
+    named: list[Parameter] = []
+    n_leaves = 0
+    for node, entries in slots_of(expression):
+        number = n_leaves if isinstance(node, Leaf) else None
+        n_leaves += isinstance(node, Leaf)
+        own = zip(node.parameters, values[entries], strict=True)
+        named += [Parameter(number, str(node), parameter.name, value) for parameter, value in own]
+    return (*named, Parameter(None, None, NOISE_VARIANCE.name, values[-1]))

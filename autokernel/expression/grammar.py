@@ -1,11 +1,28 @@
 """The grammar that spans the search space (SOT, section 2.3)."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from autokernel.expression.tree import Expression, Leaf, Operation
+from autokernel.kernels import BaseKernel
+from autokernel.operators import Operator
+
+
+class _Joint(NamedTuple):
+    """A way to join a subtree with a new leaf."""
+
+    operator: Operator
+    column: int | None  # of the operator
+    operand: int  # number of the operand that the subtree becomes; all others are the leaf
+
+    def __call__(self, subtree: Expression, leaf: Leaf) -> Operation:
+        operands: list[Expression] = [leaf] * self.operator.n_operands
+        operands[self.operand] = subtree
+        return Operation(self.operator, *operands, column=self.column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,12 +31,13 @@ class Grammar:
 
     Parameters
     ----------
-    base_kernels : tuple of str
-        Names of base kernels.
-    operators : tuple of str
-        Out of ``+`` and ``*``.
+    base_kernels : tuple of BaseKernel
+        Base kernels.
+    operators : tuple of Operator
+        Operators. One that does not commute joins a subtree in each place, one that acts on a
+        column joins it on each of them.
     columns : tuple of int
-        Columns that base kernels may act on.
+        Columns that base kernels and operators may act on.
     max_leaves : int
         Largest number of leaves of an expression.
 
@@ -29,18 +47,28 @@ class Grammar:
         Every base kernel on every column, column by column.
     """
 
-    base_kernels: tuple[str, ...]
-    operators: tuple[str, ...]
+    base_kernels: tuple[BaseKernel, ...]
+    operators: tuple[Operator, ...]
     columns: tuple[int, ...]
     max_leaves: int
     leaves: tuple[Leaf, ...] = field(init=False, compare=False, repr=False)
-    _places: dict[str, int] = field(init=False, compare=False, repr=False)  # of the leaves
+    _joints: tuple[_Joint, ...] = field(init=False, compare=False, repr=False)
+    _leaf_numbers: dict[str, int] = field(init=False, compare=False, repr=False)  # by text
 
     def __post_init__(self) -> None:
-        leaves = tuple(Leaf(name, column) for column in self.columns for name in self.base_kernels)
-        object.__setattr__(self, "leaves", leaves)
-        places = {leaf.canonical: place for place, leaf in enumerate(leaves)}
-        object.__setattr__(self, "_places", places)
+        put = object.__setattr__
+        leaves = tuple(
+            Leaf(kernel, column) for column in self.columns for kernel in self.base_kernels
+        )
+        put(self, "leaves", leaves)
+        put(self, "_leaf_numbers", {leaf.canonical: number for number, leaf in enumerate(leaves)})
+        joints = (
+            _Joint(operator, column, operand)
+            for operator in self.operators
+            for column in (self.columns if operator.acts_on_column else (None,))
+            for operand in range(1 if operator.commutes else operator.n_operands)
+        )
+        put(self, "_joints", tuple(joints))
 
     def n_operations(self, expression: Expression) -> int:
         """Count the operations that apply to an expression."""
@@ -66,15 +94,15 @@ class Grammar:
         """Apply an operation that is there."""
         leaves = self.leaves
         if index < n_growing:
-            place, index = divmod(index, len(self.operators) * len(leaves))
-            which, new = divmod(index, len(leaves))
-            grown = Operation(self.operators[which], expression.subtree(place), leaves[new])
-            return expression.replace(place, grown)
-        place, index = 0, index - n_growing
-        while index >= (n_others := self._n_others(expression.leaves[place])):
-            place, index = place + 1, index - n_others
-        own = self._places.get(expression.leaves[place].canonical, len(leaves))
-        return expression.replace(expression.leaf_index(place), leaves[index + (index >= own)])
+            subtree, index = divmod(index, len(self._joints) * len(leaves))
+            joint, new = divmod(index, len(leaves))
+            grown = self._joints[joint](expression.subtree(subtree), leaves[new])
+            return expression.replace(subtree, grown)
+        leaf, index = 0, index - n_growing
+        while index >= (n_others := self._n_others(expression.leaves[leaf])):
+            leaf, index = leaf + 1, index - n_others
+        own = self._leaf_numbers.get(expression.leaves[leaf].canonical, len(leaves))
+        return expression.replace(expression.leaf_index(leaf), leaves[index + (index >= own)])
 
     def random_neighbour(self, expression: Expression, rng: np.random.Generator) -> Expression:
         """Apply one operation, drawn uniformly from all that apply.
@@ -113,29 +141,30 @@ class Grammar:
         """
         bases = self.leaves
         if len(bases) > n:
-            bases = tuple(bases[place] for place in rng.choice(len(bases), n, replace=False))
+            bases = tuple(bases[number] for number in rng.choice(len(bases), n, replace=False))
         return [
-            self.random_walk(bases[place % len(bases)], int(n_steps), rng)
-            for place, n_steps in enumerate(rng.geometric(1 / 3, size=n))
+            self.random_walk(bases[number % len(bases)], int(n_steps), rng)
+            for number, n_steps in enumerate(rng.geometric(1 / 3, size=n))
         ]
 
     def _counts(self, expression: Expression) -> tuple[int, int]:
         """Count the growing and the exchanging operations."""
-        n_subtrees = 2 * expression.n_leaves - 1
         may_grow = expression.n_leaves < self.max_leaves
-        n_growing = n_subtrees * len(self.operators) * len(self.leaves) if may_grow else 0
+        n_ways = len(self._joints) * len(self.leaves)
+        n_growing = expression.n_subtrees * n_ways if may_grow else 0
         return n_growing, sum(map(self._n_others, expression.leaves))
 
     def _n_others(self, leaf: Leaf) -> int:
         """Count the leaves that may take the place of this one, which may be another grammar's."""
-        return len(self.leaves) - (leaf.canonical in self._places)
+        return len(self.leaves) - (leaf.canonical in self._leaf_numbers)
 
-    def spans(self, expression: Expression, base_kernels: tuple[str, ...]) -> bool:
+    def spans(self, expression: Expression, base_kernels: Collection[BaseKernel]) -> bool:
         """Whether an expression keeps to columns, operators, size and the given base kernels."""
-        operators = {e.operator for e in expression.subtrees() if isinstance(e, Operation)}
+        operations = [e for e in expression.subtrees() if isinstance(e, Operation)]
         return (
             expression.n_leaves <= self.max_leaves
-            and operators <= set(self.operators)
+            and all(operation.operator in self.operators for operation in operations)
+            and all(e.column is None or e.column in self.columns for e in operations)
             and all(
                 leaf.kernel in base_kernels and leaf.column in self.columns
                 for leaf in expression.leaves

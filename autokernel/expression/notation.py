@@ -1,14 +1,16 @@
 """The text notation of expressions: Python's precedence, leaves as ``NAME[column]``."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from autokernel.exceptions import ExpressionSyntaxError
-from autokernel.expression.tree import ADD, MULTIPLY, Expression, Leaf, Operation
-from autokernel.kernels import BASE_KERNELS
+from autokernel.expression.tree import Expression, Leaf, Operation
+from autokernel.kernels import BaseKernel, require_base_kernels, with_own_kernels
+from autokernel.operators import OPERATORS, Operator, require_operators
 
-_LEAF = re.compile(
-    r"""(?P<kernel>[A-Za-z_]\w*)\s*\[\s*
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_COLUMN = re.compile(
+    r"""\s*\[\s*
         (?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[^\[\]"]*?))
         \s*\]""",
     re.VERBOSE | re.DOTALL,
@@ -16,7 +18,13 @@ _LEAF = re.compile(
 _SPACE = re.compile(r"\s*")
 
 
-def parse_expression(text: str, feature_names: Sequence[str] | None = None) -> Expression:
+def parse_expression(
+    text: str,
+    feature_names: Sequence[str] | None = None,
+    *,
+    base_kernels: Iterable[str | BaseKernel] = (),
+    operators: Iterable[str | Operator] = (),
+) -> Expression:
     """Read a kernel expression.
 
     Parameters
@@ -29,6 +37,11 @@ def parse_expression(text: str, feature_names: Sequence[str] | None = None) -> E
         its own alone is given by its index.
     feature_names : sequence of str, optional
         Names of the columns.
+    base_kernels : iterable of BaseKernel, optional
+        Base kernels of yours that the text may name, beside those that ship. Names of those are
+        allowed, so that the argument of the estimator can be given.
+    operators : iterable of Operator, optional
+        Operators of yours, in the same way.
 
     Returns
     -------
@@ -38,7 +51,7 @@ def parse_expression(text: str, feature_names: Sequence[str] | None = None) -> E
     Raises
     ------
     ExpressionSyntaxError
-        A ``ValueError`` whose message points at the place.
+        A ``ValueError`` whose message points at the position.
 
     Examples
     --------
@@ -47,7 +60,16 @@ def parse_expression(text: str, feature_names: Sequence[str] | None = None) -> E
     """
     if not isinstance(text, str):
         raise TypeError(f"text must be a str such as 'SE[0] + LIN[0]', got {type(text).__name__}")
-    parser = _Parser(text, feature_names)
+    own = [kernel for kernel in base_kernels if not isinstance(kernel, str)]
+    known = with_own_kernels(require_base_kernels("base_kernels", own))
+    ours = [operator for operator in operators if not isinstance(operator, str)]
+    require_operators(ours, base_kernels=known)
+    parser = _Parser(
+        text,
+        feature_names,
+        known,
+        {**OPERATORS, **{operator.symbol: operator for operator in ours}},
+    )
     try:
         return parser.parse()
     except RecursionError:
@@ -55,88 +77,128 @@ def parse_expression(text: str, feature_names: Sequence[str] | None = None) -> E
 
 
 class _Parser:
-    """Recursive descent over the text; ``position`` is the place of the next character."""
+    """Precedence climbing over the text; ``position`` is the index of the next character."""
 
-    def __init__(self, text: str, feature_names: Sequence[str] | None) -> None:
+    def __init__(
+        self,
+        text: str,
+        feature_names: Sequence[str] | None,
+        base_kernels: Mapping[str, BaseKernel],
+        operators: Mapping[str, Operator],
+    ) -> None:
         self.text = text
         self.feature_names = None if feature_names is None else [str(n) for n in feature_names]
+        self.base_kernels = base_kernels
+        self.words = {o.symbol: o for o in operators.values() if o.is_word}
+        signs = [o for o in operators.values() if not o.is_word]
+        # by precedence, those that bind least first
+        self.levels = [
+            [o for o in signs if o.precedence == level]
+            for level in sorted({o.precedence for o in signs})
+        ]
         self.position = 0
 
     def parse(self) -> Expression:
         """Read the whole text."""
-        expression = self._sum()
+        expression = self._chain(0)
         if self.position < len(self.text):
-            raise self._error(f"expected '+', '*' or the end, got {self.text[self.position]!r}")
+            signs = ", ".join(repr(o.symbol) for level in self.levels for o in level)
+            raise self._error(f"expected {signs} or the end, got {self.text[self.position]!r}")
         return expression
 
-    def _sum(self) -> Expression:
-        """Read products joined by ``+``."""
-        return self._chain(ADD, self._product)
-
-    def _product(self) -> Expression:
-        """Read atoms joined by ``*``."""
-        return self._chain(MULTIPLY, self._atom)
-
-    def _chain(self, operator: str, operand: Callable[[], Expression]) -> Expression:
-        """Read operands joined by one operator, grouped to the left."""
-        expression = operand()
-        while self._accept(operator):
-            expression = Operation(operator, expression, operand())
+    def _chain(self, level: int) -> Expression:
+        """Read operands joined by operators of one precedence, grouped to the left."""
+        if level == len(self.levels):
+            return self._atom()
+        expression = self._chain(level + 1)
+        while operator := self._accept_sign(level):
+            expression = Operation(operator, expression, self._chain(level + 1))
         return expression
 
     def _atom(self) -> Expression:
-        """Read a leaf or a bracket."""
+        """Read a leaf, an operator that is a word with its operands, or a bracket."""
         if self._accept("("):
-            expression = self._sum()
+            expression = self._chain(0)
             if not self._accept(")"):
                 raise self._error("expected ')'")
             return expression
-        match = _LEAF.match(self.text, self.position)
-        if match is None:
+        word = _WORD.match(self.text, self.position)
+        if word is not None and word[0] in self.words:
+            return self._call(self.words[word[0]])
+        column = None if word is None else _COLUMN.match(self.text, word.end())
+        if word is None or column is None:
             raise self._error("expected a base kernel such as SE[0], or '('")
-        leaf = self._leaf(match)
-        self.position = match.end()
+        if word[0] not in self.base_kernels:
+            known = ", ".join(self.base_kernels)
+            raise self._error(f"unknown base kernel {word[0]!r}, the known ones are {known}")
+        leaf = Leaf(self.base_kernels[word[0]], self._column(column))
+        self.position = column.end()
         self._skip_space()
         return leaf
 
-    def _leaf(self, match: re.Match[str]) -> Leaf:
-        """Check the name and the column of a leaf."""
-        kernel = match["kernel"]
-        if kernel not in BASE_KERNELS:
-            known = ", ".join(BASE_KERNELS)
-            raise self._error(f"unknown base kernel {kernel!r}, the known ones are {known}")
-        return Leaf(kernel, self._column(match))
+    def _call(self, operator: Operator) -> Expression:
+        """Read the column and the operands of an operator that is a word."""
+        self.position += len(operator.symbol)
+        column = None
+        if operator.acts_on_column:
+            match = _COLUMN.match(self.text, self.position)
+            if match is None:
+                raise self._error(f"expected the column of {operator.symbol} in square brackets")
+            column, self.position = self._column(match), match.end()
+        operands: list[Expression] = []
+        for number in range(operator.n_operands):
+            sign = "," if number else "("
+            if not self._accept(sign):
+                raise self._error(f"expected {sign!r}: {operator.symbol} has {operator.n_operands}")
+            operands.append(self._chain(0))
+        if not self._accept(")"):
+            raise self._error("expected ')'")
+        return Operation(operator, *operands, column=column)
 
     def _column(self, match: re.Match[str]) -> int:
         """Turn the text of a column into its index."""
         plain = match["plain"]
-        place = match.start("plain") if plain is not None else match.start("quoted")
+        begins = match.start("plain") if plain is not None else match.start("quoted")
         if plain is not None and re.fullmatch(r"\d{1,9}", plain, re.ASCII):
             column = int(plain)
             if self.feature_names is not None and column >= len(self.feature_names):
                 raise self._error(
                     f"column must be below the number of columns {len(self.feature_names)}, "
                     f"got {column}",
-                    place,
+                    begins,
                 )
             return column
         name = plain if plain is not None else re.sub(r"\\(.)", r"\1", match["quoted"], flags=re.S)
         if self.feature_names is None:
             raise self._error(
                 f"column must be a zero-based index where no feature_names are given, got {name!r}",
-                place,
+                begins,
             )
         if name not in self.feature_names:
             known = ", ".join(map(repr, self.feature_names))
-            raise self._error(f"unknown column {name!r}, the known ones are {known}", place)
+            raise self._error(f"unknown column {name!r}, the known ones are {known}", begins)
         if self.feature_names.count(name) > 1:
-            raise self._error(f"several columns are named {name!r}, give the index", place)
+            raise self._error(f"several columns are named {name!r}, give the index", begins)
         return self.feature_names.index(name)
+
+    def _accept_sign(self, level: int) -> Operator | None:
+        """Read an operator of one precedence, if it is next; of two signs the longer one counts."""
+        self._skip_space()
+        signs = [o for ops in self.levels for o in ops if self._is_next(o.symbol)]
+        longest = max(signs, key=lambda o: len(o.symbol), default=None)
+        if longest is None or longest not in self.levels[level]:
+            return None
+        self._accept(longest.symbol)
+        return longest
+
+    def _is_next(self, symbol: str) -> bool:
+        """Whether ``symbol`` stands at the position."""
+        return self.text.startswith(symbol, self.position)
 
     def _accept(self, symbol: str) -> bool:
         """Read ``symbol`` and the space around it, if it is next."""
         self._skip_space()
-        if not self.text.startswith(symbol, self.position):
+        if not self._is_next(symbol):
             return False
         self.position += len(symbol)
         self._skip_space()
@@ -149,7 +211,7 @@ class _Parser:
         self.position = match.end()
 
     def _error(self, message: str, position: int | None = None) -> ExpressionSyntaxError:
-        """Build an error that points at the place."""
+        """Build an error that points at the position."""
         return ExpressionSyntaxError(
             message, self.text, self.position if position is None else position
         )

@@ -3,70 +3,111 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from autokernel.expression.canonical import join, leaf_starts, outermost
-from autokernel.expression.tree import ADD, OPERATORS, Expression
+from autokernel.expression.canonical import (
+    join,
+    joining_operator,
+    node_starts,
+    outermost_terms,
+)
+from autokernel.expression.tree import Expression, Operation
+from autokernel.operators import Operator
 
 
 class Split(NamedTuple):
-    """A kernel without one term of one of its sums, and that term."""
+    """A kernel without one term of one of its sums, and that term.
+
+    The nodes of both are given by their indices among the nodes of the whole.
+    """
 
     rest: Expression
-    rest_leaves: tuple[int, ...]  # where they stand among the leaves of the whole
+    rest_nodes: tuple[int, ...]
     term: Expression
-    term_leaves: tuple[int, ...]
+    term_nodes: tuple[int, ...]
 
 
 def splits(expression: Expression) -> Iterator[Split]:
-    """Take away each term of a sum, of a product each term of the sums in it."""
-    if expression.n_leaves == 1:
+    """Take away each term of a sum; of another operation, each term of the sums in its operands."""
+    if not isinstance(expression, Operation):
         return
-    operator, operands = outermost(expression)
-    for place, (operand, start) in enumerate(zip(operands, leaf_starts(operands), strict=True)):
-        before, after = operands[:place], operands[place + 1 :]
+    terms = outermost_terms(expression)
+    starts = node_starts(expression, terms)
+    for number, (term, start) in enumerate(zip(terms, starts, strict=True)):
+        before, after = terms[:number], terms[number + 1 :]
         ways: list[tuple[list[Expression], Expression, Sequence[int]]]
-        if operator == ADD:
-            ways = [([], operand, range(operand.n_leaves))]
+        if expression.operator.is_additive:
+            ways = [([], term, range(len(term.nodes)))]
         else:
-            ways = [([split.rest], split.term, split.term_leaves) for split in splits(operand)]
-        for left, term, leaves in ways:
-            taken = tuple(start + leaf for leaf in leaves)
-            kept = tuple(leaf for leaf in range(expression.n_leaves) if leaf not in taken)
-            yield Split(join(operator, [*before, *left, *after]), kept, term, taken)
+            ways = [([split.rest], split.term, split.term_nodes) for split in splits(term)]
+        for left, taken, nodes in ways:
+            taken_nodes = tuple(start + node for node in nodes)
+            kept = tuple(n for n in range(len(expression.nodes)) if n not in taken_nodes)
+            yield Split(join(expression, [*before, *left, *after]), kept, taken, taken_nodes)
 
 
-def joining_operator(expression: Expression, one: int, other: int) -> str:
-    """Say what joins two different leaves, given by their places: the operator where they meet."""
-    if not 0 <= min(one, other) < max(one, other) < expression.n_leaves:
-        raise IndexError(f"two leaves must be in {expression}, got {one} and {other}")
-    operator, operands = outermost(expression)
-    for operand, start in zip(operands, leaf_starts(operands), strict=True):
-        inside = range(start, start + operand.n_leaves)
+def meeting_operator(expression: Expression, one: int, other: int) -> Operator:
+    """Return the operator at which two different nodes, given by their indices, meet."""
+    if not 0 <= min(one, other) < max(one, other) < len(expression.nodes):
+        raise IndexError(f"two nodes must be in {expression}, got {one} and {other}")
+    assert isinstance(expression, Operation)  # it has two nodes
+    terms = outermost_terms(expression)
+    for term, start in zip(terms, node_starts(expression, terms), strict=True):
+        inside = range(start, start + len(term.nodes))
         if one in inside and other in inside:
-            return joining_operator(operand, one - start, other - start)
-    return operator
+            return meeting_operator(term, one - start, other - start)
+    return expression.operator
 
 
 def align(one: Expression, other: Expression) -> list[tuple[int, int]]:
-    """Pair equal leaves of two kernels that play the same part in both.
+    """Pair equal nodes of two kernels that play the same part in both.
 
     Terms of sums are matched with terms, factors of products with factors, those first that have
-    the most leaves to pair.
+    the most nodes to pair; operands of an operator that does not commute by their order.
 
     Returns
     -------
     list of (int, int)
-        Places among the leaves of ``one`` and of ``other``.
+        Indices among the nodes of ``one`` and of ``other``.
     """
-    for operator in OPERATORS:
-        ours, theirs = one.operands(operator), other.operands(operator)
-        if len(ours) > 1 or len(theirs) > 1:
-            break
-    else:
+    operator = joining_operator(one, other)
+    if operator is not None:
+        return _align_terms(_numbered(one, operator), _numbered(other, operator))
+    if not isinstance(one, Operation) and not isinstance(other, Operation):
         return [(0, 0)] if one == other else []
+    if isinstance(one, Operation) and isinstance(other, Operation):
+        same = (one.operator, one.column) == (other.operator, other.column)
+        return _align_operands(one, other) if same else []
+    # an operand that stands alone in the other kernel
+    if isinstance(one, Operation):
+        ways = [
+            [(start + a, b) for a, b in align(operand, other)]
+            for operand, start in _numbered_operands(one)
+        ]
+    else:
+        assert isinstance(other, Operation)
+        ways = [
+            [(a, start + b) for a, b in align(one, operand)]
+            for operand, start in _numbered_operands(other)
+        ]
+    return max(ways, key=len)
+
+
+def _align_operands(one: Operation, other: Operation) -> list[tuple[int, int]]:
+    """Pair the nodes of two operations with one operator, operand by operand."""
+    pairs = [(0, 0)] if one.operator.parameters else []
+    operands = zip(_numbered_operands(one), _numbered_operands(other), strict=True)
+    for (mine, i), (yours, k) in operands:
+        pairs += [(i + a, k + b) for a, b in align(mine, yours)]
+    return pairs
+
+
+def _align_terms(
+    ours: Sequence[tuple[Expression, int]], theirs: Sequence[tuple[Expression, int]]
+) -> list[tuple[int, int]]:
+    """Match terms that may change places, those first that have the most nodes to pair."""
     options = [
         ([(i + a, k + b) for a, b in align(mine, yours)], i, k, mine.n_leaves + yours.n_leaves)
-        for mine, i in zip(ours, leaf_starts(ours), strict=True)
-        for yours, k in zip(theirs, leaf_starts(theirs), strict=True)
+        for mine, i in ours
+        for yours, k in theirs
     ]
     pairs: list[tuple[int, int]] = []
     matched: set[tuple[str, int]] = set()
@@ -75,3 +116,18 @@ def align(one: Expression, other: Expression) -> list[tuple[int, int]]:
             matched |= {("one", i), ("other", k)}
             pairs += found
     return sorted(pairs)
+
+
+def _numbered(expression: Expression, operator: Operator) -> list[tuple[Expression, int]]:
+    """Terms of an operator that commutes, with the index at which their nodes begin."""
+    terms = expression.terms(operator)
+    if len(terms) == 1:
+        return [(expression, 0)]
+    assert isinstance(expression, Operation)
+    return list(zip(terms, node_starts(expression, terms), strict=True))
+
+
+def _numbered_operands(expression: Operation) -> list[tuple[Expression, int]]:
+    """Operands with the index at which their nodes begin."""
+    starts = node_starts(expression, expression.operands)
+    return list(zip(expression.operands, starts, strict=True))

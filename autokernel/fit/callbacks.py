@@ -6,7 +6,6 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackContext
 
-from autokernel.exposure import Attributes
 from autokernel.search import History
 
 
@@ -35,7 +34,7 @@ class Monitor:
         *,
         X: Any,
         y: Any,
-        attributes: Callable[[], Attributes | None],
+        attributes: Callable[[], dict[str, Any] | None],
         report: Callable[[History], None] | None,
     ) -> None:
         self._context, self._attributes, self._report = context, attributes, report

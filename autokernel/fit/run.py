@@ -3,7 +3,7 @@
 import time
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from joblib import Memory
@@ -11,8 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.deadline import Deadline
 from autokernel.exceptions import EvaluationError
-from autokernel.fit.problem import Fitted, Problem
+from autokernel.fit.problem import Past, Problem
 from autokernel.likelihood import one_blas_thread
+from autokernel.model import FittedModel
 from autokernel.search import (
     History,
     Observer,
@@ -21,20 +22,11 @@ from autokernel.search import (
     Task,
     Workers,
     design_of,
-    search,
+    run_search,
 )
 
 _EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
 _REFITS = 3.0  # times the cost of conditioning a simple kernel that is kept for the one found
-
-
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the history holds arrays
-class Past:
-    """What a search leaves for another one on the same data."""
-
-    history: History
-    seed: int
-    fingerprint: str  # of all that the scores depend on
 
 
 class Run:
@@ -51,7 +43,7 @@ class Run:
     history : History
         What is known already; the search adds to it.
     n_iter, batch_size : int
-        As for :func:`search`.
+        As for :func:`run_search`.
     deadline : Deadline
         When all must be done, conditioning included.
     """
@@ -71,8 +63,8 @@ class Run:
         self._strategy, self._task = strategy, task
         self._n_iter, self._batch_size, self._deadline = n_iter, batch_size, deadline
         self._design = design_of(strategy, task, problem.seed)
-        self._rough: Fitted | None = None
-        self._best: Fitted | None = None
+        self._rough: FittedModel | None = None
+        self._best: FittedModel | None = None
 
     @property
     def n_trials(self) -> int:
@@ -84,7 +76,7 @@ class Run:
             n_rest = len(history.without_known(design.rest(history.evaluations)))
         return len(fixed) + n_rest + max(0, self._n_iter - history.n_searched)
 
-    def run(
+    def search(
         self, observer: Observer, *, n_jobs: int | None = None, memory: Memory | None = None
     ) -> StopReason:
         """Search, and say why it ended; the history holds what was found, after Ctrl-C too."""
@@ -97,7 +89,7 @@ class Run:
         workers = Workers(self.problem.evaluator, n_jobs=n_jobs, memory=memory, deadline=deadline)
         try:
             with one_blas_thread():
-                return search(
+                return run_search(
                     workers,
                     self._strategy,
                     replace(self._task, deadline=deadline),
@@ -110,7 +102,7 @@ class Run:
         finally:
             deadline.cancel()  # threads that are still at work cannot be stopped otherwise
 
-    def best(self) -> Fitted | None:
+    def best(self) -> FittedModel | None:
         """Build the model of the best kernel so far, None while there is none."""
         for evaluation in self.history.best_first():
             if self._best is not None and self._best.evaluation is evaluation:
@@ -120,7 +112,7 @@ class Run:
                 return self._best
         return None
 
-    def result(self, reason: StopReason) -> Fitted:
+    def result(self, reason: StopReason) -> FittedModel:
         """Build the model that the search leaves: a rough one where it ended before any kernel.
 
         Raises
@@ -150,7 +142,7 @@ class Run:
         history = History(self.history.n_samples, list(self.history.trials))
         return Past(history, self.problem.seed, self.problem.evaluator.fingerprint())
 
-    def _fit_roughly(self) -> Fitted | None:
+    def _fit_roughly(self) -> FittedModel | None:
         """Fit the first kernel of the design in a moment, or the next one if that fails."""
         expressions = [*self._design.fixed, *(one.expression for one in self._design.grown)]
         for expression in expressions:

@@ -1,19 +1,105 @@
-"""Base kernels: numbers only. A new one is a file here and a line in ``BASE_KERNELS``."""
+"""Base kernels and operators: numbers only. A new base kernel is a file and a line below."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from autokernel.kernels.base import BaseKernel, ExponentialKernel, Pairs, PlainKernel
+from autokernel.kernels.base import (
+    BaseKernel,
+    Exponent,
+    ExponentialKernel,
+    require_base_kernels,
+)
 from autokernel.kernels.lin import Linear
+from autokernel.kernels.mat32 import Matern32
+from autokernel.kernels.mat52 import Matern52
+from autokernel.kernels.pairs import BroadcastPairs, Pairs
+from autokernel.kernels.parameters import (
+    ALPHA,
+    CYCLE_LENGTHSCALE,
+    LENGTHSCALE,
+    NOISE_VARIANCE,
+    OFFSET,
+    PERIOD,
+    VARIANCE,
+    KernelParameter,
+    Priors,
+    Role,
+    Unit,
+)
 from autokernel.kernels.per import Periodic
+from autokernel.kernels.priors import PRESETS, LogGammaPrior, check_priors
 from autokernel.kernels.rq import RationalQuadratic
 from autokernel.kernels.se import SquaredExponential
+from autokernel.kernels.sklearn_callable import CallableKernel
+
+SMOOTH, LINEAR, PERIODIC, MULTI_SCALE = (
+    SquaredExponential(),
+    Linear(),
+    Periodic(),
+    RationalQuadratic(),
+)
 
 BASE_KERNELS: Mapping[str, BaseKernel] = MappingProxyType(
     {
         kernel.name: kernel
-        for kernel in (SquaredExponential(), Linear(), Periodic(), RationalQuadratic())
+        for kernel in (SMOOTH, LINEAR, PERIODIC, MULTI_SCALE, Matern32(), Matern52())
     }
 )
+"""The base kernels that ship, by name."""
 
-__all__ = ["BASE_KERNELS", "BaseKernel", "ExponentialKernel", "Pairs", "PlainKernel"]
+FEW_COLUMNS = (SMOOTH, LINEAR, PERIODIC, MULTI_SCALE)
+"""What ``base_kernels="auto"`` stands for on one or two columns (SOT, section 4)."""
+
+MANY_COLUMNS = (SMOOTH, MULTI_SCALE)
+"""What it stands for on more."""
+
+
+def with_own_kernels(own: Iterable[BaseKernel]) -> Mapping[str, BaseKernel]:
+    """Return the base kernels that ship and those of the user, by name.
+
+    Raises
+    ------
+    ValueError
+        If a kernel of the user has the name of another one.
+    """
+    known = dict(BASE_KERNELS)
+    for kernel in own:
+        if known.setdefault(kernel.name, kernel) != kernel:
+            raise ValueError(
+                f"base_kernels must have different names, got {kernel!r} beside "
+                f"{known[kernel.name]!r}: give it another name"
+            )
+    return MappingProxyType(known)
+
+
+__all__ = [
+    "ALPHA",
+    "BASE_KERNELS",
+    "CYCLE_LENGTHSCALE",
+    "FEW_COLUMNS",
+    "LENGTHSCALE",
+    "LINEAR",
+    "MANY_COLUMNS",
+    "MULTI_SCALE",
+    "NOISE_VARIANCE",
+    "OFFSET",
+    "PERIOD",
+    "PERIODIC",
+    "PRESETS",
+    "SMOOTH",
+    "VARIANCE",
+    "BaseKernel",
+    "BroadcastPairs",
+    "CallableKernel",
+    "Exponent",
+    "ExponentialKernel",
+    "KernelParameter",
+    "LogGammaPrior",
+    "Pairs",
+    "Priors",
+    "Role",
+    "Unit",
+    "check_priors",
+    "require_base_kernels",
+    "with_own_kernels",
+]

@@ -1,20 +1,22 @@
 """The linear kernel."""
 
-from typing import ClassVar
-
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct, Kernel
 
-from autokernel.kernels.base import Pairs, PlainKernel
+from autokernel.kernels.base import BaseKernel
 from autokernel.kernels.export_bounds import around
+from autokernel.kernels.pairs import Pairs
+from autokernel.kernels.parameters import OFFSET, VARIANCE
 from autokernel.typing import FloatArray
 
 
-class Linear(PlainKernel):
+class Linear(BaseKernel):
     """``v x x' + c``; SOT appendix A.4, item 3."""
 
     name = "LIN"
-    parameter_names: ClassVar[tuple[str, ...]] = ("variance", "offset")
+    parameters = (VARIANCE, OFFSET)
+    words = "linear"
+    broadcasts = True
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         """Kernel values, elementwise over the pairs."""
@@ -27,15 +29,6 @@ class Linear(PlainKernel):
         """Gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
         variance, offset = params
         return np.array([variance * (adjoint @ pairs.product), offset * adjoint.sum()])
-
-    def describe(
-        self,
-        params: FloatArray,  # noqa: ARG002 - other kernels need them
-        *,
-        scale: float,  # noqa: ARG002 - other kernels need it
-    ) -> str:
-        """Say in a few words what functions with this kernel look like."""
-        return "linear"
 
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
         """Build ``ConstantKernel * DotProduct``: ``v x x' + c = v (x x' + c / v)``."""

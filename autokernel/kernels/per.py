@@ -1,12 +1,12 @@
 """The periodic kernel."""
 
-from typing import ClassVar
-
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, ExpSineSquared, Kernel
 
-from autokernel.kernels.base import ExponentialKernel, Pairs
+from autokernel.kernels.base import Exponent, ExponentialKernel
 from autokernel.kernels.export_bounds import around
+from autokernel.kernels.pairs import Pairs
+from autokernel.kernels.parameters import CYCLE_LENGTHSCALE, PERIOD, VARIANCE
 from autokernel.typing import FloatArray
 
 
@@ -14,7 +14,9 @@ class Periodic(ExponentialKernel):
     """``v exp(-sin^2(pi (x-x')/p) / (2 l^2))``; SOT appendix A.4, item 2."""
 
     name = "PER"
-    parameter_names: ClassVar[tuple[str, ...]] = ("lengthscale", "variance", "period")
+    parameters = (CYCLE_LENGTHSCALE, VARIANCE, PERIOD)
+    words = "repeating every {period}"
+    broadcasts = True
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         """Logarithm of the kernel at unit variance, as a new array."""
@@ -23,18 +25,11 @@ class Periodic(ExponentialKernel):
         exponent *= -0.5 / lengthscale**2
         return exponent
 
-    def exponent_gradient(
-        self, params: FloatArray, pairs: Pairs, exponent: FloatArray, weights: FloatArray
-    ) -> FloatArray:
+    def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
         """Gradient of ``sum(weights * exponent)`` in the log parameters."""
-        lengthscale, _, period = params
-        slope = pairs.periodic_slope(period, weights)
-        return np.array([-2.0 * (weights @ exponent), 0.0, -0.5 / lengthscale**2 * slope])
-
-    def describe(self, params: FloatArray, *, scale: float) -> str:
-        """Say in a few words what functions with this kernel look like."""
-        _, _, period = params
-        return f"repeating every {period * scale:.3g}"
+        lengthscale, _, period = at.params
+        slope = at.pairs.periodic_slope(period, weights)
+        return np.array([-2.0 * (weights @ at.values), 0.0, -0.5 / lengthscale**2 * slope])
 
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
         """Build ``ConstantKernel * ExpSineSquared``, whose length scale is 2 l and has no unit."""

@@ -1,40 +1,36 @@
 """Priors of the hyperparameters, as densities of their logarithms."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
+from types import MappingProxyType
 
 import numpy as np
 from scipy.special import gammaincinv, gammaln
 
+from autokernel.kernels.parameters import NOISE_VARIANCE, KernelParameter, Priors
 from autokernel.typing import FloatArray
 
-Priors = Mapping[str, tuple[float, float]]
-"""Shape and rate of the Gamma prior of each parameter name."""
-
-_PAPER: Priors = {
-    "lengthscale": (2.0, 2.0),
-    "variance": (2.0, 3.0),
-    "period": (2.0, 2.0),
-    "offset": (2.0, 3.0),
-    "alpha": (2.0, 2.0),
-    "noise_variance": (1.0, 100.0),
-}
-PRESETS: Mapping[str, Priors] = {
-    # an expected noise variance of half the target's instead of a hundredth: chosen by
-    # benchmarks/noise_prior.py, see docs/theory.md
-    "default": {**_PAPER, "noise_variance": (1.0, 2.0)},
-    "paper": _PAPER,
-}
+PRESETS: Mapping[str, Priors] = MappingProxyType(
+    {
+        "default": MappingProxyType({}),
+        "paper": MappingProxyType({NOISE_VARIANCE.name: (1.0, 100.0)}),
+    }
+)
+"""What each preset says of the priors that differ from those that the parameters declare."""
 
 
-def check_priors(priors: str | Priors) -> Priors:
-    """Turn the ``priors`` argument into a complete mapping.
+def check_priors(
+    priors: str | Priors, *, parameters: Iterable[KernelParameter] | None = None
+) -> Priors:
+    """Turn the ``priors`` argument into a mapping of what differs from the declared priors.
 
     Parameters
     ----------
     priors : {"default", "paper"} or mapping of str to (shape, rate)
         A preset, or entries that replace those of the default.
+    parameters : iterable of KernelParameter, optional
+        Those that are known beside the noise variance. Without them names are not checked.
 
     Raises
     ------
@@ -46,22 +42,21 @@ def check_priors(priors: str | Priors) -> Priors:
             raise ValueError(
                 f"priors must be one of {sorted(PRESETS)} or a mapping, got {priors!r}"
             )
-        return PRESETS[priors]
+        return dict(PRESETS[priors])  # that other processes can be sent
     if not isinstance(priors, Mapping):
         raise ValueError(
             f"priors must be one of {sorted(PRESETS)} or a mapping such as "
-            f"{{'lengthscale': (2, 2)}}, got {priors!r}"
+            f"{{'{NOISE_VARIANCE.name}': (2, 2)}}, got {priors!r}"
         )
-    default = PRESETS["default"]
+    known = {parameter.name for parameter in (*(parameters or ()), NOISE_VARIANCE)}
     for name, entry in priors.items():
-        if name not in default:
-            raise ValueError(f"priors has keys out of {sorted(default)}, got {name!r}")
+        if parameters is not None and name not in known:
+            raise ValueError(f"priors has keys out of {sorted(known)}, got {name!r}")
         if not _is_shape_and_rate(entry):
             raise ValueError(
                 f"priors[{name!r}] must be a pair (shape, rate) of positive numbers, got {entry!r}"
             )
-    given = {name: (float(shape), float(rate)) for name, (shape, rate) in priors.items()}
-    return {**default, **given}
+    return {name: (float(shape), float(rate)) for name, (shape, rate) in priors.items()}
 
 
 def _is_shape_and_rate(entry: object) -> bool:
@@ -82,9 +77,10 @@ class LogGammaPrior:
     rate: FloatArray  # (n_params,)
 
     @classmethod
-    def of(cls, names: tuple[str, ...], *, priors: Priors) -> "LogGammaPrior":
-        """Build the prior of the parameters with these names."""
-        shape, rate = np.array([priors[name] for name in names], dtype=float).T
+    def of(cls, parameters: Sequence[KernelParameter], *, priors: Priors) -> "LogGammaPrior":
+        """Build the prior of these parameters."""
+        entries = [parameter.prior_in(priors) for parameter in parameters]
+        shape, rate = np.array(entries, dtype=float).T
         return cls(shape, rate)
 
     def log_density(self, theta: FloatArray) -> FloatArray:

@@ -1,13 +1,13 @@
 """The rational-quadratic kernel."""
 
-from typing import ClassVar
-
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 from sklearn.gaussian_process.kernels import RationalQuadratic as SklearnRationalQuadratic
 
-from autokernel.kernels.base import ExponentialKernel, Pairs
+from autokernel.kernels.base import Exponent, ExponentialKernel
 from autokernel.kernels.export_bounds import around
+from autokernel.kernels.pairs import Pairs
+from autokernel.kernels.parameters import ALPHA, LENGTHSCALE, VARIANCE
 from autokernel.typing import FloatArray
 
 
@@ -15,7 +15,9 @@ class RationalQuadratic(ExponentialKernel):
     """``v (1 + (x-x')^2 / (2 a l^2))^-a``; SOT appendix A.4, item 4."""
 
     name = "RQ"
-    parameter_names: ClassVar[tuple[str, ...]] = ("lengthscale", "variance", "alpha")
+    parameters = (LENGTHSCALE, VARIANCE, ALPHA)
+    words = "smooth on several scales around {lengthscale}"
+    broadcasts = True
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         """Logarithm of the kernel at unit variance, as a new array."""
@@ -25,23 +27,17 @@ class RationalQuadratic(ExponentialKernel):
         exponent *= -alpha
         return exponent
 
-    def exponent_gradient(
-        self, params: FloatArray, pairs: Pairs, exponent: FloatArray, weights: FloatArray
-    ) -> FloatArray:
+    def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
         """Gradient of ``sum(weights * exponent)`` in the log parameters.
 
         With ``z = d^2 / (2 a l^2)`` the exponent is ``-a log(1 + z)``; the weighted mean of
         ``z / (1 + z)`` serves both derivatives.
         """
-        lengthscale, _, alpha = params
-        ratio = pairs.squared_distance / (pairs.squared_distance + 2 * alpha * lengthscale**2)
+        lengthscale, _, alpha = at.params
+        distance = at.pairs.squared_distance
+        ratio = distance / (distance + 2 * alpha * lengthscale**2)
         shared = alpha * (weights @ ratio)
-        return np.array([2.0 * shared, 0.0, weights @ exponent + shared])
-
-    def describe(self, params: FloatArray, *, scale: float) -> str:
-        """Say in a few words what functions with this kernel look like."""
-        lengthscale, _, _ = params
-        return f"smooth on several scales around {lengthscale * scale:.3g}"
+        return np.array([2.0 * shared, 0.0, weights @ at.values + shared])
 
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
         """Build ``ConstantKernel * RationalQuadratic``."""

@@ -1,14 +1,23 @@
-"""The exact Gaussian likelihood: an expression compiled against a data set."""
+"""Likelihoods, and the covariance that they share with predictions and distances."""
 
-from autokernel.likelihood.exact import Calls, LogLikelihood, TrainingData, ValueAndGradient
-from autokernel.likelihood.linalg import smallest_jitter
+from autokernel.likelihood.base import (
+    Likelihood,
+    MakeLikelihood,
+    TrainingData,
+    ValueAndGradient,
+)
+from autokernel.likelihood.covariance import Covariance, cross_covariance, diagonal_covariance
+from autokernel.likelihood.exact import ExactLikelihood
 from autokernel.likelihood.threads import one_blas_thread
 
 __all__ = [
-    "Calls",
-    "LogLikelihood",
+    "Covariance",
+    "ExactLikelihood",
+    "Likelihood",
+    "MakeLikelihood",
     "TrainingData",
     "ValueAndGradient",
+    "cross_covariance",
+    "diagonal_covariance",
     "one_blas_thread",
-    "smallest_jitter",
 ]

@@ -6,45 +6,11 @@ import numpy as np
 from scipy.linalg import LinAlgError, solve_triangular
 
 from autokernel.expression import Expression
+from autokernel.kernels import NOISE_VARIANCE
+from autokernel.likelihood.base import TrainingData, ValueAndGradient
 from autokernel.likelihood.covariance import Covariance
 from autokernel.likelihood.linalg import PackedCholesky, packed_diagonal
-from autokernel.likelihood.pairs import PackedPairs
 from autokernel.typing import FloatArray, IntArray
-
-
-class TrainingData:
-    """Inputs, targets and what all kernels share: the pairs of each column, computed on demand.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Inputs.
-    y : ndarray of shape (n_samples,)
-        Targets, of zero mean under the model.
-    """
-
-    def __init__(self, X: FloatArray, y: FloatArray) -> None:
-        self.X, self.y = X, y
-        self.mean_square = float(np.mean(y**2))
-        self._pairs: dict[int, PackedPairs] = {}
-
-    def take(self, rows: IntArray) -> "TrainingData":
-        """Return these rows."""
-        return TrainingData(self.X[rows], self.y[rows])
-
-    def pairs(self, column: int) -> PackedPairs:
-        """Return the pairs of one column."""
-        if column not in self._pairs:
-            self._pairs[column] = PackedPairs(np.ascontiguousarray(self.X[:, column]))
-        return self._pairs[column]
-
-
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: gradient is an array
-class ValueAndGradient:
-    """A scalar and its gradient in theta."""
-
-    value: float
-    gradient: FloatArray  # (n_params,)
 
 
 @dataclass(slots=True)
@@ -54,7 +20,7 @@ class Calls:
     n: int = 0
 
 
-class LogLikelihood:
+class ExactLikelihood:
     """``log N(y; 0, K_theta + s I)`` with theta the logs of the parameters, ``s`` the last.
 
     ``n_evaluations`` counts the calls, with those of other likelihoods where ``calls`` is shared. A
@@ -64,21 +30,26 @@ class LogLikelihood:
     def __init__(
         self, expression: Expression, data: TrainingData, *, calls: Calls | None = None
     ) -> None:
-        self._program = Covariance(expression, data.pairs)
+        self.expression, self.data = expression, data
+        self._covariance = Covariance(expression, data.pairs)
         self._y = data.y
         self._diagonal = packed_diagonal(len(data.y))
         self._calls = Calls() if calls is None else calls
-        self.parameter_names = (*self._program.parameter_names, "noise_variance")
+        self.parameters = (*self._covariance.parameters, NOISE_VARIANCE)
 
     @property
     def n_evaluations(self) -> int:
         """Number of calls so far, failed ones too."""
         return self._calls.n
 
+    def on_rows(self, rows: IntArray) -> "ExactLikelihood":
+        """Return that of the same kernel on these rows; calls of both count together."""
+        return type(self)(self.expression, self.data.take(rows), calls=self._calls)
+
     def value(self, theta: FloatArray) -> float:
         """Log likelihood in nats. O(n^3 / 3)."""
         try:
-            cholesky = self._factorise(theta)
+            cholesky = self.factorise(theta)
         except LinAlgError:
             return -np.inf
         return self._value(cholesky, cholesky.solve(self._y))
@@ -87,7 +58,7 @@ class LogLikelihood:
         """Log likelihood in nats and its gradient (R&W eq. 5.9). O(n^3)."""
         nowhere = ValueAndGradient(-np.inf, np.zeros(len(theta)))
         try:
-            cholesky = self._factorise(theta)
+            cholesky = self.factorise(theta)
         except LinAlgError:
             return nowhere
         alpha = cholesky.solve(self._y)
@@ -96,7 +67,9 @@ class LogLikelihood:
             return nowhere
         adjoint = cholesky.evidence_adjoint(alpha)
         noise_gradient = np.exp(theta[-1]) * adjoint[self._diagonal].sum()
-        return ValueAndGradient(value, np.append(self._program.backward(adjoint), noise_gradient))
+        return ValueAndGradient(
+            value, np.append(self._covariance.backward(adjoint), noise_gradient)
+        )
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
         """Log predictive density (n,) of each target given all others (R&W eq. 5.10-5.12). O(n^3).
@@ -104,7 +77,7 @@ class LogLikelihood:
         In nats, the noise of the target included.
         """
         try:
-            cholesky = self._factorise(theta)
+            cholesky = self.factorise(theta)
         except LinAlgError:
             return np.full(len(self._y), -np.inf)
         alpha = cholesky.solve(self._y)
@@ -123,7 +96,7 @@ class LogLikelihood:
         variance is a sum of squares and stays positive.
         """
         try:
-            cholesky = self._factorise(theta)
+            cholesky = self.factorise(theta)
         except LinAlgError:
             return np.full(len(self._y) - n_given, -np.inf)
         L = cholesky.lower()
@@ -131,13 +104,24 @@ class LogLikelihood:
         L22 = L[n_given:, n_given:]
         return _log_normal(L22 @ z[n_given:], variance=(L22**2).sum(axis=1))
 
-    def _factorise(self, theta: FloatArray) -> PackedCholesky:
-        """Factorise ``K_theta + s I``."""
+    def factorise(self, theta: FloatArray, *, jitter: float = 0.0) -> PackedCholesky:
+        """Factorise ``K_theta + (s + jitter) I``.
+
+        Raises
+        ------
+        scipy.linalg.LinAlgError
+            If it is not positive definite to machine precision.
+        """
         self._calls.n += 1
         params = np.exp(theta)
-        K = self._program.forward(params[:-1]).copy()  # the reverse sweep needs the values
-        K[self._diagonal] += params[-1]
+        K = self._covariance.forward(params[:-1]).copy()  # the reverse sweep needs the values
+        K[self._diagonal] += params[-1] + jitter
         return PackedCholesky(K, len(self._y))
+
+    def mean_variance(self, theta: FloatArray) -> float:
+        """Mean of the diagonal of ``K_theta + s I``."""
+        params = np.exp(theta)
+        return float(np.mean(self._covariance.forward(params[:-1])[self._diagonal]) + params[-1])
 
     def _value(self, cholesky: PackedCholesky, alpha: FloatArray) -> float:
         """R&W alg. 2.1, line 7."""

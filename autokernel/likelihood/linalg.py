@@ -5,19 +5,35 @@ numbers, so that elementwise work is halved, and factorises at level-3 speed. Th
 entries matters only here; everything else is elementwise.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky
-from scipy.linalg.lapack import dpftrf, dpftri, dpftrs, dsfrk, dtfttr, dtrttf
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dpftrf, dpftri, dpftrs, dsfrk, dtfsm, dtfttr, dtrttf
 
 from autokernel.typing import FloatArray, IntArray
 
 
 @lru_cache(maxsize=16)
 def packed_diagonal(n: int) -> IntArray:
-    """Positions (n,) of the diagonal entries in packed matrices of order ``n``, unordered."""
-    return np.flatnonzero(pack(np.eye(n)))
+    """Positions (n,) of the diagonal entries in packed matrices of order ``n``, ascending."""
+    return np.sort(_diagonal_by_row(n))
+
+
+def _diagonal_by_row(n: int) -> IntArray:
+    """Positions (n,) of the diagonal entries from the first row to the last.
+
+    The packed form is a matrix, column by column: the first half of the columns of the triangle,
+    with the transposed triangle of the second half in the corner that they leave free.
+    """
+    n_first = (n + 1) // 2
+    is_odd = n % 2
+    n_rows = n + 1 - is_odd  # of the packed matrix
+    first, second = np.arange(n_first), np.arange(n - n_first)
+    return np.concatenate(
+        [first * n_rows + first + 1 - is_odd, (second + is_odd) * n_rows + second]
+    )
 
 
 def pack(matrix: FloatArray) -> FloatArray:
@@ -41,6 +57,9 @@ def packed_gram(features: FloatArray) -> FloatArray:
 class PackedCholesky:
     """Cholesky factor of a packed positive definite matrix, which is overwritten. O(n^3 / 3).
 
+    What needs the inverse of the matrix computes it in the place of the factor, which is gone then:
+    every later call is refused.
+
     Raises
     ------
     scipy.linalg.LinAlgError
@@ -49,12 +68,28 @@ class PackedCholesky:
 
     def __init__(self, packed: FloatArray, n: int) -> None:
         self.n = n
-        self.factor, info = dpftrf(n, packed, uplo="L", overwrite_a=1)
-        self._diagonal = self.factor[packed_diagonal(n)]
+        factor, info = dpftrf(n, packed, uplo="L", overwrite_a=1)
+        self._factor: FloatArray | None = factor
+        self._diagonal = factor[packed_diagonal(n)]
         if info != 0:
             raise LinAlgError(f"the leading minor of order {info} is not positive definite")
         if not np.isfinite(self._diagonal).all():  # LAPACK lets NaN pass
             raise LinAlgError("the matrix has entries that are not finite")
+
+    @property
+    def factor(self) -> FloatArray:
+        """The packed factor.
+
+        Raises
+        ------
+        RuntimeError
+            If the inverse has been computed in its place.
+        """
+        if self._factor is None:
+            raise RuntimeError(
+                "the factor has been overwritten by the inverse: ask for all else first"
+            )
+        return self._factor
 
     def log_determinant(self) -> float:
         """Log determinant of the matrix."""
@@ -64,14 +99,17 @@ class PackedCholesky:
         """Solve for one right-hand side (n,). O(n^2)."""
         return dpftrs(self.n, self.factor, y[:, None], uplo="L")[0][:, 0]
 
+    def half_solve(self, B: FloatArray) -> FloatArray:
+        """``L^-1 B`` for right-hand sides (n, m). O(n^2 m)."""
+        return dtfsm(1.0, self.factor, np.asfortranarray(B), uplo="L")
+
     def lower(self) -> FloatArray:
         """Full triangular factor (n, n)."""
         return np.tril(dtfttr(self.n, self.factor, uplo="L")[0])
 
     def inverse_diagonal(self) -> FloatArray:
         """Diagonal (n,) of the inverse of the matrix; overwrites the factor. O(2 n^3 / 3)."""
-        inverse, _ = dpftri(self.n, self.factor, uplo="L", overwrite_a=1)
-        return np.diag(dtfttr(self.n, inverse, uplo="L")[0]).copy()
+        return self._invert()[_diagonal_by_row(self.n)]
 
     def evidence_adjoint(self, alpha: FloatArray) -> FloatArray:
         """Packed ``alpha alpha^T - K^-1`` with half its diagonal; overwrites the factor.
@@ -79,27 +117,39 @@ class PackedCholesky:
         This is the derivative of the log likelihood in the entries of the lower triangle: half of
         R&W eq. 5.9 for each of the two symmetric entries. O(2 n^3 / 3).
         """
-        inverse, _ = dpftri(self.n, self.factor, uplo="L", overwrite_a=1)
+        inverse = self._invert()
         adjoint = dsfrk(self.n, 1, 1.0, alpha[:, None], -1.0, inverse, uplo="L", overwrite_c=1)
         adjoint[packed_diagonal(self.n)] *= 0.5
         return adjoint
 
+    def _invert(self) -> FloatArray:
+        """Compute the packed inverse in the place of the factor."""
+        factor, self._factor = self.factor, None
+        return dpftri(self.n, factor, uplo="L", overwrite_a=1)[0]
 
-def smallest_jitter(K: FloatArray) -> float:
-    """Smallest decade to add to the diagonal of ``K`` so that it factorises, 0 if none is needed.
+
+def factorise_with_jitter(
+    factorise: Callable[[float], PackedCholesky], scale: float
+) -> tuple[PackedCholesky, float]:
+    """Factorise with the smallest decade of jitter that suffices, none if none is needed.
+
+    Parameters
+    ----------
+    factorise : callable
+        Factorises the matrix with this much added to its diagonal.
+    scale : float
+        Mean of the diagonal: the largest jitter that is tried.
 
     Raises
     ------
     scipy.linalg.LinAlgError
-        If ``K`` is not finite, or even the mean of the diagonal does not suffice.
+        If the matrix is not finite, or even the mean of the diagonal does not suffice.
     """
-    if not np.isfinite(K).all():
+    if not np.isfinite(scale):
         raise LinAlgError("K has entries that are not finite")
-    scale = float(np.mean(np.diag(K)))
     for jitter in (0.0, *(scale * 10.0**k for k in range(-14, 1))):
         try:
-            cholesky(K + jitter * np.eye(len(K)), lower=True, check_finite=False)
+            return factorise(jitter), jitter
         except LinAlgError:
             continue
-        return jitter
     raise LinAlgError("K is not positive definite, even with its mean added to its diagonal")

@@ -1,5 +1,6 @@
 """All pairs of the entries of one column, in packed storage, computed once per data set."""
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +23,11 @@ class PackedPairs(Pairs):
     def __init__(self, x: FloatArray) -> None:
         self._x = x
         self._centred = x - x.mean()  # small phases keep the digits of the periodic terms
+
+    @cached_property
+    def difference(self) -> FloatArray:
+        """``|x_i - x_j|``."""
+        return pack(np.abs(np.subtract.outer(self._x, self._x)))
 
     @cached_property
     def squared_distance(self) -> FloatArray:
@@ -68,6 +74,15 @@ class PackedPairs(Pairs):
         slope = packed_gram(plus)
         slope -= packed_gram(minus)
         return float(-0.25 * (weights @ slope))
+
+    def outer(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """``f(x_i) f(x_j)``."""
+        return packed_gram(function(self._x)[:, None])
+
+    def matrix(self, kernel: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
+        """Values of a symmetric function of two columns of points."""
+        column = self._x[:, None]
+        return pack(kernel(column, column))
 
     @cached_property
     def _lags(self) -> tuple[FloatArray, IntArray] | None:

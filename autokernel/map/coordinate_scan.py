@@ -1,124 +1,150 @@
-"""Other roles that the leaves of a kernel could play, given one mode: where a higher mode may be.
+"""A scan along the parameters of single leaves, given one mode: where a higher mode may be.
 
 A mode that is not the highest is often wrong in one leaf, or has the roles of two leaves exchanged:
 a periodic leaf has found the seasons without their shape, a short lengthscale stands where the long
 one belongs. Each leaf in turn is laid on a grid with all others held, which costs a factorisation
-per point and no gradient; the local maxima over the grid are worth a maximise.
+per point and no gradient; the local maxima over the grid are worth a run of the maximiser. What is
+scanned, and on which grid, is what the parameters of the leaf declare.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
-from typing import NamedTuple
+from dataclasses import dataclass
+from itertools import combinations, product
 
 import numpy as np
 
-from autokernel.expression import MULTIPLY, Expression, Leaf, Slot, joining_operator, leaf_slots
+from autokernel.expression import Expression, Leaf, meeting_operator, slots_of
+from autokernel.kernels import BaseKernel, KernelParameter, Role, Unit
 from autokernel.map.data_scales import DataScales
+from autokernel.map.maximise import Mode
 from autokernel.map.posterior import LogPosterior
+from autokernel.operators import MULTIPLY
 from autokernel.typing import BoolArray, FloatArray
 
-_PHASES = (0.03, 0.08, 0.2, 0.6, 1.5)  # lengthscales of PER
-_SMOOTH_PHASES = (0.5, 1.2)
+_SMOOTH_CYCLES = (0.5, 1.2)  # lengthscales within a cycle
+_LONGEST_IN_CYCLE = 3.0
 _N_REACHES = 3
-_SHARP = 0.3  # below it a period explains more, and leaves less to the noise
+_SHARP = 0.3  # below this lengthscale a period explains more, and leaves less to the noise
 _N_LENGTHSCALES = 8
-_PARTS = (0.01, 0.1, 1.0)  # variances, as parts of the target's mean square
-_ALPHAS = (0.005, 0.1, 2.0)
+_LEAST_FRACTION = 0.1  # of the mean square of the target, for the variance beside a period
 _HALF_WINDOW = 0.3  # cycles over the extent: a peak of the periodogram is known to a quarter
 _N_PEAKS = 5
 _PER_GRID = 2  # local maxima that are kept of the periods at one lengthscale
-_PER_LEAF = 3  # and of one grid of an SE or RQ
+_PER_LEAF = 3  # and of one grid of a leaf without a period
 _MAX_PERIODIC = 2  # leaves whose periods are scanned: in larger kernels they stand for one another
 
 
-class Candidate(NamedTuple):
-    """A point from which to maximise."""
+@dataclass(frozen=True, slots=True)
+class _Scanned:
+    """A leaf whose parameters are scanned, and where they stand in theta."""
 
-    theta: FloatArray  # (n_params,)
-    log_posterior: float  # nats
+    node: int  # its index among the nodes
+    leaf: Leaf
+    entries: slice
+
+    @property
+    def kernel(self) -> BaseKernel:
+        """The base kernel."""
+        return self.leaf.kernel
+
+    @property
+    def is_periodic(self) -> bool:
+        """Whether its period is scanned."""
+        return self.entry(Role.PERIOD) is not None
+
+    def entry(self, role: Role) -> int | None:
+        """Entry of theta that plays a role, None if none does."""
+        index = self.kernel.index(role)
+        return None if index is None else self.entries.start + index
+
+    def named_entries(self) -> dict[tuple[str, Unit], int]:
+        """Entries of theta by name and unit."""
+        parameters = enumerate(self.kernel.parameters)
+        return {(p.name, p.unit): self.entries.start + index for index, p in parameters}
 
 
 class CoordinateScan:
-    """Candidates next to a mode of one kernel's posterior.
+    """Points next to a mode of one kernel's posterior that are worth a run.
 
     Parameters
     ----------
-    expression : Expression
-        The kernel.
     posterior : LogPosterior
-        Its log posterior.
+        The log posterior.
     scales : DataScales
         Those of the data of the posterior.
-    leaves : sequence of int or None
-        Places of the leaves that may play other roles; None is for all.
+    nodes : sequence of int or None
+        Indices of the nodes that are scanned, if they are leaves; None is for all.
     """
 
     def __init__(
-        self,
-        expression: Expression,
-        posterior: LogPosterior,
-        scales: DataScales,
-        leaves: Sequence[int] | None = None,
+        self, posterior: LogPosterior, scales: DataScales, nodes: Sequence[int] | None = None
     ) -> None:
         self._posterior, self._scales = posterior, scales
-        slots = leaf_slots(expression)
-        places = range(len(slots)) if leaves is None else leaves
-        periodic = [leaf for leaf in places if slots[leaf].leaf.kernel == "PER"][:_MAX_PERIODIC]
-        smooth = [leaf for leaf in places if slots[leaf].leaf.kernel in ("SE", "RQ")]
-        self._slots = [slots[leaf] for leaf in smooth + periodic]
+        expression = posterior.expression
+        leaves = [
+            _Scanned(number, slot.node, slot.entries)
+            for number, slot in enumerate(slots_of(expression))
+            if isinstance(slot.node, Leaf) and (nodes is None or number in nodes)
+        ]
+        periodic = [one for one in leaves if one.is_periodic][:_MAX_PERIODIC]
+        smooth = [
+            one for one in leaves if not one.is_periodic and one.entry(Role.LENGTHSCALE) is not None
+        ]
+        self._leaves = smooth + periodic
         self._decaying = [
-            (slots[one], slots[other])
+            (one, other)
             for one in periodic
             for other in smooth
-            if slots[one].leaf.column == slots[other].leaf.column
-            and joining_operator(expression, one, other) == MULTIPLY
+            if _multiply_on_one_column(expression, one, other)
         ]
 
-    def around(self, theta: FloatArray) -> list[Candidate]:
-        """Candidates by their log posterior, the highest first; none stands beside a better one."""
-        kept: list[Candidate] = []
-        for candidate in sorted(self._all(theta), key=lambda found: -found.log_posterior):
-            if all(np.abs(candidate.theta - other.theta).max() > 0.02 for other in kept):
-                kept.append(candidate)
+    def around(self, theta: FloatArray) -> list[Mode]:
+        """Points by their log posterior, the highest first; none stands beside a better one."""
+        kept: list[Mode] = []
+        for point in sorted(self._all(theta), key=lambda found: -found.log_posterior):
+            if all(np.abs(point.theta - other.theta).max() > 0.02 for other in kept):
+                kept.append(point)
         return kept
 
-    def _all(self, theta: FloatArray) -> Iterator[Candidate]:
+    def _all(self, theta: FloatArray) -> Iterator[Mode]:
         """Yield the local maxima of all grids."""
-        for leaf, place in self._slots:
-            if leaf.kernel == "PER":
-                yield from self._periodic(theta, leaf, place)
-            else:
-                yield from self._smooth(theta, leaf, place)
-        for one, other in combinations(self._slots, 2):
+        for leaf in self._leaves:
+            yield from self._periodic(theta, leaf) if leaf.is_periodic else self._grid(theta, leaf)
+        for one, other in combinations(self._leaves, 2):
             if one.leaf.column == other.leaf.column:
                 yield from self._exchanged(theta, one, other)
         for one, other in self._decaying:
             yield from self._forgetting(theta, one, other)
 
-    def _periodic(self, theta: FloatArray, leaf: Leaf, place: slice) -> Iterator[Candidate]:
+    def _periodic(self, theta: FloatArray, leaf: _Scanned) -> Iterator[Mode]:
         """Scan the period at each of some lengthscales, the short ones with less noise too."""
-        least = np.log(0.1 * self._scales.mean_square)
-        for phase in _PHASES:
-            for noise in (0.0, np.log(10.0)) if phase < _SHARP else (0.0,):
+        least = np.log(_LEAST_FRACTION * self._scales.mean_square)
+        variance = leaf.entry(Role.VARIANCE)
+        for length in _cycle_lengthscales(leaf.kernel):
+            for noise in (0.0, np.log(10.0)) if length < _SHARP else (0.0,):
                 base = theta.copy()
-                base[place.start + 1] = max(base[place.start + 1], least)
+                if variance is not None:
+                    base[variance] = max(base[variance], least)
                 base[-1] -= noise
-                yield from self._periods(base, leaf, place, phase)
+                yield from self._periods(base, leaf, length)
 
-    def _periods(self, base: FloatArray, leaf: Leaf, place: slice, phase: float) -> list[Candidate]:
+    def _periods(self, base: FloatArray, leaf: _Scanned, length: float) -> list[Mode]:
         """Scan the period of one leaf at one lengthscale, with the rest as in ``base``.
 
         Cycles over the extent are spread evenly: over the whole extent two points half a grid step
         apart are in phase to a lengthscale, whatever the period.
         """
-        phase = max(phase, np.pi / self._scales.n_samples)  # shorter ones see no two points
-        extent = self._scales.spacing_and_extent(leaf.column)[1]
-        found: list[Candidate] = []
-        for low, high in self._windows(leaf.column, np.exp(base[place.start + 2])):
-            n_points = max(3, int(np.ceil((high - low) * np.pi / (2 * phase))) + 1)
+        length = max(length, np.pi / self._scales.n_samples)  # shorter ones see no two points
+        period, in_cycle = leaf.entry(Role.PERIOD), leaf.entry(Role.CYCLE_LENGTHSCALE)
+        assert period is not None  # the leaf is periodic
+        extent = self._scales.spacing_and_extent(leaf.leaf.column)[1]
+        found: list[Mode] = []
+        for low, high in self._windows(leaf.leaf.column, np.exp(base[period])):
+            n_points = max(3, int(np.ceil((high - low) * np.pi / (2 * length))) + 1)
             thetas = np.tile(base, (n_points, 1))
-            thetas[:, place.start] = np.log(phase)
-            thetas[:, place.start + 2] = np.log(extent / np.linspace(low, high, n_points))
+            if in_cycle is not None:
+                thetas[:, in_cycle] = np.log(length)
+            thetas[:, period] = np.log(extent / np.linspace(low, high, n_points))
             found += self._local_maxima(thetas, (n_points,))
         return sorted(found, key=lambda one: -one.log_posterior)[:_PER_GRID]
 
@@ -137,58 +163,90 @@ class CoordinateScan:
                 merged.append((low, high))
         return merged
 
-    def _smooth(self, theta: FloatArray, leaf: Leaf, place: slice) -> Iterator[Candidate]:
-        """Lay lengthscale and variance of an SE or RQ on a grid, at each of some alphas."""
-        spacing, extent = self._scales.spacing_and_extent(leaf.column)
-        lengthscales = np.linspace(np.log(spacing / 2), np.log(2 * extent), _N_LENGTHSCALES)
-        variances = np.log(np.array(_PARTS) * self._scales.mean_square)
-        shape = (len(lengthscales), len(variances))
-        for alpha in _ALPHAS if leaf.kernel == "RQ" else (None,):
-            thetas = np.tile(theta, (shape[0] * shape[1], 1))
-            thetas[:, place.start] = np.repeat(lengthscales, shape[1])
-            thetas[:, place.start + 1] = np.tile(variances, shape[0])
-            if alpha is not None:
-                thetas[:, place.start + 2] = np.log(alpha)
+    def _grid(self, theta: FloatArray, leaf: _Scanned) -> Iterator[Mode]:
+        """Lay the parameters of a leaf that have a unit on a grid, at each value of the others."""
+        entries = range(leaf.entries.start, leaf.entries.stop)
+        axes: list[tuple[int, FloatArray]] = []
+        at: list[tuple[int, FloatArray]] = []
+        for entry, parameter in zip(entries, leaf.kernel.parameters, strict=True):
+            values = self._grid_values(parameter, leaf.leaf.column)
+            if len(values):
+                (at if parameter.unit == Unit.NONE else axes).append((entry, values))
+        shape = tuple(len(values) for _, values in axes)
+        axis_values = [values for _, values in axes]
+        grid = np.meshgrid(*axis_values, indexing="ij")
+        for combination in product(*(values for _, values in at)):
+            thetas = np.tile(theta, (int(np.prod(shape)), 1))
+            for (entry, _), values in zip(axes, grid, strict=True):
+                thetas[:, entry] = values.ravel()
+            for (entry, _), value in zip(at, combination, strict=True):
+                thetas[:, entry] = value
             yield from self._local_maxima(thetas, shape)[:_PER_LEAF]
 
-    def _exchanged(self, theta: FloatArray, one: Slot, other: Slot) -> Iterator[Candidate]:
+    def _grid_values(self, parameter: KernelParameter, column: int) -> FloatArray:
+        """Return the logs of the values at which a scan sets a parameter, none if it is held."""
+        spacing, extent = self._scales.spacing_and_extent(column)
+        if parameter.role == Role.LENGTHSCALE and not parameter.grid:
+            return np.linspace(np.log(spacing / 2), np.log(2 * extent), _N_LENGTHSCALES)
+        units = {Unit.INPUT: extent, Unit.SQUARED_TARGET: self._scales.mean_square, Unit.NONE: 1.0}
+        return np.log(np.array(parameter.grid) * units[parameter.unit])
+
+    def _exchanged(self, theta: FloatArray, one: _Scanned, other: _Scanned) -> Iterator[Mode]:
         """Exchange the roles of two leaves on one column."""
-        a, b = one.place.start, other.place.start
         swapped = theta.copy()
-        swapped[[a + 1, b + 1]] = theta[[b + 1, a + 1]]
-        kernels = {one.leaf.kernel, other.leaf.kernel}
-        if "PER" not in kernels or len(kernels) == 1:
-            size = 3 if len(kernels) == 1 and kernels != {"SE"} else 2
-            swapped[a : a + size], swapped[b : b + size] = (
-                theta[b : b + size],
-                theta[a : a + size],
-            )
+        if one.is_periodic == other.is_periodic:
+            named = other.named_entries()
+            for shared, entry in one.named_entries().items():
+                if shared in named:
+                    swapped[[entry, named[shared]]] = theta[[named[shared], entry]]
             yield from self._local_maxima(swapped[None], (1,))
             return
-        if one.leaf.kernel != "PER":
-            (one, other), (a, b) = (other, one), (b, a)
-        spacing, extent = self._scales.spacing_and_extent(one.leaf.column)
+        periodic, smooth = (one, other) if one.is_periodic else (other, one)
+        ours, theirs = periodic.entry(Role.VARIANCE), smooth.entry(Role.VARIANCE)
+        if ours is not None and theirs is not None:
+            swapped[[ours, theirs]] = theta[[theirs, ours]]
+        spacing, extent = self._scales.spacing_and_extent(periodic.leaf.column)
+        lengthscale, period = smooth.entry(Role.LENGTHSCALE), periodic.entry(Role.PERIOD)
+        in_cycle = periodic.entry(Role.CYCLE_LENGTHSCALE)
         # a periodic leaf forgets over the lengthscale l p / pi, before it repeats itself
-        reach = np.exp(theta[a] + theta[a + 2]) / np.pi
-        swapped[b] = np.log(np.clip(reach, spacing / 2, 2 * extent))
-        phase = float(np.clip(np.pi * np.exp(theta[b]) / extent, _PHASES[0], 3.0))
-        yield from self._periods(swapped, *one, phase)
+        within = 0.0 if in_cycle is None else theta[in_cycle]
+        reach = np.exp(within + theta[period]) / np.pi
+        swapped[lengthscale] = np.log(np.clip(reach, spacing / 2, 2 * extent))
+        shortest = min(_cycle_lengthscales(periodic.kernel))
+        length = np.clip(np.pi * np.exp(theta[lengthscale]) / extent, shortest, _LONGEST_IN_CYCLE)
+        yield from self._periods(swapped, periodic, float(length))
 
-    def _forgetting(self, theta: FloatArray, periodic: Slot, smooth: Slot) -> Iterator[Candidate]:
+    def _forgetting(
+        self, theta: FloatArray, periodic: _Scanned, smooth: _Scanned
+    ) -> Iterator[Mode]:
         """Scan the period of smooth cycles that are forgotten over some lengthscales."""
         spacing, extent = self._scales.spacing_and_extent(smooth.leaf.column)
         for reach in np.geomspace(4 * spacing, extent / 4, _N_REACHES):
-            for phase in _SMOOTH_PHASES:
+            for length in _SMOOTH_CYCLES:
                 base = theta.copy()
-                base[smooth.place.start] = np.log(reach)
-                yield from self._periods(base, *periodic, phase)
+                base[smooth.entry(Role.LENGTHSCALE)] = np.log(reach)
+                yield from self._periods(base, periodic, length)
 
-    def _local_maxima(self, thetas: FloatArray, shape: tuple[int, ...]) -> list[Candidate]:
+    def _local_maxima(self, thetas: FloatArray, shape: tuple[int, ...]) -> list[Mode]:
         """Local maxima over a grid of this shape of points (n_points, n_params), highest first."""
         thetas = np.clip(thetas, self._posterior.lower, self._posterior.upper)
         values = np.array([self._posterior.value(theta) for theta in thetas])
         tops = np.flatnonzero(_is_local_maximum(values.reshape(shape)))
-        return [Candidate(thetas[top], values[top]) for top in tops[np.argsort(-values[tops])]]
+        return [Mode(thetas[top], values[top]) for top in tops[np.argsort(-values[tops])]]
+
+
+def _cycle_lengthscales(kernel: BaseKernel) -> tuple[float, ...]:
+    """Lengthscales within a cycle at which a period is scanned; that of a sine if it has none."""
+    index = kernel.index(Role.CYCLE_LENGTHSCALE)
+    declared = () if index is None else kernel.parameters[index].grid
+    return declared or (_SMOOTH_CYCLES[-1],)
+
+
+def _multiply_on_one_column(expression: Expression, one: _Scanned, other: _Scanned) -> bool:
+    """Whether two leaves act on one column and their product enters the kernel."""
+    return one.leaf.column == other.leaf.column and (
+        meeting_operator(expression, one.node, other.node) == MULTIPLY
+    )
 
 
 def _is_local_maximum(values: FloatArray) -> BoolArray:

@@ -9,14 +9,16 @@ from autokernel.typing import BoolArray, FloatArray
 
 _FIRST = 3e-3  # of a log parameter
 _STEP = 5e-3  # of the width along an axis, where the first step is too long
-_LONGEST, _LONGEST_WAVE = 5e-2, 1e-2  # of the width
+_LONGEST, _LONGEST_OSCILLATING = 5e-2, 1e-2  # of the width
 _ROUNDS = 8
 _AGREED = 1e-3  # nats
 
 Gradient = Callable[[FloatArray], FloatArray]
 
 
-def difference_hessian(gradient: Gradient, theta: FloatArray, *, waves: BoolArray) -> FloatArray:
+def difference_hessian(
+    gradient: Gradient, theta: FloatArray, *, oscillates: BoolArray
+) -> FloatArray:
     """Hessian of a function of log parameters, from its exact gradient.
 
     Parameters
@@ -25,7 +27,7 @@ def difference_hessian(gradient: Gradient, theta: FloatArray, *, waves: BoolArra
         Gradient (n_params,) at a point (n_params,).
     theta : ndarray of shape (n_params,)
         The point.
-    waves : ndarray of shape (n_params,)
+    oscillates : ndarray of shape (n_params,)
         Whether the function oscillates in a parameter, as in a period: its fourth derivative is
         larger then, and steps are shorter.
 
@@ -44,7 +46,7 @@ def difference_hessian(gradient: Gradient, theta: FloatArray, *, waves: BoolArra
     symmetric answer is returned.
     """
     here = gradient(theta)
-    longest = np.where(waves, _LONGEST_WAVE, _LONGEST)
+    longest = np.where(oscillates, _LONGEST_OSCILLATING, _LONGEST)
     answers = []
     for scale in (1.0, 10.0):
         rows = [

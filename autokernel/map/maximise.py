@@ -14,7 +14,7 @@ _EXACT = 1e-10  # of the log posterior: the least gain of a step that goes on
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: theta is an array
 class Mode:
-    """A local maximum of the log posterior."""
+    """A point of the log posterior, mostly a local maximum."""
 
     theta: FloatArray  # (n_params,)
     log_posterior: float  # nats, -inf where no point could be factorised
@@ -26,41 +26,38 @@ def maximise(
     *,
     max_iterations: int,
     tolerance: float = _EXACT,
-    widths: FloatArray | None = None,
+    step_scales: FloatArray | None = None,
 ) -> Mode:
     """Maximise the log posterior from one point by L-BFGS-B.
 
-    Steps are measured by ``widths`` (n_params,), how far the posterior reaches along each
+    Steps are measured by ``step_scales`` (n_params,), how far the posterior reaches along each
     parameter: as the posterior guesses them where they are not known.
 
     A point where the covariance has no factor shortens the step. Where L-BFGS-B ends below the best
     point that it has met, as it may after several such points, it starts once more from there.
     """
     best = Mode(theta, -np.inf)
-    if widths is None:
-        widths = posterior.widths(theta)
+    scales = posterior.step_scales(theta) if step_scales is None else step_scales
 
     def objective(scaled: FloatArray) -> tuple[float, FloatArray]:
         nonlocal best
-        theta = np.clip(scaled * widths, posterior.lower, posterior.upper)
+        theta = np.clip(scaled * scales, posterior.lower, posterior.upper)
         point = posterior.value_and_gradient(theta)
         if not np.isfinite(point.value):
             return _FAR_BELOW - best.log_posterior, np.zeros(len(theta))
         if point.value > best.log_posterior:
             best = Mode(theta, point.value)
-        return -point.value, -point.gradient * widths
+        return -point.value, -point.gradient * scales
 
-    def run(start: FloatArray) -> float:
+    for _ in range(2):
         result = minimize(
             objective,
-            start / widths,
+            best.theta / scales,
             jac=True,
             method="L-BFGS-B",
-            bounds=np.stack([posterior.lower / widths, posterior.upper / widths], axis=1),
+            bounds=np.stack([posterior.lower / scales, posterior.upper / scales], axis=1),
             options={"maxiter": max_iterations, "ftol": tolerance, "gtol": 1e-4, "maxcor": 12},
         )
-        return -float(result.fun)
-
-    if run(theta) < best.log_posterior - 1e-6:
-        run(best.theta)
+        if -float(result.fun) >= best.log_posterior - 1e-6:
+            break
     return best

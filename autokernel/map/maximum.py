@@ -1,4 +1,4 @@
-"""From where a maximise has stopped to a maximum: off a saddle, along a ridge."""
+"""From where a run has stopped to a maximum: off a saddle, along a ridge."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -32,17 +32,17 @@ class Maximum:
         return self.outward <= 0
 
     @property
-    def widths(self) -> FloatArray:
+    def step_scales(self) -> FloatArray:
         """How far the log posterior reaches (n_params,) along each parameter."""
-        return _widths(self.hessian)
+        return _standard_deviations(self.hessian)
 
     def stands_at(self, theta: FloatArray) -> bool:
-        """Whether a point is within one width, too near to belong to another summit."""
+        """Whether a point is within one standard deviation, too near to be another maximum."""
         away = theta - self.mode.theta
         return bool(abs(away @ self.hessian @ away) < 1)
 
     def reordered(self, order: IntArray) -> "Maximum":
-        """Return the summit of the density with its parameters in another order."""
+        """Return the maximum of the density with its parameters in another order."""
         return Maximum(
             Mode(self.mode.theta[order], self.mode.log_posterior),
             self.hessian[np.ix_(order, order)],
@@ -67,62 +67,63 @@ def measure_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
 
 
 def find_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
-    """Climb from a saddle along its steepest way, and on where a Newton step would still gain.
+    """Leave a saddle along its direction of steepest ascent, and go on while a Newton step gains.
 
     Raises
     ------
     NotAMaximumError
-        If the maximise has not converged, or the covariance has no Cholesky factor next to a point. A
+        If the search has not converged, or the covariance has no Cholesky factor next to a point. A
         saddle that could not be left is returned as it is.
     """
-    summit, longest = measure_maximum(posterior, mode), _LONGEST
+    maximum, longest = measure_maximum(posterior, mode), _LONGEST
     for _ in range(_ROUNDS):
-        starts = [summit.mode.theta + way for way in _ways_on(summit, longest)]
+        starts = [maximum.mode.theta + step for step in _steps_on(maximum, longest)]
         if not starts:
             break
-        climbed = [
+        ends = [
             maximise(
                 posterior,
                 np.clip(start, posterior.lower, posterior.upper),
                 max_iterations=300,
-                widths=summit.widths,
+                step_scales=maximum.step_scales,
             )
             for start in starts
         ]
-        best = max(climbed, key=lambda other: other.log_posterior)
-        if best.log_posterior > summit.mode.log_posterior:
-            summit = measure_maximum(posterior, best)
-        elif np.any(_principal_axes(summit).curvatures <= 0):
+        best = max(ends, key=lambda other: other.log_posterior)
+        if best.log_posterior > maximum.mode.log_posterior:
+            maximum = measure_maximum(posterior, best)
+        elif np.any(_principal_axes(maximum).curvatures <= 0):
             longest *= 0.1
         else:  # the same steps would end the same
             break
-    gain = _newton_gain(summit)
+    gain = _newton_gain(maximum)
     if gain > _NOT_CONVERGED:
         raise NotAMaximumError(
-            f"the maximise has not converged, a Newton step would still gain {gain:.2g} nats"
+            "the search of the maximum has not converged, a Newton step would still gain "
+            f"{gain:.2g} nats"
         )
-    return summit
+    return maximum
 
 
-def _ways_on(summit: Maximum, longest: float) -> list[FloatArray]:
-    """Find steps (n_params,) from which to maximise on, none at a maximum.
+def _steps_on(maximum: Maximum, longest: float) -> list[FloatArray]:
+    """Find steps (n_params,) from whose ends to go on, none at a maximum.
 
     Off a saddle, where the curvature is -c, a step of ``1 / sqrt(c)`` gains half a nat.
     """
-    axes = _principal_axes(summit)
+    axes = _principal_axes(maximum)
     if np.any(axes.curvatures <= 0):
-        way = axes.ways[:, 0]
+        direction = axes.directions[:, 0]
         lowest = max(-axes.curvatures[0], 1e-9)
-        way = way * min(1 / np.sqrt(lowest), 1 / np.abs(way).max()) * longest
-        return [-way, way]
-    if _newton_gain(summit) <= _LEFT:
+        step = direction * min(1 / np.sqrt(lowest), 1 / np.abs(direction).max()) * longest
+        return [-step, step]
+    if _newton_gain(maximum) <= _LEFT:
         return []
-    return [np.zeros(len(summit.gradient)), axes.ways @ (axes.slopes / axes.curvatures)]
+    return [np.zeros(len(maximum.gradient)), axes.directions @ (axes.slopes / axes.curvatures)]
 
 
-def _newton_gain(summit: Maximum) -> float:
+def _newton_gain(maximum: Maximum) -> float:
     """Say what a Newton step would gain in nats, zero at a saddle."""
-    axes = _principal_axes(summit)
+    axes = _principal_axes(maximum)
     if np.any(axes.curvatures <= 0):
         return 0.0
     return float(0.5 * (axes.slopes**2 / axes.curvatures).sum())
@@ -131,22 +132,22 @@ def _newton_gain(summit: Maximum) -> float:
 class _Axes(NamedTuple):
     """Slopes and curvatures along the principal axes of the free parameters, lowest first."""
 
-    ways: FloatArray  # (n_params, n_free)
+    directions: FloatArray  # (n_params, n_free)
     slopes: FloatArray  # (n_free,), of the log posterior
     curvatures: FloatArray  # (n_free,), of its negative
 
 
-def _principal_axes(summit: Maximum) -> _Axes:
+def _principal_axes(maximum: Maximum) -> _Axes:
     """Diagonalise, with a diagonal of ones: a period may be 1e8 times as sharp as a variance."""
-    free = summit.free
-    hessian = summit.hessian[np.ix_(free, free)]
-    width = _widths(hessian)
-    curvatures, vectors = np.linalg.eigh(hessian * np.outer(width, width))
-    ways = np.zeros((len(free), len(width)))
-    ways[free] = width[:, None] * vectors
-    return _Axes(ways, ways.T @ summit.gradient, curvatures)
+    free = maximum.free
+    hessian = maximum.hessian[np.ix_(free, free)]
+    std = _standard_deviations(hessian)
+    curvatures, vectors = np.linalg.eigh(hessian * np.outer(std, std))
+    directions = np.zeros((len(free), len(std)))
+    directions[free] = std[:, None] * vectors
+    return _Axes(directions, directions.T @ maximum.gradient, curvatures)
 
 
-def _widths(hessian: FloatArray) -> FloatArray:
-    """How far a posterior with this Hessian reaches along each parameter."""
+def _standard_deviations(hessian: FloatArray) -> FloatArray:
+    """Conditional standard deviations (n_params,) of a Gaussian with this Hessian."""
     return 1 / np.sqrt(np.maximum(np.abs(np.diag(hessian)), 1e-3))

@@ -18,25 +18,25 @@ _HOPELESS = 10.0  # nats below the best
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much of what looks promising is climbed."""
+    """How many runs the search of one kernel makes."""
 
-    n_followed: int  # ends of short runs that are followed to the top
-    n_alternatives: tuple[int, int, int]  # candidates, those left after some steps, after more
-    rounds: int  # of alternatives to a new best mode
+    n_followed: int  # ends of short runs that are followed to their maxima
+    n_scanned: tuple[int, int, int]  # points of a scan, those left after some steps, after more
+    rounds: int  # scans around a new best mode
 
 
-THOROUGH = Budget(n_followed=4, n_alternatives=(14, 6, 3), rounds=4)
-OF_PARTS = Budget(n_followed=3, n_alternatives=(6, 3, 2), rounds=1)
-LIGHT = Budget(n_followed=4, n_alternatives=(6, 3, 1), rounds=1)
+THOROUGH = Budget(n_followed=4, n_scanned=(14, 6, 3), rounds=4)
+OF_PARTS = Budget(n_followed=3, n_scanned=(6, 3, 2), rounds=1)
+LIGHT = Budget(n_followed=4, n_scanned=(6, 3, 1), rounds=1)
 
 
 def find_modes(
     posterior: LogPosterior,
     starts: FloatArray,
-    alternatives: CoordinateScan | None = None,
+    scan: CoordinateScan | None = None,
     *,
-    scout: LogPosterior | None = None,
-    effort: Budget = THOROUGH,
+    subsample: LogPosterior | None = None,
+    budget: Budget = THOROUGH,
 ) -> list[Mode]:
     """Search the highest mode of the log posterior.
 
@@ -46,40 +46,40 @@ def find_modes(
         What to maximise.
     starts : ndarray of shape (n_starts, n_params)
         Where to begin.
-    alternatives : CoordinateScan or None
+    scan : CoordinateScan or None
         Where to look once there is a mode; None looks no further.
-    scout : LogPosterior or None
+    subsample : LogPosterior or None
         A cheaper posterior of the same parameters, such as that of some of the rows. The search is
-        made on it, and its best modes are followed to their tops on the other.
-    effort : Budget
-        How much of it to maximise.
+        made on it, and its best modes are followed to the maxima of the other.
+    budget : Budget
+        How many runs to make.
 
     Returns
     -------
     list of Mode
-        Distinct modes, the best first and climbed exactly; one of the height ``-inf`` where no
-        start could be factorised.
+        Distinct modes, the best first and found exactly; one of the height ``-inf`` where no start
+        could be factorised.
     """
-    if scout is None:
-        modes = _search(posterior, _short_runs(posterior, starts, steps=15), alternatives, effort)
+    if subsample is None:
+        modes = _search(posterior, _short_runs(posterior, starts, steps=15), scan, budget)
     else:
-        ends = _short_runs(scout, starts, steps=15)
-        modes = _follow(posterior, [*_search(scout, ends, alternatives, effort), *ends], effort)
+        ends = _short_runs(subsample, starts, steps=15)
+        modes = _follow(posterior, [*_search(subsample, ends, scan, budget), *ends], budget)
     if not modes:
         return [Mode(starts[0], -np.inf)]
     return [maximise(posterior, modes[0].theta, max_iterations=_LONG), *modes[1:]]
 
 
 def _search(
-    posterior: LogPosterior, ends: list[Mode], alternatives: CoordinateScan | None, effort: Budget
+    posterior: LogPosterior, ends: list[Mode], scan: CoordinateScan | None, budget: Budget
 ) -> list[Mode]:
-    """Distinct modes, the best first: those of short runs, and of the alternatives to them."""
-    modes = _to_the_top(posterior, ends[: effort.n_followed])
-    if alternatives is None or not modes:
+    """Distinct modes, the best first: those of short runs, and of the scans around them."""
+    modes = _long_runs(posterior, ends[: budget.n_followed])
+    if scan is None or not modes:
         return modes
     best = modes[:1]  # the best so far, last of all first
-    for _ in range(effort.rounds):
-        found = _search_alternatives(posterior, best, alternatives, effort)
+    for _ in range(budget.rounds):
+        found = _search_scanned(posterior, best, scan, budget)
         modes = _distinct([*modes, *found])
         if modes[0].log_posterior < best[0].log_posterior + _GAIN:
             break
@@ -87,24 +87,24 @@ def _search(
     return modes
 
 
-def _follow(posterior: LogPosterior, scouted: list[Mode], effort: Budget) -> list[Mode]:
-    """Follow the best of the points found on a sample, which may have ranked them wrongly."""
-    seen = _distinct([Mode(mode.theta, posterior.value(mode.theta)) for mode in scouted])
-    ends = _short_runs(posterior, [mode.theta for mode in seen[: 2 * effort.n_followed]], steps=6)
-    return _to_the_top(posterior, ends[: effort.n_followed])
+def _follow(posterior: LogPosterior, found: list[Mode], budget: Budget) -> list[Mode]:
+    """Follow the best of the points found on a subsample, which may have ranked them wrongly."""
+    seen = _distinct([Mode(mode.theta, posterior.value(mode.theta)) for mode in found])
+    ends = _short_runs(posterior, [mode.theta for mode in seen[: 2 * budget.n_followed]], steps=6)
+    return _long_runs(posterior, ends[: budget.n_followed])
 
 
-def _search_alternatives(
-    posterior: LogPosterior, known: list[Mode], alternatives: CoordinateScan, effort: Budget
+def _search_scanned(
+    posterior: LogPosterior, known: list[Mode], scan: CoordinateScan, budget: Budget
 ) -> list[Mode]:
-    """Climb from the alternatives to the first known mode, in three stages of ever fewer."""
+    """Run from points of a scan around the first known mode, in three stages of ever fewer."""
     best = known[0]
-    first, second, third = effort.n_alternatives
-    candidates = [found.theta for found in alternatives.around(best.theta)[:first]]
-    ends = _new(_short_runs(posterior, candidates, steps=6), known)
+    first, second, third = budget.n_scanned
+    points = [found.theta for found in scan.around(best.theta)[:first]]
+    ends = _new(_short_runs(posterior, points, steps=6), known)
     ends = _new(_short_runs(posterior, [end.theta for end in ends[:second]], steps=12), known)
     near = [end for end in ends if end.log_posterior > best.log_posterior - _HOPELESS]
-    return _to_the_top(posterior, near[:third])
+    return _long_runs(posterior, near[:third])
 
 
 def _short_runs(posterior: LogPosterior, starts: Iterable[FloatArray], *, steps: int) -> list[Mode]:
@@ -112,7 +112,7 @@ def _short_runs(posterior: LogPosterior, starts: Iterable[FloatArray], *, steps:
     return _distinct([maximise(posterior, start, max_iterations=steps) for start in starts])
 
 
-def _to_the_top(posterior: LogPosterior, ends: Iterable[Mode]) -> list[Mode]:
+def _long_runs(posterior: LogPosterior, ends: Iterable[Mode]) -> list[Mode]:
     """Follow the ends of short runs to their modes, near enough to compare them; best first."""
     return _distinct(
         [
@@ -131,13 +131,13 @@ def _new(modes: Iterable[Mode], known: list[Mode]) -> list[Mode]:
 def _distinct(modes: Iterable[Mode]) -> list[Mode]:
     """Sort, the best first, and drop every mode that stands where a better one stands."""
     kept: list[Mode] = []
-    for mode in sorted(modes, key=_height, reverse=True):
+    for mode in sorted(modes, key=_log_posterior, reverse=True):
         if all(_apart(mode, other, 0.1) for other in kept):
             kept.append(mode)
     return kept
 
 
-def _height(mode: Mode) -> float:
+def _log_posterior(mode: Mode) -> float:
     return mode.log_posterior
 
 

@@ -4,101 +4,89 @@ import numpy as np
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.exceptions import NotAMaximumError
-from autokernel.expression import Expression
-from autokernel.kernels.priors import LogGammaPrior, Priors
-from autokernel.likelihood import Calls, LogLikelihood, TrainingData, ValueAndGradient
+from autokernel.kernels import LogGammaPrior, Priors, Role
+from autokernel.likelihood import Likelihood, ValueAndGradient
 from autokernel.map.hessian import difference_hessian
 from autokernel.typing import FloatArray, IntArray
 
 NOISE_FLOOR = 1e-8
-"""Smallest noise variance, as a part of the mean square of the target.
+"""Smallest noise variance, as a fraction of the mean square of the target.
 
 Below it a factorisation has no correct digits left.
 """
 
-_PART_OF_CYCLE = 0.03
+_FRACTION_OF_CYCLE = 0.03
 _WIDEST = np.log(1e6)  # how far theta may go from the logs of the prior means
 
 
 class LogPosterior:
-    """``log N(y; 0, K_theta + s I) + log p(theta)``, unnormalised (design 3.2).
+    """The log likelihood and the log density of the priors, unnormalised.
 
     Parameters
     ----------
-    expression : Expression
-        The kernel.
-    data : TrainingData
-        Inputs and targets.
+    likelihood : Likelihood
+        The likelihood of one kernel on one data set.
     priors : mapping
-        Complete, as :func:`check_priors` returns it.
+        What :func:`check_priors` returns.
     deadline : Deadline
         After it, every call raises an ``OutOfTimeError``.
-    calls : Calls or None
-        What counts the likelihood calls; None counts them alone.
 
     Attributes
     ----------
-    expression : Expression
-        The kernel.
-    data : TrainingData
-        Inputs and targets.
-    parameter_names : tuple of str
-        One name per entry of theta, ``noise_variance`` last.
+    likelihood : Likelihood
+        As given.
+    prior : LogGammaPrior
+        The prior of theta.
     lower, upper : ndarray of shape (n_params,)
         Bounds of theta.
+    is_period : ndarray of shape (n_params,)
+        Which parameters are periods.
     """
 
     def __init__(
-        self,
-        expression: Expression,
-        data: TrainingData,
-        *,
-        priors: Priors,
-        deadline: Deadline = NEVER,
-        calls: Calls | None = None,
+        self, likelihood: Likelihood, *, priors: Priors, deadline: Deadline = NEVER
     ) -> None:
-        self.expression, self.data = expression, data
-        self.deadline = deadline
-        self._priors, self._calls = priors, Calls() if calls is None else calls
-        self.likelihood = LogLikelihood(expression, data, calls=self._calls)
-        self.parameter_names = self.likelihood.parameter_names
-        self.prior = LogGammaPrior.of(self.parameter_names, priors=priors)
+        self.likelihood, self.deadline = likelihood, deadline
+        self.expression, self.data = likelihood.expression, likelihood.data
+        self._priors = priors
+        self.prior = LogGammaPrior.of(likelihood.parameters, priors=priors)
         centre = np.log(self.prior.shape / self.prior.rate)
         self.lower, self.upper = centre - _WIDEST, centre + _WIDEST
-        if NOISE_FLOOR * data.mean_square > 0:
-            self.lower[-1] = np.log(NOISE_FLOOR * data.mean_square)
-            self.upper[-1] = max(self.upper[-1], np.log(data.mean_square))
-        self._waves = np.array([name == "period" for name in self.parameter_names])
-        columns = [leaf.column for leaf in expression.leaves if leaf.kernel == "PER"]
-        self._extents = np.ptp(data.X[:, columns], axis=0)
+        mean_square = self.data.mean_square
+        if NOISE_FLOOR * mean_square > 0:
+            self.lower[-1] = np.log(NOISE_FLOOR * mean_square)
+            self.upper[-1] = max(self.upper[-1], np.log(mean_square))
+        self.is_period = np.array([p.role == Role.PERIOD for p in likelihood.parameters])
+        columns = [
+            node.column
+            for node in self.expression.nodes
+            for parameter in node.parameters
+            if parameter.role == Role.PERIOD and node.column is not None
+        ]
+        self._extents = np.ptp(self.data.X[:, columns], axis=0)
 
     def on_rows(self, rows: IntArray) -> "LogPosterior":
         """Return that of the same kernel on these rows; calls of both count together."""
-        return LogPosterior(
-            self.expression,
-            self.data.take(rows),
-            priors=self._priors,
-            deadline=self.deadline,
-            calls=self._calls,
-        )
+        likelihood = self.likelihood.on_rows(rows)
+        return LogPosterior(likelihood, priors=self._priors, deadline=self.deadline)
 
-    def widths(self, theta: FloatArray) -> FloatArray:
+    def step_scales(self, theta: FloatArray) -> FloatArray:
         """Guess how far the posterior reaches (n_params,) along each parameter around a point.
 
-        A period is known to a small part of a cycle over the extent of its column: measured by
-        that, climbs take half as many steps.
+        A period is known to a small fraction of a cycle over the extent of its column. With steps
+        in that measure a run needs half as many of them.
         """
-        widths = np.ones(len(theta))
-        periods = np.exp(theta[self._waves])
-        widths[self._waves] = np.clip(
-            _PART_OF_CYCLE * periods / np.maximum(self._extents, 1e-9), 1e-4, 1.0
+        scales = np.ones(len(theta))
+        periods = np.exp(theta[self.is_period])
+        scales[self.is_period] = np.clip(
+            _FRACTION_OF_CYCLE * periods / np.maximum(self._extents, 1e-9), 1e-4, 1.0
         )
-        return widths
+        return scales
 
     @property
     def n_evaluations(self) -> int:
         """Number of likelihood calls so far."""
-        return self._calls.n
+        return self.likelihood.n_evaluations
 
     def value(self, theta: FloatArray) -> float:
         """Log posterior in nats, ``-inf`` where the matrix has no factor: a third of the work."""
@@ -144,4 +132,4 @@ class LogPosterior:
                 raise NotAMaximumError("the covariance has no Cholesky factor next to the point")
             return -found.gradient
 
-        return difference_hessian(gradient, theta, waves=self._waves)
+        return difference_hessian(gradient, theta, oscillates=self.is_period)

@@ -1,52 +1,92 @@
-"""From a fitted expression to a model that predicts, in the units of the user."""
+"""Exact predictions from the Cholesky factor of the likelihood."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import numpy as np
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import Kernel
 
-from autokernel.data import Scaling, target_scale
 from autokernel.expression import Expression
-from autokernel.likelihood import smallest_jitter
-from autokernel.model.sklearn_export import to_sklearn
+from autokernel.likelihood import (
+    ExactLikelihood,
+    TrainingData,
+    cross_covariance,
+    diagonal_covariance,
+)
+from autokernel.likelihood.linalg import factorise_with_jitter
 from autokernel.typing import FloatArray
 
-
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the regressor holds arrays
-class Conditioned:
-    """A fitted kernel conditioned on data."""
-
-    kernel: Kernel  # noise and, where a factorisation asks for it, jitter included
-    regressor: GaussianProcessRegressor
-    noise_variance: float  # units of y squared
+_BLOCK = 2**22  # entries of the covariances that are computed at a time
 
 
-def condition(
-    expression: Expression, theta: FloatArray, X: FloatArray, y: FloatArray, *, scaling: Scaling
-) -> Conditioned:
-    """Condition a fitted kernel on data.
+class ExactPredictor:
+    """The exact predictive distribution of a Gaussian process (R&W alg. 2.1).
 
     Parameters
     ----------
     expression : Expression
-        The structure.
+        The kernel.
     theta : ndarray of shape (n_params,)
-        Logs of its parameters on scaled inputs and a standardised target, noise variance last.
-    X : ndarray of shape (n_samples, n_features)
-        Inputs before scaling.
-    y : ndarray of shape (n_samples,)
-        Target before it was standardised.
-    scaling : Scaling
-        What was done to the inputs.
+        Logs of its parameters, the noise variance last.
+    data : TrainingData
+        Inputs and targets.
+
+    Raises
+    ------
+    scipy.linalg.LinAlgError
+        If the covariance has no Cholesky factor, even with jitter.
 
     Notes
     -----
-    O(n_samples^3), two factorisations.
+    O(n_samples^3 / 3) once, then O(n_samples) for the mean of a new row and O(n_samples^2) for its
+    variance. Rows are predicted in blocks, so that memory does not grow with their number.
     """
-    bare = to_sklearn(expression, theta, scaling=scaling)
-    jitter = smallest_jitter(bare(X))
-    kernel = to_sklearn(expression, theta, scaling=scaling, jitter=jitter)
-    regressor = GaussianProcessRegressor(kernel, optimizer=None, normalize_y=True, alpha=0.0)
-    noise_variance = (np.exp(theta[-1]) + jitter) * target_scale(y) ** 2
-    return Conditioned(kernel, regressor.fit(X, y), float(noise_variance))
+
+    def __init__(self, expression: Expression, theta: FloatArray, data: TrainingData) -> None:
+        likelihood = ExactLikelihood(expression, data)
+        self._cholesky, self.jitter = factorise_with_jitter(
+            lambda jitter: likelihood.factorise(theta, jitter=jitter),
+            scale=likelihood.mean_variance(theta),
+        )
+        self._expression, self._X = expression, data.X
+        self._params = np.exp(theta[:-1])
+        self._alpha = self._cholesky.solve(data.y)
+        self.noise_variance = float(np.exp(theta[-1])) + self.jitter
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of the packed factor and the weights of the training rows."""
+        return int(self._cholesky.factor.nbytes + self._alpha.nbytes)
+
+    def mean(self, X: FloatArray) -> FloatArray:
+        """Predictive mean (n,) at inputs (n, n_features)."""
+        return np.concatenate([self._cross(rows) @ self._alpha for rows in self._blocks(X)])
+
+    def mean_and_variance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Predictive mean (n,) and variance (n,), noise included."""
+        means, variances = zip(*map(self._moments_of_block, self._blocks(X)), strict=True)
+        return np.concatenate(means), np.concatenate(variances)
+
+    def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Predictive mean (n,) and covariance (n, n), noise included."""
+        cross = self._cross(X)
+        V = self._cholesky.half_solve(cross.T)
+        K = cross_covariance(self._expression, X, X).forward(self._params) - V.T @ V
+        K[np.diag_indices(len(K))] += self.noise_variance
+        return cross @ self._alpha, K
+
+    def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Predictive mean and variance of some rows."""
+        cross = self._cross(X)
+        V = self._cholesky.half_solve(cross.T)
+        prior = diagonal_covariance(self._expression, X).forward(self._params)
+        explained = np.einsum("ij,ij->j", V, V)
+        return cross @ self._alpha, np.maximum(prior - explained, 0.0) + self.noise_variance
+
+    def _cross(self, X: FloatArray) -> FloatArray:
+        """Covariances (n, n_samples) of new rows with the training rows."""
+        return cross_covariance(self._expression, X, self._X).forward(self._params)
+
+    def _blocks(self, X: FloatArray) -> Iterator[FloatArray]:
+        """Yield the rows in blocks that the memory holds."""
+        size = max(1, _BLOCK // len(self._X))
+        for start in range(0, len(X), size):
+            yield X[start : start + size]

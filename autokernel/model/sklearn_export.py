@@ -6,10 +6,11 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
 from autokernel.data import Scaling
-from autokernel.expression import ADD, Expression, Operation, leaf_slots
-from autokernel.kernels import BASE_KERNELS
+from autokernel.expression import Expression, Leaf, Operation, slots_of
 from autokernel.kernels.export_bounds import around
 from autokernel.model.feature_kernel import FeatureKernel
+from autokernel.model.wrappers import WrappedKernel, WrappedOperation
+from autokernel.operators import ADD, MULTIPLY
 from autokernel.typing import FloatArray
 
 
@@ -33,26 +34,34 @@ def to_sklearn(
     -------
     Kernel
         A composition of ``Sum``, ``Product``, :class:`FeatureKernel` and scikit-learn's own
-        kernels, plus a ``WhiteKernel``.
+        kernels, plus a ``WhiteKernel``. What scikit-learn does not have is wrapped.
     """
     params = np.exp(theta)
-    leaves = iter(
-        FeatureKernel(
-            BASE_KERNELS[leaf.kernel].to_sklearn(
-                params[place], scale=float(scaling.scale[leaf.column])
-            ),
-            leaf.column,
-            float(scaling.shift[leaf.column]),
-        )
-        for leaf, place in leaf_slots(expression)
-    )
+    own = iter([params[entries] for _, entries in slots_of(expression)])
     noise = float(params[-1]) + jitter
-    return _join(expression, leaves) + WhiteKernel(noise, around(noise))
+    return _export(expression, own, scaling) + WhiteKernel(noise, around(noise))
 
 
-def _join(expression: Expression, leaves: Iterator[Kernel]) -> Kernel:
-    """Join the kernels of the leaves, taken from left to right, as the expression does."""
-    if not isinstance(expression, Operation):
-        return next(leaves)
-    left, right = _join(expression.left, leaves), _join(expression.right, leaves)
-    return left + right if expression.operator == ADD else left * right
+def _export(expression: Expression, params: Iterator[FloatArray], scaling: Scaling) -> Kernel:
+    """Export an expression, given the parameters of its nodes in their order."""
+    if isinstance(expression, Leaf):
+        return _export_leaf(expression, next(params), scaling)
+    assert isinstance(expression, Operation)  # there are these two kinds
+    operator, column = expression.operator, expression.column
+    own = next(params) if operator.parameters else np.empty(0)
+    operands = [_export(operand, params, scaling) for operand in expression.operands]
+    if operator == ADD:
+        return operands[0] + operands[1]
+    if operator == MULTIPLY:
+        return operands[0] * operands[1]
+    shift, scale = (0.0, 1.0) if column is None else scaling.of_column(column)
+    return WrappedOperation(operator, operands, tuple(own.tolist()), column, shift, scale)
+
+
+def _export_leaf(leaf: Leaf, params: FloatArray, scaling: Scaling) -> Kernel:
+    """Export a base kernel on its column."""
+    shift, scale = scaling.of_column(leaf.column)
+    kernel = leaf.kernel.to_sklearn(params, scale=scale)
+    if kernel is None:
+        kernel = WrappedKernel(leaf.kernel, tuple(params.tolist()), scale)
+    return FeatureKernel(kernel, leaf.column, shift)

@@ -1,7 +1,17 @@
 """What a search and a fitted kernel say to a person."""
 
 from autokernel.report.leaderboard import Leaderboard
-from autokernel.report.progress import reporter
-from autokernel.report.words import describe
+from autokernel.report.progress import Improvements, reporter
+from autokernel.report.summary import fill, summary
+from autokernel.report.words import caption, describe, describe_model
 
-__all__ = ["Leaderboard", "describe", "reporter"]
+__all__ = [
+    "Improvements",
+    "Leaderboard",
+    "caption",
+    "describe",
+    "describe_model",
+    "fill",
+    "reporter",
+    "summary",
+]

@@ -2,10 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
-from autokernel.search.history import History
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackContext
+
+from autokernel.search import History
 
 
-def _print_now(line: str) -> None:
+def print_now(line: str) -> None:
     """Print a line that is seen at once, through a pipe too."""
     print(line, flush=True)
 
@@ -14,7 +18,7 @@ def reporter(
     verbose: int,
     feature_names: Sequence[str] | None,
     *,
-    write: Callable[[str], object] = _print_now,
+    write: Callable[[str], object] = print_now,
 ) -> Callable[[History], None] | None:
     """Build what writes a line per improvement (1) or per kernel (2), or None."""
     if verbose < 1:
@@ -25,11 +29,54 @@ def reporter(
         improved = history.best is latest and latest.status == "ok"
         if not improved and verbose < 2:
             return
-        write(
-            f"{len(history):4d}  {history.trials[-1].elapsed:6.1f} s  "
-            f"{latest.score:10.2f} {'*' if improved else ' '} "
-            f"{latest.expression.to_text(feature_names)}"
-            + ("" if latest.status == "ok" else f"  ({latest.status})")
-        )
+        text = latest.expression.to_text(feature_names)
+        reason = "" if latest.status == "ok" else f"  ({latest.status})"
+        mark = "*" if improved else " "
+        line = _line(len(history), history.trials[-1].elapsed, latest.score, f"{mark} {text}")
+        write(line + reason)
 
     return observe
+
+
+class Improvements:
+    """A callback that prints a line for each kernel that is better than all before.
+
+    Parameters
+    ----------
+    feature_names : sequence of str
+        Names of the columns.
+    """
+
+    def __init__(self, feature_names: Sequence[str]) -> None:
+        self._feature_names = feature_names
+        self._best = -np.inf
+
+    def setup(self, estimator: BaseEstimator, context: CallbackContext) -> None:
+        """Do nothing before the fit."""
+
+    def teardown(self, estimator: BaseEstimator, context: CallbackContext) -> None:
+        """Do nothing after the fit."""
+
+    def on_fit_task_begin(self, estimator: BaseEstimator, context: CallbackContext) -> None:
+        """Do nothing before a kernel."""
+
+    def on_fit_task_end(
+        self,
+        estimator: BaseEstimator,  # noqa: ARG002 - of other callbacks
+        context: CallbackContext,
+        *,
+        fitted_estimator: BaseEstimator | None = None,
+    ) -> None:
+        """Print the best kernel so far, if it is new."""
+        model = fitted_estimator
+        if context.parent is None or model is None or model.best_score_ <= self._best:
+            return
+        self._best = model.best_score_
+        elapsed = model.search_history_["elapsed"]
+        text = model._fitted.evaluation.expression.to_text(self._feature_names)
+        print_now(_line(len(elapsed), elapsed[-1], self._best, text))
+
+
+def _line(number: int, elapsed: float, score: float, text: str) -> str:
+    """Write how many kernels there are, the seconds, the score in nats, and the kernel."""
+    return f"{number:4d}  {elapsed:6.1f} s  {score:10.2f} {text}"

@@ -2,7 +2,7 @@
 
 from autokernel.search.design import Design
 from autokernel.search.history import History, Phase, StopReason, Trial
-from autokernel.search.loop import Observer, design_of, search
+from autokernel.search.loop import Observer, design_of, run_search
 from autokernel.search.strategies import (
     BOMS,
     SOT,
@@ -34,5 +34,5 @@ __all__ = [
     "Trial",
     "Workers",
     "design_of",
-    "search",
+    "run_search",
 ]

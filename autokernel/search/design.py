@@ -8,7 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from autokernel.evaluation import Evaluation
-from autokernel.expression import Expression, Grammar, Leaf, Operation
+from autokernel.expression import Expression, Grammar, Leaf, Operation, slots_of
+from autokernel.kernels import LINEAR, MULTI_SCALE, PERIODIC, SMOOTH, BaseKernel, Role
+from autokernel.operators import ADD, MULTIPLY, Operator
 
 MAX_DESIGN = 60
 """Largest number of kernels in the default design."""
@@ -43,13 +45,13 @@ class Design:
         if n_rest == len(self.grown):
             return [one.expression for one in self.grown]
         columns = list(dict.fromkeys(one.column for one in self.grown))
-        rank = {c: place for place, c in enumerate(relevant_columns(columns, evaluations))}
+        rank = {c: number for number, c in enumerate(relevant_columns(columns, evaluations))}
         order = sorted(self.grown, key=lambda one: (one.expression.n_leaves > 1, rank[one.column]))
         return [one.expression for one in order[:n_rest]]
 
 
 def initial_design(
-    name: str, grammar: Grammar, base_kernels: tuple[str, ...], *, rng: np.random.Generator
+    name: str, grammar: Grammar, base_kernels: tuple[BaseKernel, ...], *, rng: np.random.Generator
 ) -> Design:
     """Build the design of this name.
 
@@ -66,7 +68,7 @@ def initial_design(
     return Design(tuple(fixed), tuple(grown), size)
 
 
-def classic_kernels(grammar: Grammar, base_kernels: tuple[str, ...]) -> list[Expression]:
+def classic_kernels(grammar: Grammar, base_kernels: tuple[BaseKernel, ...]) -> list[Expression]:
     """List what a person would try first.
 
     The product and the sum of SE over all columns and the sum of LIN. For one column trend +
@@ -74,26 +76,26 @@ def classic_kernels(grammar: Grammar, base_kernels: tuple[str, ...]) -> list[Exp
     product of SE. As far as base kernels, operators and the number of leaves allow.
     """
     columns = grammar.columns
-    ard, additive = _over_columns("*", "SE", columns), _over_columns("+", "SE", columns)
-    classics = [ard, additive, _over_columns("+", "LIN", columns)]
+    ard, additive = _over_columns(MULTIPLY, SMOOTH, columns), _over_columns(ADD, SMOOTH, columns)
+    classics = [ard, additive, _over_columns(ADD, LINEAR, columns)]
     if len(columns) == 1:
-        LIN, PER, SE = (Leaf(name, columns[0]) for name in ("LIN", "PER", "SE"))
+        LIN, PER, SE = (Leaf(kernel, columns[0]) for kernel in (LINEAR, PERIODIC, SMOOTH))
         classics.append(LIN + PER * SE + SE)
     else:
-        ard_rq = _over_columns("*", "RQ", columns)
+        ard_rq = _over_columns(MULTIPLY, MULTI_SCALE, columns)
         classics += [ard_rq, ard_rq + additive, ard + ard_rq]
     return [e for e in _distinct(classics) if grammar.spans(e, base_kernels)]
 
 
 def relevant_columns(columns: Sequence[int], evaluations: Iterable[Evaluation]) -> tuple[int, ...]:
     """Order columns by lengthscale in the fit of the product of SE, the shortest first."""
-    ard = _over_columns("*", "SE", columns).canonical
+    ard = _over_columns(MULTIPLY, SMOOTH, columns).canonical
     for evaluation in evaluations:
         if evaluation.expression.canonical == ard and np.isfinite(evaluation.score):
+            index = SMOOTH.index(Role.LENGTHSCALE) or 0
             lengthscales = {
-                evaluation.expression.leaves[p.leaf].column: p.value
-                for p in evaluation.parameters
-                if p.name == "lengthscale" and p.leaf is not None
+                slot.node.column: evaluation.theta[slot.entries.start + index]
+                for slot in slots_of(evaluation.expression)
             }
             return tuple(sorted(columns, key=lambda column: lengthscales[column]))
     return tuple(columns)
@@ -113,9 +115,9 @@ def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> list[Grown]:
     return list(design.values())
 
 
-def _over_columns(operator: str, name: str, columns: Sequence[int]) -> Expression:
+def _over_columns(operator: Operator, kernel: BaseKernel, columns: Sequence[int]) -> Expression:
     """Join one base kernel over all columns."""
-    leaves: list[Expression] = [Leaf(name, column) for column in columns]
+    leaves: list[Expression] = [Leaf(kernel, column) for column in columns]
     return reduce(lambda left, right: Operation(operator, left, right), leaves)
 
 

@@ -41,7 +41,7 @@ class Trial:
     start: int = 0  # trials of the search that it was proposed after
 
 
-@dataclass(slots=True)
+@dataclass
 class History:
     """The trials of one search, in order; no canonical text occurs twice."""
 
@@ -57,12 +57,12 @@ class History:
     @property
     def n_searched(self) -> int:
         """Trials after the initial design."""
-        return sum(trial.phase is Phase.SEARCH for trial in self.trials)
+        return sum(trial.phase == Phase.SEARCH for trial in self.trials)
 
     @property
     def last_start(self) -> int:
         """Trials of the search that the last of them was proposed after."""
-        searched = (trial for trial in reversed(self.trials) if trial.phase is Phase.SEARCH)
+        searched = (trial for trial in reversed(self.trials) if trial.phase == Phase.SEARCH)
         return next((trial.start for trial in searched), 0)
 
     @property
@@ -72,8 +72,8 @@ class History:
 
     def before(self, n_searched: int) -> "History":
         """Return the history as it was before so many trials after the initial design."""
-        trials = [trial for trial in self.trials if trial.phase is Phase.INITIAL]
-        searched = [trial for trial in self.trials if trial.phase is Phase.SEARCH]
+        trials = [trial for trial in self.trials if trial.phase == Phase.INITIAL]
+        searched = [trial for trial in self.trials if trial.phase == Phase.SEARCH]
         return History(self.n_samples, trials + searched[:n_searched])
 
     @property

@@ -17,7 +17,7 @@ from autokernel.search.strategies.base import Strategy, Task
 EvaluateAll = Callable[
     [Sequence[Expression], Sequence[Evaluation]], Generator[Evaluation | None, None, None]
 ]
-"""Scores kernels, given the fits from which they may inherit parameters; yields them in order.
+"""Scores kernels, given the fits that they may begin at; yields them in order.
 
 Never raises for a kernel that cannot be fitted. None stands for one that time did not suffice for.
 """
@@ -52,7 +52,7 @@ class Silent:
         """Do nothing."""
 
 
-def search(
+def run_search(
     evaluate_all: EvaluateAll,
     strategy: Strategy,
     task: Task,
@@ -83,7 +83,7 @@ def search(
     n_iter : int
         Kernels to evaluate after the initial design, those of the history included.
     seed : int
-        Not negative. Each batch draws from a stream of its own, numbered by its place.
+        Not negative. Each batch draws from a stream of its own, numbered by the trials before it.
     batch_size : int
         Kernels that are proposed together, and so can be evaluated together.
     observer : Observer, optional

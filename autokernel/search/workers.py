@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 
 import numpy as np
 from joblib import Memory, Parallel, delayed, effective_n_jobs
@@ -92,19 +93,22 @@ class Store:
     def __init__(self, memory: Memory) -> None:
         self._backend = memory.store_backend
 
-    def load(self, key: str) -> Evaluation | None:
-        """Return an evaluation, None where there is none to be read."""
+    def load(self, key: str, expression: Expression) -> Evaluation | None:
+        """Return the evaluation of an expression, None where there is none to be read."""
         if not self._backend.contains_item(_path(key)):
             return None
         try:
-            found = self._backend.load_item(_path(key))
+            return Evaluation(expression=expression, **self._backend.load_item(_path(key)))
         except Exception:  # whatever a half-written or foreign file may cause
             return None
-        return found if isinstance(found, Evaluation) else None
 
     def save(self, key: str, evaluation: Evaluation) -> None:
-        """Keep an evaluation; the file takes its name once it is whole."""
-        self._backend.dump_item(_path(key), evaluation)
+        """Keep an evaluation; the file takes its name once it is whole.
+
+        The expression is left out, as a worker may not be able to pickle a base kernel of the user.
+        """
+        names = [field.name for field in fields(evaluation) if field.name != "expression"]
+        self._backend.dump_item(_path(key), {name: getattr(evaluation, name) for name in names})
 
 
 def _path(key: str) -> list[str]:
@@ -117,7 +121,7 @@ def _evaluate(
 ) -> Evaluation | None:
     """Evaluate in a worker, or remember; None where time did not suffice."""
     key = "" if store is None else evaluator.key(job)
-    if store is not None and (found := store.load(key)):
+    if store is not None and (found := store.load(key, job.expression)):
         return found
     try:
         evaluation = evaluator.run(job, deadline=deadline)

@@ -3,6 +3,7 @@
 from autokernel.surrogate.acquisition import (
     ACQUISITIONS,
     Acquisition,
+    Belief,
     ExpectedImprovement,
     ExpectedImprovementPerSecond,
     ThompsonSampling,
@@ -12,6 +13,7 @@ from autokernel.surrogate.acquisition import (
 __all__ = [
     "ACQUISITIONS",
     "Acquisition",
+    "Belief",
     "ExpectedImprovement",
     "ExpectedImprovementPerSecond",
     "ThompsonSampling",

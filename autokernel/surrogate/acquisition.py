@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
-from autokernel.expression import Expression, leaf_slots
+from autokernel.expression import Expression, n_kernel_params
 from autokernel.surrogate.gp import Prediction, SurrogateGP
 from autokernel.typing import FloatArray
 
@@ -43,31 +43,34 @@ class Cost:
         return np.exp(intercept + slope * _n_params(expressions))
 
 
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
+class Belief:
+    """What is believed of expressions when one is to be chosen."""
+
+    surrogate: SurrogateGP  # of their scores
+    best: float  # highest score so far
+    cost: Cost  # of evaluations
+    rng: np.random.Generator
+
+
 class Acquisition(ABC, BaseEstimator):
     """An acquisition function; holds parameters and no state."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     @abstractmethod
-    def values(
-        self, surrogate: SurrogateGP, *, best: float, cost: Cost, rng: np.random.Generator
-    ) -> Values:
-        """Build the function to maximise, given the best score so far and the cost of others."""
+    def values(self, belief: Belief) -> Values:
+        """Build the function to maximise."""
 
 
 class ExpectedImprovement(Acquisition):
     """By how much a score is expected to exceed the best one."""
 
-    def values(
-        self,
-        surrogate: SurrogateGP,
-        *,
-        best: float,
-        cost: Cost,  # noqa: ARG002 - of other acquisition functions
-        rng: np.random.Generator,  # noqa: ARG002 - of other acquisition functions
-    ) -> Values:
+    def values(self, belief: Belief) -> Values:
         """Build the function to maximise."""
-        return lambda expressions: expected_improvement(surrogate.predict(expressions), best=best)
+        return lambda expressions: expected_improvement(
+            belief.surrogate.predict(expressions), best=belief.best
+        )
 
 
 class ExpectedImprovementPerSecond(Acquisition):
@@ -76,18 +79,10 @@ class ExpectedImprovementPerSecond(Acquisition):
     What is proposed depends on measured times, and so cannot be reproduced exactly.
     """
 
-    def values(
-        self,
-        surrogate: SurrogateGP,
-        *,
-        best: float,
-        cost: Cost,
-        rng: np.random.Generator,  # noqa: ARG002 - of other acquisition functions
-    ) -> Values:
+    def values(self, belief: Belief) -> Values:
         """Build the function to maximise."""
-        return lambda expressions: (
-            expected_improvement(surrogate.predict(expressions), best=best) / cost(expressions)
-        )
+        improvement = ExpectedImprovement().values(belief)
+        return lambda expressions: improvement(expressions) / belief.cost(expressions)
 
 
 class UpperConfidenceBound(Acquisition):
@@ -106,18 +101,11 @@ class UpperConfidenceBound(Acquisition):
     def __init__(self, *, kappa: float = 2.0) -> None:
         self.kappa = kappa
 
-    def values(
-        self,
-        surrogate: SurrogateGP,
-        *,
-        best: float,  # noqa: ARG002 - of other acquisition functions
-        cost: Cost,  # noqa: ARG002 - of other acquisition functions
-        rng: np.random.Generator,  # noqa: ARG002 - of other acquisition functions
-    ) -> Values:
+    def values(self, belief: Belief) -> Values:
         """Build the function to maximise."""
 
         def bound(expressions: Sequence[Expression]) -> FloatArray:
-            prediction = surrogate.predict(expressions)
+            prediction = belief.surrogate.predict(expressions)
             return prediction.mean + self.kappa * prediction.std
 
         return bound
@@ -126,16 +114,9 @@ class UpperConfidenceBound(Acquisition):
 class ThompsonSampling(Acquisition):
     """A function drawn from the posterior over scores."""
 
-    def values(
-        self,
-        surrogate: SurrogateGP,
-        *,
-        best: float,  # noqa: ARG002 - of other acquisition functions
-        cost: Cost,  # noqa: ARG002 - of other acquisition functions
-        rng: np.random.Generator,
-    ) -> Values:
+    def values(self, belief: Belief) -> Values:
         """Build the function to maximise."""
-        return surrogate.draw(rng)
+        return belief.surrogate.draw(belief.rng)
 
 
 ACQUISITIONS: Mapping[str, type[Acquisition]] = MappingProxyType(
@@ -158,4 +139,4 @@ def expected_improvement(prediction: Prediction, *, best: float) -> FloatArray:
 
 def _n_params(expressions: Sequence[Expression]) -> FloatArray:
     """Count the parameters (n,) of each kernel, that of the noise included."""
-    return np.array([leaf_slots(expression)[-1].place.stop + 1.0 for expression in expressions])
+    return np.array([n_kernel_params(expression) + 1.0 for expression in expressions])

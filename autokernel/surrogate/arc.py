@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
 from autokernel.expression import Expression, Operation, arrange, require_expressions
 from autokernel.typing import FloatArray
+
+_MOST = 8192  # trees whose levels are kept
 
 N_LEVELS = 10
 """How many levels of a tree are told apart; the last one holds all that is deeper, too."""
@@ -68,50 +69,77 @@ def level_distances(
     ``omega_i`` the product of the ``gamma`` of the levels down to i (their eq. 6),
     ``exp(-1/2 sum_i omega_i^2 d_i)`` is their product kernel (their eq. 3), positive semi-definite.
     """
-    if n_levels < 1:
-        raise ValueError(f"n_levels must be at least 1, got {n_levels}")
-    others = expressions if others is None else others
-    require_expressions((*expressions, *others))
-    rows = [_tree(e, n_levels) for e in expressions]
-    columns = [_tree(e, n_levels) for e in others]
-    for expression, tree in zip((*expressions, *others), (*rows, *columns), strict=True):
-        if tree.highest_column >= n_features:
-            raise ValueError(
-                f"n_features must exceed the columns in use, got {n_features} and {expression}"
-            )
-    return np.stack(
-        [
-            _squared_distances([t.levels[i] for t in rows], [t.levels[i] for t in columns])
-            for i in range(n_levels)
-        ]
-    )
+    return LevelDistances(n_features=n_features, n_levels=n_levels)(expressions, others)
 
 
-class _Tree(NamedTuple):
-    """Values of the active positions of a tree, as texts, level by level."""
+class LevelDistances:
+    """Computes the distances of :func:`level_distances`, and keeps what it has read off trees.
 
-    levels: tuple[tuple[str, ...], ...]
-    highest_column: int
+    Parameters
+    ----------
+    n_features : int
+        Number of input columns.
+    n_levels : int
+        Number of levels.
+    """
+
+    def __init__(self, *, n_features: int, n_levels: int = N_LEVELS) -> None:
+        if n_levels < 1:
+            raise ValueError(f"n_levels must be at least 1, got {n_levels}")
+        self._n_features, self._n_levels = n_features, n_levels
+        self._levels = lru_cache(_MOST)(self._read_levels)
+
+    def __call__(
+        self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
+    ) -> FloatArray:
+        """Compute the distances (n_levels, n, m); ``others`` are by default the same.
+
+        Raises
+        ------
+        ValueError
+            If an expression uses a column beyond ``n_features``.
+        TypeError
+            If one is a text.
+        """
+        others = expressions if others is None else others
+        require_expressions((*expressions, *others))
+        for expression in (*expressions, *others):
+            if expression.last_column >= self._n_features:
+                raise ValueError(
+                    f"n_features must exceed the columns in use, got {self._n_features} and "
+                    f"{expression}"
+                )
+        rows = [self._levels(e) for e in expressions]
+        columns = [self._levels(e) for e in others]
+        return np.stack(
+            [
+                _squared_distances(
+                    [levels[i] for levels in rows], [levels[i] for levels in columns]
+                )
+                for i in range(self._n_levels)
+            ]
+        )
+
+    def _read_levels(self, expression: Expression) -> tuple[tuple[str, ...], ...]:
+        """Read the values of the active positions off the arranged tree, level by level."""
+        levels: list[list[str]] = [[] for _ in range(self._n_levels)]
+        for way, value in _positions(arrange(expression).expression, ()):
+            text = ".".join(map(str, way))
+            levels[min(len(way), self._n_levels - 1)].append(f"{text} {value}")
+        return tuple(map(tuple, levels))
 
 
-@lru_cache(maxsize=8192)
-def _tree(expression: Expression, n_levels: int) -> _Tree:
-    """Read the positions off the arranged tree."""
-    levels: list[list[str]] = [[] for _ in range(n_levels)]
-    for position, value in _positions(arrange(expression)[0], ""):
-        levels[min(len(position), n_levels - 1)].append(position + value)
-    highest = max(leaf.column for leaf in expression.leaves)
-    return _Tree(tuple(map(tuple, levels)), highest)
-
-
-def _positions(expression: Expression, position: str) -> Iterator[tuple[str, str]]:
-    """Yield active positions, as the way from the root, with their values."""
+def _positions(
+    expression: Expression, way: tuple[int, ...]
+) -> Iterator[tuple[tuple[int, ...], str]]:
+    """Yield active positions, as numbers of operands from the root on, with their values."""
     if not isinstance(expression, Operation):
-        yield position, expression.canonical
+        yield way, expression.canonical
         return
-    yield position, expression.operator
-    yield from _positions(expression.left, position + "l")
-    yield from _positions(expression.right, position + "r")
+    column = expression.column
+    yield way, expression.operator.symbol + ("" if column is None else f"[{column}]")
+    for number, operand in enumerate(expression.operands):
+        yield from _positions(operand, (*way, number))
 
 
 def _squared_distances(
@@ -119,16 +147,16 @@ def _squared_distances(
 ) -> FloatArray:
     """Squared distances (n, m): both count, less what they have in common, twice."""
     distinct = dict.fromkeys(value for values in columns for value in values)
-    places = {value: place for place, value in enumerate(distinct)}
-    common = _indicators(rows, places) @ _indicators(columns, places).T
+    numbers = {value: number for number, value in enumerate(distinct)}
+    common = _indicators(rows, numbers) @ _indicators(columns, numbers).T
     n_row, n_column = (np.array([len(v) for v in side], dtype=float) for side in (rows, columns))
     return n_row[:, None] + n_column - 2.0 * common
 
 
-def _indicators(lists: Sequence[tuple[str, ...]], places: dict[str, int]) -> FloatArray:
-    """One where a value is held, in rows of a matrix; the last column is for those of no place."""
-    matrix = np.zeros((len(lists), len(places) + 1))
+def _indicators(lists: Sequence[tuple[str, ...]], numbers: dict[str, int]) -> FloatArray:
+    """One where a value is held, in rows of a matrix, whose last column is for unknown values."""
+    matrix = np.zeros((len(lists), len(numbers) + 1))
     rows = np.repeat(np.arange(len(lists)), [len(values) for values in lists])
-    held = [places.get(value, len(places)) for values in lists for value in values]
+    held = [numbers.get(value, len(numbers)) for values in lists for value in values]
     matrix[rows, held] = 1.0
     return matrix

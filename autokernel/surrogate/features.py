@@ -9,6 +9,8 @@ from autokernel.expression import Expression, Operation
 Frequencies = Mapping[Hashable, float]
 Element = TypeVar("Element", bound=Hashable)
 
+_MOST = 8192  # trees whose features are kept
+
 
 class TreeFeatures(NamedTuple):
     """Frequencies of the building blocks of one expression; each sums to one.
@@ -21,43 +23,73 @@ class TreeFeatures(NamedTuple):
     subtrees: Frequencies
 
 
-@lru_cache(maxsize=8192)
-def tree_features(expression: Expression) -> TreeFeatures:
-    """Read the frequencies off a tree; unused columns are left to the caller."""
-    return TreeFeatures(
-        base=_base_frequencies(expression),
-        paths=_frequencies(_paths(expression, "")),
-        subtrees=_frequencies(_subtrees(expression)),
-    )
+class FeatureReader:
+    """Reads the frequencies off trees, and keeps the latest.
+
+    Trees of a search have most of their subtrees in common, so what is read is kept for each
+    subtree. Unused columns are left to the caller.
+    """
+
+    def __init__(self) -> None:
+        self._read = lru_cache(_MOST)(self._read_tree)
+        self._paths = lru_cache(_MOST)(self._list_paths)
+        self._subtrees = lru_cache(_MOST)(self._list_subtrees)
+
+    def __call__(self, expression: Expression) -> TreeFeatures:
+        """Return the frequencies of one tree."""
+        return self._read(expression)
+
+    def _read_tree(self, expression: Expression) -> TreeFeatures:
+        """Read the frequencies off a tree."""
+        return TreeFeatures(
+            base=_base_frequencies(expression),
+            paths=_frequencies(self._paths(expression, "")),
+            subtrees=_frequencies(self._subtrees(expression)),
+        )
+
+    def _list_paths(self, expression: Expression, above: str) -> tuple[str, ...]:
+        """List the paths to the leaves (SOT, appendix A.1).
+
+        Runs of one operator that commutes count once. One that does not is told with the number of
+        the operand.
+        """
+        if not isinstance(expression, Operation):
+            return (above + expression.canonical,)
+        label = _label(expression)
+        if expression.operator.commutes:
+            here = above if above.endswith(label) else above + label
+            ways = [here] * len(expression.operands)
+        else:
+            ways = [f"{above}{label}{number}:" for number in range(len(expression.operands))]
+        paths = [self._paths(e, way) for e, way in zip(expression.operands, ways, strict=True)]
+        return tuple(path for of_operand in paths for path in of_operand)
+
+    def _list_subtrees(self, expression: Expression) -> tuple[str, ...]:
+        """List the keys of all subtrees, that of the whole first.
+
+        The operands of an operator that commutes may change places.
+        """
+        if not isinstance(expression, Operation):
+            return (expression.canonical,)
+        below = [self._subtrees(operand) for operand in expression.operands]
+        keys = [keys[0] for keys in below]
+        if expression.operator.commutes:
+            keys.sort()
+        whole = f"({_label(expression).join(keys)})"
+        return (whole, *(key for of_operand in below for key in of_operand))
+
+
+def _label(operation: Operation) -> str:
+    """Name an operator, with its column if it acts on one."""
+    column = operation.column
+    return operation.operator.symbol + ("" if column is None else f"[{column}]")
 
 
 def _base_frequencies(expression: Expression) -> Frequencies:
     """Frequencies of the base kernels within each used column."""
     per_column = _count([leaf.column for leaf in expression.leaves])
-    counts = _count([(leaf.kernel, leaf.column) for leaf in expression.leaves])
+    counts = _count([(leaf.canonical, leaf.column) for leaf in expression.leaves])
     return {element: count / per_column[element[1]] for element, count in counts.items()}
-
-
-# Trees of a search have most of their subtrees in common, so both are kept for each subtree.
-
-
-@lru_cache(maxsize=8192)
-def _paths(expression: Expression, above: str) -> tuple[str, ...]:
-    """List the paths to the leaves, runs of one operator counted once (SOT, appendix A.1)."""
-    if not isinstance(expression, Operation):
-        return (above + expression.canonical,)
-    here = above if above.endswith(expression.operator) else above + expression.operator
-    return _paths(expression.left, here) + _paths(expression.right, here)
-
-
-@lru_cache(maxsize=8192)
-def _subtrees(expression: Expression) -> tuple[str, ...]:
-    """List the keys of all subtrees, that of the whole first; left and right may swap."""
-    if not isinstance(expression, Operation):
-        return (expression.canonical,)
-    left, right = _subtrees(expression.left), _subtrees(expression.right)
-    first, second = sorted((left[0], right[0]))
-    return (f"({first}{expression.operator}{second})", *left, *right)
 
 
 def _frequencies(elements: Sequence[str]) -> Frequencies:

@@ -1,49 +1,28 @@
 """Expected squared Hellinger distances between the priors over functions that kernels stand for."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence, Set
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Sequence, Set
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaincinv
-from scipy.stats import qmc
 from sklearn.utils import check_array
 
 from autokernel.deadline import NEVER, Deadline
-from autokernel.expression import (
-    ADD,
-    Expression,
-    Operation,
-    Slot,
-    arrange,
-    leaf_slots,
-    require_expressions,
+from autokernel.expression import Expression, arrange, require_expressions
+from autokernel.kernels import BASE_KERNELS, Priors, check_priors
+from autokernel.surrogate.prior_covariances import (
+    PriorCovariances,
+    PriorSampler,
+    log_determinants,
+    sobol_points,
 )
-from autokernel.kernels import BASE_KERNELS, BaseKernel, ExponentialKernel, Pairs, PlainKernel
-from autokernel.kernels.priors import Priors, check_priors
 from autokernel.typing import FloatArray, IntArray
 
-NOISE = 1e-2
-"""Variance that is added to the diagonal of every covariance, for a target of variance one.
-
-A smooth kernel has variances of rounding size in most of the 20 dimensions. With no more than a
-factorisation needs, two kernels differ there by many orders of magnitude, almost all distances are
-one and nothing is learned from one kernel about another. This is the prior mean of the noise
-variance in SOT: smaller differences, which no data would show, do not count.
-"""
-
-JITTER = 1e-9
-"""Added to it, as a part of the mean of the diagonal: large covariances need it for a factor."""
-
 _N_INPUTS = 20  # as in BOMS, section 4.4
-_N_DIMENSIONS = 256  # of the Sobol points: parameters beyond them take the dimensions anew
 _SEED = 0
 _MEMORY = 2**27  # bytes of covariances that are kept: some 800 expressions at 100 samples
 _MOST_TEXTS = 2048  # whose distances are kept: at most 32 MB
 _MATRICES = 800  # to factorise at a time: few calls, and little more than the cache holds
-_LEAST_DRAW = 1e-50  # and one over it the largest: squares and products of a few stay finite
 
 
 def hellinger_distances(
@@ -98,7 +77,11 @@ def hellinger_distances(
     over shared samples is a squared Hilbert distance, too. Hence it is symmetric and zero between
     equals, and ``exp(-d / (2 l^2))`` is positive semi-definite.
     """
-    return HellingerDistances(X, priors, n_samples=n_samples, rng=rng)(expressions, others)
+    require_expressions((*expressions, *(others or ())))
+    nodes = [node for e in (*expressions, *(others or ())) for node in e.nodes]
+    parameters = [p for one in (*BASE_KERNELS.values(), *nodes) for p in one.parameters]
+    checked = check_priors(priors, parameters=parameters)
+    return HellingerDistances(X, checked, n_samples=n_samples, rng=rng)(expressions, others)
 
 
 class HellingerDistances:
@@ -133,7 +116,11 @@ class HellingerDistances:
         generator = np.random.default_rng(_SEED if rng is None else rng)
         if len(inputs) > _N_INPUTS:
             inputs = inputs[generator.choice(len(inputs), _N_INPUTS, replace=False)]
-        self._sampler = _Sampler(inputs, check_priors(priors), _points(n_samples, generator))
+        self._sampler = PriorSampler(
+            inputs,
+            check_priors(priors),
+            sobol_points(n_samples, generator),
+        )
         self._n_samples, self._deadline = n_samples, deadline
         self._n_features = inputs.shape[1]
         self._most_kept = max(4, _MEMORY // self._sampler.n_bytes)
@@ -152,8 +139,8 @@ class HellingerDistances:
         asked = [*expressions, *(others or ())]
         require_expressions(asked)
         self._learn(asked)
-        rows = self._places(expressions)
-        columns = rows if others is None else self._places(others)
+        rows = self._indices(expressions)
+        columns = rows if others is None else self._indices(others)
         pairs = self._unknown(rows, columns)
         n_pairs = max(1, _MATRICES // self._n_samples)
         for start in range(0, len(pairs), n_pairs):
@@ -164,17 +151,18 @@ class HellingerDistances:
 
     def _forget(self) -> None:
         """Begin without any expression."""
-        self._known: dict[str, int] = {}  # places by canonical texts
-        self._trees: list[Expression] = []  # by places
-        self._table = np.empty((0, 0))  # distances by places, NaN where unknown
-        self._kept: OrderedDict[int, _Prior] = OrderedDict()  # by places, the latest last
+        self._known: dict[str, int] = {}  # indices by canonical texts
+        self._trees: list[Expression] = []  # by indices
+        self._table = np.empty((0, 0))  # distances by indices, NaN where unknown
+        self._kept: OrderedDict[int, PriorCovariances] = (
+            OrderedDict()
+        )  # by indices, the latest last
 
     def _learn(self, expressions: Sequence[Expression]) -> None:
-        """Give expressions that are new a place in the table."""
+        """Give expressions that are new an index in the table."""
         new = {e.canonical: e for e in expressions if e.canonical not in self._known}
         for expression in new.values():
-            highest = max(leaf.column for leaf in expression.leaves)
-            if highest >= self._n_features:
+            if expression.last_column >= self._n_features:
                 raise ValueError(
                     f"X must have the columns in use, got {self._n_features} columns and "
                     f"{expression}"
@@ -183,25 +171,25 @@ class HellingerDistances:
             self._forget_all_but({e.canonical for e in expressions} - new.keys())
         for text, expression in new.items():
             self._known[text] = len(self._trees)
-            self._trees.append(arrange(expression)[0])
-        n_before, n_places = len(self._table), len(self._trees)
-        if n_places > n_before:
-            size = max(n_places, min(2 * n_places, _MOST_TEXTS))
+            self._trees.append(arrange(expression).expression)
+        n_before, n_indices = len(self._table), len(self._trees)
+        if n_indices > n_before:
+            size = max(n_indices, min(2 * n_indices, _MOST_TEXTS))
             table = np.full((size, size), np.nan)
             table[:n_before, :n_before] = self._table
             np.fill_diagonal(table, 0.0)
             self._table = table
 
     def _forget_all_but(self, texts: Set[str]) -> None:
-        """Make room; the places of what stays are others then."""
-        places = np.array([self._known[text] for text in sorted(texts)], dtype=np.intp)
+        """Make room; the indices of what stays are others then."""
+        indices = np.array([self._known[text] for text in sorted(texts)], dtype=np.intp)
         trees, table = self._trees, self._table
         self._forget()
-        self._known = {text: place for place, text in enumerate(sorted(texts))}
-        self._trees = [trees[place] for place in places]
-        self._table = table[np.ix_(places, places)]
+        self._known = {text: index for index, text in enumerate(sorted(texts))}
+        self._trees = [trees[index] for index in indices]
+        self._table = table[np.ix_(indices, indices)]
 
-    def _places(self, expressions: Sequence[Expression]) -> IntArray:
+    def _indices(self, expressions: Sequence[Expression]) -> IntArray:
         """Places of expressions in the table."""
         return np.array([self._known[e.canonical] for e in expressions], dtype=np.intp)
 
@@ -213,140 +201,24 @@ class HellingerDistances:
         return np.unique(np.stack([block, low, high], axis=1), axis=0)[:, 1:]
 
     def _compute(self, low: IntArray, high: IntArray) -> FloatArray:
-        """Distances of pairs (n_pairs,), given the places of both sides."""
+        """Distances of pairs (n_pairs,), given the indices of both sides."""
         means = np.empty((self._sampler.n_entries, len(low), self._n_samples))
         log_affinity = np.empty((len(low), self._n_samples))
         for k in range(len(low)):
-            one, other = self._prior(low[k]), self._prior(high[k])
+            one, other = self._covariances_of(low[k]), self._covariances_of(high[k])
             np.add(one.half, other.half, out=means[:, k])
             np.add(one.log_determinants, other.log_determinants, out=log_affinity[k])
         log_affinity *= 0.25
         packed = means.reshape(len(means), -1)
-        log_affinity -= 0.5 * _log_determinants(packed).reshape(log_affinity.shape)
+        log_affinity -= 0.5 * log_determinants(packed).reshape(log_affinity.shape)
         # two priors that differ by rounding alone may come out closer than equal ones
         return np.maximum(-np.expm1(log_affinity).mean(axis=1), 0.0)
 
-    def _prior(self, place: int) -> "_Prior":
-        """Prior of the expression at a place, computed unless it is kept."""
-        if place not in self._kept:
-            self._kept[place] = self._sampler(self._trees[place])
+    def _covariances_of(self, index: int) -> PriorCovariances:
+        """Prior of the expression at an index, computed unless it is kept."""
+        if index not in self._kept:
+            self._kept[index] = self._sampler(self._trees[index])
             if len(self._kept) > self._most_kept:
                 self._kept.popitem(last=False)
-        self._kept.move_to_end(place)
-        return self._kept[place]
-
-
-class _Prior(NamedTuple):
-    """Covariances of one expression at all samples."""
-
-    half: FloatArray  # (n_entries, n_samples), half the covariances, packed column by column
-    log_determinants: FloatArray  # (n_samples,)
-
-
-class _Sampler:
-    """Computes the covariances of expressions on fixed inputs at fixed points of the unit cube."""
-
-    def __init__(self, X: FloatArray, priors: Priors, points: FloatArray) -> None:
-        self._X, self._priors, self._points = X, priors, points
-        self._columns, self._rows = np.triu_indices(len(X))
-        self.n_entries = len(self._rows)
-        self.n_bytes = self.n_entries * len(points) * 8
-        self._pairs: dict[int, _LagPairs] = {}
-        self._draws: dict[tuple[str, int], FloatArray] = {}
-
-    def __call__(self, expression: Expression) -> _Prior:
-        """Compute the prior of an arranged expression."""
-        parameters = (self._parameters(slot) for slot in leaf_slots(expression))
-        with np.errstate(over="ignore", invalid="ignore"):  # an error says so
-            K = self._covariances(expression, parameters)
-        if not np.isfinite(K).all():
-            raise ValueError(
-                f"X must be of a size at which the covariances of {expression} do not overflow: "
-                "scale it to the unit interval"
-            )
-        diagonal = self._rows == self._columns
-        K[diagonal] += NOISE + JITTER * K[diagonal].mean(axis=0)
-        return _Prior(0.5 * K, _log_determinants(K))
-
-    def _parameters(self, slot: Slot) -> FloatArray:
-        """Draw the parameters (n_params, 1, n_samples) of a leaf."""
-        names = BASE_KERNELS[slot.leaf.kernel].parameter_names
-        dimensions = range(slot.place.start, slot.place.stop)
-        return np.array(list(map(self._draw, names, dimensions)))[:, None]
-
-    def _draw(self, name: str, dimension: int) -> FloatArray:
-        """Draw a parameter (n_samples,) by inverse transform sampling."""
-        key = (name, dimension % _N_DIMENSIONS)
-        if key not in self._draws:
-            shape, rate = self._priors[name]
-            draws = gammaincinv(shape, self._points[:, key[1]]) / rate
-            self._draws[key] = np.clip(draws, _LEAST_DRAW, 1 / _LEAST_DRAW)
-        return self._draws[key]
-
-    def _covariances(self, expression: Expression, parameters: Iterator[FloatArray]) -> FloatArray:
-        """Covariances (n_entries, n_samples), with parameters (n_params, 1, n_samples) by leaf."""
-        if isinstance(expression, Operation):
-            left = self._covariances(expression.left, parameters)
-            right = self._covariances(expression.right, parameters)
-            return left + right if expression.operator == ADD else left * right
-        (leaf,) = expression.leaves
-        if leaf.column not in self._pairs:
-            x = self._X[:, leaf.column]
-            self._pairs[leaf.column] = _LagPairs(x[self._rows], x[self._columns])
-        return _values(BASE_KERNELS[leaf.kernel], next(parameters), self._pairs[leaf.column])
-
-
-class _LagPairs(Pairs):
-    """Pairs of numbers as columns (n_pairs, 1), against which many parameters broadcast."""
-
-    def __init__(self, x: FloatArray, other: FloatArray) -> None:
-        self._x, self._other = x[:, None], other[:, None]
-
-    @cached_property
-    def squared_distance(self) -> FloatArray:
-        """``(x_i - x_j)^2``."""
-        return (self._x - self._other) ** 2
-
-    @cached_property
-    def product(self) -> FloatArray:
-        """``x_i x_j``."""
-        return self._x * self._other
-
-    def periodic(self, period: float | FloatArray) -> FloatArray:
-        """``sin^2(pi (x_i - x_j) / period)``."""
-        return np.sin(np.pi * (self._x - self._other) / period) ** 2
-
-    def periodic_slope(self, period: float, weights: FloatArray) -> float:
-        """Distances have no gradient."""
-        raise NotImplementedError
-
-
-def _values(kernel: BaseKernel, params: FloatArray, pairs: Pairs) -> FloatArray:
-    """Values (n_pairs, n_samples) of a kernel at parameters (n_params, 1, n_samples)."""
-    if isinstance(kernel, ExponentialKernel):
-        return params[kernel.variance_index] * np.exp(kernel.exponent(params, pairs))
-    assert isinstance(kernel, PlainKernel)  # there are these two kinds
-    return kernel.value(params, pairs)
-
-
-def _points(n_samples: int, rng: np.random.Generator) -> FloatArray:
-    """Scrambled Sobol points (n_samples, _N_DIMENSIONS) in the open unit cube."""
-    sequence = qmc.Sobol(_N_DIMENSIONS, rng=rng)
-    points = sequence.random_base2(int(n_samples - 1).bit_length())[:n_samples]
-    return np.clip(points, 1e-6, 1 - 1e-6)
-
-
-def _log_determinants(packed: FloatArray) -> FloatArray:
-    """Log determinants (n_matrices,) of matrices (n_entries, n_matrices), which are overwritten.
-
-    Cholesky factors by columns, for all matrices at once: with 20 rows it takes three fifths of the
-    time of numpy's, which takes the matrices one by one.
-    """
-    n = int(np.sqrt(2 * len(packed)))  # of n (n + 1) / 2 entries
-    L = np.empty((n, n, packed.shape[1]))  # transposed: the column comes first
-    pivots = np.empty((n, packed.shape[1]))
-    for j, column in enumerate(np.split(packed, np.cumsum(np.arange(n, 1, -1)))):
-        column -= np.einsum("kib,kb->ib", L[:j, j:], L[:j, j])
-        pivots[j] = column[0]
-        np.multiply(column, 1.0 / np.sqrt(column[0]), out=L[j, j:])
-    return np.log(pivots).sum(axis=0)
+        self._kept.move_to_end(index)
+        return self._kept[index]

@@ -9,10 +9,10 @@ from scipy.special import expit
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.expression import Expression
-from autokernel.kernels.priors import Priors
-from autokernel.surrogate.arc import N_LEVELS, level_distances
+from autokernel.kernels import Priors
+from autokernel.surrogate.arc import N_LEVELS, LevelDistances
 from autokernel.surrogate.hellinger import HellingerDistances
-from autokernel.surrogate.sot import sot_distances
+from autokernel.surrogate.sot import SOTDistances
 from autokernel.typing import FloatArray
 
 _USUAL = (-4.0, 4.0)  # bounds of log squared lengthscales and of logits
@@ -57,13 +57,13 @@ class SOTKernel(KernelKernel):
     bounds = (_USUAL,) * 4
 
     def __init__(self, *, n_features: int) -> None:
-        self._n_features = n_features
+        self._distances = SOTDistances(n_features=n_features)
 
     def distances(
         self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
     ) -> FloatArray:
         """Compute the distances (3, n, m) of base kernels, paths and subtrees."""
-        return sot_distances(expressions, others, n_features=self._n_features)
+        return self._distances(expressions, others)
 
     def weights(self, params: FloatArray) -> Weights:
         """Divide sigmoids by their sum, and by the squared lengthscale."""
@@ -115,13 +115,13 @@ class ArcKernel(KernelKernel):
     start_noise = 0.3  # from little noise, fits go to short lengthscales and end at noise alone
 
     def __init__(self, *, n_features: int) -> None:
-        self._n_features = n_features
+        self._distances = LevelDistances(n_features=n_features)
 
     def distances(
         self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
     ) -> FloatArray:
         """Compute the distances (n_levels, n, m)."""
-        return level_distances(expressions, others, n_features=self._n_features)
+        return self._distances(expressions, others)
 
     def weights(self, params: FloatArray) -> Weights:
         """Multiply squared gammas, from the root down."""

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from autokernel.expression import Expression, require_expressions
-from autokernel.surrogate.features import Frequencies, tree_features
+from autokernel.surrogate.features import FeatureReader, Frequencies
 from autokernel.typing import FloatArray
 
 
@@ -47,24 +47,65 @@ def sot_distances(
     transport is total variation: half the L1 distance of the frequencies. Two trees of one
     canonical text may differ in their subtrees, as in the paper.
     """
-    require_expressions((*expressions, *(others or ())))
-    known = _tabulate(tuple(expressions if others is None else others), n_features)
-    features = [tree_features(expression) for expression in expressions]
-    # half of the L1 distance of the frequencies in a column is already there
-    unused = 0.5 * cdist(_used(expressions, n_features), known.used, metric="cityblock")
-    return np.stack(
-        [
-            unused + _total_variation([f.base for f in features], known.base),
-            _total_variation([f.paths for f in features], known.paths),
-            _total_variation([f.subtrees for f in features], known.subtrees),
-        ]
-    )
+    return SOTDistances(n_features=n_features)(expressions, others)
+
+
+class SOTDistances:
+    """Computes the distances of :func:`sot_distances`, and keeps what it has read off trees.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of input columns.
+    """
+
+    def __init__(self, *, n_features: int) -> None:
+        self._n_features = n_features
+        self._features = FeatureReader()
+        # a search compares many generations with the same evaluated expressions
+        self._tabulate = lru_cache(maxsize=4)(self._make_table)
+
+    def __call__(
+        self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
+    ) -> FloatArray:
+        """Compute the distances (3, n, m) between expressions and others, by default the same.
+
+        Raises
+        ------
+        ValueError
+            If an expression uses a column beyond ``n_features``.
+        TypeError
+            If one is a text.
+        """
+        require_expressions((*expressions, *(others or ())))
+        known = self._tabulate(tuple(expressions if others is None else others))
+        features = [self._features(expression) for expression in expressions]
+        # half of the L1 distance of the frequencies in a column is already there
+        used = _used(expressions, self._n_features)
+        unused = 0.5 * cdist(used, known.used, metric="cityblock")
+        return np.stack(
+            [
+                unused + _total_variation([f.base for f in features], known.base),
+                _total_variation([f.paths for f in features], known.paths),
+                _total_variation([f.subtrees for f in features], known.subtrees),
+            ]
+        )
+
+    def _make_table(self, expressions: tuple[Expression, ...]) -> "_Table":
+        """Read the features off expressions that others are compared with."""
+        features = [self._features(expression) for expression in expressions]
+        return _Table(
+            _used(expressions, self._n_features),
+            _collect([f.base for f in features]),
+            _collect([f.paths for f in features]),
+            _collect([f.subtrees for f in features]),
+        )
 
 
 class _Frequencies(NamedTuple):
     """Frequencies of the elements of some expressions."""
 
-    places: Mapping[Hashable, int]
+    indices: Mapping[Hashable, int]
     dense: FloatArray  # (n, n_elements)
 
 
@@ -77,24 +118,12 @@ class _Table(NamedTuple):
     subtrees: _Frequencies
 
 
-@lru_cache(maxsize=4)  # a search compares many generations with the same evaluated expressions
-def _tabulate(expressions: tuple[Expression, ...], n_features: int) -> _Table:
-    """Read the features off expressions."""
-    features = [tree_features(expression) for expression in expressions]
-    return _Table(
-        _used(expressions, n_features),
-        _collect([f.base for f in features]),
-        _collect([f.paths for f in features]),
-        _collect([f.subtrees for f in features]),
-    )
-
-
 def _used(expressions: Sequence[Expression], n_features: int) -> FloatArray:
     """Mark the columns that expressions use; the others hold the symbol NULL."""
     used = np.zeros((len(expressions), n_features))
     for row, expression in enumerate(expressions):
         columns = [leaf.column for leaf in expression.leaves]
-        if max(columns) >= n_features:
+        if expression.last_column >= n_features:
             raise ValueError(
                 f"n_features must exceed the columns in use, got {n_features} and {expression}"
             )
@@ -103,12 +132,12 @@ def _used(expressions: Sequence[Expression], n_features: int) -> FloatArray:
 
 
 def _collect(lists: Sequence[Frequencies]) -> _Frequencies:
-    """Give every element that occurs a place."""
-    places: dict[Hashable, int] = {}
+    """Give every element that occurs an index."""
+    indices: dict[Hashable, int] = {}
     for frequencies in lists:
         for element in frequencies:
-            places.setdefault(element, len(places))
-    return _Frequencies(places, _dense(lists, places)[0])
+            indices.setdefault(element, len(indices))
+    return _Frequencies(indices, _dense(lists, indices)[0])
 
 
 def _total_variation(rows: Sequence[Frequencies], columns: _Frequencies) -> FloatArray:
@@ -117,20 +146,20 @@ def _total_variation(rows: Sequence[Frequencies], columns: _Frequencies) -> Floa
     Elements that no column has add their whole frequency, so that the dense arrays hold only the
     elements of the columns.
     """
-    dense, foreign = _dense(rows, columns.places)
+    dense, foreign = _dense(rows, columns.indices)
     return 0.5 * (cdist(dense, columns.dense, metric="cityblock") + foreign[:, None])
 
 
 def _dense(
-    lists: Sequence[Frequencies], places: Mapping[Hashable, int]
+    lists: Sequence[Frequencies], indices: Mapping[Hashable, int]
 ) -> tuple[FloatArray, FloatArray]:
-    """Frequencies as rows of a matrix, and the sum of those (n,) that have no place in it."""
-    matrix, foreign = np.zeros((len(lists), len(places))), np.zeros(len(lists))
+    """Frequencies as rows of a matrix, and the sum of those (n,) that have no index in it."""
+    matrix, foreign = np.zeros((len(lists), len(indices))), np.zeros(len(lists))
     for row, frequencies in enumerate(lists):
         for element, value in frequencies.items():
-            place = places.get(element)
-            if place is None:
+            index = indices.get(element)
+            if index is None:
                 foreign[row] += value
             else:
-                matrix[row, place] = value
+                matrix[row, index] = value
     return matrix, foreign

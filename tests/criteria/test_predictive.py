@@ -20,8 +20,7 @@ from sklearn.model_selection import LeaveOneOut as OneByOne
 
 from autokernel import CrossValidation, LeaveOneOut, evaluate_kernel, parse_expression
 from autokernel.criteria import check_criterion
-from autokernel.likelihood import LogLikelihood
-from autokernel.likelihood import exact as exact_module
+from autokernel.likelihood import ExactLikelihood
 from tests.batteries import Problem, exported
 
 TEXTS = ["SE[0]", "LIN[1]", "PER[0] * SE[1] + LIN[0]"]
@@ -83,7 +82,7 @@ def test_leave_one_out_takes_one_likelihood_call_and_leaves_the_fit_and_its_evid
 
 
 def refitted(dense_log_posterior, text, theta, train):
-    """Parameters for these rows alone, by another climber on the dense posterior."""
+    """Parameters for these rows alone, by another optimiser on the dense posterior."""
     height = dense_log_posterior(text, *train)
     found = minimize(lambda theta: -height(theta), theta, method="BFGS", options={"gtol": 1e-4})
     return found.x
@@ -154,23 +153,23 @@ def test_cross_validation_leaves_the_fit_and_its_evidence_and_counts_its_calls()
     assert fit.log_evidence == plain.score
     assert np.isnan([fit.standard_error, fit.pareto_k]).all()
     n_more = fit.n_evaluations - plain.n_evaluations
-    assert 5 * (1 + 1) < n_more < 5 * (1 + 40)  # a maximise and a prediction for each fold
+    assert 5 * (1 + 1) < n_more < 5 * (1 + 40)  # a run and a prediction for each fold
 
 
 def test_targets_held_out_in_the_only_fold_have_no_part_in_what_predicts_them(monkeypatch):
     X, y = TABLE
     used = []
-    original = LogLikelihood.held_out
+    original = ExactLikelihood.held_out
 
     def held_out(self, theta, n_given):
         used.append(theta)
         return original(self, theta, n_given)
 
-    monkeypatch.setattr(LogLikelihood, "held_out", held_out)
+    monkeypatch.setattr(ExactLikelihood, "held_out", held_out)
     criterion = CrossValidation(cv=PredefinedSplit([-1] * 20 + [0] * 4))
     for factor in (1.0, 1.2):
         evaluate_kernel("SE[0]", X, np.append(y[:20], factor * y[20:]), criterion=criterion)
-    # two climbs to one place, from the modes for all rows, which do differ
+    # two runs to one point, from the modes for all rows, which do differ
     np.testing.assert_allclose(used[0], used[1], rtol=0, atol=1e-3)
 
 
@@ -193,7 +192,7 @@ def test_two_rows_can_be_cross_validated():
 
 def test_a_fold_without_a_factor_is_a_failure_with_its_reason(monkeypatch):
     nothing = lambda self, theta, n_given: np.array([-np.inf])  # noqa: E731 - replaces a method
-    monkeypatch.setattr(exact_module.LogLikelihood, "held_out", nothing)
+    monkeypatch.setattr(ExactLikelihood, "held_out", nothing)
     fit = evaluate_kernel("SE[0]", *TABLE, criterion="cv")
     assert fit.score == -np.inf
     assert fit.status == "the covariance of a fold of cv has no Cholesky factor"

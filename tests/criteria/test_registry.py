@@ -7,11 +7,19 @@ from scipy.stats import multivariate_t
 from sklearn.base import clone
 
 from autokernel import NotAMaximumError, evaluate_kernel, parse_expression
-from autokernel.criteria import CRITERIA, Criterion, Importance, Laplace, Score, check_criterion
+from autokernel.criteria import (
+    CRITERIA,
+    Criterion,
+    Importance,
+    KernelFit,
+    Laplace,
+    Score,
+    check_criterion,
+)
 from autokernel.criteria.importance_sampling import N_FIRST, N_MOST
 from autokernel.evaluation import Evaluator
 from autokernel.kernels.priors import check_priors
-from autokernel.likelihood import TrainingData
+from autokernel.likelihood import ExactLikelihood, TrainingData
 from autokernel.map import mode_search as modes_module
 from autokernel.map.maximise import Mode, maximise
 from autokernel.map.maximum import measure_maximum
@@ -168,26 +176,28 @@ class Counting:
 )
 def test_only_other_modes_of_some_height_are_taken_in(away, below, n_hessians):
     posterior = LogPosterior(
-        parse_expression("SE[0]"), TrainingData(*SMOOTH), priors=check_priors("paper")
+        ExactLikelihood(parse_expression("SE[0]"), TrainingData(*SMOOTH)),
+        priors=check_priors("paper"),
     )
     best = maximise(posterior, np.array([-1.0, 0.0, -4.0]), max_iterations=300)
-    summit = measure_maximum(posterior, best)
+    maximum = measure_maximum(posterior, best)
     counting = Counting(posterior)
     other = Mode(best.theta + np.array([away, 0, 0]), best.log_posterior - below)
-    Importance()(counting, summit, others=[other], rng=np.random.default_rng(0))
+    Importance()(KernelFit(counting, maximum, [other], np.random.default_rng(0)))
     assert counting.n_hessians == n_hessians
 
 
 def test_points_of_one_ridge_do_not_crowd_out_another_mode():
     posterior = LogPosterior(
-        parse_expression("SE[0]"), TrainingData(*SMOOTH), priors=check_priors("paper")
+        ExactLikelihood(parse_expression("SE[0]"), TrainingData(*SMOOTH)),
+        priors=check_priors("paper"),
     )
     best = maximise(posterior, np.array([-1.0, 0.0, -4.0]), max_iterations=300)
     away = Mode(best.theta + np.array([3.0, 0, 0]), best.log_posterior - 5)
     counting = Counting(posterior)
     others = [best] * 9 + [away] * 9
-    summit = measure_maximum(posterior, best)
-    Importance()(counting, summit, others=others, rng=np.random.default_rng(0))
+    maximum = measure_maximum(posterior, best)
+    Importance()(KernelFit(counting, maximum, others, np.random.default_rng(0)))
     assert counting.n_hessians == 1
 
 
@@ -290,9 +300,9 @@ def test_the_parameters_of_importance_bound_the_draws():
 class OfTheLikelihood(Criterion):
     """A criterion of a user: a fit without a penalty."""
 
-    def __call__(self, posterior, summit, *, others, rng):
-        theta = summit.mode.theta
-        return Score(posterior.value(theta) - float(posterior.prior.log_density(theta)))
+    def __call__(self, fit):
+        theta = fit.maximum.mode.theta
+        return Score(fit.posterior.value(theta) - float(fit.posterior.prior.log_density(theta)))
 
 
 def test_a_criterion_may_be_of_ones_own():

@@ -18,8 +18,8 @@ def free(theta=TOP, hessian=HESSIAN, log_density=0.0):
     return maximum_of(theta, log_density, hessian)
 
 
-def around(summit, lower=-ANYWHERE, upper=ANYWHERE):
-    return FoldedT.around(summit, lower=lower, upper=upper)
+def around(maximum, lower=-ANYWHERE, upper=ANYWHERE):
+    return FoldedT.around(maximum, lower=lower, upper=upper)
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def held():
     return around(maximum_of(TOP, 0.0, HESSIAN, np.array([3.0, 0.0, 0.2])), lower, upper)
 
 
-def test_a_free_summit_has_the_t_density_of_its_inverse_hessian():
+def test_a_free_maximum_has_the_t_density_of_its_inverse_hessian():
     theta = np.random.default_rng(0).normal(size=(20, 3))
     expected = multivariate_t(TOP, np.linalg.inv(HESSIAN), df=5).logpdf(theta)
     # another factorisation of the same matrix: rounding
@@ -52,10 +52,10 @@ def test_the_density_on_the_inner_side_integrates_to_one():
 def test_draws_follow_the_density(held):
     draws = held.draw(4000, np.random.default_rng(0))
     # the marginals of a t are t
-    for place, sign in ((0, -1.0), (2, 1.0)):
-        distance = sign * (draws[:, place] - TOP[place])
+    for index, sign in ((0, -1.0), (2, 1.0)):
+        distance = sign * (draws[:, index] - TOP[index])
         assert np.all(distance >= 0)
-        standard = distance / np.abs(held.factor[place, place])
+        standard = distance / np.abs(held.factor[index, index])
         assert kstest(standard, lambda t: 2 * student(5).cdf(t) - 1).pvalue > 0.01
     standard = (draws[:, 1] - TOP[1]) * np.sqrt(HESSIAN[1, 1])
     assert kstest(standard, student(5).cdf).pvalue > 0.01
@@ -85,8 +85,8 @@ def test_directions_that_do_not_curve_down_get_a_finite_width():
 
 
 def test_a_held_parameter_without_slope_and_curvature_gets_a_finite_width():
-    summit = maximum_of(np.zeros(1), 0.0, np.array([[-2.0]]), np.array([1e-12]))
-    part = FoldedT.around(summit, lower=np.zeros(1), upper=np.ones(1))
+    maximum = maximum_of(np.zeros(1), 0.0, np.array([[-2.0]]), np.array([1e-12]))
+    part = FoldedT.around(maximum, lower=np.zeros(1), upper=np.ones(1))
     # half of a Gaussian with the curvature 0.1
     assert part.factor[0, 0] == pytest.approx(np.sqrt(np.pi / 0.2), rel=1e-6)
 
@@ -102,23 +102,23 @@ def test_log_volume_is_that_of_laplace(held):
 
 def test_shares_are_those_of_the_laplace_masses():
     narrow, wide = np.diag([16.0, 1, 1]), np.diag([1.0, 1, 1])
-    summits = [free(hessian=narrow, log_density=np.log(2)), free(hessian=wide)]
-    mixture = Mixture.around(summits, lower=-ANYWHERE, upper=ANYWHERE)
+    maxima = [free(hessian=narrow, log_density=np.log(2)), free(hessian=wide)]
+    mixture = Mixture.around(maxima, lower=-ANYWHERE, upper=ANYWHERE)
     # a quarter of the width, twice as high
     np.testing.assert_allclose(mixture.shares, [1 / 3, 2 / 3], rtol=1e-12)
 
 
 def test_no_mode_has_less_than_a_twentieth_of_the_draws():
-    summits = [free(), free(log_density=-700.0)]
-    mixture = Mixture.around(summits, lower=-ANYWHERE, upper=ANYWHERE)
+    maxima = [free(), free(log_density=-700.0)]
+    mixture = Mixture.around(maxima, lower=-ANYWHERE, upper=ANYWHERE)
     np.testing.assert_allclose(mixture.shares, [1 / 1.05, 0.05 / 1.05], rtol=1e-12)
     refitted = mixture.refit(np.tile(TOP, (9, 1)), np.full(9, 1 / 9))
     assert refitted.shares.min() > 0.04
 
 
 def test_many_low_modes_have_no_more_than_a_fifth_of_the_draws():
-    summits = [free(), *[free(log_density=-700.0)] * 50]
-    mixture = Mixture.around(summits, lower=-ANYWHERE, upper=ANYWHERE)
+    maxima = [free(), *[free(log_density=-700.0)] * 50]
+    mixture = Mixture.around(maxima, lower=-ANYWHERE, upper=ANYWHERE)
     np.testing.assert_allclose(mixture.shares[1:], mixture.shares[1], rtol=1e-12)
     assert 0.1 < mixture.shares[1:].sum() < 0.2
 
@@ -141,8 +141,8 @@ def test_the_density_of_a_mixture_is_the_sum_of_its_parts():
 
 
 def test_a_mixture_draws_from_its_parts_by_their_shares():
-    summits = [free(), free(theta=TOP + 100, log_density=np.log(3))]
-    draws = Mixture.around(summits, lower=-ANYWHERE, upper=ANYWHERE).draw(
+    maxima = [free(), free(theta=TOP + 100, log_density=np.log(3))]
+    draws = Mixture.around(maxima, lower=-ANYWHERE, upper=ANYWHERE).draw(
         4000, np.random.default_rng(0)
     )
     assert draws.shape == (4000, 3)
@@ -201,8 +201,8 @@ def test_refitting_to_nothing_leaves_the_part_as_it_is():
 
 
 def test_refitting_a_mixture_gives_each_point_to_the_mode_it_is_near():
-    summits = [free(), free(theta=TOP + 50)]
-    mixture = Mixture.around(summits, lower=-ANYWHERE, upper=ANYWHERE)
+    maxima = [free(), free(theta=TOP + 50)]
+    mixture = Mixture.around(maxima, lower=-ANYWHERE, upper=ANYWHERE)
     rng = np.random.default_rng(0)
     draws = np.concatenate([mixture.components[i].draw(2000, rng) for i in (0, 1, 1, 1)])
     for _ in range(5):
@@ -213,13 +213,13 @@ def test_refitting_a_mixture_gives_each_point_to_the_mode_it_is_near():
     np.testing.assert_allclose(mixture.components[1].centre, TOP + 50, atol=0.15)
 
 
-def test_no_summits_are_refused():
+def test_no_maxima_are_refused():
     with pytest.raises(NotAMaximumError, match="must hold a mode"):
         Mixture.around([], lower=-ANYWHERE, upper=ANYWHERE)
 
 
 @pytest.mark.parametrize(
-    "summit",
+    "maximum",
     [
         free(hessian=np.full((3, 3), np.nan)),
         free(log_density=-np.inf),
@@ -227,6 +227,6 @@ def test_no_summits_are_refused():
     ],
     ids=["hessian", "log density", "theta"],
 )
-def test_a_summit_that_is_not_finite_is_refused(summit):
-    with pytest.raises(NotAMaximumError, match="a summit must be finite"):
-        around(summit)
+def test_a_maximum_that_is_not_finite_is_refused(maximum):
+    with pytest.raises(NotAMaximumError, match="a maximum must be finite"):
+        around(maximum)

@@ -5,13 +5,13 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from autokernel import SOT, AutoKernelGPRegressor, parse_expression
 from autokernel.datasets import load_airline
+from tests.fits import assert_predicts_as_its_kernel
 from tests.processes import outputs_under_two_hash_seeds
 
 TIME_COLUMNS = {"fit_seconds", "proposal_seconds", "elapsed"}
@@ -29,13 +29,6 @@ def quick(**parameters):
     return AutoKernelGPRegressor(**{"n_iter": 1, "random_state": 0, **parameters})
 
 
-def gpr_of(model, X, y):
-    """The regressor that design 2.4 says is the same."""
-    return GaussianProcessRegressor(
-        kernel=model.best_kernel_, optimizer=None, normalize_y=True, alpha=0
-    ).fit(X, y)
-
-
 @pytest.mark.parametrize("n_features", [1, 3])
 @pytest.mark.parametrize("x_unit", [(0.0, 1.0), (1949.0, 12.0), (0.0, 1e9), (0.0, 1e-9)])
 @pytest.mark.parametrize("y_unit", [(0.0, 1.0), (-1e6, 1e3)])
@@ -43,15 +36,22 @@ def test_best_kernel_in_a_gpr_predicts_what_the_model_predicts(n_features, x_uni
     X, y = wave(n_features=n_features)
     X, y = X * x_unit[1] + x_unit[0], y * y_unit[1] + y_unit[0]
     model = quick(n_iter=0, base_kernels=["SE", "LIN"]).fit(X, y)
-    X_new = X + 0.05 * x_unit[1]
-    mean, std = model.predict(X_new, return_std=True)
-    gpr = gpr_of(model, X, y)
-    expected_mean, expected_std = gpr.predict(X_new, return_std=True)
-    # the contract of design 2.4
-    np.testing.assert_allclose(mean, expected_mean, rtol=1e-6)
-    np.testing.assert_allclose(std, expected_std, rtol=1e-6)
+    gpr = assert_predicts_as_its_kernel(model, X, y, X + 0.05 * x_unit[1])
     # the same kernel and data as in the search, so that the units were turned back rightly
     assert model.best_score_ == max(model.search_history_["score"])
+    assert gpr.log_marginal_likelihood_value_ == pytest.approx(
+        model._fitted.evaluation.log_likelihood, rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("n_features", [1, 3])
+@pytest.mark.parametrize("name", ["MAT32", "MAT52"])
+def test_rough_kernels_in_a_gpr_predict_what_the_model_predicts(name, n_features):
+    X, y = wave(n_features=n_features)
+    X, y = X * 12.0 + 1949.0, y * 1e3 - 1e2
+    model = quick(base_kernels=(name,)).fit(X, y)
+    assert name in model.best_expression_
+    gpr = assert_predicts_as_its_kernel(model, X, y, X + 0.6)
     assert gpr.log_marginal_likelihood_value_ == pytest.approx(
         model._fitted.evaluation.log_likelihood, rel=1e-6
     )

@@ -17,10 +17,10 @@ from tests.estimator.test_estimator import quick, wave
         ({"base_kernels": ["SE", "SX"]}, r"base_kernels .*'SE', 'LIN', 'PER', 'RQ'.*'SX'"),
         ({"base_kernels": []}, "base_kernels"),
         ({"base_kernels": "SE"}, r"base_kernels .*'SE', 'LIN', 'PER', 'RQ'.*'SE'"),
-        ({"base_kernels": [["SE"]]}, "base_kernels must be a selection"),
         (
             {"operators": "+"},
-            r"operators must be a selection of \['\+', '\*'\], .* \['\+'\], got '\+'",
+            r"operators must be a selection of \['\+', '\*'\] or Operator objects, "
+            r"a list such as \['\+'\], got '\+'",
         ),
         ({"operators": ["-"]}, r"operators .*'\+', '\*'.*'-'"),
         ({"strategy": "sott"}, r"'strategy' .*'sot'"),
@@ -41,6 +41,12 @@ def test_bad_parameter_is_named_with_what_is_known(parameters, message):
     X, y = wave()
     with pytest.raises(ValueError, match=message):
         quick(**parameters).fit(X, y)
+
+
+def test_what_is_neither_a_name_nor_a_base_kernel_is_named_with_what_may_be_given():
+    message = r"base_kernels must hold names or BaseKernel objects, got \['SE'\]"
+    with pytest.raises(TypeError, match=message):
+        quick(base_kernels=[["SE"]]).fit(*wave())
 
 
 def broken(X, *, value):
@@ -99,7 +105,7 @@ def test_error_says_why_if_no_kernel_can_be_fitted(monkeypatch):
     def fail(*_args, **_kwargs):
         raise evaluate.NotAMaximumError("injected")
 
-    monkeypatch.setattr(evaluate, "_at_a_maximum", fail)
+    monkeypatch.setattr(evaluate, "find_maximum", fail)
     with pytest.raises(EvaluationError, match="injected"):
         quick().fit(*wave())
 

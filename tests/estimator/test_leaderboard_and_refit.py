@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.gaussian_process import GaussianProcessRegressor
 
 from autokernel import (
     AutoKernelGPRegressor,
@@ -18,6 +17,7 @@ from autokernel import (
 from autokernel.evaluation import evaluator as evaluate
 from autokernel.report import Leaderboard
 from tests.estimator.test_estimator import wave
+from tests.fits import assert_predicts_as_its_kernel
 
 X, Y = wave(20, n_features=2)
 X_NEW, Y_NEW = wave(15, n_features=2, seed=1)
@@ -44,18 +44,6 @@ def model():
 def scaled(X, y):
     """The units of the search, by the words of the documentation."""
     return (X - X.min(axis=0)) / np.ptp(X, axis=0), (y - y.mean()) / y.std()
-
-
-def assert_predicts_as_its_kernel(model, X, y):
-    """Check design 2.4 for a model that was last fitted to these data."""
-    gpr = GaussianProcessRegressor(
-        kernel=model.best_kernel_, optimizer=None, normalize_y=True, alpha=0
-    ).fit(X, y)
-    mean, std = model.predict(X_NEW + 0.1, return_std=True)
-    expected_mean, expected_std = gpr.predict(X_NEW + 0.1, return_std=True)
-    # the contract of design 2.4
-    np.testing.assert_allclose(mean, expected_mean, rtol=1e-6)
-    np.testing.assert_allclose(std, expected_std, rtol=1e-6)
 
 
 @pytest.mark.parametrize("k", [1, 3, 1000])
@@ -118,14 +106,14 @@ def test_leaderboard_keeps_to_a_hundred_characters_where_names_are_long(blank):
 
 
 def test_leaderboard_shows_failed_kernels_last_with_the_reason(monkeypatch):
-    real, left = evaluate._at_a_maximum, iter(range(2))
+    real, left = evaluate.find_maximum, iter(range(2))
 
     def fail(*arguments, **keywords):
         if next(left, None) is not None:
             raise NotAMaximumError("the reason")
         return real(*arguments, **keywords)
 
-    monkeypatch.setattr(evaluate, "_at_a_maximum", fail)
+    monkeypatch.setattr(evaluate, "find_maximum", fail)
     table = tiny().fit(X, Y).leaderboard()
     assert list(table["status"]) == ["ok", "ok", "the reason", "the reason"]
     assert list(table["score"][2:]) == [-np.inf, -np.inf]
@@ -194,7 +182,7 @@ def test_refit_of_a_kernel_is_evaluate_kernel_on_scaled_data(kernel, criterion):
     np.testing.assert_array_equal(model._fitted.evaluation.theta, expected.theta)
     assert model.best_expression_ == "LIN[0] + SE[1]"
     assert model.n_features_in_ == 2
-    assert_predicts_as_its_kernel(model, X, Y)
+    assert_predicts_as_its_kernel(model, X, Y, X_NEW + 0.1)
 
 
 def test_refit_without_a_kernel_keeps_the_structure_and_takes_the_data(model):
@@ -211,7 +199,7 @@ def test_refit_without_a_kernel_keeps_the_structure_and_takes_the_data(model):
     alone = evaluate_kernel(structure, *scaled(X_NEW, Y_NEW), random_state=0)
     # also begun at the parameters found before: no worse, but for the stop of the optimiser
     assert model._fitted.evaluation.log_posterior > alone.log_posterior - 1e-6
-    assert_predicts_as_its_kernel(model, X_NEW, Y_NEW)
+    assert_predicts_as_its_kernel(model, X_NEW, Y_NEW, X_NEW + 0.1)
 
 
 def test_refit_of_a_found_kernel_to_the_same_data_finds_the_same(model):
@@ -292,7 +280,7 @@ def test_refit_that_fails_leaves_the_model_as_it_was(model, monkeypatch):
 
     before = model.predict(X_NEW)
     monkeypatch.setattr(evaluate, "find_maximum", fail)
-    monkeypatch.setattr(evaluate.Evaluator, "_evaluate", fail)
+    monkeypatch.setattr(evaluate.Evaluator, "_fit_and_score", fail)
     with pytest.raises(EvaluationError, match=r"LIN\[0\] could not be fitted .*the reason"):
         model.refit(X_NEW, Y_NEW, "LIN[0]")
     np.testing.assert_array_equal(model.predict(X_NEW), before)
@@ -330,7 +318,7 @@ def test_a_moment_of_time_gives_a_rough_model_and_a_warning():
     assert model.best_score_ == -np.inf
     assert len(model.search_history_["kernel"]) == model.n_iter_ == 0
     assert model.score(X, Y) > 0.5  # better than a straight line
-    assert_predicts_as_its_kernel(model, X, Y)
+    assert_predicts_as_its_kernel(model, X, Y, X_NEW + 0.1)
     assert isinstance(model.leaderboard(), Leaderboard)
     assert str(model.leaderboard()) == "no kernel has been evaluated"
     assert np.isfinite(model.refit(X, Y).best_score_)
@@ -361,7 +349,7 @@ def test_time_for_some_kernels_gives_the_best_of_them_without_a_warning(clock, m
     best = np.argmax(history["score"])
     assert model.best_score_ == history["score"][best]
     assert model.best_expression_ == history["kernel"][best]
-    assert_predicts_as_its_kernel(model, X, Y)
+    assert_predicts_as_its_kernel(model, X, Y, X_NEW + 0.1)
     whole = tiny(max_leaves=2).fit(X, Y).search_history_
     np.testing.assert_array_equal(history["score"], whole["score"][:n_kernels])
 

@@ -10,7 +10,7 @@ from autokernel.evaluation import Evaluator
 from autokernel.evaluation import evaluator as evaluate_module
 from autokernel.exceptions import OutOfTimeError
 from autokernel.kernels.priors import check_priors
-from autokernel.likelihood import LogLikelihood
+from autokernel.likelihood import ExactLikelihood
 from autokernel.likelihood import exact as exact_module
 from autokernel.map import mode_search as modes_module
 
@@ -134,22 +134,47 @@ def raising(error):
     return fail
 
 
-PLACES = {
-    "in the search of modes": (modes_module, "find_modes"),
-    "at the summit": (evaluate_module, "find_maximum"),
-    "in a factorisation": (exact_module, "PackedCholesky"),
-    "in the likelihood": (LogLikelihood, "value_and_gradient"),
-    "in the criterion": (Laplace, "__call__"),
+class Faulty(Laplace):
+    """Laplace's criterion, which raises an error as long as it has one."""
+
+    error = None
+
+    def __call__(self, fit):
+        if self.error is not None:
+            raise self.error
+        return super().__call__(fit)
+
+
+class FaultyLikelihoods:
+    """Makes likelihoods whose gradients raise an error as long as this has one."""
+
+    error = None
+
+    def __call__(self, expression, data):
+        likelihood = ExactLikelihood(expression, data)
+        if self.error is not None:
+            likelihood.value_and_gradient = raising(self.error)
+        return likelihood
+
+
+CRITERION, LIKELIHOODS = Faulty(), FaultyLikelihoods()
+FAULTS = {
+    "in the search of modes": (modes_module, "find_modes", raising),
+    "at the maximum": (evaluate_module, "find_maximum", raising),
+    "in a factorisation": (exact_module, "PackedCholesky", raising),
+    "in the likelihood": (LIKELIHOODS, "error", lambda error: error),
+    "in the criterion": (CRITERION, "error", lambda error: error),
 }
 
 
 @pytest.mark.parametrize("error", [RuntimeError("a bug"), MemoryError("no room for 8 GiB")])
-@pytest.mark.parametrize("place", PLACES)
-def test_whatever_goes_wrong_becomes_a_record_with_its_reason(monkeypatch, place, error):
-    subject = evaluator()
+@pytest.mark.parametrize("fault", FAULTS)
+def test_whatever_goes_wrong_becomes_a_record_with_its_reason(monkeypatch, fault, error):
+    subject = evaluator(criterion=CRITERION, make_likelihood=LIKELIHOODS)
     expression = read("SE[1] + LIN[0]")  # in another order than it is computed in
+    owner, name, of_error = FAULTS[fault]
     with monkeypatch.context() as broken:
-        broken.setattr(*PLACES[place], raising(error))
+        broken.setattr(owner, name, of_error(error))
         fit = subject(expression)
     assert fit.status == f"{type(error).__name__}: {error}"
     assert fit.score == fit.log_evidence == fit.log_posterior == -np.inf
@@ -200,17 +225,17 @@ def test_a_rough_fit_is_a_point_of_the_posterior_without_a_score(text, dense_log
     ]
 
 
-def test_a_rough_fit_is_the_better_of_two_short_climbs(monkeypatch, dense_log_posterior):
+def test_a_rough_fit_is_the_better_of_two_short_runs(monkeypatch, dense_log_posterior):
     log_posterior = dense_log_posterior("SE[0]", *wave(40))
-    climbs, original = [], modes_module.maximise
+    runs, original = [], modes_module.maximise
 
     def noting(posterior, start, **options):
-        climbs.append((log_posterior(start), original(posterior, start, **options)))
-        return climbs[-1][1]
+        runs.append((log_posterior(start), original(posterior, start, **options)))
+        return runs[-1][1]
 
     monkeypatch.setattr(modes_module, "maximise", noting)
     rough = evaluator(40).run_roughly(read("SE[0]"))
-    begins, ends = zip(*((begin, mode.log_posterior) for begin, mode in climbs), strict=True)
+    begins, ends = zip(*((begin, mode.log_posterior) for begin, mode in runs), strict=True)
     assert rough.log_posterior == max(ends) > min(ends)
     assert begins[0] >= begins[1]  # the best starting points
     assert np.all(np.subtract(ends, begins) > 1)
@@ -224,7 +249,7 @@ def test_a_rough_fit_is_the_better_of_two_short_climbs(monkeypatch, dense_log_po
 def test_a_rough_fit_takes_few_calls_on_few_rows(sizes, text, n_samples):
     evaluator(n_samples).run_roughly(read(text))
     assert set(sizes) == {min(100, n_samples)}
-    # a value at each of a dozen or two starting points, and two climbs of 15 iterations
+    # a value at each of a dozen or two starting points, and two runs of 15 iterations
     assert len(sizes) < 100
 
 

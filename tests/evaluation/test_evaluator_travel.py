@@ -12,6 +12,7 @@ from autokernel import parse_expression
 from autokernel.criteria import CrossValidation, Importance, Laplace
 from autokernel.evaluation import Evaluator, Job
 from autokernel.kernels.priors import check_priors
+from autokernel.likelihood import ExactLikelihood
 from autokernel.map.warm_start import WarmStart
 from tests.processes import outputs_under_two_hash_seeds
 
@@ -31,7 +32,7 @@ criterion = Importance(max_draws=200, standard_error=0.5)
 evaluator = Evaluator(X, y, priors=check_priors("paper"), seed=0, criterion=criterion)
 known = [evaluator(parse_expression(text)) for text in ("SE[0]", "LIN[1]")]
 job = evaluator.prepare(parse_expression("SE[0] * PER[0] + LIN[1]"), known)
-assert job.inherited
+assert job.warm_starts
 print(evaluator.fingerprint(), evaluator.key(job))
 print(evaluator.key(evaluator.prepare(parse_expression("SE[0] + LIN[1]"))))
 again = pickle.loads(pickle.dumps(evaluator))
@@ -97,7 +98,7 @@ def test_jobs_and_evaluations_travel_unchanged(table):
     subject = evaluator(table)
     known = [subject(read(text)) for text in ("SE[0]", "LIN[1]")]
     job = subject.prepare(read("SE[0] * LIN[1]"), known)
-    assert job.inherited
+    assert job.warm_starts
     fit = subject.run(job)
     assert bits(subject.run(travelled(job))) == bits(fit)
     assert bits(travelled(fit)) == bits(fit)
@@ -134,10 +135,10 @@ def test_what_travels_is_the_data_and_little_else(table):
     assert len(pickle.dumps(job)) < 2000
 
 
-def changed(table, *, place=0):
+def changed(table, *, index=0):
     """The data with one number that differs in its last bit."""
     data = [values.copy() for values in table]
-    data[place].flat[3] = np.nextafter(data[place].flat[3], np.inf)
+    data[index].flat[3] = np.nextafter(data[index].flat[3], np.inf)
     return data
 
 
@@ -147,8 +148,8 @@ def evaluators(table):
     small = Importance(max_draws=500)
     return [
         evaluator(table),
-        evaluator(changed(table, place=0)),
-        evaluator(changed(table, place=1)),
+        evaluator(changed(table, index=0)),
+        evaluator(changed(table, index=1)),
         evaluator((X[:, ::-1], y)),
         evaluator((X[:, :1], y)),
         evaluator((X[:-1], y[:-1])),
@@ -166,7 +167,12 @@ def evaluators(table):
         evaluator(table, criterion=CrossValidation(cv=4)),
         evaluator(table, criterion=CrossValidation(cv=KFold(4))),
         evaluator(table, criterion=FOLDS),
+        evaluator(table, make_likelihood=another_likelihood),
     ]
+
+
+def another_likelihood(expression, data):
+    return ExactLikelihood(expression, data)
 
 
 class Another(Laplace):
@@ -194,10 +200,14 @@ def test_equal_evaluators_have_one_fingerprint(table):
     subjects = [
         evaluator(table),
         evaluator((np.asfortranarray(X), y.copy())),
-        evaluator(table, priors=dict(reversed(PRIORS.items()))),
         evaluator(table, criterion=Laplace()),
         travelled(evaluator(table)),
     ]
+    several = {**PRIORS, "alpha": (2.0, 2.5), "period": (2.0, 2.5)}
+    forth, back = (
+        evaluator(table, priors=priors) for priors in (several, dict(reversed(several.items())))
+    )
+    assert forth.fingerprint() == back.fingerprint()
     folds = [evaluator(table, criterion=clone(FOLDS)) for _ in range(2)]
     assert folds[0].fingerprint() == travelled(folds[1]).fingerprint()
     subjects[0](read("SE[0]"))  # whatever it has computed meanwhile
@@ -206,11 +216,11 @@ def test_equal_evaluators_have_one_fingerprint(table):
     assert len({subject.key(job) for subject in subjects}) == 1
 
 
-def fit_of(leaves, *numbers):
-    return WarmStart(leaves, np.array(numbers))
+def fit_of(nodes, *numbers):
+    return WarmStart(nodes, np.array(numbers))
 
 
-def test_the_key_tells_expressions_and_what_they_inherit_apart(table):
+def test_the_key_tells_expressions_and_where_they_begin_apart(table):
     subject = evaluator(table)
     one, other = fit_of([0], 1.0, 2.0, 3.0), fit_of([1], 1.0, 2.0, 3.0)
     jobs = [
@@ -231,7 +241,7 @@ def test_the_key_tells_expressions_and_what_they_inherit_apart(table):
     assert [subject.key(travelled(job)) for job in jobs] == keys
 
 
-def test_the_key_follows_the_known_fits_that_a_kernel_inherits_from(table):
+def test_the_key_follows_the_known_fits_that_a_kernel_begins_at(table):
     subject = evaluator(table)
     fit, foreign = subject(read("SE[0]")), subject(read("RQ[1]"))
     expression = read("SE[0] + LIN[1]")

@@ -5,7 +5,7 @@ import pytest
 
 from autokernel import NotAMaximumError, evaluate_kernel, parse_expression
 from autokernel.kernels.priors import PRESETS
-from autokernel.likelihood import TrainingData, ValueAndGradient
+from autokernel.likelihood import ExactLikelihood, TrainingData, ValueAndGradient
 from autokernel.map.posterior import LogPosterior
 
 
@@ -43,7 +43,9 @@ def test_a_hessian_without_a_factor_next_to_the_point_is_a_failure_with_its_reas
         lambda self, theta: ValueAndGradient(-np.inf, np.zeros(len(theta))),
     )
     data = TrainingData(X, y)
-    posterior = LogPosterior(parse_expression("SE[0]"), data, priors=PRESETS["paper"])
+    posterior = LogPosterior(
+        ExactLikelihood(parse_expression("SE[0]"), data), priors=PRESETS["paper"]
+    )
     with pytest.raises(NotAMaximumError, match="no Cholesky factor next to the point"):
         posterior.hessian(np.zeros(3))
 
@@ -65,7 +67,9 @@ def test_a_parameter_that_the_data_press_to_its_upper_bound_is_integrated_from_t
     assert fit.parameters[1].value == pytest.approx(1e6 * 2 / 3, rel=1e-9)
     assert fit.status == "ok"
     data = TrainingData(x[:, None], y)
-    posterior = LogPosterior(parse_expression("SE[0]"), data, priors=PRESETS["paper"])
+    posterior = LogPosterior(
+        ExactLikelihood(parse_expression("SE[0]"), data), priors=PRESETS["paper"]
+    )
     gradient = posterior.value_and_gradient(fit.theta).gradient
     assert gradient[1] > 0  # the variance is at its upper bound
     assert gradient[2] < 0  # the noise is at its floor

@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, geom
 
 from autokernel.expression import Expression, Grammar, Leaf, Operation, parse_expression
+from autokernel.kernels import BASE_KERNELS
+from autokernel.operators import ADD, MULTIPLY
 from tests.batteries import expressions, grammars, seeds
 from tests.processes import outputs_under_two_hash_seeds
 
-SMALL = Grammar(("SE", "LIN"), ("+", "*"), columns=(0, 1), max_leaves=4)
+SE, LIN = BASE_KERNELS["SE"], BASE_KERNELS["LIN"]
+SMALL = Grammar((SE, LIN), (ADD, MULTIPLY), columns=(0, 1), max_leaves=4)
 
 
 def rewritings(expression: Expression, grammar: Grammar) -> Iterator[Expression]:
@@ -27,8 +30,9 @@ def rewritings(expression: Expression, grammar: Grammar) -> Iterator[Expression]
             yield from (base for base in bases if base != tree)
         else:
             assert isinstance(tree, Operation)
-            yield from (Operation(tree.operator, new, tree.right) for new in below(tree.left))
-            yield from (Operation(tree.operator, tree.left, new) for new in below(tree.right))
+            left, right = tree.operands
+            yield from (Operation(tree.operator, new, right) for new in below(left))
+            yield from (Operation(tree.operator, left, new) for new in below(right))
 
     return below(expression)
 
@@ -88,8 +92,8 @@ def test_a_full_expression_is_only_exchanged() -> None:
 
 
 def test_operations_of_a_single_leaf_come_in_a_fixed_order() -> None:
-    grammar = Grammar(("SE", "LIN"), ("+", "*"), columns=(1,), max_leaves=2)
-    assert list(map(str, every_result(grammar, Leaf("SE", 1)))) == [
+    grammar = Grammar((SE, LIN), (ADD, MULTIPLY), columns=(1,), max_leaves=2)
+    assert list(map(str, every_result(grammar, Leaf(SE, 1)))) == [
         "SE[1] + SE[1]",
         "SE[1] + LIN[1]",
         "SE[1] * SE[1]",
@@ -123,8 +127,8 @@ def test_random_neighbour_is_uniform_over_the_operations() -> None:
 
 
 def test_random_neighbour_is_the_expression_itself_if_no_operation_applies() -> None:
-    grammar = Grammar(("SE",), ("+",), columns=(0,), max_leaves=1)
-    start = Leaf("SE", 0)
+    grammar = Grammar((SE,), (ADD,), columns=(0,), max_leaves=1)
+    start = Leaf(SE, 0)
     assert grammar.n_operations(start) == 0
     assert grammar.random_neighbour(start, np.random.default_rng(0)) == start
     assert grammar.neighbours(start) == ()
@@ -167,7 +171,7 @@ def all_operations(grammar: Grammar, n_leaves: int) -> list[Expression]:
 
 @pytest.mark.parametrize("n_leaves", [1, 2, 3])
 def test_a_random_tree_grows_base_kernels_at_random_places(n_leaves: int) -> None:
-    grammar = Grammar(("SE", "LIN"), ("+", "*"), columns=(0,), max_leaves=5)
+    grammar = Grammar((SE, LIN), (ADD, MULTIPLY), columns=(0,), max_leaves=5)
     expected = Counter(all_operations(grammar, n_leaves))
     rng = np.random.default_rng(0)
     n_draws = 20 * expected.total()
@@ -189,7 +193,7 @@ def test_a_random_tree_has_as_many_leaves_as_the_grammar_allows(
 
 def test_random_walks_have_geometric_lengths() -> None:
     # where a leaf can only be added, the number of leaves tells the length
-    grammar = Grammar(("SE",), ("+",), columns=(0,), max_leaves=1000)
+    grammar = Grammar((SE,), (ADD,), columns=(0,), max_leaves=1000)
     walks = grammar.random_walks(2000, np.random.default_rng(0))
     lengths = np.array([walk.n_leaves - 1 for walk in walks])
     observed = np.array([*(np.sum(lengths == n) for n in range(1, 8)), np.sum(lengths > 7)])
@@ -197,8 +201,8 @@ def test_random_walks_have_geometric_lengths() -> None:
     statistic = np.sum((observed - expected) ** 2 / expected)
     assert statistic < chi2.ppf(0.999, len(expected) - 1)  # as above
     # where there is no other kernel, a walk ends where it began
-    still = Grammar(("SE",), ("+",), columns=(3,), max_leaves=1)
-    assert still.random_walks(3, np.random.default_rng(0)) == 3 * [Leaf("SE", 3)]
+    still = Grammar((SE,), (ADD,), columns=(3,), max_leaves=1)
+    assert still.random_walks(3, np.random.default_rng(0)) == 3 * [Leaf(SE, 3)]
     assert SMALL.random_walks(0, np.random.default_rng(0)) == []
 
 
@@ -225,15 +229,17 @@ def test_leaves_are_all_base_kernels_column_by_column() -> None:
 def test_a_grammar_is_immutable_and_hashable() -> None:
     with pytest.raises(FrozenInstanceError):
         SMALL.max_leaves = 5
-    assert len({SMALL, Grammar(("SE", "LIN"), ("+", "*"), columns=(0, 1), max_leaves=4)}) == 1
+    assert len({SMALL, Grammar((SE, LIN), (ADD, MULTIPLY), columns=(0, 1), max_leaves=4)}) == 1
 
 
 def test_order_does_not_depend_on_the_hash_seed_of_the_process() -> None:
     code = """
 import numpy as np
 from autokernel.expression import Grammar, parse_expression
+from autokernel.kernels import LINEAR, PERIODIC, SMOOTH
+from autokernel.operators import ADD, MULTIPLY
 
-grammar = Grammar(("SE", "LIN", "PER"), ("+", "*"), (0, 1), max_leaves=4)
+grammar = Grammar((SMOOTH, LINEAR, PERIODIC), (ADD, MULTIPLY), (0, 1), max_leaves=4)
 start = parse_expression("SE[0] * LIN[0] + LIN[1]")
 print(*grammar.neighbours(start), sep="; ")
 print(grammar.random_walk(start, 20, np.random.default_rng(0)))

@@ -1,11 +1,11 @@
 import pytest
 
-from autokernel.expression import leaf_slots, parse_expression, theta_order
+from autokernel.expression import parse_expression, slots_of, theta_order
 
 
-def test_the_parameters_of_a_leaf_stand_together_in_the_order_of_the_leaves():
-    slots = leaf_slots(parse_expression("SE[0] * (PER[1] + LIN[0])"))
-    assert [(str(leaf), place.start, place.stop) for leaf, place in slots] == [
+def test_the_parameters_of_a_node_stand_together_in_the_order_of_the_nodes():
+    slots = slots_of(parse_expression("SE[0] * (PER[1] + LIN[0])"))
+    assert [(str(node), entries.start, entries.stop) for node, entries in slots] == [
         ("SE[0]", 0, 2),
         ("PER[1]", 2, 5),
         ("LIN[0]", 5, 7),
@@ -13,12 +13,12 @@ def test_the_parameters_of_a_leaf_stand_together_in_the_order_of_the_leaves():
 
 
 @pytest.mark.parametrize(
-    ("text", "leaves", "order"),
+    ("text", "nodes", "order"),
     [
         ("SE[0]", [0], [0, 1, 2]),
         ("SE[0] + PER[0]", [1, 0], [2, 3, 4, 0, 1, 5]),
         ("SE[0] * (PER[1] + LIN[0])", [1, 2, 0], [2, 3, 4, 5, 6, 0, 1, 7]),
     ],
 )
-def test_parameters_follow_their_leaves_and_the_noise_stays_the_last(text, leaves, order):
-    assert theta_order(parse_expression(text), leaves).tolist() == order
+def test_parameters_follow_their_nodes_and_the_noise_stays_the_last(text, nodes, order):
+    assert theta_order(parse_expression(text), nodes).tolist() == order

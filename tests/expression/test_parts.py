@@ -1,12 +1,11 @@
 from collections import Counter
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 
-from autokernel.expression import ADD, MULTIPLY, align, joining_operator, parse_expression, splits
-from autokernel.kernels import BASE_KERNELS
+from autokernel.expression import align, meeting_operator, parse_expression, slots_of, splits
+from autokernel.operators import ADD, MULTIPLY
 from tests.batteries import covariance, expressions, problems, reshuffled, seeds
 
 
@@ -46,37 +45,31 @@ def test_each_term_of_a_sum_is_taken_away_in_turn(text, parts):
 
 
 @given(expressions())
-def test_the_leaves_of_rest_and_term_are_read_at_their_places_in_the_whole(expression):
+def test_the_nodes_of_rest_and_term_are_read_at_their_places_in_the_whole(expression):
     for split in splits(expression):
-        assert sorted(split.rest_leaves + split.term_leaves) == list(range(expression.n_leaves))
-        for part, places in ((split.rest, split.rest_leaves), (split.term, split.term_leaves)):
-            assert part.leaves == tuple(expression.leaves[place] for place in places)
+        assert sorted(split.rest_nodes + split.term_nodes) == list(range(len(expression.nodes)))
+        for part, nodes in ((split.rest, split.rest_nodes), (split.term, split.term_nodes)):
+            assert part.nodes == tuple(expression.nodes[node] for node in nodes)
 
 
 @given(problems(n_features=2))
 def test_a_rest_is_the_kernel_in_which_the_term_is_zero(problem):
     expression = problem.expression
-    starts = np.cumsum([0, *(len(_parameters(leaf)) for leaf in expression.leaves)])
-    places = [np.arange(*ends) for ends in pairwise(starts)]
+    slots = slots_of(expression)
     params = np.exp(problem.theta[:-1])
     for split in splits(expression):
         without = params.copy()
-        for leaf in split.term_leaves:
-            names = _parameters(expression.leaves[leaf])
-            zero = [name in ("variance", "offset") for name in names]
-            without[places[leaf][zero]] = 0.0
+        for node in split.term_nodes:
+            zero = [p.name in ("variance", "offset") for p in slots[node].node.parameters]
+            without[slots[node].entries][zero] = 0.0
         rest = covariance(
             split.rest,
-            np.concatenate([params[places[leaf]] for leaf in split.rest_leaves]),
+            np.concatenate([params[slots[node].entries] for node in split.rest_nodes]),
             problem.X,
         )
         whole = covariance(expression, without, problem.X)
         # sums and products in another order: rounding
         np.testing.assert_allclose(rest, whole, rtol=1e-12, atol=1e-13 * abs(whole).max())
-
-
-def _parameters(leaf):
-    return BASE_KERNELS[leaf.kernel].parameter_names
 
 
 @pytest.mark.parametrize(
@@ -93,32 +86,33 @@ def _parameters(leaf):
         ),
     ],
 )
-def test_two_leaves_are_joined_where_they_meet(text, operators):
+def test_two_nodes_are_joined_where_they_meet(text, operators):
     expression = parse_expression(text)
     for (one, other), operator in operators.items():
-        assert joining_operator(expression, one, other) == operator
-        assert joining_operator(expression, other, one) == operator
+        assert meeting_operator(expression, one, other) == operator
+        assert meeting_operator(expression, other, one) == operator
 
 
 @given(expressions())
-def test_two_leaves_are_joined_by_the_lowest_operation_that_holds_both(expression):
+def test_two_nodes_are_joined_by_the_lowest_operation_that_holds_both(expression):
     def check(tree, start):
         if tree.n_leaves == 1:
             return
-        middle, stop = start + tree.left.n_leaves, start + tree.n_leaves
+        left, right = tree.operands
+        middle, stop = start + left.n_leaves, start + tree.n_leaves
         for one in range(start, middle):
             for other in range(middle, stop):
-                assert joining_operator(expression, one, other) == tree.operator
-        check(tree.left, start)
-        check(tree.right, middle)
+                assert meeting_operator(expression, one, other) == tree.operator
+        check(left, start)
+        check(right, middle)
 
     check(expression, 0)
 
 
 @pytest.mark.parametrize("places", [(0, 0), (1, 1), (0, 2), (-1, 0)])
-def test_what_joins_needs_two_leaves(places):
-    with pytest.raises(IndexError, match=r"two leaves must be in SE\[0\] \+ SE\[0\]"):
-        joining_operator(parse_expression("SE[0] + SE[0]"), *places)
+def test_a_meeting_needs_two_nodes(places):
+    with pytest.raises(IndexError, match=r"two nodes must be in SE\[0\] \+ SE\[0\]"):
+        meeting_operator(parse_expression("SE[0] + SE[0]"), *places)
 
 
 @pytest.mark.parametrize(
@@ -143,26 +137,26 @@ def test_what_joins_needs_two_leaves(places):
         ),
     ],
 )
-def test_leaves_that_play_the_same_part_are_paired(one, other, pairs):
+def test_nodes_that_play_the_same_part_are_paired(one, other, pairs):
     assert align(parse_expression(one), parse_expression(other)) == pairs
 
 
 @given(expressions(), expressions())
-def test_pairs_are_of_equal_leaves_one_to_one(one, other):
+def test_pairs_are_of_equal_nodes_one_to_one(one, other):
     pairs = align(one, other)
     ours, theirs = zip(*pairs, strict=True) if pairs else ((), ())
     assert max(Counter(ours).values(), default=1) == 1
     assert max(Counter(theirs).values(), default=1) == 1
-    assert [one.leaves[a] for a in ours] == [other.leaves[b] for b in theirs]
+    assert [one.nodes[a] for a in ours] == [other.nodes[b] for b in theirs]
 
 
 @given(expressions(), expressions())
-def test_what_joins_two_paired_leaves_joins_their_partners(one, other):
+def test_what_joins_two_paired_nodes_joins_their_partners(one, other):
     pairs = align(one, other)
     for a, b in pairs:
         for c, d in pairs:
             if a < c:
-                assert joining_operator(one, a, c) == joining_operator(other, b, d)
+                assert meeting_operator(one, a, c) == meeting_operator(other, b, d)
 
 
 @given(expressions(), seeds)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from autokernel import parse_expression
-from autokernel.expression import Leaf, leaf_swaps
-from autokernel.expression.tree import Operation
+from autokernel.expression import Leaf, node_swaps
 
 TEXTS = {
     "SE[0]": 1,
@@ -25,9 +24,9 @@ def numbered(expression, order, start=0):
     if expression.n_leaves == 1:
         (leaf,) = expression.leaves
         return Leaf(leaf.kernel, 100 * leaf.column + order[start])
-    left = numbered(expression.left, order, start)
-    right = numbered(expression.right, order, start + expression.left.n_leaves)
-    return Operation(expression.operator, left, right)
+    left, right = expression.operands
+    middle = start + left.n_leaves
+    return expression.with_operands([numbered(left, order, start), numbered(right, order, middle)])
 
 
 def orders_made_by(swaps, n_leaves):
@@ -42,7 +41,7 @@ def orders_made_by(swaps, n_leaves):
 def test_a_swap_gives_the_same_kernel_again(text, n_orders):
     expression = parse_expression(text)
     same = numbered(expression, range(expression.n_leaves)).canonical
-    for swap in leaf_swaps(expression):
+    for swap in node_swaps(expression):
         assert swap != tuple(range(expression.n_leaves))
         assert numbered(expression, swap).canonical == same
 
@@ -51,7 +50,7 @@ def test_a_swap_gives_the_same_kernel_again(text, n_orders):
 def test_the_swaps_make_all_orders_that_give_the_same_kernel(text, n_orders):
     expression = parse_expression(text)
     n_leaves = expression.n_leaves
-    made = orders_made_by(leaf_swaps(expression), n_leaves)
+    made = orders_made_by(node_swaps(expression), n_leaves)
     assert len(made) == n_orders
     if n_leaves <= 5:
         same = numbered(expression, range(n_leaves)).canonical
@@ -64,5 +63,5 @@ def test_the_swaps_make_all_orders_that_give_the_same_kernel(text, n_orders):
 
 def test_ten_equal_leaves_have_nine_swaps():
     expression = parse_expression(" + ".join(["SE[0]"] * 10))
-    assert len(leaf_swaps(expression)) == 9  # not 10! orders
-    np.testing.assert_array_equal(np.sort(leaf_swaps(expression), axis=1), [range(10)] * 9)
+    assert len(node_swaps(expression)) == 9  # not 10! orders
+    np.testing.assert_array_equal(np.sort(node_swaps(expression), axis=1), [range(10)] * 9)

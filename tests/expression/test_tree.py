@@ -11,11 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autokernel.expression import ADD, MULTIPLY, Expression, Leaf, Operation, parse_expression
-from tests.batteries import expressions, flat_operands, reshuffled, seeds
+from autokernel.expression import Expression, Leaf, Operation, parse_expression
+from autokernel.kernels import BASE_KERNELS
+from autokernel.operators import ADD, MULTIPLY, Operator
+from tests.batteries import expressions, flat_terms, reshuffled, seeds
 from tests.processes import outputs_under_two_hash_seeds
 
-A, B, C = Leaf("SE", 0), Leaf("PER", 1), Leaf("LIN", 0)
+SE, RQ = BASE_KERNELS["SE"], BASE_KERNELS["RQ"]
+A, B, C = Leaf(SE, 0), Leaf(BASE_KERNELS["PER"], 1), Leaf(BASE_KERNELS["LIN"], 0)
+
+OF_EVERY_EXPRESSION = ("column", "canonical", "n_leaves", "n_subtrees", "last_column")
 
 
 def all_trees(leaves: tuple[Leaf, ...], n_leaves: int) -> list[Expression]:
@@ -34,9 +39,9 @@ def all_trees(leaves: tuple[Leaf, ...], n_leaves: int) -> list[Expression]:
 def normal_form(expression: Expression) -> tuple:
     """Nested multisets: equal if and only if the trees are, up to order and grouping."""
     if isinstance(expression, Leaf):
-        return (expression.kernel, expression.column)
-    operands = flat_operands(expression, expression.operator)
-    return (expression.operator, tuple(sorted(map(normal_form, operands), key=repr)))
+        return (expression.kernel.name, expression.column)
+    terms = flat_terms(expression, expression.operator)
+    return (expression.operator.symbol, tuple(sorted(map(normal_form, terms), key=repr)))
 
 
 @given(expressions(), seeds)
@@ -95,8 +100,8 @@ def test_equality_and_hash_are_those_of_the_structure(expression: Expression) ->
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (A, Leaf("SE", 1)),
-        (A, Leaf("RQ", 0)),
+        (A, Leaf(SE, 1)),
+        (A, Leaf(RQ, 0)),
         (A + B, B + A),
         (A + B, A * B),
         ((A + B) + C, A + (B + C)),
@@ -109,8 +114,8 @@ def test_trees_that_differ_are_not_equal(one: Expression, other: Expression) -> 
 
 @pytest.mark.parametrize(
     ("expression", "name"),
-    [(A, name) for name in ("kernel", "column", "canonical", "n_leaves")]
-    + [(A + B, name) for name in ("operator", "left", "right", "canonical", "n_leaves")],
+    [(A, name) for name in ("kernel", *OF_EVERY_EXPRESSION)]
+    + [(A + B, name) for name in ("operator", "operands", "leaves", *OF_EVERY_EXPRESSION)],
 )
 def test_expressions_are_immutable(expression: Expression, name: str) -> None:
     with pytest.raises(FrozenInstanceError):
@@ -156,15 +161,26 @@ print(pickle.dumps(expression).hex())
 
 
 def test_arithmetic_builds_operations() -> None:
-    assert Operation("+", A, B) == A + B
-    assert Operation("*", A, B) == A * B
-    assert Operation("+", A, Operation("*", B, C)) == A + B * C
+    assert Operation(ADD, A, B) == A + B
+    assert Operation(MULTIPLY, A, B) == A * B
+    assert Operation(ADD, A, Operation(MULTIPLY, B, C)) == A + B * C
 
 
-@pytest.mark.parametrize("operator", ["-", "", "**", None])
-def test_an_unknown_operator_is_refused(operator: str) -> None:
-    with pytest.raises(ValueError, match=r"operator must be one of \('\+', '\*'\), got"):
+@pytest.mark.parametrize("operator", ["+", "-", "", "**", None, type(ADD)])
+def test_what_is_no_operator_is_refused(operator: object) -> None:
+    with pytest.raises(TypeError, match="operator must be an Operator object, got"):
         Operation(operator, A, B)
+
+
+@pytest.mark.parametrize("operands", [(), (A,), (A, B, C)])
+def test_another_number_of_operands_is_refused(operands: tuple[Expression, ...]) -> None:
+    with pytest.raises(ValueError, match=rf"\+ must have 2 operands, got {len(operands)}"):
+        Operation(ADD, *operands)
+
+
+def test_a_column_for_an_operator_that_acts_on_none_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"\+ acts on no column, got column=0"):
+        Operation(ADD, A, B, column=0)
 
 
 @given(expressions())
@@ -183,6 +199,7 @@ def test_subtrees_come_parents_first_and_left_before_right() -> None:
 @given(expressions())
 def test_there_are_as_many_subtrees_as_leaves_and_operators(expression: Expression) -> None:
     assert len(list(expression.subtrees())) == 2 * expression.n_leaves - 1
+    assert expression.n_subtrees == 2 * expression.n_leaves - 1
 
 
 @given(expressions())
@@ -217,7 +234,7 @@ def test_depth_is_the_number_of_operators_above_the_lowest_leaf(expression: Expr
         if isinstance(tree, Leaf):
             return [0]
         assert isinstance(tree, Operation)
-        return [1 + depth for depth in depths(tree.left) + depths(tree.right)]
+        return [1 + depth for operand in tree.operands for depth in depths(operand)]
 
     assert expression.depth == max(depths(expression))
     assert expression.n_leaves <= 2**expression.depth
@@ -225,26 +242,26 @@ def test_depth_is_the_number_of_operators_above_the_lowest_leaf(expression: Expr
 
 @pytest.mark.parametrize("operator", [ADD, MULTIPLY])
 @given(expression=expressions(), seed=seeds)
-def test_operand_texts_are_those_of_the_operands_sorted(
-    operator: str, expression: Expression, seed: int
+def test_term_texts_are_those_of_the_terms_sorted(
+    operator: Operator, expression: Expression, seed: int
 ) -> None:
-    operands = flat_operands(expression, operator)
+    terms = flat_terms(expression, operator)
     needs_brackets = [
-        operator == MULTIPLY and isinstance(e, Operation) and e.operator == ADD for e in operands
+        operator == MULTIPLY and isinstance(e, Operation) and e.operator == ADD for e in terms
     ]
     expected = [
         f"({e.canonical})" if inner else e.canonical
-        for e, inner in zip(operands, needs_brackets, strict=True)
+        for e, inner in zip(terms, needs_brackets, strict=True)
     ]
-    assert expression.operand_texts(operator) == tuple(sorted(expected))
+    assert expression.term_texts(operator) == tuple(sorted(expected))
     other = reshuffled(expression, np.random.default_rng(seed))
-    assert other.operand_texts(operator) == expression.operand_texts(operator)
+    assert other.term_texts(operator) == expression.term_texts(operator)
 
 
 @pytest.mark.parametrize("operator", [ADD, MULTIPLY])
 @given(expression=expressions())
-def test_operands_are_the_chain_of_one_operator(operator: str, expression: Expression) -> None:
-    assert list(expression.operands(operator)) == flat_operands(expression, operator)
+def test_terms_are_the_chain_of_one_operator(operator: Operator, expression: Expression) -> None:
+    assert list(expression.terms(operator)) == flat_terms(expression, operator)
 
 
 @given(expressions(), expressions(), st.data())
@@ -270,8 +287,8 @@ def test_replace_outside_the_tree_is_an_index_error(expression: Expression) -> N
             expression.replace(index, A)
 
 
-def test_long_chains_keep_every_operand() -> None:
-    leaves = [Leaf("SE", column) for column in range(60)]
+def test_long_chains_keep_every_term() -> None:
+    leaves = [Leaf(SE, column) for column in range(60)]
     chain = reduce(lambda left, right: left * right, leaves)
     assert chain.n_leaves == 60
     assert chain.leaves == tuple(leaves)
@@ -279,6 +296,6 @@ def test_long_chains_keep_every_operand() -> None:
 
 
 def test_all_orders_of_a_sum_of_four_have_one_canonical_text() -> None:
-    leaves = (A, B, C, Leaf("RQ", 2))
+    leaves = (A, B, C, Leaf(RQ, 2))
     sums = [reduce(lambda left, right: left + right, p) for p in itertools.permutations(leaves)]
     assert {e.canonical for e in sums} == {"LIN[0] + PER[1] + RQ[2] + SE[0]"}

@@ -292,7 +292,7 @@ def test_ctrl_c_before_any_kernel_leaves_a_rough_model():
 @pytest.fixture
 def unfittable(monkeypatch):
     """Makes kernels fail: the first so many of them."""
-    real = evaluate._at_a_maximum
+    real = evaluate.find_maximum
 
     def of(n_kernels):
         left = iter(range(n_kernels))
@@ -302,7 +302,7 @@ def unfittable(monkeypatch):
                 raise NotAMaximumError("injected")
             return real(*arguments, **keywords)
 
-        monkeypatch.setattr(evaluate, "_at_a_maximum", fail)
+        monkeypatch.setattr(evaluate, "find_maximum", fail)
 
     return of
 

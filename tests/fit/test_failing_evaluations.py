@@ -11,10 +11,10 @@ from sklearn.exceptions import NotFittedError
 
 from autokernel import AutoKernelGPRegressor, EvaluationError, Laplace
 from autokernel.criteria import Score
-from autokernel.fit import problem
 from autokernel.kernels import BASE_KERNELS
-from autokernel.likelihood import LogLikelihood, ValueAndGradient
+from autokernel.likelihood import ExactLikelihood, ValueAndGradient
 from autokernel.map.posterior import LogPosterior
+from autokernel.model import ExactPredictor
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -92,10 +92,10 @@ def values_of_another_shape(self, params, pairs):
 NO_FACTOR = "^the covariance( matrix)? has no Cholesky factor"
 RQ = type(BASE_KERNELS["RQ"])
 FAILURES = {
-    "no Cholesky factor": (LogLikelihood, "_factorise", raising(LinAlgError("minor")), NO_FACTOR),
-    "nan likelihood": (LogLikelihood, "value_and_gradient", likelihood_nan, "."),
-    "inf likelihood": (LogLikelihood, "value_and_gradient", likelihood_inf, "."),
-    "nan gradient": (LogLikelihood, "value_and_gradient", gradient_nan, "."),
+    "no Cholesky factor": (ExactLikelihood, "factorise", raising(LinAlgError("minor")), NO_FACTOR),
+    "nan likelihood": (ExactLikelihood, "value_and_gradient", likelihood_nan, "."),
+    "inf likelihood": (ExactLikelihood, "value_and_gradient", likelihood_inf, "."),
+    "nan gradient": (ExactLikelihood, "value_and_gradient", gradient_nan, "."),
     "nan Hessian": (LogPosterior, "hessian", hessian_nan, "."),
     "no factor nearby": (LogPosterior, "hessian", no_factor_nearby, NO_FACTOR + " next to"),
     "no memory for the Hessian": (
@@ -121,7 +121,8 @@ FAILURES = {
 
 def has_alpha(owner):
     """Whether a likelihood, a posterior or a kernel has to do with RQ."""
-    return "alpha" in owner.parameter_names
+    likelihood = getattr(owner, "likelihood", owner)
+    return any(parameter.name == "alpha" for parameter in likelihood.parameters)
 
 
 def inject(monkeypatch, owner, method, failure, *, concerns=has_alpha):
@@ -189,8 +190,8 @@ def test_a_failure_in_the_midst_of_an_evaluation_is_a_failure_of_that_kernel(
 ):
     inject(
         monkeypatch,
-        LogLikelihood,
-        "_factorise",
+        ExactLikelihood,
+        "factorise",
         raising(error),
         concerns=lambda owner: has_alpha(owner) and owner.n_evaluations >= n_calls,
     )
@@ -264,14 +265,14 @@ def test_a_kernel_that_cannot_be_conditioned_leaves_its_place_to_the_next_best(
 ):
     history = undisturbed.search_history_
     best_first = history["kernel"][np.argsort(-history["score"])]
-    original = problem.condition
+    original = ExactPredictor.__init__
 
-    def condition(expression, *args, **kwargs):
+    def condition(self, expression, *args, **kwargs):
         if str(expression) in best_first[:n_failing]:
             raise LinAlgError("K is not positive definite")
-        return original(expression, *args, **kwargs)
+        original(self, expression, *args, **kwargs)
 
-    monkeypatch.setattr(problem, "condition", condition)
+    monkeypatch.setattr(ExactPredictor, "__init__", condition)
     model = estimator().fit(X, Y)
     assert model.best_expression_ == best_first[n_failing]
     assert model.best_score_ == np.sort(history["score"])[-1 - n_failing]
@@ -284,10 +285,10 @@ class Broken(Laplace):
     def __init__(self, value=np.nan, name="RQ"):
         self.value, self.name = value, name
 
-    def __call__(self, posterior, summit, *, others, rng):
-        if self.name in str(posterior.expression):
+    def __call__(self, fit):
+        if self.name in str(fit.posterior.expression):
             return Score(self.value)
-        return super().__call__(posterior, summit, others=others, rng=rng)
+        return super().__call__(fit)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -310,7 +311,7 @@ def test_a_criterion_that_returns_no_finite_number_has_failed(value, name, undis
 )
 @pytest.mark.parametrize("limits", [{}, {"n_iter": 3}, {"max_time": 600.0}], ids=str)
 def test_an_error_says_why_and_how_many_if_every_kernel_fails(error, reason, limits, monkeypatch):
-    inject(monkeypatch, LogLikelihood, "_factorise", raising(error), concerns=lambda owner: True)
+    inject(monkeypatch, ExactLikelihood, "factorise", raising(error), concerns=lambda owner: True)
     model = estimator(**limits)
     n_kernels = 9 + model.n_iter
     expected = f"^none of the {n_kernels} kernels could be fitted; .*SE\\[0\\].*: {reason}"

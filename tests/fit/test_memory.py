@@ -102,8 +102,8 @@ def test_settings_that_a_score_does_not_depend_on_share_what_is_kept(
 class Halved(Laplace):
     """Another criterion with the same parameters."""
 
-    def __call__(self, *args, **options):
-        return Score(super().__call__(*args, **options).value / 2)
+    def __call__(self, fit):
+        return Score(super().__call__(fit).value / 2)
 
 
 OTHERS = {

@@ -168,10 +168,10 @@ def deadly_for(text):
     """A criterion that ends the process for one kernel; a local class travels to any worker."""
 
     class Deadly(Laplace):
-        def __call__(self, posterior, *args, **options):
-            if str(posterior.expression) == text:
+        def __call__(self, fit):
+            if str(fit.posterior.expression) == text:
                 os._exit(1)
-            return super().__call__(posterior, *args, **options)
+            return super().__call__(fit)
 
     return Deadly()
 

@@ -25,17 +25,31 @@ def rational_quadratic(x: float, z: float, length: float, v: float, a: float) ->
     return v * (1 + (x - z) ** 2 / (2 * a * length**2)) ** -a
 
 
+def once_differentiable(x: float, z: float, length: float, v: float) -> float:
+    distance = np.sqrt(3) * abs(x - z) / length
+    return v * (1 + distance) * np.exp(-distance)
+
+
+def twice_differentiable(x: float, z: float, length: float, v: float) -> float:
+    distance = np.sqrt(5) * abs(x - z) / length
+    return v * (1 + distance + distance**2 / 3) * np.exp(-distance)
+
+
 FORMULAS = {
     "SE": squared_exponential,
     "LIN": linear,
     "PER": periodic,
     "RQ": rational_quadratic,
+    "MAT32": once_differentiable,
+    "MAT52": twice_differentiable,
 }
 PARAMETER_NAMES = {
     "SE": ("lengthscale", "variance"),
     "LIN": ("variance", "offset"),
     "PER": ("lengthscale", "variance", "period"),
     "RQ": ("lengthscale", "variance", "alpha"),
+    "MAT32": ("lengthscale", "variance"),
+    "MAT52": ("lengthscale", "variance"),
 }
 
 
@@ -54,12 +68,22 @@ def test_value_equals_the_published_formula(
     expected = np.array([[formula(a, b, *params) for b in x] for a in x])
     # a phase of up to 60 in PER, divided by 2 l^2 >= 0.1, loses up to 600 EPS
     np.testing.assert_allclose(
-        covariance(Leaf(name, 0), params, x[:, None]), expected, rtol=1e-12, atol=1e-14
+        covariance(Leaf(BASE_KERNELS[name], 0), params, x[:, None]),
+        expected,
+        rtol=1e-12,
+        atol=1e-14,
     )
 
 
 @pytest.mark.parametrize(
-    ("name", "params"), [("SE", [0.5, 1]), ("RQ", [0.5, 1, 1]), ("PER", [1, 1, 0.5])]
+    ("name", "params"),
+    [
+        ("SE", [0.5, 1]),
+        ("RQ", [0.5, 1, 1]),
+        ("PER", [1, 1, 0.5]),
+        ("MAT32", [0.5, 1]),
+        ("MAT52", [0.5, 1]),
+    ],
 )
 def test_a_length_is_described_in_the_units_of_the_scaled_inputs(
     name: str, params: list[float]
@@ -69,7 +93,11 @@ def test_a_length_is_described_in_the_units_of_the_scaled_inputs(
 
 @pytest.mark.parametrize(("name", "expected"), PARAMETER_NAMES.items(), ids=PARAMETER_NAMES)
 def test_parameters_stand_in_the_order_of_the_formula(name: str, expected: tuple[str, ...]) -> None:
-    assert BASE_KERNELS[name].parameter_names == expected
+    assert tuple(p.name for p in BASE_KERNELS[name].parameters) == expected
+
+
+def test_every_base_kernel_is_compared_with_its_published_formula() -> None:
+    assert set(FORMULAS) == set(PARAMETER_NAMES) == set(BASE_KERNELS)
 
 
 def test_the_mapping_of_base_kernels_is_read_only() -> None:

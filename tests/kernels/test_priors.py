@@ -7,32 +7,57 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import gamma
 
-from autokernel.kernels.priors import PRESETS, LogGammaPrior, Priors, check_priors
+from autokernel.kernels import (
+    ALPHA,
+    BASE_KERNELS,
+    LENGTHSCALE,
+    NOISE_VARIANCE,
+    OFFSET,
+    PERIOD,
+    PRESETS,
+    VARIANCE,
+    KernelParameter,
+    LogGammaPrior,
+    Priors,
+    check_priors,
+)
 from tests.batteries import numerical_gradient, seeds
 
-NAMES = ("lengthscale", "variance", "period", "offset", "alpha", "noise_variance")
+PARAMETERS = (LENGTHSCALE, VARIANCE, PERIOD, OFFSET, ALPHA, NOISE_VARIANCE)
+NAMES = tuple(parameter.name for parameter in PARAMETERS)
+PUBLISHED = {
+    "lengthscale": (2, 2),
+    "variance": (2, 3),
+    "period": (2, 2),
+    "offset": (2, 3),
+    "alpha": (2, 2),
+    "noise_variance": (1, 100),
+}
 shapes_and_rates = st.tuples(st.floats(0.5, 20), st.floats(0.1, 100))
 
 
-def test_paper_holds_the_published_values() -> None:
-    assert dict(PRESETS["paper"]) == {
-        "lengthscale": (2, 2),
-        "variance": (2, 3),
-        "period": (2, 2),
-        "offset": (2, 3),
-        "alpha": (2, 2),
-        "noise_variance": (1, 100),
-    }
+def every_prior(priors: Priors) -> dict[str, tuple[float, float]]:
+    """Priors of all parameters of the package by name; one name has one prior."""
+    found: dict[str, tuple[float, float]] = {}
+    own = [parameter for kernel in BASE_KERNELS.values() for parameter in kernel.parameters]
+    for parameter in (*own, NOISE_VARIANCE):
+        prior = parameter.prior_in(priors)
+        assert found.setdefault(parameter.name, prior) == prior
+    return found
+
+
+def test_declared_priors_and_the_preset_paper_give_the_published_values() -> None:
+    assert every_prior(PRESETS["paper"]) == PUBLISHED
 
 
 def test_default_differs_from_paper_by_its_wider_noise_prior() -> None:
-    assert {**PRESETS["paper"], "noise_variance": (1, 2)} == PRESETS["default"]
+    assert every_prior(PRESETS["default"]) == {**PUBLISHED, "noise_variance": (1, 2)}
 
 
-def test_every_preset_has_the_same_names() -> None:
-    assert {name: set(priors) for name, priors in PRESETS.items()} == {
-        "default": set(NAMES),
-        "paper": set(NAMES),
+def test_presets_hold_only_what_differs_from_the_declared_priors() -> None:
+    assert {name: dict(priors) for name, priors in PRESETS.items()} == {
+        "default": {},
+        "paper": {"noise_variance": (1, 100)},
     }
 
 
@@ -49,9 +74,9 @@ def test_log_density_is_that_of_the_gamma_distribution_with_the_jacobian(
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_density_integrates_to_one_over_the_log_parameter(name: str) -> None:
-    prior = LogGammaPrior.of((name,), priors=PRESETS["paper"])
+@pytest.mark.parametrize("parameter", PARAMETERS, ids=NAMES)
+def test_density_integrates_to_one_over_the_log_parameter(parameter: KernelParameter) -> None:
+    prior = LogGammaPrior.of((parameter,), priors=PRESETS["paper"])
     # at -25 and 8 the densities of all priors are below 1e-9; quad asks for 1e-10
     integral, _ = quad(
         lambda t: np.exp(prior.log_density(np.array([t]))), -25, 8, epsabs=1e-10, points=[-4, 0]
@@ -60,7 +85,7 @@ def test_density_integrates_to_one_over_the_log_parameter(name: str) -> None:
 
 
 def test_log_density_of_a_stack_of_points_is_that_of_each_point() -> None:
-    prior = LogGammaPrior.of(NAMES, priors=PRESETS["default"])
+    prior = LogGammaPrior.of(PARAMETERS, priors=PRESETS["default"])
     theta = np.random.default_rng(0).uniform(-3, 1, (2, 5, len(NAMES)))
     expected = [[prior.log_density(point) for point in row] for row in theta]
     # a product with a matrix sums in another order than one with a vector
@@ -95,8 +120,8 @@ def test_quantile_is_the_inverse_of_the_cumulative_distribution(
     )
 
 
-def test_prior_of_names_keeps_their_order_and_repeats_them() -> None:
-    prior = LogGammaPrior.of(("noise_variance", "variance", "variance"), priors=PRESETS["paper"])
+def test_prior_of_parameters_keeps_their_order_and_repeats_them() -> None:
+    prior = LogGammaPrior.of((NOISE_VARIANCE, VARIANCE, VARIANCE), priors=PRESETS["paper"])
     np.testing.assert_array_equal(prior.shape, [1, 2, 2])
     np.testing.assert_array_equal(prior.rate, [100, 3, 3])
 
@@ -107,12 +132,32 @@ def test_a_preset_is_found_by_its_name(name: str) -> None:
 
 
 def test_a_mapping_replaces_entries_of_the_default() -> None:
-    default = dict(PRESETS["default"])
+    default = every_prior(PRESETS["default"])
     priors = {"period": (5.0, 0.5), "alpha": [1, 2]}
     checked = check_priors(priors)
-    assert checked == {**default, "period": (5.0, 0.5), "alpha": (1.0, 2.0)}
+    assert checked == {"period": (5.0, 0.5), "alpha": (1.0, 2.0)}
+    assert every_prior(checked) == {**default, "period": (5.0, 0.5), "alpha": (1.0, 2.0)}
     assert priors == {"period": (5.0, 0.5), "alpha": [1, 2]}
-    assert PRESETS["default"] == default
+    assert every_prior(PRESETS["default"]) == default
+
+
+def test_a_complete_mapping_replaces_every_prior() -> None:
+    priors = {name: (3.0, float(number)) for number, name in enumerate(NAMES, start=1)}
+    assert every_prior(check_priors(priors, parameters=PARAMETERS)) == priors
+
+
+def test_names_are_checked_only_against_parameters_that_are_given() -> None:
+    priors = {"lenghtscale": (2, 2), "noise_variance": (1, 2)}
+    assert check_priors(priors) == priors
+    assert check_priors({"noise_variance": (1, 2)}, parameters=()) == {"noise_variance": (1, 2)}
+    with pytest.raises(ValueError, match=r"keys out of \['noise_variance'\], got 'lenghtscale'"):
+        check_priors(priors, parameters=())
+
+
+@pytest.mark.parametrize("preset", ["default", "paper"])
+def test_presets_are_read_only(preset: str) -> None:
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        PRESETS[preset]["variance"] = (1, 1)
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
@@ -147,4 +192,4 @@ def test_wrong_priors_are_refused_by_a_message_that_names_them(
     priors: str | Priors, message: str
 ) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
-        check_priors(priors)
+        check_priors(priors, parameters=PARAMETERS)

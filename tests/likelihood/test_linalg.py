@@ -1,9 +1,17 @@
+from collections.abc import Callable
+
 import numpy as np
 import pytest
-from scipy.linalg import LinAlgError
+from scipy.linalg import LinAlgError, solve_triangular
 
-from autokernel.likelihood import smallest_jitter
-from autokernel.likelihood.linalg import PackedCholesky, pack, packed_diagonal, packed_gram, unpack
+from autokernel.likelihood.linalg import (
+    PackedCholesky,
+    factorise_with_jitter,
+    pack,
+    packed_diagonal,
+    packed_gram,
+    unpack,
+)
 from autokernel.typing import FloatArray
 from tests.batteries import EPS
 
@@ -20,6 +28,19 @@ def positive_definite(n: int) -> FloatArray:
     """Eigenvalues between 1 and about 5, so that nothing below is ill conditioned."""
     factor = np.random.default_rng(n).standard_normal((n, n)) / np.sqrt(n)
     return factor @ factor.T + np.eye(n)
+
+
+def with_jitter(K: FloatArray) -> tuple[PackedCholesky, float]:
+    """Factorise with the smallest jitter that suffices, and say which."""
+
+    def factorise(jitter: float) -> PackedCholesky:
+        return PackedCholesky(pack(K + jitter * np.eye(len(K))), len(K))
+
+    return factorise_with_jitter(factorise, scale=float(np.mean(np.diag(K))))
+
+
+def smallest_jitter(K: FloatArray) -> float:
+    return with_jitter(K)[1]
 
 
 @every_order
@@ -45,6 +66,11 @@ def test_packed_diagonal_says_where_the_diagonal_stands(n: int) -> None:
         np.sort(pack(matrix)[packed_diagonal(n)]), np.sort(np.diag(matrix))
     )
     assert len(packed_diagonal(n)) == n
+
+
+@pytest.mark.parametrize("n", range(1, 13))
+def test_packed_diagonal_is_where_the_identity_has_its_ones(n: int) -> None:
+    np.testing.assert_array_equal(packed_diagonal(n), np.flatnonzero(pack(np.eye(n))))
 
 
 @every_order
@@ -128,8 +154,11 @@ def test_jitter_makes_a_singular_covariance_factorise() -> None:
     K = np.exp(-((X[:, None] - X) ** 2))
     with pytest.raises(LinAlgError):
         np.linalg.cholesky(K)
-    jitter = smallest_jitter(K)
+    cholesky, jitter = with_jitter(K)
     assert 0 < jitter <= 1e-12  # rounding makes the lowest eigenvalue about -40 EPS
+    L = cholesky.lower()
+    # the backward error, 40 EPS of each entry of at most 1
+    np.testing.assert_allclose(L @ L.T, K + jitter * np.eye(40), rtol=0, atol=40 * EPS)
     np.linalg.cholesky(K + jitter * np.eye(40))
 
 
@@ -138,10 +167,30 @@ def test_a_matrix_far_from_positive_definite_is_refused() -> None:
         smallest_jitter(np.array([[1.0, 3.0], [3.0, 1.0]]))
 
 
-def test_smallest_jitter_leaves_the_matrix_as_it_is() -> None:
+def test_the_search_of_the_jitter_leaves_the_matrix_as_it_is() -> None:
     K = np.ones((3, 3))
     assert smallest_jitter(K) > 0
     np.testing.assert_array_equal(K, np.ones((3, 3)))
+
+
+def test_jitter_is_tried_from_none_by_decades_to_the_mean_of_the_diagonal() -> None:
+    tried = []
+
+    def refuse(jitter: float) -> PackedCholesky:
+        tried.append(jitter)
+        raise LinAlgError
+
+    with pytest.raises(LinAlgError, match="even with its mean added"):
+        factorise_with_jitter(refuse, scale=3.0)
+    np.testing.assert_allclose(tried, [0.0, *3.0 * 10.0 ** np.arange(-14, 1)], rtol=1e-15)
+
+
+def test_an_error_that_is_not_of_the_matrix_ends_the_search_of_the_jitter() -> None:
+    def interrupted(jitter: float) -> PackedCholesky:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        factorise_with_jitter(interrupted, scale=1.0)
 
 
 def test_a_matrix_that_is_not_finite_is_refused() -> None:
@@ -149,7 +198,7 @@ def test_a_matrix_that_is_not_finite_is_refused() -> None:
     K[2, 1] = K[1, 2] = np.nan
     with pytest.raises(LinAlgError, match="not finite"):
         PackedCholesky(pack(K), 3)
-    with pytest.raises(LinAlgError, match="not finite"):
+    with pytest.raises(LinAlgError, match="not positive definite"):
         smallest_jitter(K)
 
 
@@ -170,3 +219,56 @@ def test_inverse_diagonal_is_that_of_the_inverse_in_its_order(n: int) -> None:
         rtol=0,
         atol=20 * n * EPS,
     )
+
+
+@pytest.mark.parametrize("n", range(1, 13))
+def test_inverse_diagonal_runs_from_the_first_row_to_the_last(n: int) -> None:
+    diagonal = np.arange(1.0, n + 1)
+    # a square root and two divisions
+    np.testing.assert_allclose(
+        PackedCholesky(pack(np.diag(diagonal)), n).inverse_diagonal(), 1 / diagonal, rtol=4 * EPS
+    )
+
+
+@every_order
+@pytest.mark.parametrize("m", [1, 2, 7])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_half_solve_equals_that_with_the_full_factor(n: int, m: int, order: str) -> None:
+    K = positive_definite(n)
+    B = np.array(np.random.default_rng(n + m).standard_normal((n, m)), order=order)
+    given = B.copy()
+    cholesky = PackedCholesky(pack(K), n)
+    expected = solve_triangular(np.linalg.cholesky(K), B, lower=True)
+    # backward error n EPS times a condition number of about 3
+    np.testing.assert_allclose(cholesky.half_solve(B), expected, rtol=0, atol=20 * n * EPS)
+    np.testing.assert_array_equal(B, given)
+
+
+OVERWRITE = {
+    "evidence_adjoint": lambda cholesky, y: cholesky.evidence_adjoint(y),
+    "inverse_diagonal": lambda cholesky, y: cholesky.inverse_diagonal(),
+}
+NEED_THE_FACTOR = {
+    "solve": lambda cholesky, y: cholesky.solve(y),
+    "lower": lambda cholesky, y: cholesky.lower(),
+    "half_solve": lambda cholesky, y: cholesky.half_solve(y[:, None]),
+    "factor": lambda cholesky, y: cholesky.factor,
+    **OVERWRITE,
+}
+
+
+@pytest.mark.parametrize("refused", NEED_THE_FACTOR.values(), ids=NEED_THE_FACTOR)
+@pytest.mark.parametrize("overwrite", OVERWRITE.values(), ids=OVERWRITE)
+def test_nothing_is_computed_from_a_factor_that_the_inverse_has_overwritten(
+    overwrite: Callable[[PackedCholesky, FloatArray], object],
+    refused: Callable[[PackedCholesky, FloatArray], object],
+) -> None:
+    y = np.ones(5)
+    cholesky = PackedCholesky(pack(positive_definite(5)), 5)
+    refused(PackedCholesky(pack(positive_definite(5)), 5), y)  # it is there at first
+    log_determinant = cholesky.log_determinant()
+    overwrite(cholesky, y)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="the factor has been overwritten by the inverse"):
+            refused(cholesky, y)
+    assert cholesky.log_determinant() == log_determinant

@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autokernel.likelihood.linalg import pack
+from autokernel.kernels import BroadcastPairs
+from autokernel.likelihood.linalg import pack, unpack
 from autokernel.likelihood.pairs import PackedPairs
 from autokernel.typing import FloatArray
 from tests.batteries import EPS, numerical_gradient, seeds
@@ -127,8 +128,107 @@ def test_a_shift_by_whole_periods_changes_nothing_but_the_product(x: FloatArray)
     np.testing.assert_allclose(here.periodic(1.0), there.periodic(1.0), rtol=0, atol=tolerance)
 
 
+def rectangle(x: FloatArray) -> BroadcastPairs:
+    """All pairs of the entries of a column, as a matrix."""
+    return BroadcastPairs(x[:, None], x[None, :])
+
+
+def lower_pairs(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Both ends of the pairs of the lower triangle, row by row."""
+    rows, columns = np.tril_indices(len(x))
+    return x[rows], x[columns]
+
+
+@every_column
+def test_packed_and_broadcast_pairs_have_the_same_distances_and_products(x: FloatArray) -> None:
+    packed, broadcast, elementwise = PackedPairs(x), rectangle(x), BroadcastPairs(*lower_pairs(x))
+    for name in ("difference", "squared_distance", "product"):
+        matrix = getattr(broadcast, name)
+        np.testing.assert_array_equal(getattr(packed, name), pack(matrix))
+        np.testing.assert_array_equal(getattr(elementwise, name), matrix[np.tril_indices(len(x))])
+    np.testing.assert_array_equal(broadcast.difference, abs(differences(x)))
+
+
+@every_period
+@every_column
+def test_packed_and_broadcast_pairs_agree_on_what_is_periodic(x: FloatArray, period: float) -> None:
+    packed, broadcast, elementwise = PackedPairs(x), rectangle(x), BroadcastPairs(*lower_pairs(x))
+    # as in the tests of the formulas: the precision of the phase
+    tolerance = EPS * (4 + largest_phase(x, period)) + phase_between_equal_lags(x, period) / 2
+    np.testing.assert_allclose(
+        packed.periodic(period), pack(broadcast.periodic(period)), rtol=0, atol=tolerance
+    )
+    np.testing.assert_array_equal(
+        elementwise.periodic(period), broadcast.periodic(period)[np.tril_indices(len(x))]
+    )
+
+    n_samples = len(x)
+    weights = np.random.default_rng(0).standard_normal(n_samples * (n_samples + 1) // 2)
+    lower = np.tril(unpack(weights, n_samples))
+    slope = packed.periodic_slope(period, weights)
+    phases = abs(2 * np.pi * differences(x) / period)
+    tolerance *= (abs(lower) * (1 + phases)).sum()
+    assert abs(slope - broadcast.periodic_slope(period, lower)) <= tolerance
+    by_row = lower[np.tril_indices(n_samples)]
+    assert abs(slope - elementwise.periodic_slope(period, by_row)) <= tolerance
+
+
+@every_column
+def test_packed_and_broadcast_pairs_agree_on_products_of_a_function(x: FloatArray) -> None:
+    def sigmoid(x: FloatArray) -> FloatArray:
+        return 1 / (1 + np.exp(0.3 - x))
+
+    matrix = rectangle(x).outer(sigmoid)
+    # the exponential of an array may depend on where in it a number stands, by its last digit
+    np.testing.assert_allclose(PackedPairs(x).outer(sigmoid), pack(matrix), rtol=4 * EPS)
+    np.testing.assert_allclose(matrix, np.outer(sigmoid(x), sigmoid(x)), rtol=4 * EPS)
+    np.testing.assert_allclose(
+        BroadcastPairs(*lower_pairs(x)).outer(sigmoid),
+        matrix[np.tril_indices(len(x))],
+        rtol=4 * EPS,
+    )
+
+
+def exponential(X: FloatArray, Y: FloatArray) -> FloatArray:
+    """Values (n, m) at columns X (n, 1) and Y (m, 1), as kernels of scikit-learn are called."""
+    assert X.shape[1] == Y.shape[1] == 1
+    return np.exp(-np.abs(X - Y.T)) + X * Y.T
+
+
+@every_column
+def test_packed_and_broadcast_pairs_agree_on_the_matrix_of_a_function(x: FloatArray) -> None:
+    expected = exponential(x[:, None], x[:, None])
+    np.testing.assert_array_equal(rectangle(x).matrix(exponential), expected)
+    np.testing.assert_array_equal(PackedPairs(x).matrix(exponential), pack(expected))
+    # up to ten thousand pairs: more than one block of them; rounding as above
+    np.testing.assert_allclose(
+        BroadcastPairs(*lower_pairs(x)).matrix(exponential),
+        expected[np.tril_indices(len(x))],
+        rtol=4 * EPS,
+    )
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (7,), (1, 1), (7, 1), (1, 7), (3, 5), (4, 100)])
+def test_the_matrix_of_elementwise_pairs_has_their_shape(shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    x, other = rng.choice(np.linspace(-1, 1, 50), (2, *shape))
+    values = BroadcastPairs(x, other).matrix(exponential)
+    assert values.shape == shape
+    expected = np.exp(-abs(x - other)) + x * other
+    # terms that may cancel, of at most 1 each
+    np.testing.assert_allclose(values, expected, rtol=0, atol=4 * EPS)
+
+
+def test_the_matrix_of_a_rectangle_has_a_row_for_each_point_of_the_first() -> None:
+    rng = np.random.default_rng(0)
+    x, other = rng.uniform(-1, 1, 4), rng.uniform(-1, 1, 3)
+    values = BroadcastPairs(x[:, None], other[None, :]).matrix(exponential)
+    np.testing.assert_array_equal(values, exponential(x[:, None], other[:, None]))
+
+
 def test_quantities_that_need_no_parameter_are_computed_once() -> None:
     pairs = PackedPairs(MONTHS)
+    assert pairs.difference is pairs.difference
     assert pairs.squared_distance is pairs.squared_distance
     assert pairs.product is pairs.product
 

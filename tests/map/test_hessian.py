@@ -31,7 +31,7 @@ def quadratic(n_params):
 def test_the_hessian_of_a_quadratic_is_exact_and_costs_two_calls_a_parameter():
     matrix = quadratic(6)
     gradient = Counted(lambda theta: matrix @ theta)
-    hessian = difference_hessian(gradient, np.zeros(6), waves=NONE[:6])
+    hessian = difference_hessian(gradient, np.zeros(6), oscillates=NONE[:6])
     np.testing.assert_allclose(hessian, matrix, rtol=1e-12)  # rounding
     np.testing.assert_array_equal(hessian, hessian.T)
     assert gradient.n_calls == 2 * 6 + 1
@@ -43,15 +43,15 @@ def test_an_axis_may_be_far_sharper_than_the_others(sharpness):
     axis = np.array([0.01, 1.0, 0.0])
     gradient = Counted(lambda t: sharpness * np.sin(sharpness * (axis @ t)) * axis + 3 * t)
     exact = sharpness**2 * np.outer(axis, axis) + 3 * np.eye(3)
-    hessian = difference_hessian(gradient, np.zeros(3), waves=NONE[:3])
+    hessian = difference_hessian(gradient, np.zeros(3), oscillates=NONE[:3])
     # steps of up to 5e-2 widths: sin(h) / h is 1 - h^2 / 6
     np.testing.assert_allclose(np.diag(hessian), np.diag(exact), rtol=5e-4)
     assert gradient.n_calls <= 2 * 3 + 1 + 2 * 2 * 4  # four tries for each of two sharp axes
 
 
-def test_a_wave_is_differenced_over_shorter_steps():
+def test_an_oscillation_is_differenced_over_shorter_steps():
     gradient = Counted(lambda theta: 10 * np.sin(10 * theta))
-    hessian = difference_hessian(gradient, np.zeros(2), waves=np.array([False, True]))
+    hessian = difference_hessian(gradient, np.zeros(2), oscillates=np.array([False, True]))
     relative = np.abs(np.diag(hessian) / 100 - 1)
     # sin(h) / h with steps of 3e-2 widths, as the first, and of 5e-3
     np.testing.assert_allclose(relative, [1.5e-4, 4.2e-6], rtol=0.02)
@@ -59,7 +59,7 @@ def test_a_wave_is_differenced_over_shorter_steps():
 
 def test_a_side_on_which_the_gradient_vanishes_far_off_does_not_mislead():
     gradient = Counted(lambda theta: np.where(theta > 1e-3, 0.0, 1e4 * theta))
-    hessian = difference_hessian(gradient, np.zeros(1), waves=NONE[:1])
+    hessian = difference_hessian(gradient, np.zeros(1), oscillates=NONE[:1])
     np.testing.assert_allclose(hessian, 1e4, rtol=1e-12)  # rounding
 
 
@@ -68,7 +68,7 @@ def test_a_point_on_a_bound_has_a_slope_that_does_not_shorten_the_step():
     gradient = Counted(lambda theta: matrix @ theta + slope)
     # rounding of the slope of 1e4 over a step of 3e-3: 1e-9
     np.testing.assert_allclose(
-        difference_hessian(gradient, np.zeros(4), waves=NONE[:4]), matrix, atol=1e-8
+        difference_hessian(gradient, np.zeros(4), oscillates=NONE[:4]), matrix, atol=1e-8
     )
     assert gradient.n_calls == 2 * 4 + 1
 
@@ -77,7 +77,7 @@ def test_a_gradient_that_has_lost_digits_is_differenced_over_longer_steps():
     matrix, rng = quadratic(5), np.random.default_rng(1)
     noise = 3e-4
     gradient = Counted(lambda theta: matrix @ theta + noise * rng.normal(size=5))
-    error = log_det_error(difference_hessian(gradient, np.zeros(5), waves=NONE[:5]), matrix)
+    error = log_det_error(difference_hessian(gradient, np.zeros(5), oscillates=NONE[:5]), matrix)
     # the noise over steps of 3e-2, ten entries of widths 1/3: a tenth of that over the first steps
     assert error < 1e-2
     assert gradient.n_calls == 2 * (2 * 5) + 1

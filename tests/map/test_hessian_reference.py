@@ -5,7 +5,7 @@ import pytest
 
 from autokernel import evaluate_kernel
 from autokernel.kernels.priors import PRESETS
-from autokernel.likelihood import TrainingData
+from autokernel.likelihood import ExactLikelihood, TrainingData
 from autokernel.map.posterior import LogPosterior
 from tests.high_precision import PreciseLogPosterior
 
@@ -61,7 +61,7 @@ def test_the_log_determinant_is_that_of_sixty_digits(text, n_samples, target, no
     X, y = table(n_samples, target, noise)
     fit = evaluate_kernel(text, X, y, priors=PRIORS)
     assert fit.status == "ok"
-    posterior = LogPosterior(fit.expression, TrainingData(X, y), priors=PRIORS)
+    posterior = LogPosterior(ExactLikelihood(fit.expression, TrainingData(X, y)), priors=PRIORS)
     calls_before = posterior.n_evaluations
     hessian = posterior.hessian(fit.theta)
     np.testing.assert_array_equal(hessian, hessian.T)

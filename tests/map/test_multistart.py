@@ -3,7 +3,7 @@ import pytest
 
 from autokernel import evaluate_kernel, parse_expression
 from autokernel.kernels.priors import check_priors
-from autokernel.likelihood import TrainingData, ValueAndGradient
+from autokernel.likelihood import ExactLikelihood, TrainingData, ValueAndGradient
 from autokernel.map import multistart as map_module
 from autokernel.map.maximise import maximise
 from autokernel.map.multistart import find_modes
@@ -20,7 +20,7 @@ class Toy:
         self.lower, self.upper = np.array(lower, float), np.array(upper, float)
         self.n_evaluations = 0
 
-    def widths(self, theta):
+    def step_scales(self, theta):
         return np.ones(len(theta))
 
     def value_and_gradient(self, theta):
@@ -62,10 +62,12 @@ def smooth_series():
 @pytest.fixture
 def posterior(smooth_series):
     data = TrainingData(*smooth_series)
-    return LogPosterior(parse_expression("SE[0]"), data, priors=check_priors("paper"))
+    return LogPosterior(
+        ExactLikelihood(parse_expression("SE[0]"), data), priors=check_priors("paper")
+    )
 
 
-def test_climb_reaches_the_top_of_a_gaussian():
+def test_a_run_reaches_the_top_of_a_gaussian():
     top = np.array([0.7, -1.2])
     mode = maximise(gaussian(top), np.zeros(2), max_iterations=100)
     # the gradient ends below 1e-4 per unit curvature, so that theta is this near
@@ -73,7 +75,7 @@ def test_climb_reaches_the_top_of_a_gaussian():
     assert mode.log_posterior == pytest.approx(5.0, abs=1e-7)  # gradient^2 / 2
 
 
-def test_climb_reaches_the_map_of_a_kernel_from_a_nearby_point(smooth_series, posterior):
+def test_a_run_reaches_the_map_of_a_kernel_from_a_nearby_point(smooth_series, posterior):
     fit = evaluate_kernel("SE[0]", *smooth_series, priors="paper")
     mode = maximise(posterior, fit.theta + np.array([0.3, -0.4, 0.5]), max_iterations=300)
     # two runs to the same top differ by the optimiser's tolerance, 1e-10 relative in the value
@@ -81,7 +83,7 @@ def test_climb_reaches_the_map_of_a_kernel_from_a_nearby_point(smooth_series, po
     assert mode.log_posterior == pytest.approx(fit.log_posterior, abs=1e-6)
 
 
-def test_climb_stays_within_the_bounds():
+def test_a_run_stays_within_the_bounds():
     mode = maximise(
         gaussian(np.array([0.7, -1.2]), lower=(1.5, -10)), np.array([2.0, 0.0]), max_iterations=100
     )
@@ -90,7 +92,7 @@ def test_climb_stays_within_the_bounds():
     assert mode.theta[1] == pytest.approx(-1.6, abs=1e-4)
 
 
-def test_climb_takes_no_more_than_max_iterations():
+def test_a_run_takes_no_more_than_max_iterations():
     short, long = gaussian(np.array([0.7, -1.2])), gaussian(np.array([0.7, -1.2]))
     low = maximise(short, np.array([9.0, 9.0]), max_iterations=1)
     high = maximise(long, np.array([9.0, 9.0]), max_iterations=100)
@@ -119,7 +121,7 @@ def test_a_failed_factorisation_shortens_the_step_and_does_not_end_the_run(poste
     np.testing.assert_allclose(hindered.theta, unhindered.theta, atol=1e-4)
 
 
-def test_climb_from_a_point_without_factor_says_minus_infinity():
+def test_a_run_from_a_point_without_factor_says_minus_infinity():
     assert maximise(nowhere(), np.zeros(2), max_iterations=10).log_posterior == FAILED
 
 
@@ -172,7 +174,7 @@ def test_the_period_of_a_growing_seasonal_series_is_recovered(seed):
 
 
 @pytest.mark.parametrize("failing", [{4, 5, 6}, {3, 4, 5, 6, 7, 8}, set(range(5, 40))])
-def test_climb_never_returns_less_than_the_best_point_that_it_met(failing):
+def test_a_run_never_returns_less_than_the_best_point_that_it_met(failing):
     posterior = gaussian(np.array([3.0, -2.0]))
     met = []
     true_value = posterior.value_and_gradient
@@ -190,18 +192,18 @@ def test_climb_never_returns_less_than_the_best_point_that_it_met(failing):
     assert true_value(mode.theta).value == mode.log_posterior
 
 
-def test_what_a_scout_finds_is_climbed_on_the_posterior_itself():
+def test_what_a_subsample_finds_is_followed_on_the_posterior_itself():
     top, elsewhere = np.array([0.7, -1.2]), np.array([0.2, -0.9])
-    (mode,) = find_modes(gaussian(top), np.zeros((3, 2)), scout=gaussian(elsewhere))
-    np.testing.assert_allclose(mode.theta, top, atol=1e-4)  # as where it is climbed alone
+    (mode,) = find_modes(gaussian(top), np.zeros((3, 2)), subsample=gaussian(elsewhere))
+    np.testing.assert_allclose(mode.theta, top, atol=1e-4)  # as where it is searched alone
     assert mode.log_posterior == pytest.approx(5.0, abs=1e-7)
 
 
-def test_modes_that_a_scout_ranks_wrongly_are_ranked_anew():
+def test_modes_that_a_subsample_ranks_wrongly_are_ranked_anew():
     falling = ripples()
     falling.value = lambda t: 3 * np.cos(2 * np.pi * t[0] / 10) - 0.05 * t[0]
     falling.gradient = lambda t: -0.6 * np.pi * np.sin(2 * np.pi * t / 10) - 0.05
     starts = np.array([[0.0], [10.0], [20.0]])
-    best, *others = find_modes(ripples(), starts, scout=falling)
-    assert best.theta[0] == pytest.approx(20, abs=0.5)  # the last of the three by the scout
+    best, *others = find_modes(ripples(), starts, subsample=falling)
+    assert best.theta[0] == pytest.approx(20, abs=0.5)  # the last of the three by the subsample
     assert [round(mode.theta[0] / 10) for mode in others] == [1, 0]

@@ -9,28 +9,14 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, DotProduct, ExpSineSquared, WhiteKernel
 
 from autokernel.data import Scaling
-from autokernel.expression import Grammar, Leaf
+from autokernel.expression import Leaf
 from autokernel.kernels import BASE_KERNELS
-from autokernel.likelihood import LogLikelihood, TrainingData
-from autokernel.likelihood.covariance import Covariance
-from autokernel.likelihood.linalg import unpack
-from autokernel.model import FeatureKernel, to_sklearn
+from autokernel.likelihood import TrainingData
+from autokernel.model import ExactPredictor, FeatureKernel, WrappedKernel, to_sklearn
+from tests.model.cases import Exponential, dense_predictions, random_case
 
 N_FEATURES = 3
 INNER = [RBF(0.7), ExpSineSquared(0.8, 0.3), DotProduct(0.4), 2.0 * RBF(0.2) + DotProduct(1.1)]
-
-
-def random_case(seed, *, n_features):
-    """A random expression with random parameters and a data set on the unit interval."""
-    rng = np.random.default_rng(seed)
-    grammar = Grammar(tuple(BASE_KERNELS), ("+", "*"), tuple(range(n_features)), 6)
-    expression = grammar.random_walk(Leaf("SE", 0), int(rng.integers(1, 6)), rng)
-    X, y = rng.uniform(size=(25, n_features)), rng.normal(size=25)
-    y = (y - y.mean()) / y.std()
-    likelihood = LogLikelihood(expression, TrainingData(X, y))
-    theta = rng.normal(-0.5, 0.7, size=len(likelihood.parameter_names))
-    theta[-1] = np.log(rng.uniform(0.01, 0.1))
-    return expression, theta, X, y, likelihood
 
 
 @pytest.mark.parametrize("n_features", [1, 3])
@@ -48,18 +34,6 @@ def test_exported_kernel_in_other_units_has_the_likelihood_of_the_scaled_one(
     assert gpr.log_marginal_likelihood_value_ == pytest.approx(likelihood.value(theta), rel=1e-8)
 
 
-def dense_predictions(expression, theta, X, y, X_new):
-    """Mean and deviation of new observations (R&W eqs. 2.25, 2.26) from the engine's matrix."""
-    both = np.concatenate([X, X_new])
-    program = Covariance(expression, TrainingData(both, np.zeros(len(both))).pairs)
-    K = unpack(program.forward(np.exp(theta[:-1])), len(both))
-    n, noise = len(X), np.exp(theta[-1])
-    inner = K[:n, :n] + noise * np.eye(n)
-    mean = K[n:, :n] @ np.linalg.solve(inner, y)
-    variance = np.diag(K)[n:] + noise - np.sum(K[n:, :n].T * np.linalg.solve(inner, K[:n, n:]), 0)
-    return mean, np.sqrt(variance)
-
-
 @pytest.mark.parametrize("n_features", [1, 3])
 @pytest.mark.parametrize(("shift", "scale"), [(0.0, 1.0), (1949.0, 12.0), (-5e9, 1e9), (0.0, 1e-9)])
 @pytest.mark.parametrize("seed", range(6))
@@ -68,7 +42,7 @@ def test_exported_kernel_in_other_units_predicts_what_the_scaled_one_does(
 ):
     expression, theta, X, y, _ = random_case(seed, n_features=n_features)
     X_new = np.random.default_rng(seed + 100).uniform(-0.2, 1.2, size=(9, n_features))
-    expected_mean, expected_std = dense_predictions(expression, theta, X, y, X_new)
+    expected_mean, expected_covariance = dense_predictions(expression, theta, X, y, X_new)
     scaling = Scaling(np.full(n_features, shift), np.full(n_features, scale))
     kernel = to_sklearn(expression, theta, scaling=scaling)
     gpr = GaussianProcessRegressor(kernel=kernel, optimizer=None, normalize_y=True, alpha=0)
@@ -76,7 +50,49 @@ def test_exported_kernel_in_other_units_predicts_what_the_scaled_one_does(
     mean, std = gpr.predict(X_new * scale + shift, return_std=True)
     # the contract of design 2.4, on the scale of the target
     np.testing.assert_allclose((mean + 1e6) / 3e4, expected_mean, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(std / 3e4, expected_std, rtol=1e-6)
+    np.testing.assert_allclose(std / 3e4, np.sqrt(np.diag(expected_covariance)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "kernels",
+    [
+        tuple(BASE_KERNELS.values()),
+        (BASE_KERNELS["MAT32"],),
+        (BASE_KERNELS["MAT52"],),
+        (Exponential(),),
+        (Exponential(), *BASE_KERNELS.values()),
+    ],
+    ids=lambda kernels: "+".join(kernel.name for kernel in kernels),
+)
+@pytest.mark.parametrize("n_features", [1, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_exported_kernel_predicts_what_the_predictor_does(seed, n_features, kernels):
+    expression, theta, X, y, _ = random_case(seed, n_features=n_features, kernels=kernels)
+    X_new = np.random.default_rng(seed + 100).uniform(-0.2, 1.2, size=(9, n_features))
+    predictor = ExactPredictor(expression, theta, TrainingData(X, y))
+    scaling = Scaling(np.full(n_features, 1949.0), np.full(n_features, 12.0))
+    kernel = to_sklearn(expression, theta, scaling=scaling, jitter=predictor.jitter)
+    gpr = GaussianProcessRegressor(kernel=kernel, optimizer=None, normalize_y=True, alpha=0)
+    gpr.fit(X * 12.0 + 1949.0, y)
+    mean, std = gpr.predict(X_new * 12.0 + 1949.0, return_std=True)
+    _, covariance = gpr.predict(X_new * 12.0 + 1949.0, return_cov=True)
+    found_mean, variance = predictor.mean_and_variance(X_new)
+    _, found_covariance = predictor.mean_and_covariance(X_new)
+    # the contract of design 2.4; covariances, which may be zero, as correlations
+    np.testing.assert_allclose(found_mean, mean, rtol=1e-6)
+    np.testing.assert_allclose(np.sqrt(variance), std, rtol=1e-6)
+    assert np.all(np.abs(found_covariance - covariance) <= 1e-6 * np.outer(std, std))
+
+
+def test_a_kernel_that_scikit_learn_does_not_have_is_wrapped():
+    scaling = Scaling(np.array([1949.0]), np.array([12.0]))
+    kernel = to_sklearn(Leaf(Exponential(), 0), np.log([0.5, 2.0, 0.1]), scaling=scaling)
+    inner = WrappedKernel(Exponential(), (0.5, 2.0), 12.0)
+    # exponentials of logs are rounded
+    np.testing.assert_allclose(kernel.k1.kernel.params, inner.params, rtol=1e-14)
+    X = 1949 + 12 * np.random.default_rng(0).uniform(size=(6, 1))
+    distances = np.abs(X - X.T) / 12
+    np.testing.assert_allclose(kernel.k1(X), 2.0 * np.exp(-distances / 0.5), rtol=1e-12)
 
 
 def test_exported_kernel_can_be_optimised_further_and_does_not_get_worse():

@@ -13,6 +13,7 @@ from autokernel.evaluation import Evaluation
 from autokernel.evaluation.record import name_parameters
 from autokernel.expression import Expression, Grammar, Operation
 from autokernel.kernels import BASE_KERNELS
+from autokernel.operators import OPERATORS
 from autokernel.search import (
     BOMS,
     SOT,
@@ -28,7 +29,7 @@ from autokernel.search import (
     Task,
     TreeGEP,
     Trial,
-    search,
+    run_search,
 )
 from autokernel.search.design import Grown
 
@@ -66,10 +67,10 @@ class Script(Strategy):
         return Design(fixed, columns, size)
 
     def propose(self, task, history, *, n_proposals, rng):
-        place = len(self.first_draws)
+        number = len(self.first_draws)
         self.first_draws.append(rng.uniform())
         self.lengths.append(len(history))
-        rng.uniform(size=self.n_draws[place] if self.n_draws else 0)
+        rng.uniform(size=self.n_draws[number] if self.n_draws else 0)
         start = history.n_searched
         return [parse_expression(text) for text in self.proposals[start : start + n_proposals]]
 
@@ -96,9 +97,11 @@ def _make_evaluation(
     if isinstance(expression, str):
         expression = parse_expression(expression)
     theta = [
-        np.log((lengthscales or {}).get(leaf.column, 1.0)) if name == "lengthscale" else 0.0
+        np.log((lengthscales or {}).get(leaf.column, 1.0))
+        if parameter.name == "lengthscale"
+        else 0.0
         for leaf in expression.leaves
-        for name in BASE_KERNELS[leaf.kernel].parameter_names
+        for parameter in leaf.parameters
     ]
     theta = np.array([*theta, -5.0])
     return Evaluation(
@@ -134,12 +137,12 @@ def make_history() -> Callable[..., History]:
         trials = [
             Trial(
                 _make_evaluation(kernel, score, status="ok" if np.isfinite(score) else "no factor"),
-                Phase.INITIAL if place < n_design else Phase.SEARCH,
-                proposal_seconds=0.5 * place,
-                elapsed=1.0 + place,
-                start=max(0, place - n_design),
+                Phase.INITIAL if number < n_design else Phase.SEARCH,
+                proposal_seconds=0.5 * number,
+                elapsed=1.0 + number,
+                start=max(0, number - n_design),
             )
-            for place, (kernel, score) in enumerate(rows)
+            for number, (kernel, score) in enumerate(rows)
         ]
         return History(n_samples, trials)
 
@@ -160,9 +163,11 @@ def make_task() -> Callable[..., Task]:
         allowed: tuple[str, ...] | None = None,
     ) -> Task:
         columns = tuple(range(n_features)) if columns is None else columns
-        grammar = Grammar(base_kernels, operators, columns, max_leaves)
+        kernels = tuple(BASE_KERNELS[name] for name in base_kernels)
+        joining = tuple(OPERATORS[symbol] for symbol in operators)
+        grammar = Grammar(kernels, joining, columns, max_leaves)
         X = np.random.default_rng(0).uniform(size=(25, n_features))
-        return Task(grammar, allowed or base_kernels, X)
+        return Task(grammar, tuple(BASE_KERNELS[name] for name in allowed or base_kernels), X)
 
     return build
 
@@ -229,7 +234,7 @@ def make_script() -> type[Script]:
 def run() -> Callable[..., Finished]:
     """Search with what scores one kernel, from a history on."""
 
-    def run_search(
+    def search(
         evaluate: Evaluate,
         strategy: Strategy,
         task: Task,
@@ -246,7 +251,8 @@ def run() -> Callable[..., Finished]:
 
         history = History(10) if history is None else history
         task = task if deadline is NEVER else replace(task, deadline=deadline)
-        reason = search(evaluate_all, strategy, task, history, n_iter=n_iter, seed=seed, **settings)
+        given = {"n_iter": n_iter, "seed": seed, **settings}
+        reason = run_search(evaluate_all, strategy, task, history, **given)
         return Finished(history, reason)
 
-    return run_search
+    return search

@@ -66,7 +66,7 @@ def highest_improvement(history, pool):
     scores = bayesian.finite_scores(history)
     surrogate = SurrogateGP(SOTKernel(n_features=1), known, scores)
     improvement = expected_improvement(surrogate.predict(rest), best=scores.max())
-    return [rest[place] for place in np.argsort(-improvement, kind="stable")]
+    return [rest[number] for number in np.argsort(-improvement, kind="stable")]
 
 
 def test_a_batch_is_more_varied_than_the_kernels_of_highest_improvement(
@@ -80,7 +80,7 @@ def test_a_batch_is_more_varied_than_the_kernels_of_highest_improvement(
     ratios = []
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        drawn = [pool[place] for place in rng.choice(len(pool), 40, replace=False)]
+        drawn = [pool[number] for number in rng.choice(len(pool), 40, replace=False)]
         history = history_of({e.canonical: e for e in (TARGET, *drawn)}.values())
         batch = SOT().propose(make_task(), history, n_proposals=N_TOGETHER, rng=rng)
         highest = highest_improvement(history, pool)[:N_TOGETHER]
@@ -119,9 +119,9 @@ def test_what_is_believed_is_the_best_to_improve_on_where_it_is_better(
     best = []
 
     class Noting(UpperConfidenceBound):
-        def values(self, surrogate, **given):
-            best.append(given["best"])
-            return super().values(surrogate, **given)
+        def values(self, belief):
+            best.append(belief.best)
+            return super().values(belief)
 
     def hopeful(self, expressions):
         return Prediction(np.full(len(expressions), 7.0), np.ones(len(expressions)))
@@ -147,7 +147,7 @@ def test_a_search_evaluates_whole_batches_and_what_is_left_of_the_last(
     assert history.n_searched == n_iter
     n_design = len(history) - n_iter
     # those of a batch begin at what was known when it was proposed
-    assert given[n_design:] == [n_design + place // 3 * 3 for place in range(n_iter)]
+    assert given[n_design:] == [n_design + number // 3 * 3 for number in range(n_iter)]
 
 
 def test_a_batch_of_a_search_is_what_the_strategy_proposes_for_its_history(run, planted, make_task):

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from autokernel.operators import OPERATORS
 from autokernel.search.design import MAX_DESIGN, classic_kernels, grown_kernels, relevant_columns
 
 
@@ -71,8 +72,8 @@ def test_two_operations_from_each_base_kernel_come_next(make_task):
     bases = task.grammar.leaves
     rest = grown(task)[len(bases) :]
     assert len(rest) == 2 * len(bases)
-    for place, base in enumerate(bases):
-        for expression in rest[2 * place : 2 * place + 2]:
+    for number, base in enumerate(bases):
+        for expression in rest[2 * number : 2 * number + 2]:
             # in this space an exchange gives a base kernel again, which is in the design already
             assert expression.n_leaves == 2
             assert base in expression.leaves
@@ -84,9 +85,8 @@ def test_grown_kernels_stay_in_the_grammar(make_task, limits):
     for expression in grown(make_task(2, **limits)):
         assert set(expression.leaves) <= set(grammar.leaves)
         assert expression.n_leaves <= grammar.max_leaves
-        assert all(
-            operator in grammar.operators for operator in "+*" if operator in str(expression)
-        )
+        used = {OPERATORS[symbol] for symbol in "+*" if symbol in str(expression)}
+        assert used <= set(grammar.operators)
 
 
 def test_without_room_to_grow_there_are_base_kernels_alone(make_task):

@@ -149,8 +149,8 @@ def test_the_observer_sees_every_trial_as_it_begins_and_ends(
     texts = ["SE[0]", "PER[0]", "RQ[0]", "LIN[0]"]
     assert diary.lines == [
         line
-        for place, text in enumerate(texts, start=1)
-        for line in ("begin", f"evaluate {text}", (place, text))
+        for number, text in enumerate(texts, start=1)
+        for line in ("begin", f"evaluate {text}", (number, text))
     ]
 
 

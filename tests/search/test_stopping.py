@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from autokernel.deadline import NEVER, Deadline
-from autokernel.search import History, StopReason, search
+from autokernel.search import History, StopReason, run_search
 
 DESIGN, PROPOSALS = ["SE[0]", "LIN[0]", "PER[0]"], ["RQ[0]", "SE[0] + SE[0]", "SE[0] * LIN[0]"]
 
@@ -36,7 +36,7 @@ class Laboratory:
     def search(self, deadline=NEVER, **settings):
         given = {"n_iter": 3, "seed": 0, "batch_size": 3, **settings}
         task = replace(self.task, deadline=deadline)
-        return search(self.evaluate_all, self.script, task, self.history, **given)
+        return run_search(self.evaluate_all, self.script, task, self.history, **given)
 
     def states(self):
         return {inspect.getgeneratorstate(generator) for generator in self.generators}

@@ -179,7 +179,7 @@ def test_what_failed_outright_is_not_kept_as_it_may_succeed_another_time(
     assert bits(outcome) == bits(alone[0])
 
 
-def test_what_is_kept_is_for_one_kernel_and_what_it_inherits(evaluator, alone, memory, tmp_path):
+def test_what_is_kept_is_for_one_kernel_and_its_warm_starts(evaluator, alone, memory, tmp_path):
     workers = Workers(evaluator, memory=memory)
     expression = EXPRESSIONS[2]
     elsewhere = replace(alone[0], theta=alone[0].theta + 0.5)
@@ -211,7 +211,7 @@ CORRUPT = {
     "something else": lambda whole: pickle.dumps({"score": 1.0}),
     "nothing": lambda whole: pickle.dumps(None),
     "a kernel": lambda whole: pickle.dumps(EXPRESSIONS[0]),
-    "a class that has gone": lambda whole: whole.replace(b"Evaluation", b"Devaluation"),
+    "a class that has gone": lambda whole: whole.replace(b"Parameter", b"Diameter_"),
     "a pickle that raises": lambda whole: pickle.dumps(Foreign()),
     "compressed": lambda whole: b"\x1f\x8b" + whole,
 }
@@ -230,20 +230,21 @@ def test_what_cannot_be_read_is_evaluated_and_kept_again_without_a_word(
     key = evaluator.key(evaluator.prepare(expression))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert Store(memory).load(key) is None
+        assert Store(memory).load(key, expression) is None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         (outcome,) = Workers(evaluator, memory=memory)([expression], [])
     assert bits(outcome) == bits(alone[0])
     assert [str(warning.message) for warning in caught] == []
     assert capfd.readouterr() == ("", "")
-    assert bits(Store(memory).load(key)) == bits(alone[0])
+    assert bits(Store(memory).load(key, expression)) == bits(alone[0])
 
 
 def test_the_store_returns_what_was_saved_and_none_for_what_was_not(alone, memory):
     store = Store(memory)
     for evaluation in alone:
         store.save(str(evaluation.expression).encode().hex(), evaluation)
-    for text, evaluation in zip(TEXTS, alone, strict=True):
-        assert bits(store.load(text.encode().hex())) == bits(evaluation)
-    assert store.load("f" * 64) is None
+    for expression, evaluation in zip(EXPRESSIONS, alone, strict=True):
+        found = store.load(str(expression).encode().hex(), expression)
+        assert bits(found) == bits(evaluation)
+    assert store.load("f" * 64, EXPRESSIONS[0]) is None

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from autokernel.expression import Expression, Grammar
+from autokernel.kernels import FEW_COLUMNS
+from autokernel.operators import OPERATORS
 
 
 @pytest.fixture(scope="session")
@@ -14,12 +16,12 @@ def random_expressions() -> Callable[..., list[Expression]]:
 
     def build(n: int, *, n_features: int, seed: int) -> list[Expression]:
         columns = tuple(range(n_features))
-        grammar = Grammar(("SE", "LIN", "PER", "RQ"), ("+", "*"), columns, max_leaves=8)
+        grammar = Grammar(FEW_COLUMNS, tuple(OPERATORS.values()), columns, max_leaves=8)
         rng = np.random.default_rng(seed)
         bases = grammar.leaves
         return [
-            grammar.random_walk(bases[place % len(bases)], int(rng.integers(8)), rng)
-            for place in range(n)
+            grammar.random_walk(bases[number % len(bases)], int(rng.integers(8)), rng)
+            for number in range(n)
         ]
 
     return build

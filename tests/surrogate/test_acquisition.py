@@ -8,6 +8,7 @@ from autokernel import parse_expression
 from autokernel.surrogate.acquisition import (
     ACQUISITIONS,
     Acquisition,
+    Belief,
     Cost,
     ExpectedImprovement,
     ExpectedImprovementPerSecond,
@@ -81,8 +82,8 @@ def surrogate(expressions, scores):
 
 
 def values_of(acquisition, surrogate, expressions, *, best=0.0, cost=SAME_COST, seed=0):
-    rng = np.random.default_rng(seed)
-    return acquisition.values(surrogate, best=best, cost=cost, rng=rng)(expressions)
+    belief = Belief(surrogate, best, cost, np.random.default_rng(seed))
+    return acquisition.values(belief)(expressions)
 
 
 @pytest.mark.parametrize("best", [-0.5, 0.0])
@@ -124,9 +125,8 @@ def test_ucb_of_default_counts_two_standard_deviations():
 
 
 def test_thompson_gives_an_expression_one_value(surrogate, expressions, scores):
-    function = ThompsonSampling().values(
-        surrogate, best=0.0, cost=SAME_COST, rng=np.random.default_rng(0)
-    )
+    belief = Belief(surrogate, 0.0, SAME_COST, np.random.default_rng(0))
+    function = ThompsonSampling().values(belief)
     first, again, last = function(expressions), function(expressions), function(expressions[-1:])
     # each answer has a variance of 1e-9 of that of the prior, of its own: five deviations
     prior_std = scores.std() * np.exp(0.5 * surrogate.theta[0])
@@ -145,16 +145,14 @@ def test_thompson_draws_another_function_from_another_generator(surrogate, expre
 
 
 def test_thompson_draws_another_function_each_time(surrogate, expressions):
-    rng, thompson = np.random.default_rng(0), ThompsonSampling()
-    one, other = (
-        thompson.values(surrogate, best=0.0, cost=SAME_COST, rng=rng)(expressions) for _ in range(2)
-    )
+    belief = Belief(surrogate, 0.0, SAME_COST, np.random.default_rng(0))
+    one, other = (ThompsonSampling().values(belief)(expressions) for _ in range(2))
     assert np.all(one != other)
 
 
 def count_params(expressions):
     """Parameters of all leaves, and that of the noise."""
-    return np.array([1 + sum(N_PARAMS[leaf.kernel] for leaf in e.leaves) for e in expressions])
+    return np.array([1 + sum(N_PARAMS[leaf.kernel.name] for leaf in e.leaves) for e in expressions])
 
 
 @pytest.mark.parametrize(("base", "factor"), [(0.05, 1.3), (2.0, 1.0), (40.0, 0.9)])

@@ -5,19 +5,23 @@ import pytest
 from hypothesis import given
 
 from autokernel import parse_expression
-from autokernel.expression import OPERATORS, Grammar, arrange
+from autokernel.expression import Grammar, arrange
 from autokernel.kernels import BASE_KERNELS
+from autokernel.operators import OPERATORS
 from autokernel.surrogate.arc import N_LEVELS, arc_distances, level_distances
 from tests.batteries import expressions, reshuffled, seeds
 
-GRAMMAR = Grammar(tuple(BASE_KERNELS), OPERATORS, columns=(0, 1, 2), max_leaves=10)
+GRAMMAR = Grammar(
+    tuple(BASE_KERNELS.values()), tuple(OPERATORS.values()), columns=(0, 1, 2), max_leaves=10
+)
 
 
 def walks(n, seed):
     """Expressions of one to ten leaves."""
     rng = np.random.default_rng(seed)
     return [
-        GRAMMAR.random_walk(GRAMMAR.leaves[i % 12], int(rng.integers(14)), rng) for i in range(n)
+        GRAMMAR.random_walk(GRAMMAR.leaves[i % len(GRAMMAR.leaves)], int(rng.integers(14)), rng)
+        for i in range(n)
     ]
 
 
@@ -29,14 +33,15 @@ def distances(one, other, **options):
 
 def by_position(expression):
     """Values of positions, numbered as in a heap: the children of k are 2 k and 2 k + 1."""
-    values, trees = {}, {1: arrange(expression)[0]}
+    values, trees = {}, {1: arrange(expression).expression}
     while trees:
-        place, tree = trees.popitem()
+        number, tree = trees.popitem()
         if tree.n_leaves == 1:
-            values[place] = (tree.kernel, tree.column)
+            values[number] = (tree.kernel, tree.column)
         else:
-            values[place] = tree.operator
-            trees |= {2 * place: tree.left, 2 * place + 1: tree.right}
+            values[number] = tree.operator
+            left, right = tree.operands
+            trees |= {2 * number: left, 2 * number + 1: right}
     return values
 
 
@@ -44,10 +49,10 @@ def definition(one, other):
     """Distances by level, from the categorical pseudo-metric (Hutter and Osborne, section 3)."""
     one, other = by_position(one), by_position(other)
     total = Counter()
-    for place in one.keys() | other.keys():
-        level = min(place.bit_length() - 1, N_LEVELS - 1)
-        if place in one and place in other:
-            total[level] += 2 * (one[place] != other[place])
+    for number in one.keys() | other.keys():
+        level = min(number.bit_length() - 1, N_LEVELS - 1)
+        if number in one and number in other:
+            total[level] += 2 * (one[number] != other[number])
         else:
             total[level] += 1
     return [total[level] for level in range(N_LEVELS)]
@@ -123,9 +128,9 @@ def test_distances_to_others_are_a_part_of_the_square_matrix():
     np.testing.assert_array_equal(part, square[:, :13, 20:])
 
 
-@pytest.mark.parametrize("place", ["rows", "columns"])
-def test_a_column_beyond_n_features_is_an_error(place):
-    pair = ("SE[0] + LIN[2]", "SE[1]") if place == "rows" else ("SE[1]", "SE[0] + LIN[2]")
+@pytest.mark.parametrize("side", ["rows", "columns"])
+def test_a_column_beyond_n_features_is_an_error(side):
+    pair = ("SE[0] + LIN[2]", "SE[1]") if side == "rows" else ("SE[1]", "SE[0] + LIN[2]")
     with pytest.raises(ValueError, match=r"n_features must exceed.* got 2 and SE\[0\] \+ LIN\[2\]"):
         distances(*pair, n_features=2)
 

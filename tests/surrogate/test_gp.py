@@ -4,6 +4,8 @@ from scipy.optimize import check_grad
 from scipy.stats import multivariate_normal
 
 from autokernel.expression import Grammar
+from autokernel.kernels import FEW_COLUMNS
+from autokernel.operators import ADD, MULTIPLY
 from autokernel.surrogate.acquisition import expected_improvement
 from autokernel.surrogate.gp import SurrogateGP, negative_log_likelihood
 from autokernel.surrogate.kernel_kernels import ArcKernel, HellingerKernel, SOTKernel
@@ -280,7 +282,7 @@ def test_little_improvement_is_expected_of_what_is_believed(conditioned, express
     n, best = 60, scores[:60].max()
     before = expected_improvement(conditioned.predict(expressions[n:]), best=best)
     order = np.argsort(-before)  # the three most promising come next
-    before, ordered = before[order], [expressions[n + place] for place in order]
+    before, ordered = before[order], [expressions[n + number] for number in order]
     believing = conditioned.believing(ordered[:3])
     after = expected_improvement(believing.predict(ordered), best=best)
     assert np.all(after[:3] < 0.1 * before[:3])
@@ -298,13 +300,13 @@ def test_draws_in_pieces_have_the_mean_and_the_covariance_of_the_posterior(
     n, conditioned, precise, expressions, distances, scores
 ):
     surrogate, rng, n_draws = {60: conditioned, 80: precise}[n], np.random.default_rng(0), 400
-    places = [0, 90, 1, 91, 92]  # some known, some new
-    asked = [expressions[place] for place in places]
+    numbers = [0, 90, 1, 91, 92]  # some known, some new
+    asked = [expressions[number] for number in numbers]
     functions = [surrogate.draw(rng) for _ in range(n_draws)]
     values = np.array([[*function(asked[:2]), *function(asked[2:])] for function in functions])
     mean, C = posterior(surrogate.theta, distances, standardise(scores[:n], scores[:n]))
-    centred = standardise(values, scores[:n]) - mean[places]
-    white = np.linalg.solve(np.linalg.cholesky(C[np.ix_(places, places)]), centred.T)
+    centred = standardise(values, scores[:n]) - mean[numbers]
+    white = np.linalg.solve(np.linalg.cholesky(C[np.ix_(numbers, numbers)]), centred.T)
     # standard normal: five deviations of a mean, of a variance, and more of a covariance
     np.testing.assert_allclose(white.mean(axis=1), 0, atol=5 / np.sqrt(n_draws))
     np.testing.assert_allclose(np.cov(white), np.eye(5), atol=5 * np.sqrt(2 / n_draws))
@@ -319,7 +321,7 @@ def test_a_draw_is_the_mean_and_a_factor_of_the_covariance_times_normal_numbers(
     surrogate = conditioned.believing(expressions[60:n])
     function = surrogate.draw(np.random.default_rng(0))
     pieces = np.split(np.arange(80, 120), np.cumsum(sizes)[:-1])
-    values = np.concatenate([function([expressions[place] for place in p]) for p in pieces])
+    values = np.concatenate([function([expressions[i] for i in piece]) for piece in pieces])
     known = np.append(scores[:60], conditioned.predict(expressions[60:n]).mean)
     mean, C = posterior(surrogate.theta, distances, standardise(known, scores[:60]))
     normal = np.random.default_rng(0).normal(size=40)
@@ -340,7 +342,7 @@ def test_a_draw_gives_the_same_value_whenever_it_is_asked(precise, expressions, 
     again = function(expressions)
     shuffled = np.random.default_rng(1).permutation(120)
     parts = np.split(shuffled, 4)
-    later = np.concatenate([function([expressions[place] for place in part]) for part in parts])
+    later = np.concatenate([function([expressions[i] for i in part]) for part in parts])
     atol = repetition_error(precise, scores[:80])
     np.testing.assert_allclose(again, first, atol=atol)
     np.testing.assert_allclose(later, first[shuffled], atol=atol)
@@ -386,9 +388,9 @@ def test_a_draw_leaves_the_surrogate_as_it_was(conditioned, expressions):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_hierarchical_kernel_finds_the_level_that_counts_among_noise(seed):
     rng = np.random.default_rng(seed)
-    walks = Grammar(("SE", "LIN", "PER", "RQ"), ("+", "*"), (0,), 10).random_walks(300, rng)
+    walks = Grammar(FEW_COLUMNS, (ADD, MULTIPLY), (0,), 10).random_walks(300, rng)
     expressions = list({e.canonical: e for e in walks}.values())[:100]
-    is_sum = np.array([getattr(e, "operator", "") == "+" for e in expressions], dtype=float)
+    is_sum = np.array([getattr(e, "operator", None) == ADD for e in expressions], dtype=float)
     noisy = is_sum + is_sum.std() * rng.normal(size=100)
     surrogate = SurrogateGP(ArcKernel(n_features=1), expressions, noisy)
     # two or three means of thirty numbers each: off by a fifth of the noise

@@ -207,9 +207,9 @@ def test_a_column_beyond_the_data_is_an_error(bad, kernel_kernel):
         kernel_kernel.distances(rows, columns)
 
 
-@pytest.mark.parametrize("place", ["rows", "columns"])
-def test_a_text_is_an_error_that_says_how_to_make_an_expression(place, kernel_kernel):
+@pytest.mark.parametrize("side", ["rows", "columns"])
+def test_a_text_is_an_error_that_says_how_to_make_an_expression(side, kernel_kernel):
     expressions, texts = [parse_expression("SE[1]")], ["SE[1]"]
-    rows, columns = (texts, expressions) if place == "rows" else (expressions, texts)
+    rows, columns = (texts, expressions) if side == "rows" else (expressions, texts)
     with pytest.raises(TypeError, match=r"must be Expression objects, got 'SE\[1\]': parse_expr"):
         kernel_kernel.distances(rows, columns)

@@ -40,14 +40,14 @@ def paths(expression, above=()):
         return [(*above, expression)]
     if above[-1:] != (expression.operator,):
         above = (*above, expression.operator)
-    return paths(expression.left, above) + paths(expression.right, above)
+    return [path for operand in expression.operands for path in paths(operand, above)]
 
 
 def shape(expression):
     """A value that is equal for trees that differ by swaps of left and right."""
     if expression.n_leaves == 1:
         return expression
-    sides = Counter([shape(expression.left), shape(expression.right)])
+    sides = Counter(map(shape, expression.operands))
     return (expression.operator, frozenset(sides.items()))
 
 
@@ -152,9 +152,9 @@ def test_runs_of_an_operator_count_once():
     assert paths_distance == pytest.approx(1 / 3, rel=1e-12)
 
 
-@pytest.mark.parametrize("place", ["rows", "columns"])
-def test_a_column_beyond_n_features_is_an_error(place):
+@pytest.mark.parametrize("side", ["rows", "columns"])
+def test_a_column_beyond_n_features_is_an_error(side):
     inside, beyond = [parse_expression("SE[1]")], [parse_expression("SE[0] + LIN[2]")]
-    rows, columns = (beyond, inside) if place == "rows" else (inside, beyond)
+    rows, columns = (beyond, inside) if side == "rows" else (inside, beyond)
     with pytest.raises(ValueError, match=r"n_features must exceed.* got 2 and SE\[0\] \+ LIN\[2\]"):
         sot_distances(rows, columns, n_features=2)

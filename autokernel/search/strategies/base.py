@@ -1,9 +1,9 @@
 """What a search strategy is: an initial design, and the next kernels for a history."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,31 +11,44 @@ from sklearn.utils._param_validation import StrOptions
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.expression import Expression, Grammar
-from autokernel.kernels.priors import Priors, check_priors
+from autokernel.kernels import PRESETS, BaseKernel, Priors
 from autokernel.search.design import DESIGNS, Design, initial_design
 from autokernel.search.history import History
 from autokernel.surrogate.acquisition import Acquisition, ExpectedImprovement
 from autokernel.typing import FloatArray
 
+Cached = TypeVar("Cached")
+
 _TRIES = 200  # at drawing a kernel that is unknown
 
 
-# eq=False: a task is itself, and holds arrays
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: a task is itself, and holds arrays
 class Task:
     """What a search may look at, and what it is to go by."""
 
     grammar: Grammar
-    base_kernels: tuple[str, ...]  # of the fixed part of the design, no fewer than the grammar's
+    base_kernels: tuple[BaseKernel, ...]  # of the fixed design, no fewer than the grammar's
     X: FloatArray  # (n_samples, n_features), inputs in the unit interval
-    priors: Priors = field(default_factory=lambda: check_priors("default"))
+    priors: Priors = field(default_factory=lambda: PRESETS["default"])
     acquisition: Acquisition = field(default_factory=ExpectedImprovement)
     deadline: Deadline = NEVER  # a strategy that takes long looks at it
+    cache: dict[Hashable, Any] = field(init=False, default_factory=dict)  # of what is computed
 
     @property
     def n_features(self) -> int:
         """Number of columns, those included that the grammar leaves out."""
         return self.X.shape[1]
+
+    def cached(self, key: Hashable, make: Callable[[], Cached]) -> Cached:
+        """Return what a strategy has computed for this task, made where it is not there.
+
+        It must follow from the task, and maybe a history, alone: a search that is continued begins
+        with an empty cache.
+        """
+        if key not in self.cache:
+            self.cache[key] = make()
+        found: Cached = self.cache[key]
+        return found
 
     def allows(self, expression: Expression) -> bool:
         """Whether an expression may be a parent; a history may hold others, of another grammar."""

@@ -12,7 +12,7 @@ from autokernel.expression import Expression, Grammar
 from autokernel.search.history import History, Phase
 from autokernel.search.strategies.base import DesignedStrategy, Task
 from autokernel.search.strategies.evolution import evolve
-from autokernel.surrogate.acquisition import Cost, Values
+from autokernel.surrogate.acquisition import Belief, Cost, Values
 from autokernel.surrogate.gp import SurrogateGP
 from autokernel.surrogate.kernel_kernels import KernelKernel
 from autokernel.typing import FloatArray
@@ -45,7 +45,8 @@ def propose_by_surrogate(
     surrogate = SurrogateGP(kernel_kernel, known, scores)
     proposals: list[Expression] = []
     while True:
-        values = task.acquisition.values(surrogate, best=best, cost=cost, rng=rng)
+        belief = Belief(surrogate, best, cost, rng)
+        values = task.acquisition.values(belief)
         proposal = maximise(_in_time(values, task), known) or task.any_unknown(known)
         if proposal is not None:
             proposals.append(proposal)
@@ -62,7 +63,7 @@ def _cost(history: History) -> Cost:
     The kernels of the design are fitted from nothing, which takes longer.
     """
     fitted = [trial for trial in history if np.isfinite(trial.evaluation.log_posterior)]
-    searched = [trial for trial in fitted if trial.phase is Phase.SEARCH]
+    searched = [trial for trial in fitted if trial.phase == Phase.SEARCH]
     like = searched if len(searched) >= _ENOUGH_TIMES else fitted
     evaluations = [trial.evaluation for trial in like or history]
     seconds = np.array([evaluation.seconds for evaluation in evaluations])
@@ -79,7 +80,7 @@ def finite_scores(history: History) -> FloatArray:
 def parents_of(task: Task, history: History) -> list[Expression]:
     """Sort the known kernels that the task allows, the best first; its base kernels if none is."""
     order = np.argsort(-history.scores, kind="stable")
-    known = [history.evaluations[place].expression for place in order]
+    known = [history.evaluations[number].expression for number in order]
     return [e for e in known if task.allows(e)] or list(task.grammar.leaves)
 
 
@@ -141,7 +142,7 @@ class EvolvingStrategy(DesignedStrategy):
                 rng=rng,
             )
 
-        kernel_kernel = self.kernel_kernel(task)
+        kernel_kernel = task.cached(self, lambda: self.kernel_kernel(task))
         return propose_by_surrogate(
             task, history, kernel_kernel, maximise, n_proposals=n_proposals, rng=rng
         )
@@ -152,8 +153,8 @@ class EvolvingStrategy(DesignedStrategy):
         """Half walks from the base kernels, half neighbours of the best kernels so far."""
         n_walks = self.population_size // 2
         neighbours = [
-            grammar.random_neighbour(parents[place % len(parents)], rng)
-            for place in range(self.population_size - n_walks)
+            grammar.random_neighbour(parents[number % len(parents)], rng)
+            for number in range(self.population_size - n_walks)
         ]
         return [*grammar.random_walks(n_walks, rng), *neighbours]
 

@@ -4,7 +4,6 @@ import zlib
 from collections.abc import Hashable, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -80,7 +79,7 @@ class BOMS(DesignedStrategy):
 
     def _candidates(self, task: Task, history: History) -> list[Expression]:
         """Gather what this proposal and those before have added, the latest first."""
-        starts = {trial.start for trial in history if trial.phase is Phase.SEARCH}
+        starts = {trial.start for trial in history if trial.phase == Phase.SEARCH}
         found: dict[str, Expression] = {}
         kept: dict[Hashable, list[Expression]] = {}
         for n_searched in sorted({0, *starts, history.n_searched}, reverse=True):
@@ -99,7 +98,7 @@ class BOMS(DesignedStrategy):
         rng = np.random.default_rng(moment.seed)
         neighbours = task.grammar.neighbours(moment.best)
         chosen = rng.permutation(len(neighbours))[: self.n_neighbours]
-        added = [neighbours[place] for place in chosen]
+        added = [neighbours[number] for number in chosen]
         added += task.grammar.random_walks(self.n_walks, rng)
         if moment.is_first:
             bases = task.grammar.leaves
@@ -130,11 +129,6 @@ class _Kept:
         self.added: dict[Hashable, list[Expression]] = {}  # of the proposals that still count
 
 
-_kept_by_task: WeakKeyDictionary[Task, _Kept] = WeakKeyDictionary()
-
-
 def _kept(task: Task) -> _Kept:
-    """Return what has been computed for a task; it lives as long as the task."""
-    if task not in _kept_by_task:
-        _kept_by_task[task] = _Kept(task)
-    return _kept_by_task[task]
+    """Return what has been computed for a task."""
+    return task.cached(BOMS, lambda: _Kept(task))

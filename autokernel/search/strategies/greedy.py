@@ -41,13 +41,13 @@ class Greedy(Strategy):
         """Choose among the neighbours that have not been evaluated; none at a local maximum."""
         scores = {e.expression.canonical: e.score for e in history.evaluations}
         candidates: Sequence[Expression] = task.grammar.leaves
-        summit: float | None = None
+        highest: float | None = None
         while True:
             missing = [e for e in candidates if e.canonical not in scores]
             if missing:
-                return [missing[place] for place in rng.permutation(len(missing))[:n_proposals]]
+                return [missing[number] for number in rng.permutation(len(missing))[:n_proposals]]
             best = max(candidates, key=lambda e: scores[e.canonical], default=None)
-            if best is None or (summit is not None and scores[best.canonical] <= summit):
+            if best is None or (highest is not None and scores[best.canonical] <= highest):
                 return []
-            summit = scores[best.canonical]
+            highest = scores[best.canonical]
             candidates = task.grammar.neighbours(best)

@@ -86,8 +86,8 @@ class TreeGEP(DesignedStrategy):
         """Return the last whole generation, the best first."""
         n_kept = min(round(self.reproduction * self.population_size), self.population_size - 1)
         n_new = self.population_size - n_kept
-        generation = [t.evaluation for t in history if t.phase is Phase.INITIAL]
-        searched = [t.evaluation for t in history if t.phase is Phase.SEARCH]
+        generation = [t.evaluation for t in history if t.phase == Phase.INITIAL]
+        searched = [t.evaluation for t in history if t.phase == Phase.SEARCH]
         for start in range(0, len(searched) - n_new + 1, n_new):
             generation.sort(key=lambda evaluation: -evaluation.score)
             generation = [*generation[:n_kept], *searched[start : start + n_new]]
@@ -103,7 +103,7 @@ class TreeGEP(DesignedStrategy):
             planted = task.grammar.random_tree(int(rng.integers(1, _MUTANT_LEAVES + 1)), rng)
         else:
             planted = _random_subtree(self._winner(parents, rng), rng)
-        return mother.replace(int(rng.integers(2 * mother.n_leaves - 1)), planted)
+        return mother.replace(int(rng.integers(mother.n_subtrees)), planted)
 
     def _winner(self, parents: Sequence[Expression], rng: np.random.Generator) -> Expression:
         """Return the best of some that are drawn; they are sorted, the best first."""

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from autokernel.operators import ADD
 from autokernel.search import SOT, Arc
 from autokernel.surrogate.arc import level_distances
 
@@ -27,4 +28,4 @@ def test_it_prefers_trees_that_resemble_the_best(make_task, make_history, seed):
         rows += [(f"{one}[0] + {other}[0]", -5.0), (f"{one}[0] * {other}[0]", -60.0)]
     history = make_history(*rows)
     proposals = Arc().propose(make_task(), history, n_proposals=4, rng=np.random.default_rng(seed))
-    assert all(e.operator == "+" for e in proposals)
+    assert all(e.operator == ADD for e in proposals)

@@ -19,9 +19,9 @@ SMALL = SOT(population_size=10, n_generations=2)
 class Noting(ExpectedImprovementPerSecond):
     """Keeps the cost that it is given."""
 
-    def values(self, surrogate, *, cost, **others):
-        self.cost = cost
-        return super().values(surrogate, cost=cost, **others)
+    def values(self, belief):
+        self.cost = belief.cost
+        return super().values(belief)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ class Alphabet(Acquisition):
     def __init__(self):
         self.asked = []
 
-    def values(self, surrogate, **given):
+    def values(self, belief):
         def values(expressions):
             self.asked.append([e.canonical for e in expressions])
             return np.argsort(np.argsort(self.asked[-1])).astype(float)
@@ -45,7 +45,7 @@ def history_of(make_history):
 
 
 def candidates(task, history, *, seed=0, **params):
-    """Texts of the candidates that are not known."""
+    """Texts of the candidates that are not known, for a task of which nothing is kept."""
     alphabet = Alphabet()
     rng = np.random.default_rng(seed)
     task = replace(task, acquisition=alphabet)
@@ -129,7 +129,24 @@ def test_in_many_columns_walks_begin_in_any(monkeypatch, make_task, history_of):
 
 def test_candidates_depend_on_the_history_alone(wide, history_of):
     history = history_of(["SE[0]", FAR], ["SE[1]"])
-    assert candidates(wide, history, seed=1) == candidates(replace(wide), history, seed=2)
+    assert candidates(wide, history, seed=1) == candidates(wide, history, seed=2)
+
+
+def test_candidates_are_kept_in_the_task(monkeypatch, wide, history_of):
+    task, rng = replace(wide, acquisition=Alphabet()), np.random.default_rng(0)
+    design, searched = ["SE[0]", "LIN[0]"], [FAR]
+    BOMS().propose(task, history_of(design), n_proposals=1, rng=rng)
+    BOMS().propose(task, history_of(design, searched), n_proposals=1, rng=rng)
+    first, second = task.acquisition.asked
+    [kept] = task.cache.values()
+    added = {e.canonical for some in kept.added.values() for e in some}
+    assert added >= set(first) | set(second)
+    assert len(kept.added) == 2  # of both proposals, and nothing is made anew
+
+    monkeypatch.setattr(Grammar, "random_walks", None)
+    monkeypatch.setattr(Grammar, "neighbours", None)
+    BOMS().propose(task, history_of(design, searched), n_proposals=1, rng=rng)
+    assert task.acquisition.asked[-1] == second
 
 
 def test_candidates_of_one_task_are_those_that_a_fresh_task_would_have(wide, history_of):

@@ -31,17 +31,18 @@ SEARCH_AND_PRINT = """
 import numpy as np
 from autokernel.expression import Grammar
 from autokernel.evaluation import Evaluator
-from autokernel.kernels.priors import check_priors
-from autokernel.search import SOT, STRATEGIES, History, Task, Workers, search
+from autokernel.kernels import LINEAR, SMOOTH, check_priors
+from autokernel.operators import ADD, MULTIPLY
+from autokernel.search import SOT, STRATEGIES, History, Task, Workers, run_search
 x = np.linspace(0, 1, 10)
 evaluate = Workers(Evaluator(x[:, None], np.sin(9 * x), priors=check_priors("paper"), seed=0))
-bases = ("SE", "LIN")
-task = Task(Grammar(bases, ("+", "*"), (0,), 5), bases, x[:, None])
+bases = (SMOOTH, LINEAR)
+task = Task(Grammar(bases, (ADD, MULTIPLY), (0,), 5), bases, x[:, None])
 design = History(10)
-search(evaluate, SOT(), task, design, n_iter=0, seed=0)
+run_search(evaluate, SOT(), task, design, n_iter=0, seed=0)
 for name, strategy in STRATEGIES.items():
     history = History(10, list(design))
-    search(evaluate, strategy(), task, history, n_iter=3, seed=0)
+    run_search(evaluate, strategy(), task, history, n_iter=3, seed=0)
     print(name, [str(trial.evaluation.expression) for trial in history])
 """
 
@@ -243,8 +244,8 @@ class Recorder(ExpectedImprovement):
     def __init__(self):
         self.asked = []
 
-    def values(self, surrogate, **given):
-        improvement = super().values(surrogate, **given)
+    def values(self, belief):
+        improvement = super().values(belief)
 
         def values(expressions):
             found = improvement(expressions)

@@ -3,11 +3,13 @@ import pytest
 
 from autokernel import parse_expression
 from autokernel.expression import Grammar
+from autokernel.kernels import FEW_COLUMNS, LINEAR, SMOOTH
+from autokernel.operators import ADD, MULTIPLY
 from autokernel.search.strategies.evolution import evolve
 from autokernel.surrogate.sot import sot_distances
 
-GRAMMAR = Grammar(("SE", "LIN", "PER", "RQ"), ("+", "*"), (0, 1), max_leaves=6)
-ONE_COLUMN = Grammar(("SE", "LIN", "PER", "RQ"), ("+", "*"), (0,), max_leaves=6)
+GRAMMAR = Grammar(FEW_COLUMNS, (ADD, MULTIPLY), (0, 1), max_leaves=6)
+ONE_COLUMN = Grammar(FEW_COLUMNS, (ADD, MULTIPLY), (0,), max_leaves=6)
 TARGETS = ["SE[0] * PER[0] + LIN[0]", "RQ[0] * (SE[0] + LIN[0])"]
 
 
@@ -69,7 +71,7 @@ def test_excluded_expressions_may_be_parents():
 
 
 def test_it_returns_none_where_everything_is_excluded():
-    tiny = Grammar(("SE", "LIN"), ("+",), (0,), max_leaves=2)
+    tiny = Grammar((SMOOTH, LINEAR), (ADD,), (0,), max_leaves=2)
     every = {e.canonical for leaf in tiny.leaves for e in (leaf, *tiny.neighbours(leaf))}
     assert len(every) == 5
     found = run(Nearness("SE[0]"), population=tiny.leaves, excluded=every, grammar=tiny)

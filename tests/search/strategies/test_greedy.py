@@ -82,8 +82,8 @@ def test_the_neighbours_come_in_an_order_that_is_drawn_uniformly(make_task, make
     orders = [next_of(task, history, MANY, seed=seed) for seed in range(600)]
     assert all({e.canonical for e in order} == expected for order in orders)
     assert len(expected) == 6
-    for place in (0, 5):
-        counts = Counter(order[place].canonical for order in orders)
+    for number in (0, 5):
+        counts = Counter(order[number].canonical for order in orders)
         # one seed in a thousand is below this; the seeds are fixed
         assert chisquare([counts[text] for text in expected]).pvalue > 1e-3
 
@@ -136,7 +136,7 @@ def test_the_neighbours_of_one_kernel_are_the_last_ones_of_a_batch(
     starts = [trial.start for trial in history if trial.phase is Phase.SEARCH]
     expected, n_before = [], 0
     for level in levels_by_hand(task.grammar, score)[1:]:
-        expected += [n_before + place // batch_size * batch_size for place in range(len(level))]
+        expected += [n_before + number // batch_size * batch_size for number in range(len(level))]
         n_before += len(level)
     assert starts == expected
 

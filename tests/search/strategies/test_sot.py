@@ -93,7 +93,7 @@ def test_half_of_the_first_generation_is_walks_and_half_beside_the_ten_best(
     )
     texts = [" * ".join(["LIN[0]"] * n) for n in range(1, 7)]
     texts += [" + ".join(["LIN[0]"] * n) for n in range(2, 8)]
-    history = make_history(*((text, -float(place)) for place, text in enumerate(texts)))
+    history = make_history(*((text, -float(number)) for number, text in enumerate(texts)))
     propose(strategy(), make_task(), history)
     assert len(walks) == 50
     assert Counter(parents) == dict.fromkeys(texts[:10], 5)
@@ -139,15 +139,37 @@ def test_improvement_is_over_the_best_score_and_failures_count_as_the_worst(
             super().__init__(kernel_kernel, expressions, scores)
 
     class Improvement(ExpectedImprovement):
-        def values(self, surrogate, *, best, **others):
-            bests.append(best)
-            return super().values(surrogate, best=best, **others)
+        def values(self, belief):
+            bests.append(belief.best)
+            return super().values(belief)
 
     monkeypatch.setattr(bayesian, "SurrogateGP", Surrogate)
     history = make_history(("SE[0]", -30.0), ("LIN[0]", -np.inf), ("PER[0]", -10.0), n_samples=10)
     propose(strategy(**SMALL), replace(make_task(), acquisition=Improvement()), history)
     assert targets == [[-3, -3, -1]]  # per sample
     assert set(bests) == {-1}
+
+
+@pytest.mark.parametrize("strategy", EVOLVING)
+def test_the_kernel_between_expressions_is_kept_in_the_task(
+    monkeypatch, make_task, make_history, strategy
+):
+    used = []
+
+    class Noting(SurrogateGP):
+        def __init__(self, kernel_kernel, expressions, scores):
+            used.append(kernel_kernel)
+            super().__init__(kernel_kernel, expressions, scores)
+
+    monkeypatch.setattr(bayesian, "SurrogateGP", Noting)
+    task, history = make_task(), make_history(("SE[0]", -3.0), ("RQ[0]", -2.0))
+    own = strategy(**SMALL)
+    for of_task in (task, task, make_task()):  # another task has one of its own
+        propose(own, of_task, history)
+    propose(strategy(**SMALL), task, history)  # and so has another strategy
+    assert used[0] is used[1] is task.cache[own]
+    assert used[2] is not used[0]
+    assert used[3] is not used[0]
 
 
 def test_base_kernels_come_before_neighbours_where_evolution_finds_nothing(

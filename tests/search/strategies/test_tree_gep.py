@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binomtest, chisquare
 
 from autokernel.expression import Leaf
+from autokernel.kernels import LINEAR, SMOOTH
 from autokernel.search import Phase, TreeGEP
 
 MANY_COLUMNS = 500  # so many that a tree of one leaf is seldom drawn twice
@@ -31,12 +32,12 @@ def history_of(make_history):
 
 def bush(column, *, height=4):
     """A sum that tells its column wherever one subtree is replaced, the whole excepted."""
-    return reduce(lambda tree, _: tree + tree, range(height), Leaf("LIN", column))
+    return reduce(lambda tree, _: tree + tree, range(height), Leaf(LINEAR, column))
 
 
 def columns_of(expression):
     """Columns of what was not planted."""
-    return {leaf.column for leaf in expression.leaves if leaf.kernel == "LIN"}
+    return {leaf.column for leaf in expression.leaves if leaf.kernel == LINEAR}
 
 
 def propose(strategy, task, history, n_proposals, *, seed=0):
@@ -46,10 +47,12 @@ def propose(strategy, task, history, n_proposals, *, seed=0):
 
 @pytest.mark.parametrize("mutation", [0.0, 0.2, 0.5, 1.0])
 def test_mutants_and_crossings_come_with_their_probabilities(task, history_of, mutation):
-    parents = [reduce(mul, [Leaf("LIN", 7 * place + i) for i in range(6)]) for place in range(40)]
-    history = history_of([(parent, -place) for place, parent in enumerate(parents)])
+    parents = [
+        reduce(mul, [Leaf(LINEAR, 7 * number + i) for i in range(6)]) for number in range(40)
+    ]
+    history = history_of([(parent, -number) for number, parent in enumerate(parents)])
     children = propose(TreeGEP(mutation=mutation), task, history, 400)
-    n_mutants = sum(any(leaf.kernel == "SE" for leaf in child.leaves) for child in children)
+    n_mutants = sum(any(leaf.kernel == SMOOTH for leaf in child.leaves) for child in children)
     # some crossings, 2 in 100, give what is known and are bred again: far below the standard error
     assert binomtest(n_mutants, 400, mutation).pvalue > 1e-3
 
@@ -60,36 +63,34 @@ def test_by_default_half_are_mutants_and_so_on():
 
 
 def test_a_mutant_has_a_new_tree_of_one_to_four_leaves_in_a_random_place(task, history_of):
-    a, b, c = (Leaf("LIN", column) for column in range(3))
+    a, b, c = (Leaf(LINEAR, column) for column in range(3))
     parent = (a + b) * c
     history = history_of([(parent, -1.0)])
-    places, sizes = Counter(), Counter()
+    indices, sizes = Counter(), Counter()
     for child in propose(TreeGEP(mutation=1.0), task, history, 600):
-        [(place, planted)] = [
-            (place, subtree)
-            for place, subtree in (
-                (p, child.subtree(p)) for p in range(min(5, 2 * child.n_leaves - 1))
-            )
-            if not columns_of(subtree) and parent.replace(place, subtree) == child
+        [(index, planted)] = [
+            (index, subtree)
+            for index, subtree in ((i, child.subtree(i)) for i in range(min(5, child.n_subtrees)))
+            if not columns_of(subtree) and parent.replace(index, subtree) == child
         ]
-        places[place] += 1
+        indices[index] += 1
         sizes[planted.n_leaves] += 1
-    assert set(places) == set(range(5))
+    assert set(indices) == set(range(5))
     assert set(sizes) == {1, 2, 3, 4}
     # one seed in a thousand is below this; the seed is fixed
-    assert chisquare(list(places.values())).pvalue > 1e-3
+    assert chisquare(list(indices.values())).pvalue > 1e-3
     assert chisquare(list(sizes.values())).pvalue > 1e-3
 
 
 def test_a_crossing_plants_a_random_subtree_of_one_parent_in_another(task, history_of):
-    a, b, c, d, e, f = (Leaf("LIN", column) for column in range(6))
+    a, b, c, d, e, f = (Leaf(LINEAR, column) for column in range(6))
     parents = [(a + b) * c, d * (e + f)]
     history = history_of([(parent, -1.0) for parent in parents])
     possible = {
-        mother.replace(place, father.subtree(other)).canonical
+        mother.replace(index, father.subtree(other)).canonical
         for mother in parents
         for father in parents
-        for place in range(5)
+        for index in range(5)
         for other in range(5)
     } - history.canonical_texts()
     # the parents have the same chance where one is drawn for a tournament
@@ -130,7 +131,7 @@ def parents_of(task, history, **params):
 def test_generations_follow_one_another(task, history_of):
     """Of a population of ten, the two best stay and eight are new."""
     design = [(bush(column), -float(column)) for column in (3, 1, 0, 2)]
-    searched = [(bush(10 + place), -1.5 - place) for place in range(17)]
+    searched = [(bush(10 + number), -1.5 - number) for number in range(17)]
     params = {"population_size": 10, "reproduction": 0.2}
     first = {0, 1, *range(10, 18)}  # of the design the best two
     second = {0, 1, *range(18, 26)}  # which are still the best of the first generation
@@ -144,14 +145,14 @@ def test_generations_follow_one_another(task, history_of):
     ]:
         history = history_of(design, searched[:n_searched])
         assert parents_of(task, history, **params) == parents
-    better = [(bush(10 + place), float(place)) for place in range(16)]
+    better = [(bush(10 + number), float(number)) for number in range(16)]
     # from the first generation the best two, from the second all
     assert parents_of(task, history_of(design, better), **params) == set(range(16, 26))
 
 
 def test_without_reproduction_nothing_is_taken_over(task, history_of):
     design = [(bush(column), 5.0) for column in range(3)]
-    history = history_of(design, [(bush(10 + place), -1.0) for place in range(4)])
+    history = history_of(design, [(bush(10 + number), -1.0) for number in range(4)])
     assert parents_of(task, history, population_size=4, reproduction=0.0) == {10, 11, 12, 13}
     assert parents_of(task, history, population_size=5, reproduction=0.0) == {0, 1, 2}
 

@@ -1,0 +1,54 @@
+"""Which known fits a kernel begins at: those of the kernels that share most with it."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from autokernel.evaluation.record import Evaluation
+from autokernel.expression import Expression, align, slots_of
+from autokernel.map.warm_start import WarmStart
+
+_N_ALIKE, _N_SIMILAR = 12, 3
+
+
+def warm_starts_from_similar(
+    expression: Expression, known: Iterable[Evaluation]
+) -> list[list[WarmStart]]:
+    """Find the known fits that share most nodes with a kernel, the most similar first.
+
+    What a fit does not have is taken from the fits of single leaves as well, where they are known.
+    A kernel that has less than a quarter of its nodes in any fit begins at none.
+    """
+    ours = Counter(expression.leaves)
+
+    def dissimilarity(other: Evaluation) -> tuple[int, int, float, str]:
+        shared = (ours & Counter(other.expression.leaves)).total()
+        text = other.expression.canonical
+        return (-shared, other.expression.n_leaves, -other.score, text)
+
+    fitted = [other for other in known if np.isfinite(other.score)]
+    found = []
+    for other in sorted(fitted, key=dissimilarity)[:_N_ALIKE]:
+        pairs = align(expression, other.expression)
+        if 4 * len(pairs) >= len(expression.nodes):
+            found.append((pairs, other))
+    found.sort(key=lambda one: (-len(one[0]), -one[1].score))
+    alone = {other.expression: other for other in fitted if other.expression.n_leaves == 1}
+    nodes = expression.nodes
+    starts = []
+    for pairs, other in found[:_N_SIMILAR]:
+        start = _take(pairs, other)
+        starts.append([start])
+        missing = [node for node in range(len(nodes)) if node not in start.nodes]
+        if missing and all(nodes[node] in alone for node in missing):
+            of_leaves = [WarmStart([node], alone[nodes[node]].theta) for node in missing]
+            starts.append([start, *of_leaves])
+    return starts
+
+
+def _take(pairs: Sequence[tuple[int, int]], other: Evaluation) -> WarmStart:
+    """Take over the parameters of paired nodes."""
+    slots = slots_of(other.expression)
+    theta = [other.theta[slots[theirs].entries] for _, theirs in pairs]
+    return WarmStart([ours for ours, _ in pairs], np.concatenate([*theta, other.theta[-1:]]))

@@ -1,0 +1,161 @@
+"""The arguments of the estimator: what may be given, and the objects that it stands for."""
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+from joblib import Memory
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from autokernel.criteria import CRITERIA, Criterion, check_criterion
+from autokernel.evaluation import parameters_of
+from autokernel.kernels import (
+    BASE_KERNELS,
+    BaseKernel,
+    Priors,
+    check_priors,
+    require_base_kernels,
+    with_own_kernels,
+)
+from autokernel.operators import OPERATORS, Operator, require_operators
+from autokernel.search import STRATEGIES, Strategy
+from autokernel.surrogate import ACQUISITIONS, Acquisition
+from autokernel.validation import resolve
+
+CONSTRAINTS: dict[str, list[Any]] = {
+    "base_kernels": [str, set, "array-like"],
+    "operators": [str, set, "array-like"],
+    "strategy": [StrOptions(set(STRATEGIES)), Strategy],
+    "criterion": [StrOptions(set(CRITERIA)), Criterion],
+    "acquisition": [StrOptions(set(ACQUISITIONS)), Acquisition],
+    "n_iter": [Interval(Integral, 0, None, closed="left")],
+    "max_time": [Interval(Real, 0, None, closed="neither"), None],
+    "max_leaves": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+    "batch_size": [Interval(Integral, 1, None, closed="left")],
+    "priors": [str, Mapping],
+    "memory": [str, os.PathLike, Memory, None],
+    "n_jobs": [
+        Interval(Integral, None, -1, closed="right"),
+        Interval(Integral, 1, None, closed="left"),
+        None,
+    ],
+    "warm_start": ["boolean"],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
+"""Types and ranges of the parameters, as scikit-learn checks them."""
+
+_REGISTRIES: Mapping[str, Mapping[str, type]] = {
+    "strategy": STRATEGIES,
+    "criterion": CRITERIA,
+    "acquisition": ACQUISITIONS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What the parameters of an estimator stand for."""
+
+    base_kernels: tuple[BaseKernel, ...] | None  # None for "auto"
+    operators: tuple[Operator, ...]
+    strategy: Strategy
+    criterion: Criterion
+    acquisition: Acquisition
+    max_leaves: int | None  # None for "auto"
+    priors: Priors
+
+    @classmethod
+    def of(cls, estimator: BaseEstimator) -> "Arguments":
+        """Check the parameters of an estimator and resolve names.
+
+        Raises
+        ------
+        ValueError
+            If one is not valid; the message names it.
+        """
+        given = estimator.get_params(deep=False)
+        base_kernels = check_base_kernels(given["base_kernels"])
+        names = {*BASE_KERNELS, *(kernel.name for kernel in base_kernels or ())}
+        operators = check_operators(given["operators"], base_kernels=names)
+        known = parameters_of((*BASE_KERNELS.values(), *(base_kernels or ()), *operators))
+        max_leaves = given["max_leaves"]
+        return cls(
+            base_kernels,
+            operators,
+            resolve("strategy", given["strategy"], registry=STRATEGIES, kind=Strategy),
+            check_criterion(given["criterion"]),
+            resolve("acquisition", given["acquisition"], registry=ACQUISITIONS, kind=Acquisition),
+            None if isinstance(max_leaves, str) else int(max_leaves),
+            check_priors(given["priors"], parameters=known.values()),
+        )
+
+
+def check_nested(params: Mapping[str, Any], current: Mapping[str, Any]) -> None:
+    """Refuse parameters of what is given by its name: a name has none."""
+    for key in params:
+        argument, _, parameter = key.partition("__")
+        name = params.get(argument, current.get(argument))
+        if parameter and isinstance(name, str) and name in _REGISTRIES.get(argument, ()):
+            example = f"{argument}={_REGISTRIES[argument][name].__name__}()"
+            raise ValueError(
+                f"{argument} must be an object for {key} to be set, got {name!r}: "
+                f"set {example} first"
+            )
+
+
+def check_memory(memory: str | os.PathLike[str] | Memory | None) -> Memory | None:
+    """Turn the ``memory`` argument into a ``joblib.Memory``."""
+    if memory is None or isinstance(memory, Memory):
+        return memory
+    folder = Path(memory).expanduser().resolve()  # workers may stand in another one
+    return Memory(folder, verbose=0)
+
+
+def check_base_kernels(
+    base_kernels: str | Collection[str | BaseKernel],
+) -> tuple[BaseKernel, ...] | None:
+    """Turn the ``base_kernels`` argument into base kernels, those that ship first.
+
+    None stands for ``"auto"``.
+    """
+    if isinstance(base_kernels, str) and base_kernels == "auto":
+        return None
+    given = () if isinstance(base_kernels, str) else tuple(base_kernels)
+    own = require_base_kernels(
+        "base_kernels", [kernel for kernel in given if not isinstance(kernel, str)]
+    )
+    known = with_own_kernels(own)
+    _check_selection("base_kernels", base_kernels, given, known=BASE_KERNELS, kind=BaseKernel)
+    names = {kernel if isinstance(kernel, str) else kernel.name for kernel in given}
+    return tuple(kernel for name, kernel in known.items() if name in names)
+
+
+def check_operators(
+    operators: str | Collection[str | Operator], *, base_kernels: Collection[str]
+) -> tuple[Operator, ...]:
+    """Turn the ``operators`` argument into operators, those that ship first."""
+    given = () if isinstance(operators, str) else tuple(operators)
+    _check_selection("operators", operators, given, known=OPERATORS, kind=Operator)
+    own = [operator for operator in given if isinstance(operator, Operator)]
+    require_operators(own, base_kernels=base_kernels)
+    known = {**OPERATORS, **{operator.symbol: operator for operator in own}}
+    symbols = {one if isinstance(one, str) else one.symbol for one in given}
+    return tuple(operator for symbol, operator in known.items() if symbol in symbols)
+
+
+def _check_selection(
+    argument: str, got: object, given: Collection[object], *, known: Mapping[str, Any], kind: type
+) -> None:
+    """Check that what is given are names out of a registry or objects, and not nothing."""
+    is_valid = all(
+        isinstance(one, kind) or (isinstance(one, str) and one in known) for one in given
+    )
+    if not given or not is_valid:
+        raise ValueError(
+            f"{argument} must be a selection of {list(known)} or {kind.__name__} objects, a list "
+            f"such as [{next(iter(known))!r}], got {got!r}"
+        )

@@ -1,0 +1,36 @@
+"""The Matern kernel that is once differentiable."""
+
+import numpy as np
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern
+
+from autokernel.kernels.base import Exponent, ExponentialKernel
+from autokernel.kernels.export_bounds import around
+from autokernel.kernels.pairs import Pairs
+from autokernel.kernels.parameters import LENGTHSCALE, VARIANCE
+from autokernel.typing import FloatArray
+
+
+class Matern32(ExponentialKernel):
+    """``v (1 + z) exp(-z)`` with ``z = sqrt(3) |x-x'| / l``; R&W eq. 4.17."""
+
+    name = "MAT32"
+    parameters = (LENGTHSCALE, VARIANCE)
+    words = "rough over {lengthscale}"
+    broadcasts = True
+
+    def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
+        """Logarithm of the kernel at unit variance, as a new array."""
+        z = np.sqrt(3.0) / params[0] * pairs.difference
+        return np.log1p(z) - z
+
+    def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
+        """Gradient of ``sum(weights * exponent)``: the exponent grows by ``z^2 / (1 + z)``."""
+        z = np.sqrt(3.0) / at.params[0] * at.pairs.difference
+        return np.array([weights @ (z**2 / (1 + z)), 0.0])
+
+    def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
+        """Build ``ConstantKernel * Matern``."""
+        lengthscale, variance = params
+        return ConstantKernel(variance, around(variance)) * Matern(
+            lengthscale * scale, around(lengthscale * scale), nu=1.5
+        )

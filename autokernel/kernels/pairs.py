@@ -1,0 +1,113 @@
+"""Pairs of entries of one column: what a kernel sees of the data."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from autokernel.typing import FloatArray
+
+_BLOCK = 256  # pairs for which a matrix is computed at a time
+
+
+class Pairs(ABC):
+    """Quantities of pairs ``(x, x')`` of entries of one column, elementwise in one storage.
+
+    All arrays of one ``Pairs`` have the same shape, which a kernel need not know. They are not to
+    be overwritten.
+    """
+
+    @property
+    @abstractmethod
+    def difference(self) -> FloatArray:
+        """``|x - x'|``."""
+
+    @property
+    @abstractmethod
+    def squared_distance(self) -> FloatArray:
+        """``(x - x')^2``."""
+
+    @property
+    @abstractmethod
+    def product(self) -> FloatArray:
+        """``x x'``."""
+
+    @abstractmethod
+    def periodic(self, period: float) -> FloatArray:
+        """``sin^2(pi (x - x') / period)``, as a new array."""
+
+    @abstractmethod
+    def periodic_slope(self, period: float, weights: FloatArray) -> float:
+        """Differentiate the weighted sum of :meth:`periodic` in the log of the period."""
+
+    @abstractmethod
+    def outer(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """``f(x) f(x')`` of a function of arrays."""
+
+    @abstractmethod
+    def matrix(self, kernel: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
+        """Values of a symmetric function ``k(X, Y)`` of (n, 1) and (m, 1) that returns (n, m)."""
+
+
+class BroadcastPairs(Pairs):
+    """Pairs of two arrays that broadcast against each other, straight from the definitions.
+
+    Parameters
+    ----------
+    x, other : ndarray
+        Columns and rows, of shapes (n, 1) and (1, m), give the rectangular matrix of all pairs;
+        two arrays of the same shape give the pairs of their entries.
+    """
+
+    def __init__(self, x: FloatArray, other: FloatArray) -> None:
+        self._x, self._other = x, other
+
+    @cached_property
+    def difference(self) -> FloatArray:
+        """``|x - x'|``."""
+        return np.abs(self._x - self._other)
+
+    @cached_property
+    def squared_distance(self) -> FloatArray:
+        """``(x - x')^2``."""
+        return (self._x - self._other) ** 2
+
+    @cached_property
+    def product(self) -> FloatArray:
+        """``x x'``."""
+        return self._x * self._other
+
+    def periodic(self, period: float) -> FloatArray:
+        """``sin^2(pi (x - x') / period)``."""
+        return np.sin(np.pi * self.difference / period) ** 2
+
+    def periodic_slope(self, period: float, weights: FloatArray) -> float:
+        """Differentiate the weighted sum of :meth:`periodic` in the log of the period."""
+        angle = (2 * np.pi / period) * self.difference
+        return float(-0.5 * (weights * angle * np.sin(angle)).sum())
+
+    def outer(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """``f(x) f(x')``."""
+        return function(self._x) * function(self._other)
+
+    def matrix(self, kernel: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
+        """Values of a symmetric function of two columns of points."""
+        if self._x.ndim == 2 and self._x.shape[1] == 1 and self._other.shape[0] == 1:
+            return kernel(self._x, self._other.T)
+        x, other = np.broadcast_arrays(self._x, self._other)
+        blocks = range(0, x.size, _BLOCK)
+        values = [
+            _elementwise(kernel, x.ravel()[i : i + _BLOCK], other.ravel()[i : i + _BLOCK])
+            for i in blocks
+        ]
+        return np.concatenate([*values, np.empty(0)]).reshape(x.shape)
+
+
+def _elementwise(
+    kernel: Callable[[FloatArray, FloatArray], FloatArray], x: FloatArray, other: FloatArray
+) -> FloatArray:
+    """Values (n,) at the pairs of entries of two arrays, from a matrix of their distinct ones."""
+    rows, row = np.unique(x, return_inverse=True)
+    columns, column = np.unique(other, return_inverse=True)
+    return kernel(rows[:, None], columns[:, None])[row, column]

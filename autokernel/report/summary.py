@@ -1,0 +1,66 @@
+"""What a search has found, as a text for the terminal."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from autokernel.expression import parse_expression
+from autokernel.model import FittedModel
+from autokernel.report.words import describe_model
+
+_WIDTH = 100
+_INDENT = "    "
+
+
+def summary(
+    fitted: FittedModel,
+    history: Mapping[str, npt.NDArray[Any]],
+    *,
+    feature_names: Sequence[str],
+    target_name: str,
+) -> str:
+    """Tell the best kernel, what it says, and the runners-up.
+
+    Parameters
+    ----------
+    fitted : FittedModel
+        The model that was fitted, on columns without names.
+    history : mapping of str to ndarray
+        ``search_history_``.
+    feature_names : sequence of str
+        Names of the columns.
+    target_name : str
+        Name of the target.
+    """
+
+    def named(text: str) -> str:
+        return parse_expression(text).to_text(feature_names)
+
+    phrases = describe_model(fitted, feature_names)
+    order = np.argsort(-history["score"], kind="stable")[:5]
+    best = [
+        f"{_INDENT}{history['score'][row]:9.2f} {history['n_leaves'][row]:4d}  "
+        + fill(named(history["kernel"][row]), indent=" " * 20).lstrip()
+        for row in order
+    ]
+    return "\n".join(
+        [
+            "\nBest kernel\n",
+            fill(named(str(fitted.evaluation.expression)), indent=_INDENT),
+            f"\nIn words, {target_name} is a sum of\n",
+            *(fill(f"- {phrase}", indent=_INDENT) for phrase in phrases),
+            f"\nBest five of {len(history['score'])} "
+            "(log evidence in nats, base kernels, kernel)\n",
+            *best,
+        ]
+    )
+
+
+def fill(text: str, *, indent: str = "") -> str:
+    """Break a text into lines."""
+    return textwrap.fill(
+        text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False
+    )

@@ -1,0 +1,117 @@
+"""Random models with their textbook predictions, and a kernel and an operator from outside."""
+
+import numpy as np
+from scipy.special import expit
+
+from autokernel import BaseKernel
+from autokernel.expression import Grammar, Leaf
+from autokernel.kernels import BASE_KERNELS, LENGTHSCALE, VARIANCE, KernelParameter, Unit
+from autokernel.likelihood import ExactLikelihood, TrainingData
+from autokernel.operators import ADD, MULTIPLY, Operator
+
+SHIPPED = tuple(BASE_KERNELS.values())
+
+
+class Exponential(BaseKernel):
+    """The kernel of Ornstein and Uhlenbeck, which the package does not have."""
+
+    name = "OU"
+    parameters = (LENGTHSCALE, VARIANCE)
+
+    def value(self, params, pairs):
+        return params[1] * np.exp(-pairs.difference / params[0])
+
+
+class Constant(BaseKernel):
+    """A kernel with one parameter."""
+
+    name = "CONST"
+    parameters = (VARIANCE,)
+
+    def value(self, params, pairs):
+        return np.full_like(pairs.difference, params[0])
+
+
+class ChangePoint(Operator):
+    """The first kernel up to about a location, the second one from there on."""
+
+    symbol = "CP"
+    acts_on_column = True
+    parameters = (KernelParameter("location", (2.0, 2.0), Unit.INPUT),)
+
+    def value(self, at):
+        before, after = self._weights(at)
+        return before * at.values[0] + after * at.values[1]
+
+    def adjoints(self, at, adjoint):
+        for weights in self._weights(at):
+            yield adjoint * weights
+
+    def _weights(self, at):
+        (location,) = at.params
+        return [at.pairs.outer(lambda x, s=s: expit(s * (x - location) / 0.1)) for s in (-1, 1)]
+
+
+def random_case(seed, *, n_features, kernels=SHIPPED):
+    """A random expression with random parameters and a data set on the unit interval."""
+    rng = np.random.default_rng(seed)
+    grammar = Grammar(kernels, (ADD, MULTIPLY), tuple(range(n_features)), 6)
+    expression = grammar.random_walk(Leaf(kernels[0], 0), int(rng.integers(1, 6)), rng)
+    X, y = rng.uniform(size=(25, n_features)), rng.normal(size=25)
+    y = (y - y.mean()) / y.std()
+    likelihood = ExactLikelihood(expression, TrainingData(X, y))
+    theta = rng.normal(-0.5, 0.7, size=len(likelihood.parameters))
+    theta[-1] = np.log(rng.uniform(0.01, 0.1))
+    return expression, theta, X, y, likelihood
+
+
+def dense_predictions(expression, theta, X, y, X_new):
+    """Mean and covariance of new observations, noise included (R&W eqs. 2.22 to 2.24)."""
+    params, noise = np.exp(theta[:-1]), np.exp(theta[-1])
+    K, cross, prior = (
+        dense_covariance(expression, params, rows, columns)
+        for rows, columns in ((X, X), (X_new, X), (X_new, X_new))
+    )
+    inner = K + noise * np.eye(len(X))
+    mean = cross @ np.linalg.solve(inner, y)
+    return mean, prior - cross @ np.linalg.solve(inner, cross.T) + noise * np.eye(len(X_new))
+
+
+def dense_covariance(expression, params, X, Z):
+    """Covariance of an expression between points, straight from the definitions."""
+    return _covariance(expression, iter(params), X, Z)
+
+
+def _covariance(expression, params, X, Z):
+    """Covariance of an expression that takes its parameters, the first ones first."""
+    if isinstance(expression, Leaf):
+        own = [next(params) for _ in expression.parameters]
+        x, z = X[:, expression.column, None], Z[None, :, expression.column]
+        return FORMULAS[expression.kernel.name](x, z, *own)
+    first, second = (_covariance(operand, params, X, Z) for operand in expression.operands)
+    return first + second if expression.operator == ADD else first * second
+
+
+def _matern_32(x, z, lengthscale, variance):
+    r = np.sqrt(3) * abs(x - z) / lengthscale
+    return variance * (1 + r) * np.exp(-r)
+
+
+def _matern_52(x, z, lengthscale, variance):
+    r = np.sqrt(5) * abs(x - z) / lengthscale
+    return variance * (1 + r + r**2 / 3) * np.exp(-r)
+
+
+FORMULAS = {
+    "SE": lambda x, z, length, variance: variance * np.exp(-((x - z) ** 2) / (2 * length**2)),
+    "LIN": lambda x, z, variance, offset: variance * x * z + offset,
+    "PER": lambda x, z, length, variance, period: (
+        variance * np.exp(-(np.sin(np.pi * (x - z) / period) ** 2) / (2 * length**2))
+    ),
+    "RQ": lambda x, z, length, variance, alpha: (
+        variance * (1 + (x - z) ** 2 / (2 * alpha * length**2)) ** -alpha
+    ),
+    "MAT32": _matern_32,
+    "MAT52": _matern_52,
+    "OU": lambda x, z, length, variance: variance * np.exp(-abs(x - z) / length),
+}

@@ -1,0 +1,305 @@
+"""Base kernels from outside of the package go wherever the name of one goes."""
+
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+import skops.io
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.model_selection import GridSearchCV
+
+from autokernel import (
+    AutoKernelGPRegressor,
+    BaseKernel,
+    CallableKernel,
+    evaluate_kernel,
+    parse_expression,
+)
+from autokernel.criteria import CRITERIA
+from autokernel.evaluation import Evaluator
+from autokernel.kernels import BASE_KERNELS, LENGTHSCALE, VARIANCE, Periodic
+from autokernel.report import describe_model
+from autokernel.search import STRATEGIES
+from tests.search.conftest import QUICK
+
+DOCUMENT = Path(__file__).parents[1] / "docs" / "own-kernels.md"
+
+
+class OrnsteinUhlenbeck(BaseKernel):
+    """With a derivative of its own."""
+
+    name = "OU"
+    parameters = (LENGTHSCALE, VARIANCE)
+
+    def value(self, params, pairs):
+        lengthscale, variance = params
+        return variance * np.exp(-pairs.difference / lengthscale)
+
+    def gradient(self, params, pairs, adjoint):
+        weights = adjoint * self.value(params, pairs)
+        return np.array([weights @ pairs.difference / params[0], weights.sum()])
+
+
+class ByDifferences(OrnsteinUhlenbeck):
+    """With derivatives by differences."""
+
+    name = "DIFF"
+    gradient = BaseKernel.gradient
+
+
+def exponential(X, Y, lengthscale, variance):
+    return variance * np.exp(-np.abs(X - Y.T) / lengthscale)
+
+
+OU = OrnsteinUhlenbeck()
+BY_CALL = CallableKernel("CALL", exponential, (LENGTHSCALE, VARIANCE))
+
+
+def rough(n_samples=40, seed=0):
+    """A draw from an Ornstein-Uhlenbeck process."""
+    rng = np.random.default_rng(seed)
+    X = np.sort(rng.uniform(size=(n_samples, 1)), axis=0)
+    K = np.exp(-np.abs(X - X.T) / 0.3) + 1e-4 * np.eye(n_samples)
+    return X, rng.multivariate_normal(np.zeros(n_samples), K)
+
+
+def fitted(**parameters):
+    settings = {"base_kernels": ("SE", OU), "n_iter": 2, "max_leaves": 2, "random_state": 0}
+    return AutoKernelGPRegressor(**{**settings, **parameters}).fit(*rough())
+
+
+def blocks():
+    """Code blocks of the document, and its example."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+
+
+def test_the_example_of_the_document_wins_on_data_drawn_from_it(tmp_path):
+    example = blocks()[0]
+    assert len(example.splitlines()) < 30
+    script = tmp_path / "example.py"
+    script.write_text(example, encoding="utf-8")
+    for _ in range(2):  # the second time from memory
+        found = subprocess.run(
+            [sys.executable, "-W", "error", script],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        assert found.stdout == "OU[0]\n"
+        assert found.stderr == ""
+    assert (tmp_path / "memory").is_dir()
+
+
+def test_the_other_code_of_the_document_runs():
+    for code in blocks()[1:]:
+        names = {}
+        exec(code, names)
+        assert names["fit"].status == "ok"
+
+
+@pytest.mark.parametrize("text", ["XX[0]", "SE[0] + XX[0]", "LIN[0] * XX[0] + SE[0] * XX[0]"])
+@pytest.mark.parametrize("name", ["WEEK", "AAA"])  # sorted after and before the others
+def test_a_kernel_by_another_name_scores_the_same_to_the_bit(text, name):
+    X, y = rough(30)
+    known = evaluate_kernel(text.replace("XX", "PER"), X, y)
+    other = evaluate_kernel(text.replace("XX", name), X, y, base_kernels=[Periodic(name)])
+    assert other.score == known.score
+    np.testing.assert_array_equal(other.theta, known.theta)
+    assert other.n_evaluations == known.n_evaluations
+
+
+def test_the_three_ways_to_give_a_kernel_fit_alike():
+    X, y = rough()
+    scores = [
+        evaluate_kernel(f"{kernel.name}[0] * LIN[0]", X, y, base_kernels=[kernel]).score
+        for kernel in (OU, ByDifferences(), BY_CALL)
+    ]
+    # the derivatives differ by 1e-8, and the Hessian by their differences over steps of 1e-3
+    np.testing.assert_allclose(scores, scores[0], atol=1e-3)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_every_strategy_searches_with_it(name):
+    model = fitted(strategy=QUICK[name], n_iter=4)
+    assert any("OU" in text for text in model.search_history_["kernel"])
+    assert set(model.search_history_["status"]) == {"ok"}
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_every_criterion_scores_it(criterion):
+    X, y = rough(20)
+    fit = evaluate_kernel("OU[0]", X, y, base_kernels=[OU], criterion=criterion)
+    assert fit.status == "ok"
+
+
+@pytest.mark.parametrize("kernel", [OU, BY_CALL], ids=["class", "callable"])
+def test_a_fitted_model_survives_every_way_to_keep_it(kernel, tmp_path):
+    model = fitted(base_kernels=(kernel,))
+    X_new = np.linspace(0, 1, 9)[:, None]
+    joblib.dump(model, tmp_path / "model.joblib")
+    skops.io.dump(model, tmp_path / "model.skops")
+    trusted = skops.io.get_untrusted_types(file=tmp_path / "model.skops")
+    for other in (
+        pickle.loads(pickle.dumps(model)),
+        joblib.load(tmp_path / "model.joblib"),
+        skops.io.load(tmp_path / "model.skops", trusted=trusted),
+    ):
+        np.testing.assert_array_equal(other.predict(X_new), model.predict(X_new))
+        assert repr(other.leaderboard()) == repr(model.leaderboard())
+        assert other.best_kernel_ == model.best_kernel_
+        known, found = model._past.history.evaluations[0], other._past.history.evaluations[0]
+        assert found.expression == known.expression
+        assert hash(found.expression) == hash(known.expression)
+    assert clone(model).fit(*rough()).best_expression_ == model.best_expression_
+
+
+def test_best_kernel_predicts_the_same_in_scikit_learn_and_can_be_optimised():
+    model = fitted(base_kernels=(OU,), n_iter=0)
+    X, y = rough()
+    X_new = np.linspace(-0.2, 1.2, 9)[:, None]
+    settings = {"normalize_y": True, "alpha": 0}
+    regressor = GaussianProcessRegressor(clone(model.best_kernel_), optimizer=None, **settings)
+    found = zip(
+        model.predict(X_new, return_std=True),
+        regressor.fit(X, y).predict(X_new, return_std=True),
+        strict=True,
+    )
+    for ours, theirs in found:
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    optimised = GaussianProcessRegressor(clone(model.best_kernel_), **settings).fit(X, y)
+    assert (
+        optimised.log_marginal_likelihood_value_ >= regressor.log_marginal_likelihood_value_ - 1e-6
+    )
+
+
+def test_workers_and_memory_give_the_same_result(tmp_path):
+    alone = fitted()
+    together = fitted(n_jobs=2, memory=tmp_path)
+    again = fitted(memory=tmp_path)
+    for other in (together, again):
+        np.testing.assert_array_equal(
+            other.search_history_["score"], alone.search_history_["score"]
+        )
+
+
+def test_memory_tells_kernels_of_one_name_apart():
+    X, y = rough(20)
+    keys = set()
+    for kernel in (OU, ByDifferences("OU"), CallableKernel("OU", exponential, OU.parameters)):
+        evaluator = Evaluator(X, y, priors={}, seed=0)
+        job = evaluator.prepare(parse_expression("OU[0]", base_kernels=[kernel]))
+        keys.add(evaluator.key(job))
+    assert len(keys) == 3
+
+
+def test_a_warm_start_goes_on_and_a_refit_reads_its_name():
+    model = fitted(warm_start=True, n_iter=1, max_leaves=3)
+    n_before = len(model.search_history_["kernel"])
+    model.set_params(n_iter=3).fit(*rough())
+    assert len(model.search_history_["kernel"]) == n_before + 2
+    model.refit(*rough(), kernel="OU[0] + OU[0]")
+    assert model.best_expression_ == "OU[0] + OU[0]"
+
+
+def test_a_grid_may_choose_base_kernels():
+    grid = GridSearchCV(
+        AutoKernelGPRegressor(n_iter=0, max_leaves=1, random_state=0),
+        {"base_kernels": [("LIN",), (OU,)]},
+        cv=2,
+        error_score="raise",
+    ).fit(*rough())
+    assert grid.best_params_["base_kernels"] == (OU,)
+
+
+def test_it_is_told_in_words_in_the_units_of_the_user():
+    X, y = rough()
+    model = AutoKernelGPRegressor(base_kernels=(OU,), n_iter=0, max_leaves=1, random_state=0)
+    lengths = []
+    for scale in (1, 100):
+        words, _ = describe_model(model.fit(scale * X, y)._fitted)
+        assert words.startswith("OU with lengthscale ")
+        lengths.append(float(words.split()[-1]))
+    assert lengths[1] == pytest.approx(100 * lengths[0], rel=0.01)  # printed to three digits
+
+
+def test_priors_may_name_its_parameters():
+    X, y = rough()
+    wide, narrow = (
+        evaluate_kernel("OU[0]", X, y, base_kernels=[OU], priors={"lengthscale": prior})
+        for prior in ((2, 2), (1000, 1000 / 0.05))
+    )
+    assert wide.parameters[0].value != pytest.approx(0.05, rel=0.2)
+    assert narrow.parameters[0].value == pytest.approx(0.05, rel=0.2)
+
+
+def test_matern_kernels_ship_and_are_not_automatic():
+    model = fitted(base_kernels=("MAT32", "MAT52"), n_iter=0)
+    assert {"MAT32[0]", "MAT52[0]"} <= set(model.search_history_["kernel"])
+    automatic = AutoKernelGPRegressor(n_iter=0, random_state=0, max_leaves=1).fit(*rough(20))
+    assert sorted(automatic.search_history_["kernel"]) == ["LIN[0]", "PER[0]", "RQ[0]", "SE[0]"]
+
+
+class Nameless(OrnsteinUhlenbeck):
+    name = "no name"
+
+
+class Parameterless(OrnsteinUhlenbeck):
+    parameters = ("lengthscale",)
+
+
+class Twice(OrnsteinUhlenbeck):
+    parameters = (LENGTHSCALE, LENGTHSCALE)
+
+
+@pytest.mark.parametrize(
+    ("base_kernels", "error", "message"),
+    [
+        ((OrnsteinUhlenbeck,), TypeError, "got a class: call OrnsteinUhlenbeck()"),
+        ((3,), TypeError, "base_kernels must hold names or BaseKernel objects, got 3"),
+        ((OU, ByDifferences("OU")), ValueError, "base_kernels must have different names"),
+        ((OrnsteinUhlenbeck("SE"),), ValueError, "give it another name"),
+        ((Nameless(),), ValueError, "Nameless.name must be made of letters, digits"),
+        ((Parameterless(),), ValueError, "must be a tuple of KernelParameter objects"),
+        ((Twice(),), ValueError, "must have different names, got ['lengthscale', 'lengthscale']"),
+        (("OU",), ValueError, "base_kernels must be a selection of ['SE', 'LIN'"),
+        ((), ValueError, "base_kernels must be a selection of"),
+    ],
+)
+def test_what_is_no_base_kernel_is_refused(base_kernels, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        fitted(base_kernels=base_kernels)
+
+
+def test_a_kernel_that_is_not_positive_is_a_row_with_its_reason():
+    wrong = CallableKernel("WRONG", lambda X, Y, v: -v * (X == Y.T), (VARIANCE,))
+    model = fitted(base_kernels=("SE", wrong), n_iter=0)
+    history = model.search_history_
+    (row,) = np.flatnonzero(history["kernel"] == "WRONG[0]")
+    assert history["score"][row] < history["score"].max()
+    assert model.best_expression_ == "SE[0]" or "WRONG" not in model.best_expression_
+
+
+def test_a_kernel_that_fails_is_a_row_with_its_reason():
+    def failing(X, Y, v):
+        raise ZeroDivisionError("of mine")
+
+    model = fitted(base_kernels=("SE", CallableKernel("BAD", failing, (VARIANCE,))), n_iter=0)
+    reasons = dict(zip(*(model.search_history_[key] for key in ("kernel", "status")), strict=True))
+    assert reasons["BAD[0]"] == "ZeroDivisionError: of mine"
+
+
+def test_kernels_are_equal_by_what_they_are():
+    assert OrnsteinUhlenbeck() == OU
+    assert OrnsteinUhlenbeck("OTHER") != OU
+    assert ByDifferences("OU") != OU
+    assert pickle.loads(pickle.dumps(OU)) == OU
+    assert BASE_KERNELS["PER"] == Periodic()
+    assert BASE_KERNELS["PER"] != Periodic("WEEK")
