@@ -1,4 +1,4 @@
-"""The command line: search a kernel for a data set and tell what was found."""
+"""The command line, which searches a kernel for a data set and prints the result."""
 
 import argparse
 import csv
@@ -25,7 +25,7 @@ _TEST_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
 class Table:
-    """A data set with names."""
+    """A data set with its title and column names."""
 
     title: str
     X: FloatArray  # (n_samples, n_features)
@@ -40,11 +40,11 @@ class Split:
 
     train: IntArray
     test: IntArray
-    words: str
+    words: str  # description of the split for the user
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit status."""
+    """Run the command line, and return the exit status."""
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.file is None and options.target is not None:
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _search(table: Table, n_iter: int, random_state: int) -> None:
-    """Search, and tell what was found."""
+    """Search a kernel, and print the result and its test errors."""
     split = _split(table, random_state)
     print(f"autokernel {__version__}: {table.title}")
     print(fill(split.words))
@@ -84,7 +84,7 @@ def _search(table: Table, n_iter: int, random_state: int) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    """Define the arguments."""
+    """Build the parser of the arguments."""
     parser = argparse.ArgumentParser(
         prog="python -m autokernel",
         description="Search the kernel of a Gaussian process for a data set, and predict with it.",
@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _airline() -> Table:
-    """Load the bundled series."""
+    """Load the bundled airline series."""
     data = load_airline()
     title = "monthly airline passengers, 1949 to 1960"
     return Table(title, data.data, data.target, list(data.feature_names), "passengers (thousands)")
@@ -147,7 +147,7 @@ def _read(path: Path, target: str | None) -> Table:
 
 
 def _is_number(text: str) -> bool:
-    """Whether a text reads as a number."""
+    """Whether a text is a number."""
     try:
         float(text)
     except ValueError:
@@ -156,7 +156,7 @@ def _is_number(text: str) -> bool:
 
 
 def _split(table: Table, random_state: int) -> Split:
-    """Set a tenth aside: the last of a series, or a random one where there are more columns."""
+    """Reserve a tenth for testing: the last rows of a series, random rows of several columns."""
     n_samples = len(table.y)
     n_test = max(1, round(_TEST_SHARE * n_samples))
     if table.X.shape[1] == 1:
@@ -170,7 +170,7 @@ def _split(table: Table, random_state: int) -> Split:
 
 
 def _report_errors(model: AutoKernelGPRegressor, table: Table, split: Split) -> None:
-    """Print the test errors of the kernel found, an RBF kernel and the mean."""
+    """Print the test errors of the best kernel, an RBF kernel and the mean."""
     X, y = table.X[split.train], table.y[split.train]
     X_test, y_test = table.X[split.test], table.y[split.test]
     rbf = ConstantKernel() * RBF(np.ones(X.shape[1])) + WhiteKernel()
@@ -178,7 +178,7 @@ def _report_errors(model: AutoKernelGPRegressor, table: Table, split: Split) -> 
         StandardScaler(),
         GaussianProcessRegressor(rbf, normalize_y=True, n_restarts_optimizer=5, random_state=0),
     )
-    with warnings.catch_warnings():  # its optimiser tells of bounds that the user did not set
+    with warnings.catch_warnings():  # its optimiser warns of bounds that the user did not set
         warnings.simplefilter("ignore")
         plain.fit(X, y)
     predictions = {

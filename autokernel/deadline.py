@@ -1,4 +1,4 @@
-"""The clock that a fit with a limited time looks at."""
+"""The deadline of a fit with limited time."""
 
 import math
 import platform
@@ -10,13 +10,13 @@ from autokernel.exceptions import OutOfTimeError
 class Deadline:
     """A moment after which no work is begun.
 
-    It keeps its moment when it travels to another process. On another machine, whose clock tells
-    nothing about ours, it allows what was left as it was sent.
+    A pickled deadline keeps its moment in other processes of this machine. On another machine,
+    whose clock has another zero, it allows the seconds that were left when it was pickled.
 
     Parameters
     ----------
     seconds : float
-        From now on; ``inf`` never ends.
+        Seconds from now; ``inf`` means no deadline.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -24,24 +24,24 @@ class Deadline:
 
     @property
     def seconds_left(self) -> float:
-        """Seconds from now on, negative once it has passed."""
+        """Seconds until the deadline, negative once it has passed."""
         return self._moment - time.monotonic()
 
     @property
     def has_passed(self) -> bool:
-        """Whether time is over."""
+        """Whether the deadline has passed."""
         return self.seconds_left <= 0
 
     def cancel(self) -> None:
-        """Let time be over now, for all who hold this very object, such as other threads."""
+        """Let the deadline pass now, for all that share this object, such as other threads."""
         self._moment = -math.inf
 
     def earlier(self, seconds: float) -> "Deadline":
-        """Return a deadline that ends by so much earlier."""
+        """Return a deadline that is this many seconds earlier."""
         return Deadline(self.seconds_left - seconds)
 
     def check(self) -> None:
-        """Raise an ``OutOfTimeError`` once time is over."""
+        """Raise an ``OutOfTimeError`` if the deadline has passed."""
         if self.has_passed:
             raise OutOfTimeError("the time for this evaluation is over")
 
@@ -50,7 +50,7 @@ class Deadline:
 
 
 def _arrive(moment: float, seconds_left: float, node: str) -> Deadline:
-    """Rebuild a deadline in another process; machines differ in the zero of their clocks."""
+    """Rebuild a pickled deadline; on another machine only the seconds left are valid."""
     if platform.node() == node:
         seconds_left = moment - time.monotonic()
     return Deadline(seconds_left)

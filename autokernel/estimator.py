@@ -204,13 +204,13 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             After Ctrl-C; the estimator is fitted with the best kernel so far.
         """
         deadline = Deadline(np.inf if self.max_time is None else self.max_time)
-        arguments, memory = Arguments.of(self), check_memory(self.memory)
+        arguments = Arguments.of(self)
+        memory = check_memory(self.memory, arguments)
         problem = self._pose(X, y, arguments, reset=True)
         run = Run(
             problem,
-            arguments.strategy,
-            problem.task(arguments),
-            problem.history_to_continue(self._past_to_continue()),
+            arguments,
+            self._past_to_continue(),
             n_iter=self.n_iter,
             batch_size=self.batch_size,
             deadline=deadline,
@@ -300,7 +300,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         """
         X = self._check_inputs(X)
         if return_std and return_cov:
-            raise ValueError("predict returns one of return_std and return_cov, got both as True")
+            raise RuntimeError("predict takes at most one of return_std and return_cov, got both")
         if return_std:
             return self._fitted.mean_and_std(X)
         return self._fitted.mean_and_covariance(X) if return_cov else self._fitted.mean(X)
@@ -333,8 +333,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         """
         check_is_fitted(self, "search_history_")
         check_scalar(k, "k", Integral, min_val=1)
-        chosen, tried = self._fitted.evaluation, self._past.history.evaluations
-        is_chosen = [e.expression.canonical == chosen.expression.canonical for e in tried]
+        chosen = self._fitted.evaluation.expression.canonical
+        is_chosen = [text == chosen for text in self._tried]
         return Leaderboard.of(self.search_history_, k=k, is_chosen=np.array(is_chosen, dtype=bool))
 
     def _pose(
@@ -372,6 +372,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     def _expose_history(self, run: Run) -> None:
         """Set the attributes that tell what a search has tried."""
         self._past = run.past()
+        self._tried = [e.expression.canonical for e in run.history.evaluations]
         self.search_history_ = run.history.to_columns(run.problem.feature_names)
         self.n_iter_ = run.history.n_searched
 
@@ -389,8 +390,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         other = copy(self)
         other._expose_model(best, run.problem)
         other._expose_history(run)
-        own = vars(self)
-        return {name: value for name, value in vars(other).items() if own.get(name) is not value}
+        return {n: value for n, value in vars(other).items() if vars(self).get(n) is not value}
 
     def _sk_visual_block_(self) -> _VisualBlock:
         """Show the kernel in words below the name in a notebook."""

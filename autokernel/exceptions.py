@@ -1,12 +1,12 @@
-"""Errors that are part of the contract."""
+"""Errors that callers of the package may catch."""
 
 
 class AutoKernelError(Exception):
-    """Base class of the errors that this package raises itself."""
+    """Base class of the errors that this package defines."""
 
 
 class ExpressionSyntaxError(AutoKernelError, ValueError):
-    """A kernel expression cannot be read; the message points at the place."""
+    """A kernel expression cannot be parsed; the message points at the position of the error."""
 
     def __init__(self, message: str, text: str, position: int) -> None:
         before, after = text[:position], text[position:]
@@ -22,11 +22,11 @@ class ExpressionSyntaxError(AutoKernelError, ValueError):
 
 
 class NotAMaximumError(AutoKernelError, ArithmeticError):
-    """The point given as a MAP estimate is not a maximum of the posterior."""
+    """A point is not a maximum of the posterior, so that a MAP estimate cannot be scored."""
 
 
 class OutOfTimeError(AutoKernelError, TimeoutError):
-    """An evaluation was cut short because the time for the whole fit is over."""
+    """An evaluation was stopped because the time for the whole fit is over."""
 
 
 class EvaluationError(AutoKernelError, RuntimeError):

@@ -11,7 +11,7 @@ Named = TypeVar("Named", bound=BaseEstimator)
 
 
 def check_seed(random_state: int | np.random.RandomState | None) -> int:
-    """Turn scikit-learn's ``random_state`` into a seed, drawing from it unless it is one."""
+    """Turn ``random_state`` into a seed; a seed is kept, and otherwise one is drawn."""
     if isinstance(random_state, (int, np.integer)) and random_state >= 0:
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31))
@@ -20,12 +20,12 @@ def check_seed(random_state: int | np.random.RandomState | None) -> int:
 def resolve(
     argument: str, chosen: str | Named, *, registry: Mapping[str, type[Named]], kind: type[Any]
 ) -> Named:
-    """Turn a name of a registry, or an object of its kind, into an object with valid parameters.
+    """Turn a registered name or an object into an object, and check its parameters.
 
     Raises
     ------
     ValueError
-        If it is neither, with the known names, or a parameter is not valid.
+        If ``chosen`` is neither (the message lists the names), or if a parameter is not valid.
     """
     found = registry[chosen]() if isinstance(chosen, str) and chosen in registry else chosen
     if not isinstance(found, kind):

@@ -8,6 +8,7 @@ import pytest
 
 from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.criteria import CRITERIA
+from autokernel.deadline import NEVER
 from autokernel.evaluation import Evaluator
 from autokernel.expression import Expression
 from autokernel.fit import Arguments, Problem, Run
@@ -19,6 +20,7 @@ from autokernel.likelihood import (
     cross_covariance,
     diagonal_covariance,
 )
+from autokernel.model import Inference
 from autokernel.search import StopReason
 from autokernel.search.loop import Silent
 from autokernel.typing import FloatArray, IntArray
@@ -143,27 +145,10 @@ def test_nothing_of_size_n_by_n_is_allocated_outside_the_exact_likelihood_and_pr
     estimator = small(n_iter=1, base_kernels=["SE"], max_leaves=2)
     tracemalloc.start()
     try:
-        arguments = Arguments.of(estimator)
+        inference = Inference(IndependentLikelihood, IndependentPredictor)
+        arguments = replace(Arguments.of(estimator), inference=inference)
         problem = Problem.of(X, y, arguments, seed=0, feature_names=None)
-        evaluator = Evaluator(
-            problem.scaling.apply(X),
-            problem.target_scaling.apply(y),
-            priors={},
-            seed=0,
-            make_likelihood=IndependentLikelihood,
-        )
-        problem = replace(problem, evaluator=evaluator, make_predictor=IndependentPredictor)
-        history = problem.history_to_continue(None)
-        deadline = problem.task(arguments).deadline
-        run = Run(
-            problem,
-            arguments.strategy,
-            problem.task(arguments),
-            history,
-            n_iter=1,
-            batch_size=1,
-            deadline=deadline,
-        )
+        run = Run(problem, arguments, None, n_iter=1, batch_size=1, deadline=NEVER)
         assert run.search(Silent()) is StopReason.N_ITER
         model = run.result(StopReason.N_ITER)
         mean, std = model.mean_and_std(X)

@@ -16,62 +16,27 @@ from sklearn.model_selection import GridSearchCV
 
 from autokernel import (
     AutoKernelGPRegressor,
-    BaseKernel,
     CallableKernel,
     evaluate_kernel,
     parse_expression,
 )
 from autokernel.criteria import CRITERIA
 from autokernel.evaluation import Evaluator
-from autokernel.kernels import BASE_KERNELS, LENGTHSCALE, VARIANCE, Periodic
+from autokernel.kernels import BASE_KERNELS, Periodic
 from autokernel.report import describe_model
 from autokernel.search import STRATEGIES
+from tests.own_kernels import (
+    BY_CALL,
+    OU,
+    ByDifferences,
+    OrnsteinUhlenbeck,
+    exponential,
+    fitted,
+    rough,
+)
 from tests.search.conftest import QUICK
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "own-kernels.md"
-
-
-class OrnsteinUhlenbeck(BaseKernel):
-    """With a derivative of its own."""
-
-    name = "OU"
-    parameters = (LENGTHSCALE, VARIANCE)
-
-    def value(self, params, pairs):
-        lengthscale, variance = params
-        return variance * np.exp(-pairs.difference / lengthscale)
-
-    def gradient(self, params, pairs, adjoint):
-        weights = adjoint * self.value(params, pairs)
-        return np.array([weights @ pairs.difference / params[0], weights.sum()])
-
-
-class ByDifferences(OrnsteinUhlenbeck):
-    """With derivatives by differences."""
-
-    name = "DIFF"
-    gradient = BaseKernel.gradient
-
-
-def exponential(X, Y, lengthscale, variance):
-    return variance * np.exp(-np.abs(X - Y.T) / lengthscale)
-
-
-OU = OrnsteinUhlenbeck()
-BY_CALL = CallableKernel("CALL", exponential, (LENGTHSCALE, VARIANCE))
-
-
-def rough(n_samples=40, seed=0):
-    """A draw from an Ornstein-Uhlenbeck process."""
-    rng = np.random.default_rng(seed)
-    X = np.sort(rng.uniform(size=(n_samples, 1)), axis=0)
-    K = np.exp(-np.abs(X - X.T) / 0.3) + 1e-4 * np.eye(n_samples)
-    return X, rng.multivariate_normal(np.zeros(n_samples), K)
-
-
-def fitted(**parameters):
-    settings = {"base_kernels": ("SE", OU), "n_iter": 2, "max_leaves": 2, "random_state": 0}
-    return AutoKernelGPRegressor(**{**settings, **parameters}).fit(*rough())
 
 
 def blocks():
@@ -245,55 +210,6 @@ def test_matern_kernels_ship_and_are_not_automatic():
     assert {"MAT32[0]", "MAT52[0]"} <= set(model.search_history_["kernel"])
     automatic = AutoKernelGPRegressor(n_iter=0, random_state=0, max_leaves=1).fit(*rough(20))
     assert sorted(automatic.search_history_["kernel"]) == ["LIN[0]", "PER[0]", "RQ[0]", "SE[0]"]
-
-
-class Nameless(OrnsteinUhlenbeck):
-    name = "no name"
-
-
-class Parameterless(OrnsteinUhlenbeck):
-    parameters = ("lengthscale",)
-
-
-class Twice(OrnsteinUhlenbeck):
-    parameters = (LENGTHSCALE, LENGTHSCALE)
-
-
-@pytest.mark.parametrize(
-    ("base_kernels", "error", "message"),
-    [
-        ((OrnsteinUhlenbeck,), TypeError, "got a class: call OrnsteinUhlenbeck()"),
-        ((3,), TypeError, "base_kernels must hold names or BaseKernel objects, got 3"),
-        ((OU, ByDifferences("OU")), ValueError, "base_kernels must have different names"),
-        ((OrnsteinUhlenbeck("SE"),), ValueError, "give it another name"),
-        ((Nameless(),), ValueError, "Nameless.name must be made of letters, digits"),
-        ((Parameterless(),), ValueError, "must be a tuple of KernelParameter objects"),
-        ((Twice(),), ValueError, "must have different names, got ['lengthscale', 'lengthscale']"),
-        (("OU",), ValueError, "base_kernels must be a selection of ['SE', 'LIN'"),
-        ((), ValueError, "base_kernels must be a selection of"),
-    ],
-)
-def test_what_is_no_base_kernel_is_refused(base_kernels, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        fitted(base_kernels=base_kernels)
-
-
-def test_a_kernel_that_is_not_positive_is_a_row_with_its_reason():
-    wrong = CallableKernel("WRONG", lambda X, Y, v: -v * (X == Y.T), (VARIANCE,))
-    model = fitted(base_kernels=("SE", wrong), n_iter=0)
-    history = model.search_history_
-    (row,) = np.flatnonzero(history["kernel"] == "WRONG[0]")
-    assert history["score"][row] < history["score"].max()
-    assert model.best_expression_ == "SE[0]" or "WRONG" not in model.best_expression_
-
-
-def test_a_kernel_that_fails_is_a_row_with_its_reason():
-    def failing(X, Y, v):
-        raise ZeroDivisionError("of mine")
-
-    model = fitted(base_kernels=("SE", CallableKernel("BAD", failing, (VARIANCE,))), n_iter=0)
-    reasons = dict(zip(*(model.search_history_[key] for key in ("kernel", "status")), strict=True))
-    assert reasons["BAD[0]"] == "ZeroDivisionError: of mine"
 
 
 def test_kernels_are_equal_by_what_they_are():

@@ -1,4 +1,4 @@
-"""Criteria: what makes one kernel better than another."""
+"""Criteria, which score kernels so that they can be compared."""
 
 from autokernel.criteria.base import Criterion, KernelFit, Score
 from autokernel.criteria.importance import Importance

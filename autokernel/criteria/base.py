@@ -1,4 +1,4 @@
-"""What every criterion is: a score of a kernel from the modes of its posterior."""
+"""The interface of a criterion: a score of a kernel from the modes of its posterior."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -16,25 +16,25 @@ from autokernel.typing import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The value of a criterion, larger is better, and what is known of its error."""
+    """The value of a criterion, where larger is better, and the estimate of its error."""
 
     value: float  # nats
     standard_error: float = np.nan  # nats; nan where the criterion draws no random numbers
-    pareto_k: float = np.nan  # above 0.7 the standard error is not to be trusted
+    pareto_k: float = np.nan  # above 0.7 the standard error cannot be trusted
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
 class KernelFit:
-    """A fitted kernel: what a criterion may look at."""
+    """A fitted kernel, as a criterion receives it."""
 
     posterior: LogPosterior
-    maximum: Maximum  # the best mode, with the shape of the log posterior around it
-    others: Sequence[Mode]  # other modes that the search met, the best first
-    rng: np.random.Generator  # of this kernel alone
+    maximum: Maximum  # the best mode, with the gradient and the Hessian there
+    others: Sequence[Mode]  # other modes that the search found, the best first
+    rng: np.random.Generator  # random numbers for this kernel alone
 
 
 class Criterion(ABC, BaseEstimator):
-    """Scores a kernel from the modes of its posterior; holds parameters and no state."""
+    """A score of a kernel from the modes of its posterior; it has parameters and no state."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
@@ -45,8 +45,8 @@ class Criterion(ABC, BaseEstimator):
         Raises
         ------
         NotAMaximumError
-            If that is not possible; its message becomes the status of the kernel.
+            If the kernel cannot be scored. The message becomes the status of the kernel.
         """
 
     def check_data(self, X: FloatArray, y: FloatArray) -> None:
-        """Raise a ``ValueError`` where no kernel could be scored on such data."""
+        """Raise a ``ValueError`` if no kernel can be scored on these data."""

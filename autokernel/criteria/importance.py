@@ -18,23 +18,23 @@ from autokernel.expression import node_swaps, theta_order
 from autokernel.map.maximum import Maximum, measure_maximum
 from autokernel.typing import IntArray
 
-_HOPELESS = 10.0  # nats below the best mode
-_N_OTHERS = 5  # a Hessian each
-_FEWEST_DRAWS = 100  # fewer leave no tail to judge the weights by
-_N_IMAGES = 24  # of a mode: all for up to four equal operands
+_HOPELESS = 10.0  # nats below the best mode at which other modes are ignored
+_N_OTHERS = 5  # most other modes, each of which takes a Hessian
+_FEWEST_DRAWS = 100  # with fewer draws the weights have no tail to judge them by
+_N_IMAGES = 24  # most images of a mode: all of them for up to four equal operands
 
 
 class Importance(Criterion):
     """Log evidence by importance sampling around the best modes found.
 
-    Equal operands, as in ``SE[0] + SE[0]``, may change places: each mode has its mirror images.
+    Equal operands, as in ``SE[0] + SE[0]``, may be exchanged, so each mode has mirror images.
 
     Parameters
     ----------
     max_draws : int, default=2000
-        Most draws, a likelihood call each, for one kernel; at least 100.
+        Most draws for one kernel, each with one likelihood call; at least 100.
     standard_error : float, default=0.05
-        Nats. Once the standard error is smaller, and can be trusted, no more draws are made.
+        Standard error in nats. Once it is reached and can be trusted, no more draws are made.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -51,7 +51,8 @@ class Importance(Criterion):
     def __call__(self, fit: KernelFit) -> Score:
         """Score by draws around all modes that may add to the evidence.
 
-        The others are taken as they stand: a proposal does not ask for the very top.
+        Other modes than the best are not maximised further, as a sampling density does not have
+        to be centred exactly.
         """
         posterior, expression = fit.posterior, fit.posterior.expression
         orders = [theta_order(expression, swap) for swap in node_swaps(expression)]
@@ -65,7 +66,7 @@ class Importance(Criterion):
             if n_measured == _N_OTHERS:
                 break
             n_measured += 1
-            with suppress(NotAMaximumError):  # no Hessian there: the best mode's draws are left
+            with suppress(NotAMaximumError):  # the draws around the best mode remain
                 maxima += _with_mirror_images(measure_maximum(posterior, mode), orders)
         return importance_log_evidence(
             posterior.value,
@@ -79,9 +80,9 @@ class Importance(Criterion):
 
 
 def _with_mirror_images(maximum: Maximum, orders: list[IntArray]) -> list[Maximum]:
-    """Return a maximum with its mirror images that stand apart, as many as allowed."""
+    """Return a maximum with its distinct mirror images, at most ``_N_IMAGES`` in all."""
     images = [maximum]
-    to_exchange = deque(images)  # images whose own images have not been looked for
+    to_exchange = deque(images)  # images whose own images are still to be computed
     while to_exchange:
         image = to_exchange.popleft()
         for order in orders:

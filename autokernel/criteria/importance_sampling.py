@@ -1,4 +1,4 @@
-"""Log evidence of one kernel by adaptive importance sampling around the modes that were found."""
+"""Log evidence of one kernel by adaptive importance sampling around the modes found."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from autokernel.typing import FloatArray
 N_FIRST = 200
 N_MOST = 2000
 ENOUGH_STANDARD_ERROR = 0.05  # nats
-ENOUGH_PARETO_K = 0.5  # below it the weights have a variance, and the standard error a meaning
+ENOUGH_PARETO_K = 0.5  # below it the weights have a finite variance, which the standard error needs
 
-_FIRST_SHARE = 0.1  # of later draws: with the first proposal's tails, no fit unbounds the weights
+_FIRST_SHARE = 0.1  # share of the first proposal in later ones, whose tails bound the weights
 
 
 def importance_log_evidence(
@@ -33,21 +33,22 @@ def importance_log_evidence(
     """Estimate the log of the integral of a density over a box.
 
     The first ``N_FIRST`` draws come from a mixture of Student t distributions, one around each
-    maximum. Then a mixture fitted to all draws so far gives as many again, until both the standard
-    error and the Pareto k are small enough, or ``max_draws`` draws are spent.
+    maximum. Each later batch doubles the number of draws, and comes from a mixture fitted to all
+    earlier ones. Sampling stops when both the standard error and the Pareto k are small enough, or
+    after ``max_draws`` draws.
 
     Parameters
     ----------
     log_density : callable
-        From theta (n_params,) to nats, ``-inf`` where there is no density.
+        Function from theta (n_params,) to the log density in nats, ``-inf`` where it is zero.
     maxima : sequence of Maximum
-        The distinct modes. A mode that is far from all of them is not seen, nor its mass.
+        The distinct modes. The mass of another mode far from all of them is missed.
     lower, upper : ndarray of shape (n_params,)
-        The box. A draw outside has the weight zero and costs no call.
+        Bounds of the box. A draw outside has the weight zero and costs no call.
     rng : numpy.random.Generator
         Source of the draws.
     max_draws : int
-        At least two.
+        Most draws, at least two.
     enough : float
         Standard error in nats below which no more draws are made.
 
@@ -65,13 +66,14 @@ def importance_log_evidence(
 
     Notes
     -----
-    The weight of a draw is its density over that of the proposal of its own batch. Given the
-    batches before, the mean weight of a batch is unbiased; so is a mean over batches with parts
-    that are fixed beforehand (Owen & Zhou 2019, arXiv:1901.02976), here the batch number times its
-    size. Stopping once the error looks small leaves a bias, of up to half that error for a skewed
-    density. The deterministic mixture of Cornuet et al. (2012, Scandinavian J. Statistics 39) is
-    not used: it divides old draws by proposals that were fitted to them, which with so few draws
-    took 0.2 to 0.3 nats off the evidence of kernels with 11 to 15 parameters.
+    The weight of a draw is its density divided by the density of its batch's proposal. Given the
+    earlier batches, the mean weight of a batch is unbiased. So is an average over batches whose
+    coefficients are fixed beforehand (Owen & Zhou 2019, arXiv:1901.02976); here they are
+    proportional to the batch number times the batch size. Stopping once the standard error is small
+    leaves a bias of up to half that error for a skewed density. The deterministic mixture of
+    Cornuet et al. (2012, Scandinavian J. Statistics 39) is not used, because it divides old draws
+    by proposals that were fitted to them. With so few draws, this lowered the log evidence of
+    kernels with 11 to 15 parameters by 0.2 to 0.3 nats.
     """
     first = fitted = Mixture.around(maxima, lower=lower, upper=upper)
     batches: list[_Batch] = []
@@ -95,26 +97,26 @@ def importance_log_evidence(
 
 
 def pareto_shape(weights: FloatArray) -> float:
-    """Shape k of the generalised Pareto distribution that fits the largest weights.
+    """Estimate the shape k of a generalised Pareto distribution of the largest weights.
 
     Parameters
     ----------
     weights : ndarray of shape (n_draws,)
-        Not negative, in any unit.
+        Weights, not negative and in any unit.
 
     Returns
     -------
     float
-        Moments below the order ``1 / k`` exist. ``-inf`` for equal weights, ``inf`` where fewer
-        than five stand out.
+        The shape k: moments of the weights below the order ``1 / k`` exist. It is ``-inf`` for
+        equal weights, and ``inf`` if fewer than five weights lie above the start of the tail.
 
     Notes
     -----
-    Zhang & Stephens 2009, Technometrics 51, on the tail of Vehtari et al. 2024, JMLR 25, with
-    their prior: ten draws at 0.5.
+    This is the estimate of Zhang & Stephens (2009, Technometrics 51) on the tail that Vehtari et
+    al. (2024, JMLR 25) use, with the latter's prior, worth ten draws at 0.5.
     """
     ordered = np.sort(weights)
-    if ordered[-1] - ordered[0] <= 1e-10 * ordered[-1]:  # rounding alone
+    if ordered[-1] - ordered[0] <= 1e-10 * ordered[-1]:  # they differ by rounding alone
         return -np.inf
     n_tail = int(min(0.2 * len(weights), 3 * np.sqrt(len(weights))))
     excess = ordered[-n_tail:] - ordered[-n_tail - 1]
@@ -125,7 +127,7 @@ def pareto_shape(weights: FloatArray) -> float:
     n_grid = 30 + int(np.sqrt(n))
     quartile = excess[int(n / 4 + 0.5) - 1]
     grid = 1 - np.sqrt(n_grid / (np.arange(n_grid) + 0.5))
-    grid = 1 / excess[-1] + grid / (3 * quartile)  # of -k / sigma
+    grid = 1 / excess[-1] + grid / (3 * quartile)  # values of -k / sigma
     shapes = np.log1p(-grid[:, None] * excess).mean(axis=1)
     profile = n * (np.log(-grid / shapes) - shapes - 1)
     k = np.log1p(-(softmax(profile) @ grid) * excess).mean()
@@ -134,21 +136,21 @@ def pareto_shape(weights: FloatArray) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
 class _Batch:
-    """Draws from one proposal."""
+    """Draws from one proposal and their weights."""
 
     theta: FloatArray  # (n_draws, n_params)
     log_weights: FloatArray  # (n_draws,), -inf outside the bounds
 
 
 def _pool(batches: list[_Batch]) -> list[FloatArray]:
-    """Log weights of each batch, scaled so that the sum of all weights is the evidence."""
-    numbers = np.arange(1.0, len(batches) + 1)  # later proposals fit better
+    """Return the log weights of each batch, scaled so that all weights sum to the evidence."""
+    numbers = np.arange(1.0, len(batches) + 1)  # larger for later proposals, which fit better
     scales = numbers / (numbers @ [len(batch.log_weights) for batch in batches])
     return [b.log_weights + np.log(s) for b, s in zip(batches, scales, strict=True)]
 
 
 def _estimate(batches: list[_Batch]) -> Score:
-    """Evidence of all batches, with its error by the delta method."""
+    """Estimate the log evidence from all batches, with its error by the delta method."""
     pooled = _pool(batches)
     highest = np.concatenate(pooled).max()
     if not np.isfinite(highest):

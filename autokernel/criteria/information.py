@@ -8,12 +8,12 @@ from autokernel.criteria.base import Criterion, KernelFit, Score
 class BIC(Criterion):
     """Bayesian information criterion: ``log likelihood - d/2 log n``, in nats; larger is better.
 
-    The log likelihood is that of the MAP parameters, ``d`` is their number with the noise variance,
-    ``n`` that of the rows. This is the usual BIC divided by -2.
+    The log likelihood is taken at the MAP parameters, ``d`` is the number of parameters including
+    the noise variance, and ``n`` is the number of rows. This is the usual BIC divided by -2.
     """
 
     def __call__(self, fit: KernelFit) -> Score:
-        """Score by the height of the best mode and the number of parameters and rows."""
+        """Score by the log likelihood at the best mode and the numbers of parameters and rows."""
         n_params, n_samples = len(fit.maximum.mode.theta), len(fit.posterior.data.y)
         return Score(_log_likelihood(fit) - 0.5 * n_params * math.log(n_samples))
 
@@ -21,16 +21,16 @@ class BIC(Criterion):
 class AIC(Criterion):
     """Akaike's information criterion: ``log likelihood - d``, in nats; larger is better.
 
-    The log likelihood is that of the MAP parameters, ``d`` is their number with the noise variance.
-    This is the usual AIC divided by -2.
+    The log likelihood is taken at the MAP parameters, and ``d`` is the number of parameters
+    including the noise variance. This is the usual AIC divided by -2.
     """
 
     def __call__(self, fit: KernelFit) -> Score:
-        """Score by the height of the best mode and the number of parameters."""
+        """Score by the log likelihood at the best mode and the number of parameters."""
         return Score(_log_likelihood(fit) - len(fit.maximum.mode.theta))
 
 
 def _log_likelihood(fit: KernelFit) -> float:
-    """Log likelihood at the best mode, in nats."""
+    """Compute the log likelihood at the best mode, in nats."""
     mode = fit.maximum.mode
     return mode.log_posterior - float(fit.posterior.prior.log_density(mode.theta))

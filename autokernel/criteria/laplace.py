@@ -1,4 +1,4 @@
-"""Laplace approximation to the evidence."""
+"""Laplace's approximation to the evidence."""
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
@@ -9,19 +9,19 @@ from autokernel.exceptions import NotAMaximumError
 from autokernel.map.maximum import Maximum
 from autokernel.typing import FloatArray
 
-_FLAT = 0.1  # nats per unit of a log parameter
+_FLAT = 0.1  # nats per unit of a log parameter, below which a slope counts as flat
 
 
 class Laplace(Criterion):
     """Log evidence by Laplace's method at the best mode."""
 
     def __call__(self, fit: KernelFit) -> Score:
-        """Score by the shape of the best mode alone."""
+        """Score by the log posterior and its Hessian at the best mode."""
         return Score(log_evidence_at(fit.maximum))
 
 
 def laplace_log_evidence(log_posterior: float, hessian: FloatArray) -> float:
-    r"""Laplace approximation to the log evidence of one kernel.
+    r"""Compute the Laplace approximation to the log evidence of one kernel.
 
     Parameters
     ----------
@@ -56,12 +56,14 @@ def laplace_log_evidence(log_posterior: float, hessian: FloatArray) -> float:
 
 
 def log_evidence_at(maximum: Maximum) -> float:
-    """Laplace approximation at a maximum; a parameter held by a bound is integrated from there.
+    """Compute the Laplace approximation to the log evidence at a maximum.
+
+    A parameter held by a bound is integrated from that bound.
 
     Raises
     ------
     NotAMaximumError
-        If the density does not fall off on all sides.
+        If the density does not decrease in all directions.
     """
     mode, hessian, free = maximum.mode, maximum.hessian, maximum.free
     log_evidence = laplace_log_evidence(mode.log_posterior, hessian[np.ix_(free, free)])
@@ -71,20 +73,20 @@ def log_evidence_at(maximum: Maximum) -> float:
 
 
 def boundary_log_mass(slope: float, curvature: float) -> float:
-    r"""Log of the integral over a parameter whose MAP value is held by a bound.
+    r"""Compute the log of the integral over a parameter whose MAP value is held by a bound.
 
     Parameters
     ----------
     slope : float
-        How fast the negative log posterior rises away from the bound, positive.
+        Slope of the negative log posterior away from the bound, positive.
     curvature : float
-        Its second derivative there.
+        Second derivative of the negative log posterior at the bound.
 
     Returns
     -------
     float
-        ``log int_0^inf exp(-slope t - curvature t^2 / 2) dt``, with the quadratic term left out
-        where the curvature is not positive.
+        ``log int_0^inf exp(-slope t - curvature t^2 / 2) dt``, without the quadratic term if
+        the curvature is not positive.
 
     Raises
     ------

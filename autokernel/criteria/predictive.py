@@ -1,4 +1,4 @@
-"""How well a kernel predicts rows that it is not given, as a criterion."""
+"""Criteria that measure how well a kernel predicts held-out rows."""
 
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
@@ -12,18 +12,18 @@ from autokernel.exceptions import NotAMaximumError
 from autokernel.map.maximise import maximise
 from autokernel.typing import FloatArray, IntArray
 
-_SEED = 0  # of the folds, which are the same for all kernels
-_LONG = 300  # steps
+_SEED = 0  # seed of the folds, which are the same for all kernels
+_LONG = 300  # most iterations of a fit to the training rows
 
 
 class LeaveOneOut(Criterion):
     """Leave-one-out log predictive density, summed over the rows, in nats; larger is better.
 
-    Each row is predicted, noise included, from all others, with the MAP parameters for all rows.
+    Each row is predicted from all others, with its noise and the MAP parameters of all rows.
 
     Notes
     -----
-    R&W eq. 5.10-5.12: one factorisation and its inverse, O(n_samples^3), for all rows together.
+    R&W eq. 5.10-5.12. One factorisation and its inverse, O(n_samples^3), serve all rows.
     """
 
     def __call__(self, fit: KernelFit) -> Score:
@@ -32,7 +32,7 @@ class LeaveOneOut(Criterion):
 
 
 class _Fold(NamedTuple):
-    """Numbers of rows."""
+    """Row indices of the training rows and of the held-out rows."""
 
     train: IntArray
     test: IntArray
@@ -41,23 +41,23 @@ class _Fold(NamedTuple):
 class CrossValidation(Criterion):
     """Log predictive density of held-out rows, summed over them, in nats; larger is better.
 
-    Each held-out row is predicted by itself, noise included.
+    Each held-out row is predicted by itself, with its noise.
 
     Parameters
     ----------
     cv : int or splitter, default=5
         Number of folds, at least 2, into which the rows are divided at random and in the same way
-        for every kernel; or a splitter of scikit-learn that divides them in one way only, such as
-        ``TimeSeriesSplit()``, where the sum is over the rows that it holds out.
+        for every kernel. Or a scikit-learn splitter that makes the same folds in every call, such
+        as ``TimeSeriesSplit()``; the sum is then over the rows that it holds out.
     refit : bool, default=True
         Whether the parameters are fitted anew to the training rows of each fold, by a run that
-        begins at the mode for all rows. Otherwise those for all rows are taken, as
-        :class:`LeaveOneOut` does.
+        starts from the mode of all rows. Otherwise the parameters of all rows are used, as in
+        :class:`LeaveOneOut`.
 
     Notes
     -----
-    Some five to fifteen likelihood calls with their gradients for each fold; without ``refit`` one
-    factorisation.
+    Each fold takes some five to fifteen likelihood calls with their gradients, or one
+    factorisation without ``refit``.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -70,18 +70,18 @@ class CrossValidation(Criterion):
         self.refit = refit
 
     def __call__(self, fit: KernelFit) -> Score:
-        """Score by the predictions of each fold from the others."""
+        """Score by the predictions of the held-out rows of each fold."""
         folds = self._folds(fit.posterior.data.X, fit.posterior.data.y)
         return Score(sum(_predict(fit, fold, refit=self.refit) for fold in folds))
 
     def check_data(self, X: FloatArray, y: FloatArray) -> None:
-        """Raise a ``ValueError`` where the rows cannot be divided, or not in one way only."""
+        """Raise a ``ValueError`` if the rows cannot be divided in the same way every time."""
         if isinstance(self.cv, Integral) and int(self.cv) > len(y):
             raise ValueError(
                 f"cv must not be larger than the number of rows, got cv={self.cv} and {len(y)} "
                 "rows: take fewer folds, or criterion='loo'"
             )
-        is_random = getattr(self.cv, "shuffle", True)  # those without the switch always are
+        is_random = getattr(self.cv, "shuffle", True)  # splitters without it are always random
         if is_random and not isinstance(getattr(self.cv, "random_state", _SEED), Integral):
             raise ValueError(
                 "cv must divide the rows in the same way for every kernel, got "
@@ -97,7 +97,7 @@ class CrossValidation(Criterion):
             )
 
     def _folds(self, X: FloatArray, y: FloatArray) -> list[_Fold]:
-        """Divide the rows."""
+        """Divide the rows into folds."""
         splitter: Any = self.cv
         if isinstance(splitter, Integral):
             splitter = KFold(int(splitter), shuffle=True, random_state=_SEED)
@@ -105,9 +105,9 @@ class CrossValidation(Criterion):
 
 
 def _predict(fit: KernelFit, fold: _Fold, *, refit: bool) -> float:
-    """Predict the rows of a fold that are held out.
+    """Return the log predictive density of the held-out rows of a fold, in nats.
 
-    A ``NotAMaximumError`` says why that is not possible.
+    If there is none, a ``NotAMaximumError`` gives the reason.
     """
     theta = _refit(fit, fold.train) if refit else fit.maximum.mode.theta
     both = fit.posterior.on_rows(np.concatenate(fold))
@@ -118,7 +118,7 @@ def _predict(fit: KernelFit, fold: _Fold, *, refit: bool) -> float:
 
 
 def _refit(fit: KernelFit, rows: IntArray) -> FloatArray:
-    """Fit to some of the rows, beginning at the mode for all."""
+    """Fit the parameters to some of the rows, starting from the mode of all rows."""
     training = fit.posterior.on_rows(rows)
     start = np.clip(fit.maximum.mode.theta, training.lower, training.upper)
     scales = fit.maximum.step_scales

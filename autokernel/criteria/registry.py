@@ -28,6 +28,6 @@ def check_criterion(criterion: str | Criterion) -> Criterion:
     Raises
     ------
     ValueError
-        If the name is unknown, with the known ones, or a parameter is not valid.
+        If the name is unknown (the message lists the known ones) or a parameter is not valid.
     """
     return resolve("criterion", criterion, registry=CRITERIA, kind=Criterion)

@@ -1,4 +1,4 @@
-"""Heavy-tailed proposals that follow the modes of a density: mixtures of folded Student t."""
+"""Heavy-tailed proposals around the modes of a density: mixtures of folded Student t."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,29 +11,29 @@ from autokernel.exceptions import NotAMaximumError
 from autokernel.map.maximum import Maximum
 from autokernel.typing import BoolArray, FloatArray
 
-_DEGREES = 5.0  # of freedom: tails heavier than the posterior's
-_LEAST_SHARE = 0.05  # of the draws, for each mode: its Laplace mass may be far too small
-_LEAST_SHARES = 0.2  # for all of them, where they are many
-_LEAST_CURVATURE = 0.1  # nats per squared unit of a log parameter; the priors' is one or more
+_DEGREES = 5.0  # degrees of freedom, for heavier tails than the posterior's
+_LEAST_SHARE = 0.05  # least share of the draws for a mode, whose Laplace mass may be far too small
+_LEAST_SHARES = 0.2  # largest sum of these least shares, reached if there are many modes
+_LEAST_CURVATURE = 0.1  # nats per squared log parameter; the priors alone have one or more
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
 class FoldedT:
-    """``centre + factor @ z`` with z spherical t; an entry that a bound holds takes ``|z|``.
+    """The distribution of ``centre + factor @ z``, z spherical t, ``|z|`` where a bound holds.
 
     A held parameter has its centre on the bound and is uncorrelated with all others.
     """
 
     centre: FloatArray  # (n_params,)
     factor: FloatArray  # (n_params, n_params)
-    held: BoolArray  # (n_params,)
+    held: BoolArray  # (n_params,), whether a bound holds the parameter
 
     @classmethod
     def around(cls, maximum: Maximum, *, lower: FloatArray, upper: FloatArray) -> "FoldedT":
-        """Take the shape of a maximum as Laplace's method sees it.
+        """Build the distribution from Laplace's approximation at a maximum.
 
-        A direction that curves upwards or hardly at all gets the width of one that curves downwards
-        as much, or by the least curvature.
+        The absolute value of the curvature is used in a direction that curves upwards, and the
+        least curvature in a direction that hardly curves.
         """
         mode, hessian, held = maximum.mode, maximum.hessian, ~maximum.free
         if not all(np.isfinite(part).all() for part in (mode.theta, mode.log_posterior, hessian)):
@@ -46,17 +46,17 @@ class FoldedT:
         )
         for index in np.flatnonzero(held):
             curvature = max(hessian[index, index], _LEAST_CURVATURE)
-            width = np.exp(boundary_log_mass(maximum.outward[index], curvature))
-            factor[index, index] = width if nearest[index] == lower[index] else -width
+            scale = np.exp(boundary_log_mass(maximum.outward[index], curvature))
+            factor[index, index] = scale if nearest[index] == lower[index] else -scale
         return cls(np.where(held, nearest, mode.theta), factor, held)
 
     @property
     def log_volume(self) -> float:
-        """Log integral of a density with this shape and the value one at its top."""
+        """Log integral of the Gaussian with this centre and factor and the maximum one."""
         return self._log_scale + np.count_nonzero(~self.held) / 2 * float(np.log(2 * np.pi))
 
     def log_density(self, theta: FloatArray) -> FloatArray:
-        """Log density (n,) at points (n, n_params) on the inner side of the bounds that hold."""
+        """Compute the log density (n,) at points (n, n_params) inside the bounds that hold."""
         n_params, n_held = len(self.centre), np.count_nonzero(self.held)
         half = (_DEGREES + n_params) / 2
         return (
@@ -75,12 +75,12 @@ class FoldedT:
         return self.centre + np.where(self.held, np.abs(z), z) @ self.factor.T
 
     def refit(self, theta: FloatArray, weights: FloatArray) -> "FoldedT":
-        """Move towards weighted points, by one EM step of a t distribution.
+        """Fit the distribution to weighted points by one EM step of a t distribution.
 
-        The fit leans on the present shape as if that were as many points as it has numbers.
+        The present centre and factor count as much as one point for each of their free numbers.
         """
         total, n_params = weights.sum(), len(self.centre)
-        if total < 1e-12:  # too far from all points to learn from them
+        if total < 1e-12:  # all points are too far away
             return self
         n_effective = total**2 / (weights**2).sum()
         trust = n_effective / (n_effective + n_params * (n_params + 3) / 2)
@@ -95,18 +95,18 @@ class FoldedT:
 
     @property
     def _log_scale(self) -> float:
-        """Log of the volume that the factor gives the unit cube."""
+        """Log of the absolute determinant of the factor."""
         return float(np.linalg.slogdet(self.factor).logabsdet)
 
     def _standardise(self, theta: FloatArray) -> FloatArray:
-        """Return z (n, n_params) of points (n, n_params)."""
+        """Compute z (n, n_params) for points (n, n_params)."""
         z = np.linalg.solve(self.factor, (theta - self.centre).T)
-        return z.T.astype(np.float64, copy=False)  # its type is lost on the way
+        return z.T.astype(np.float64, copy=False)  # the static type is lost in solve
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: shares is an array
 class Mixture:
-    """A mixture of folded t, one to a mode."""
+    """A mixture of folded t distributions, one for each mode."""
 
     shares: FloatArray  # (n_components,), sum to one
     components: tuple[FoldedT, ...]
@@ -115,7 +115,7 @@ class Mixture:
     def around(
         cls, maxima: Sequence[Maximum], *, lower: FloatArray, upper: FloatArray
     ) -> "Mixture":
-        """Give each maximum a share by its Laplace mass.
+        """Build a component for each maximum, with a share by its Laplace mass.
 
         Raises
         ------
@@ -139,37 +139,36 @@ class Mixture:
         )
 
     def log_density(self, theta: FloatArray) -> FloatArray:
-        """Log density (n,) at points (n, n_params) within the bounds."""
+        """Compute the log density (n,) at points (n, n_params) within the bounds."""
         return logsumexp(self._log_parts(theta), axis=0)
 
     def refit(self, theta: FloatArray, weights: FloatArray) -> "Mixture":
-        """Move towards points (n, n_params) with weights (n,) that sum to one.
+        """Fit the mixture to points (n, n_params) with weights (n,) that sum to one.
 
         Notes
         -----
-        Cappe et al. 2008, Statistics and Computing 18: the step is that of EM, with weighted
-        points.
+        This is one EM step with weighted points (Cappe et al. 2008, Statistics and Computing 18).
         """
-        of_part = softmax(self._log_parts(theta), axis=0) * weights
+        by_component = softmax(self._log_parts(theta), axis=0) * weights
         return Mixture(
-            _shares(of_part.sum(axis=1)),
-            tuple(p.refit(theta, w) for p, w in zip(self.components, of_part, strict=True)),
+            _shares(by_component.sum(axis=1)),
+            tuple(p.refit(theta, w) for p, w in zip(self.components, by_component, strict=True)),
         )
 
     def with_part_of(self, other: "Mixture", *, share: float) -> "Mixture":
-        """Mix with another, which gets this share."""
+        """Mix with another mixture, which gets this share."""
         return Mixture(
             np.concatenate([(1 - share) * self.shares, share * other.shares]),
             self.components + other.components,
         )
 
     def _log_parts(self, theta: FloatArray) -> FloatArray:
-        """Log of each component's part of the density (n_components, n)."""
+        """Compute the log of each component's term of the density (n_components, n)."""
         log_densities = [component.log_density(theta) for component in self.components]
         return np.log(self.shares)[:, None] + np.array(log_densities)
 
 
 def _shares(masses: FloatArray) -> FloatArray:
-    """Raise small masses to the least share, then sum to one."""
+    """Raise small masses to the least share, then normalise them to sum to one."""
     raised = np.maximum(masses, min(_LEAST_SHARE, _LEAST_SHARES / len(masses)))
     return raised / raised.sum()

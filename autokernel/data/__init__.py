@@ -2,8 +2,6 @@
 
 from autokernel.data.checks import (
     check_fit_data,
-    check_range,
-    check_target,
     check_training_data,
     refuse_large,
     refuse_times,
@@ -19,8 +17,6 @@ __all__ = [
     "Scaling",
     "TargetScaling",
     "check_fit_data",
-    "check_range",
-    "check_target",
     "check_training_data",
     "refuse_large",
     "refuse_times",

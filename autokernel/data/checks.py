@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 from autokernel.typing import FloatArray
 
 _LARGEST, _SMALLEST = 1e100, 1e-100
-_TIMES = ("date", "time", "duration", "period")  # parts of the names of types of times
+_TIMES = ("date", "time", "duration", "period")  # words in the names of date and time types
 
 
 def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -21,8 +21,8 @@ def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray,
     Raises
     ------
     ValueError
-        With scikit-learn's own messages; if there are times; or if a number is so large, or numbers
-        differ by so little, that squares overflow or vanish.
+        If the data are not valid (with scikit-learn's messages), if they hold dates or times, or if
+        numbers are so large, or differ by so little, that squares overflow or vanish.
     """
     refuse_times(X, y)
     inputs, target = check_X_y(X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
@@ -34,14 +34,14 @@ def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray,
 def check_fit_data(
     estimator: BaseEstimator, X: npt.ArrayLike, y: npt.ArrayLike, *, reset: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Turn the data that an estimator is fitted to into finite arrays of float64, as copies.
+    """Turn the data of a fit into finite arrays of float64, which are copies.
 
-    With ``reset`` the estimator takes their columns as its own; otherwise they must agree.
+    With ``reset`` the estimator stores the columns; otherwise they must agree with the stored ones.
 
     Raises
     ------
     ValueError
-        As :func:`check_training_data`, and where there are several targets.
+        As for :func:`check_training_data`, and if there are several targets.
     """
     refuse_times(X, y)
     refuse_many_targets(y)
@@ -61,14 +61,14 @@ def check_fit_data(
 
 
 def check_target(y: npt.NDArray[Any]) -> FloatArray:
-    """Turn targets, which may be objects, into finite numbers."""
+    """Turn targets, which may have dtype object, into finite numbers."""
     target: FloatArray = y.astype(np.float64)
     assert_all_finite(target, input_name="y")
     return target
 
 
 def check_range(X: FloatArray, y: FloatArray) -> None:
-    """Refuse numbers whose squares or differences overflow, and differences that vanish squared."""
+    """Refuse numbers whose squares overflow, and spreads whose squares vanish."""
     for name, values in (("X", X), ("y", y)):
         refuse_large(name, values)
         spreads = np.ptp(values, axis=0)
@@ -90,7 +90,7 @@ def refuse_large(argument: str, values: FloatArray) -> None:
 
 
 def refuse_times(X: Any, y: Any = None) -> None:
-    """Say how to convert where inputs or targets hold dates or times."""
+    """Refuse dates and times in inputs or targets, and say how to convert them."""
     for argument, values in (("X", X), ("y", y)):
         for kind in _kinds(values):
             if any(word in kind.split(" in column ")[0].lower() for word in _TIMES):
@@ -102,7 +102,7 @@ def refuse_times(X: Any, y: Any = None) -> None:
 
 
 def _kinds(values: Any) -> Iterator[str]:
-    """Name the types that data hold, as far as that can be seen at a glance."""
+    """Name the types of the data; of a sequence only the first entry is examined."""
     if hasattr(values, "columns") and hasattr(values, "dtypes"):
         for name in values.columns:
             for kind in _kinds_of_array(values[name]):
@@ -115,7 +115,7 @@ def _kinds(values: Any) -> Iterator[str]:
 
 
 def _kinds_of_array(values: Any) -> list[str]:
-    """Name the type of an array or a column, or those of its values where it holds objects."""
+    """Name the dtype of an array or a column, or the types of its values if they are objects."""
     dtype = str(getattr(values, "dtype", ""))
     if dtype.lower() != "object":
         return [dtype]
@@ -123,10 +123,10 @@ def _kinds_of_array(values: Any) -> list[str]:
 
 
 def refuse_many_targets(y: npt.ArrayLike) -> None:
-    """Say how to fit several targets."""
+    """Refuse several targets, and say how to fit them."""
     try:
         shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
-    except ValueError:  # rows of different lengths: scikit-learn says so
+    except ValueError:  # scikit-learn reports rows of different lengths
         return
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(

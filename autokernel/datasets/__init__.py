@@ -1,9 +1,9 @@
 """Data sets: two bundled time series and loaders for four larger sets.
 
 ``load_*`` reads a file that ships with the package. ``fetch_*`` reads a file from the folder named
-by the environment variable ``AUTOKERNEL_DATA``; if it is not there, ``fetch_airfoil`` and
-``fetch_concrete`` download it from OpenML, the others say where to get it. All answer like
-scikit-learn's own loaders.
+by the environment variable ``AUTOKERNEL_DATA``. If the file is not there, ``fetch_airfoil`` and
+``fetch_concrete`` download it from OpenML, and the others raise an error that says where to get it.
+All loaders return the same kinds of objects as scikit-learn's loaders.
 """
 
 from autokernel.datasets._bundled import load_airline, load_mauna_loa

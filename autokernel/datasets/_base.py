@@ -1,4 +1,4 @@
-"""What all data sets share: their description, the Bunch, the file reader, the data folder."""
+"""Common parts of all data sets: the description, the Bunch, the file reader, the data folder."""
 
 import os
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ from autokernel.typing import FloatArray
 DATA_FOLDER_VARIABLE = "AUTOKERNEL_DATA"
 
 StrPath: TypeAlias = str | PathLike[str]
-# Any: (data, target) if return_X_y, which the type of a bool argument cannot tell
+# Any stands for (data, target) if return_X_y; the type of a bool argument cannot express this.
 Dataset: TypeAlias = Bunch | Any
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Everything about a data set but its numbers."""
+    """The names and the text that describe a data set."""
 
     feature_names: tuple[str, ...]
     target_name: str
@@ -31,7 +31,7 @@ class Description:
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """The features and, last, the target."""
+        """Names of the features, followed by the target."""
         return (*self.feature_names, self.target_name)
 
 
@@ -46,7 +46,7 @@ class Samples:
 def make_dataset(
     description: Description, samples: Samples, *, caller: str, return_X_y: bool, as_frame: bool
 ) -> Dataset:
-    """Answer as scikit-learn's loaders do: a Bunch or ``(data, target)``, arrays or pandas."""
+    """Build a Bunch or ``(data, target)`` as scikit-learn's loaders do, of arrays or pandas."""
     data, target, frame = samples.data, samples.target, None
     feature_names = list(description.feature_names)
     if as_frame:
@@ -72,18 +72,18 @@ def read_table(file: Traversable, *, names: Sequence[str], delimiter: str | None
     Parameters
     ----------
     file : Path or Traversable
-        Lines that start with ``#`` and empty lines are skipped.
+        File to read. Empty lines and lines that start with ``#`` are skipped.
     names : sequence of str
-        The columns that the header must have, see :func:`check_columns`.
+        Columns that the header must have, see :func:`check_columns`.
     delimiter : str or None
-        What separates the columns; None means any white space.
+        Separator of the columns; None means any white space.
 
     Raises
     ------
     ValueError
-        If the columns differ from ``names``, a value is not a number or there are no rows.
+        If the columns differ from ``names``, if a value is not a number or if there are no rows.
     """
-    text = file.read_text(encoding="utf-8-sig")  # -sig: spreadsheets put a mark in front
+    text = file.read_text(encoding="utf-8-sig")  # -sig: spreadsheets write a byte order mark
     stripped = (line.strip() for line in text.splitlines())
     lines = [line for line in stripped if line and not line.startswith("#")]
     header = lines[0].replace('"', "").split(delimiter) if lines else []
@@ -101,7 +101,7 @@ def read_table(file: Traversable, *, names: Sequence[str], delimiter: str | None
 
 
 def check_columns(got: Sequence[str], *, names: Sequence[str], source: str) -> None:
-    """Raise ValueError unless each column has its name; more in it, such as a unit, is fine."""
+    """Raise ValueError unless each column name contains its expected name, perhaps with a unit."""
     if len(got) != len(names) or any(n not in g for n, g in zip(names, got, strict=True)):
         raise ValueError(
             f"{source} must have the {len(names)} columns {', '.join(names)}, in this order, "
@@ -115,7 +115,7 @@ def split_target(table: FloatArray) -> Samples:
 
 
 def data_folder() -> Path | None:
-    """Return the folder that the user named in the environment, if any."""
+    """Return the folder named by the environment variable, or None."""
     folder = os.environ.get(DATA_FOLDER_VARIABLE)
     return Path(folder).expanduser() if folder else None
 

@@ -1,4 +1,4 @@
-"""The series that ship with the package; ``data/README.md`` tells where they come from."""
+"""The series that ship with the package; ``data/README.md`` gives their sources."""
 
 from importlib.resources import files
 
@@ -64,13 +64,13 @@ def load_airline(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset
     -------
     Bunch or tuple
         ``data`` of shape (144, 1): ``time``, the middle of the month in decimal years. ``target``
-        of shape (144,): thousands of passengers per month. Further ``feature_names``,
-        ``target_names``, ``DESCR`` and ``frame`` (None unless ``as_frame``).
+        of shape (144,): thousands of passengers per month. The Bunch also has
+        ``feature_names``, ``target_names``, ``DESCR`` and ``frame`` (None unless ``as_frame``).
 
     Raises
     ------
     ImportError
-        If ``as_frame`` and pandas is not installed.
+        If ``as_frame`` is set and pandas is not installed.
 
     Notes
     -----
@@ -99,13 +99,13 @@ def load_mauna_loa(*, return_X_y: bool = False, as_frame: bool = False) -> Datas
     -------
     Bunch or tuple
         ``data`` of shape (521, 1): ``time``, the middle of the month in decimal years; five months
-        have no value and are left out. ``target`` of shape (521,): CO2 in ppm. Further
+        have no value and are left out. ``target`` of shape (521,): CO2 in ppm. The Bunch also has
         ``feature_names``, ``target_names``, ``DESCR`` and ``frame`` (None unless ``as_frame``).
 
     Raises
     ------
     ImportError
-        If ``as_frame`` and pandas is not installed.
+        If ``as_frame`` is set and pandas is not installed.
 
     Notes
     -----

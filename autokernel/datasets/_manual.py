@@ -1,4 +1,4 @@
-"""Sets that the user has to get by hand."""
+"""Data sets that the user must download by hand."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from autokernel.typing import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A file that the user is asked for."""
+    """A file that the user must provide."""
 
     name: str
     content: str
@@ -102,7 +102,7 @@ def fetch_power_plant(
     Parameters
     ----------
     path : str or path-like, default=None
-        The CSV file. None: ``power_plant.csv`` in the folder that the environment variable
+        CSV file. None stands for ``power_plant.csv`` in the folder that the environment variable
         ``AUTOKERNEL_DATA`` names.
     return_X_y, as_frame : bool, default=False
         Return ``(data, target)`` instead of a Bunch; pandas objects instead of arrays.
@@ -111,8 +111,8 @@ def fetch_power_plant(
     -------
     Bunch or tuple
         ``data`` of shape (9568, 4): temperature (deg C), vacuum (cm Hg), pressure (mbar), humidity
-        (%). ``target`` of shape (9568,): electrical output (MW). Further ``feature_names``,
-        ``target_names``, ``DESCR`` and ``frame``.
+        (%). ``target`` of shape (9568,): electrical output (MW). The Bunch also has
+        ``feature_names``, ``target_names``, ``DESCR`` and ``frame``.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def fetch_power_plant(
     ValueError
         If the file does not have the columns of this set.
     ImportError
-        If ``as_frame`` and pandas is not installed.
+        If ``as_frame`` is set and pandas is not installed.
 
     Notes
     -----
@@ -142,7 +142,7 @@ def fetch_lgbb(
     Parameters
     ----------
     path : str or path-like, default=None
-        The file. None: ``lgbb_original.txt`` in the folder that the environment variable
+        Text file. None stands for ``lgbb_original.txt`` in the folder that the environment variable
         ``AUTOKERNEL_DATA`` names.
     return_X_y, as_frame : bool, default=False
         Return ``(data, target)`` instead of a Bunch; pandas objects instead of arrays.
@@ -152,7 +152,7 @@ def fetch_lgbb(
     Bunch or tuple
         ``data`` of shape (871, 2): Mach number and angle of attack (degrees) of the runs without
         side-slip, less the top 1 % in lift. ``target`` of shape (871,): lift. Nothing is scaled.
-        Further ``feature_names``, ``target_names``, ``DESCR`` and ``frame``.
+        The Bunch also has ``feature_names``, ``target_names``, ``DESCR`` and ``frame``.
 
     Raises
     ------
@@ -161,11 +161,11 @@ def fetch_lgbb(
     ValueError
         If the file does not have the columns of this set.
     ImportError
-        If ``as_frame`` and pandas is not installed.
+        If ``as_frame`` is set and pandas is not installed.
 
     Notes
     -----
-    Gramacy (2020), "Surrogates", chapter 2.1; rows selected as in SOT (Bitzer et al. 2022).
+    Gramacy (2020), "Surrogates", chapter 2.1; the rows are those of SOT (Bitzer et al. 2022).
     """
     file = _require(_LGBB_FILE, path, caller="fetch_lgbb")
     samples = _select_lift(read_table(file, names=_LGBB_COLUMNS, delimiter=None))
@@ -185,7 +185,7 @@ def _select_lift(table: FloatArray) -> Samples:
 
 
 def _require(request: _Request, path: StrPath | None, *, caller: str) -> Path:
-    """Find the file, or tell the user what it is and how to get it."""
+    """Return the path of the file, or raise an error that says how to get it."""
     folder = data_folder()
     if path is not None:
         file, searched = Path(path).expanduser(), f"path={str(path)!r} is not a file"

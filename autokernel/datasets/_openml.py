@@ -1,4 +1,4 @@
-"""Sets that come from the user's data folder or else from OpenML."""
+"""Data sets that are read from the user's data folder or downloaded from OpenML."""
 
 from urllib.error import URLError
 
@@ -80,8 +80,8 @@ def fetch_airfoil(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Where :func:`sklearn.datasets.fetch_openml` keeps its downloads. The environment variable
-        ``AUTOKERNEL_DATA`` names the folder that is searched for ``airfoil.csv`` first.
+        Folder in which :func:`sklearn.datasets.fetch_openml` keeps its downloads. The environment
+        variable ``AUTOKERNEL_DATA`` names the folder that is searched for ``airfoil.csv`` first.
     return_X_y, as_frame : bool, default=False
         Return ``(data, target)`` instead of a Bunch; pandas objects instead of arrays.
 
@@ -90,16 +90,16 @@ def fetch_airfoil(
     Bunch or tuple
         ``data`` of shape (1503, 5): frequency (Hz), angle of attack (degrees), chord length (m),
         velocity (m/s), displacement thickness (m). ``target`` of shape (1503,): sound pressure
-        level (dB). Further ``feature_names``, ``target_names``, ``DESCR``, ``frame``.
+        level (dB). The Bunch also has ``feature_names``, ``target_names``, ``DESCR`` and ``frame``.
 
     Raises
     ------
     ValueError
-        If the file, or what OpenML sends, does not have the columns of this set.
+        If the file or the data from OpenML lack the columns of this set.
     URLError
         If OpenML cannot be reached.
     ImportError
-        If ``as_frame`` and pandas is not installed.
+        If ``as_frame`` is set and pandas is not installed.
 
     Notes
     -----
@@ -119,8 +119,8 @@ def fetch_concrete(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Where :func:`sklearn.datasets.fetch_openml` keeps its downloads. The environment variable
-        ``AUTOKERNEL_DATA`` names the folder that is searched for ``concrete.csv`` first.
+        Folder in which :func:`sklearn.datasets.fetch_openml` keeps its downloads. The environment
+        variable ``AUTOKERNEL_DATA`` names the folder that is searched for ``concrete.csv`` first.
     return_X_y, as_frame : bool, default=False
         Return ``(data, target)`` instead of a Bunch; pandas objects instead of arrays.
 
@@ -128,17 +128,17 @@ def fetch_concrete(
     -------
     Bunch or tuple
         ``data`` of shape (1030, 8): seven components (kg per cubic metre) and the age (days).
-        ``target`` of shape (1030,): compressive strength (MPa). Further ``feature_names``,
-        ``target_names``, ``DESCR``, ``frame``.
+        ``target`` of shape (1030,): compressive strength (MPa). The Bunch also has
+        ``feature_names``, ``target_names``, ``DESCR`` and ``frame``.
 
     Raises
     ------
     ValueError
-        If the file, or what OpenML sends, does not have the columns of this set.
+        If the file or the data from OpenML lack the columns of this set.
     URLError
         If OpenML cannot be reached.
     ImportError
-        If ``as_frame`` and pandas is not installed.
+        If ``as_frame`` is set and pandas is not installed.
 
     Notes
     -----
@@ -153,13 +153,13 @@ def fetch_concrete(
 def _read_or_download(
     name: str, description: Description, *, data_id: int, data_home: StrPath | None
 ) -> Samples:
-    """Prefer the file in the data folder: it needs no network."""
+    """Read the file in the data folder, or download the data set from OpenML."""
     folder = data_folder()
     if folder is not None and (folder / name).is_file():
         file = folder / name
         return split_target(read_table(file, names=description.column_names, delimiter=","))
     try:
-        # liac-arff: the other parser needs pandas
+        # The other parser needs pandas.
         bunch = fetch_openml(
             data_id=data_id, data_home=data_home, as_frame=False, parser="liac-arff"
         )

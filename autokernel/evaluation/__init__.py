@@ -1,4 +1,4 @@
-"""The evaluation of a kernel: fit, score, record."""
+"""The evaluation of a kernel: its fit, its score and the record of both."""
 
 from autokernel.evaluation.evaluator import Evaluator, Job
 from autokernel.evaluation.one_kernel import check_expression, evaluate_kernel, parameters_of

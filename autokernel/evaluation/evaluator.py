@@ -1,4 +1,4 @@
-"""Score kernels on one data set; here, and only here, a failure becomes a score of ``-inf``."""
+"""The evaluator scores kernels on one data set; only here does a failure become ``-inf``."""
 
 import hashlib
 import time
@@ -14,7 +14,7 @@ from autokernel.deadline import NEVER, Deadline
 from autokernel.evaluation.record import Evaluation, as_written
 from autokernel.evaluation.similar import warm_starts_from_similar
 from autokernel.exceptions import NotAMaximumError, OutOfTimeError
-from autokernel.expression import Expression, Leaf, Operation, arrange
+from autokernel.expression import Expression, arrange
 from autokernel.kernels import Priors
 from autokernel.likelihood import (
     ExactLikelihood,
@@ -34,7 +34,10 @@ _NO_SCORE = Score(-np.inf)
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: a warm start holds arrays
 class Job:
-    """A kernel and the fits that it begins at: beside the data all that its score depends on."""
+    """A kernel with its warm starts.
+
+    The score depends on these, on the data and on the settings of the evaluator alone.
+    """
 
     expression: Expression
     warm_starts: tuple[tuple[WarmStart, ...], ...] = ()
@@ -43,9 +46,9 @@ class Job:
 class Evaluator:
     """Scores kernels on one data set.
 
-    A score depends on the canonical text of the kernel, the seed and the warm starts, neither on
-    the order of evaluation nor on the process. An evaluator travels to other processes without what
-    it has computed; there, each process keeps one for all the jobs that it gets.
+    A score depends on the canonical text of the kernel, the seed and the warm starts. It does not
+    depend on the order of evaluation or on the process. A pickled evaluator leaves out its caches;
+    a process that unpickles it keeps one evaluator for all of its jobs.
 
     Parameters
     ----------
@@ -54,13 +57,14 @@ class Evaluator:
     y : ndarray of shape (n_samples,)
         Targets, used as they come.
     priors : mapping
-        What :func:`check_priors` returns.
+        Gamma priors by parameter name, as :func:`check_priors` returns them.
     seed : int
-        Not negative.
+        Seed of the random numbers, not negative.
     criterion : str or Criterion
-        A name out of :data:`CRITERIA`, or an object.
+        Name from :data:`CRITERIA`, or a criterion object.
     make_likelihood : callable
-        Makes the likelihood of a kernel on some rows; a function or class that can be imported.
+        Function or class that makes the likelihood of a kernel on some rows. Other processes must
+        be able to import it.
     """
 
     def __init__(
@@ -75,26 +79,26 @@ class Evaluator:
     ) -> None:
         self._criterion = check_criterion(criterion)
         self._criterion.check_data(X, y)
-        self._data = TrainingData(X, y)
+        self.data = TrainingData(X, y)
         self._priors, self._seed, self._make_likelihood = priors, seed, make_likelihood
         self._find_modes = ModeSearch(
-            self._data, priors=priors, seed=seed, make_likelihood=make_likelihood
+            self.data, priors=priors, seed=seed, make_likelihood=make_likelihood
         )
 
     def __call__(self, expression: Expression, known: Iterable[Evaluation] = ()) -> Evaluation:
-        """Fit and score one kernel, beginning at the known fits that are similar to it."""
+        """Fit and score one kernel, with warm starts from known fits of similar kernels."""
         return self.run(self.prepare(expression, known))
 
     def prepare(self, expression: Expression, known: Iterable[Evaluation] = ()) -> Job:
-        """Find where the fit of a kernel begins, given known fits."""
+        """Find the warm starts of a kernel among known fits."""
         warm_starts = warm_starts_from_similar(arrange(expression).expression, known)
         return Job(expression, tuple(tuple(together) for together in warm_starts))
 
     def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:
         """Fit and score one kernel.
 
-        Whatever goes wrong becomes a record with its reason: one kernel that fails must not end a
-        long search.
+        Any other error becomes a record with its reason, because one kernel that fails must not
+        end a long search.
 
         Raises
         ------
@@ -115,7 +119,7 @@ class Evaluator:
         return replace(evaluation, seconds=time.perf_counter() - began)
 
     def run_roughly(self, expression: Expression) -> Evaluation:
-        """Fit one kernel in a moment, on a few rows; it has no score."""
+        """Fit one kernel quickly, on a few rows; the record has no score."""
         arranged = arrange(expression)
         try:
             with one_blas_thread():
@@ -127,16 +131,16 @@ class Evaluator:
         return as_written(rough, expression, arranged.nodes)
 
     def without_fit(self, expression: Expression, reason: str) -> Evaluation:
-        """Record a kernel that could not even be tried."""
+        """Record a kernel whose fit could not even begin."""
         record = self._without_mode(expression, reason)
         return as_written(record, expression, range(len(expression.nodes)))
 
     def fingerprint(self) -> str:
-        """Digest of all that a score depends on beside the job."""
+        """Digest the data and the settings: all that a score depends on besides the job."""
         criterion = type(self._criterion)
         return _digest(
-            self._data.X.tobytes(),
-            self._data.y.tobytes(),
+            self.data.X.tobytes(),
+            self.data.y.tobytes(),
             sorted(self._priors.items()),
             self._seed,
             (criterion.__module__, criterion.__qualname__),
@@ -145,11 +149,11 @@ class Evaluator:
         )
 
     def key(self, job: Job) -> str:
-        """Digest of all that the evaluation of a job depends on."""
+        """Digest all that the evaluation of a job depends on."""
         return _digest(
             self.fingerprint(),
             str(job.expression),
-            *map(_definition, job.expression.subtrees()),
+            *((*tree.declared.definition, tree.parameters) for tree in job.expression.subtrees()),
             *(
                 (tuple(start.nodes), start.theta.tobytes(), "and")
                 for together in job.warm_starts
@@ -160,14 +164,14 @@ class Evaluator:
 
     def _without_mode(self, expression: Expression, reason: str) -> Evaluation:
         """Record a kernel that was not fitted, at the prior mean."""
-        likelihood = ExactLikelihood(expression, self._data.take(np.arange(1)))
+        likelihood = ExactLikelihood(expression, self.data.take(np.arange(1)))
         posterior = LogPosterior(likelihood, priors=self._priors)
         mode = Mode(np.log(posterior.prior.shape / posterior.prior.rate), -np.inf)
         return _record(posterior, mode, status=reason)
 
     def _posterior(self, expression: Expression, deadline: Deadline) -> LogPosterior:
         """Build the log posterior of an arranged kernel on all rows."""
-        likelihood = self._make_likelihood(expression, self._data)
+        likelihood = self._make_likelihood(expression, self.data)
         return LogPosterior(likelihood, priors=self._priors, deadline=deadline)
 
     def _fit_and_score(self, posterior: LogPosterior, job: Job) -> Evaluation:
@@ -207,17 +211,17 @@ class Evaluator:
         )
 
     def __reduce__(self) -> tuple[object, ...]:
-        made_from = (self._data.X, self._data.y, self._priors, self._seed)
+        made_from = (self.data.X, self.data.y, self._priors, self._seed)
         return _arrive, (self.fingerprint(), *made_from, self._criterion, self._make_likelihood)
 
 
 class Arrivals:
-    """The evaluators that have travelled to one process: they hold what they have computed there.
+    """The evaluators that one process has unpickled, with the caches that they filled there.
 
     Parameters
     ----------
     most : int
-        How many are kept, the latest ones.
+        Number of evaluators to keep. The latest ones stay.
     """
 
     def __init__(self, *, most: int) -> None:
@@ -225,18 +229,18 @@ class Arrivals:
         self._evaluators: dict[str, Evaluator] = {}  # by fingerprint
 
     def get(self, fingerprint: str) -> Evaluator | None:
-        """Return the evaluator with this fingerprint, None where there is none."""
+        """Return the evaluator with this fingerprint, or None."""
         return self._evaluators.get(fingerprint)
 
     def keep(self, fingerprint: str, evaluator: Evaluator) -> None:
-        """Keep an evaluator, and drop the oldest."""
+        """Keep an evaluator, and drop the oldest where there are too many."""
         for oldest in list(self._evaluators)[: 1 - self._most]:
-            self._evaluators.pop(oldest, None)  # another thread may have done so
+            self._evaluators.pop(oldest, None)  # another thread may have dropped it
         self._evaluators[fingerprint] = evaluator
 
 
 OF_THIS_PROCESS = Arrivals(most=2)
-"""A worker of joblib has no owner but its process, so that this object belongs to the process."""
+"""The evaluators of this process: a joblib worker has no other place to keep them between jobs."""
 
 
 def _arrive(
@@ -248,7 +252,7 @@ def _arrive(
     criterion: Criterion,
     make_likelihood: MakeLikelihood,
 ) -> Evaluator:
-    """Rebuild an evaluator, or return the one that has been rebuilt before."""
+    """Rebuild a pickled evaluator, or return the one that was rebuilt before."""
     evaluator = OF_THIS_PROCESS.get(fingerprint)
     if evaluator is None:
         evaluator = Evaluator(
@@ -258,17 +262,8 @@ def _arrive(
     return evaluator
 
 
-def _definition(node: Expression) -> tuple[object, ...]:
-    """Return what tells the kernel or the operator of a node from others of the same name."""
-    if isinstance(node, Leaf):
-        return (*node.kernel.definition, node.parameters)
-    assert isinstance(node, Operation)
-    operator = type(node.operator)
-    return (operator.__module__, operator.__qualname__, node.parameters)
-
-
 def _digest(*parts: object) -> str:
-    """Digest of bytes, texts, numbers and tuples of them."""
+    """Compute the SHA-256 digest of bytes, texts, numbers and tuples of them."""
     digest = hashlib.sha256()
     for part in parts:
         data = part if isinstance(part, bytes) else repr(part).encode()
@@ -278,12 +273,12 @@ def _digest(*parts: object) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Say in one line why an evaluation has failed."""
+    """State in one line why an evaluation failed."""
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def _laplace_or_nothing(maximum: Maximum) -> float:
-    """Laplace approximation at a maximum, ``-inf`` at a saddle that could not be left."""
+    """Compute the Laplace approximation at a maximum; ``-inf`` at a saddle."""
     try:
         return log_evidence_at(maximum)
     except NotAMaximumError:
@@ -299,7 +294,7 @@ def _record(
     score: Score = _NO_SCORE,
     status: str,
 ) -> Evaluation:
-    """Gather what is known of a mode; the callers fill in names, calls and seconds."""
+    """Make the record of a mode; the callers fill in names, likelihood calls and seconds."""
     n_params = len(mode.theta)
     log_prior = float(posterior.prior.log_density(mode.theta))
     return Evaluation(

@@ -1,4 +1,4 @@
-"""Score one kernel that the user names."""
+"""The evaluation of one kernel that the user names."""
 
 from collections.abc import Iterable, Sequence
 
@@ -29,47 +29,48 @@ def evaluate_kernel(
 ) -> Evaluation:
     """Fit the parameters of one kernel and score it.
 
-    Nothing is scaled here, and the default priors are meant for columns in the unit interval and a
-    target of zero mean and unit variance: scale the data first, or give other priors.
+    The data are not scaled. The default priors are meant for columns in the unit interval and a
+    target of zero mean and unit variance: scale the data first, or pass other priors.
 
     Parameters
     ----------
     expression : str or Expression
-        Such as ``"LIN[0] * PER[0] + SE[0]"``; a column is a zero-based index or, where ``X`` is a
-        frame, a name.
+        Kernel to fit, such as ``"LIN[0] * PER[0] + SE[0]"``. A column is a zero-based index or,
+        where ``X`` is a data frame, a name.
     X : array-like of shape (n_samples, n_features)
-        Inputs, used as they come.
+        Inputs, which are not scaled.
     y : array-like of shape (n_samples,)
-        Targets, used as they come. The model's mean is zero.
+        Targets, which are not scaled. The mean function of the model is zero.
     criterion : {"laplace", "importance", "bic", "aic", "loo", "cv"} or Criterion
-        What ``score`` is, in nats, larger is better: the log evidence by Laplace's method at the
-        best mode, or by importance sampling around the best modes found, which takes some 200 to
-        2000 likelihood calls more and gives ``standard_error`` and ``pareto_k``; the log likelihood
-        at the best mode less a penalty (:class:`BIC`, :class:`AIC`); or the log predictive density
-        of rows left out one by one (:class:`LeaveOneOut`) or fold by fold
-        (:class:`CrossValidation`). An object such as ``CrossValidation(cv=10)`` has
-        parameters of its own.
+        Definition of ``score``, which is in nats; larger is better. ``"laplace"`` is the log
+        evidence by Laplace's method at the best mode. ``"importance"`` is the log evidence by
+        importance sampling around the best modes found; it takes some 200 to 2000 likelihood calls
+        more and gives ``standard_error`` and ``pareto_k``. ``"bic"`` and ``"aic"`` are the log
+        likelihood at the best mode less a penalty (:class:`BIC`, :class:`AIC`). ``"loo"`` and
+        ``"cv"`` are the log predictive density of rows left out one by one
+        (:class:`LeaveOneOut`) or fold by fold (:class:`CrossValidation`). An object such as
+        ``CrossValidation(cv=10)`` sets the parameters of its criterion.
     priors : {"default", "paper"} or mapping of str to (shape, rate)
-        Gamma priors of the parameters, by name; a mapping replaces entries of the default.
+        Gamma priors by parameter name. A mapping replaces entries of the default.
     base_kernels, operators : iterable
-        Base kernels and operators of yours that the expression may name, as for
+        Your own base kernels and operators that the expression may use, as for
         :func:`parse_expression`.
     random_state : int, RandomState or None
-        Source of the starting points.
+        Source of the random starting points.
 
     Returns
     -------
     Evaluation
-        The fit, its score and what they cost. Never raises for a kernel that cannot be fitted:
-        then ``score`` is ``-inf`` and ``status`` says why.
+        The fit, its score and their cost. A kernel that cannot be fitted raises no error: its
+        ``score`` is ``-inf`` and ``status`` gives the reason.
 
     Raises
     ------
     ExpressionSyntaxError
         If the text cannot be read.
     ValueError
-        If the data, the criterion or the priors are not valid, the data cannot be split as the
-        criterion asks, or a column is not in ``X``.
+        If the data, the criterion or the priors are not valid, if the data cannot be split as the
+        criterion requires, or if ``X`` lacks a column of the expression.
 
     Examples
     --------
@@ -79,6 +80,7 @@ def evaluate_kernel(
     >>> fit.status, fit.n_params
     ('ok', 3)
     """
+    base_kernels, operators = tuple(base_kernels), tuple(operators)
     names = _get_feature_names(X)
     X, y = check_training_data(X, y)
     expression = check_expression(
@@ -88,7 +90,8 @@ def evaluate_kernel(
         base_kernels=base_kernels,
         operators=operators,
     )
-    known = {**parameters_of(BASE_KERNELS.values()), **parameters_of(expression.nodes)}
+    own = [one for one in (*base_kernels, *operators) if not isinstance(one, str)]
+    known = parameters_of((*BASE_KERNELS.values(), *own, *expression.nodes))
     evaluator = Evaluator(
         X,
         y,
@@ -115,14 +118,14 @@ def check_expression(
     base_kernels: Iterable[str | BaseKernel] = (),
     operators: Iterable[str | Operator] = (),
 ) -> Expression:
-    """Read an expression, if it is a text, and check that its columns are there.
+    """Parse an expression if it is a text, and check that the data have its columns.
 
     Raises
     ------
     ExpressionSyntaxError
         If the text cannot be read.
     TypeError
-        If it is neither a text nor an expression.
+        If ``expression`` is neither a text nor an expression.
     ValueError
         If a column is not below ``n_features``.
     """

@@ -12,10 +12,10 @@ from autokernel.typing import FloatArray
 
 
 class Parameter(NamedTuple):
-    """One fitted parameter in its own unit."""
+    """One fitted parameter, not its logarithm."""
 
-    leaf: int | None  # from left to right, None for an operator and for the noise variance
-    kernel: str | None  # such as "SE[0]", for an operator the operation, None for the noise
+    leaf: int | None  # number from the left; None for an operator and the noise
+    kernel: str | None  # node, such as "SE[0]" or an operation; None for the noise
     name: str
     value: float
 
@@ -25,20 +25,20 @@ class Evaluation:
     """One scored kernel; a failed fit has ``score == -inf`` and says why in ``status``."""
 
     expression: Expression
-    parameters: tuple[Parameter, ...]  # in the order of theta, the noise variance last
-    theta: FloatArray  # (n_params,), logs of the parameters
+    parameters: tuple[Parameter, ...]  # same order as theta, noise variance last
+    theta: FloatArray  # (n_params,), logs of the parameters, noise variance last
     log_likelihood: float  # nats
-    log_prior: float  # nats, density of theta
+    log_prior: float  # nats, as a density in theta
     log_posterior: float  # nats
-    log_evidence: float  # nats, by Laplace's method; -inf where that fails
-    score: float  # larger is better; nats
-    hessian: FloatArray  # (n_params, n_params), of the negative log posterior in theta
+    log_evidence: float  # nats, Laplace's method; -inf where it fails
+    score: float  # nats, larger is better
+    hessian: FloatArray  # (n_params, n_params), Hessian of the negative log posterior in theta
     n_params: int
-    n_evaluations: int  # likelihood calls
-    seconds: float  # wall clock, fit and criterion together
-    status: str  # "ok" or the reason of the failure
-    standard_error: float = np.nan  # nats, of score; nan where no random numbers are drawn for it
-    pareto_k: float = np.nan  # above 0.7 the standard error is not to be trusted
+    n_evaluations: int  # number of likelihood calls
+    seconds: float  # wall-clock time of fit and criterion together
+    status: str  # "ok", or the reason for the failure
+    standard_error: float = np.nan  # nats; nan where the score draws no random numbers
+    pareto_k: float = np.nan  # above 0.7 the standard error is unreliable
 
     def __repr__(self) -> str:
         error = "" if np.isnan(self.standard_error) else f" ± {self.standard_error:.2f}"
@@ -51,7 +51,7 @@ class Evaluation:
 
 
 def as_written(evaluation: Evaluation, expression: Expression, nodes: Sequence[int]) -> Evaluation:
-    """Put the fit of an arranged kernel into the order in which it was written, with names."""
+    """Reorder the fit of an arranged kernel as the user wrote it, and name its parameters."""
     back = np.argsort(theta_order(expression, nodes))
     theta = evaluation.theta[back]
     return replace(
@@ -64,7 +64,7 @@ def as_written(evaluation: Evaluation, expression: Expression, nodes: Sequence[i
 
 
 def name_parameters(expression: Expression, theta: FloatArray) -> tuple[Parameter, ...]:
-    """Name the entries of theta, from the first node's parameters to the noise variance."""
+    """Name the entries of theta: the parameters node by node, then the noise variance."""
     values = np.exp(theta).tolist()
     named: list[Parameter] = []
     n_leaves = 0

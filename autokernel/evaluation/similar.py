@@ -1,4 +1,4 @@
-"""Which known fits a kernel begins at: those of the kernels that share most with it."""
+"""Warm starts of a kernel from the fits of the known kernels that share most nodes with it."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,8 +17,8 @@ def warm_starts_from_similar(
 ) -> list[list[WarmStart]]:
     """Find the known fits that share most nodes with a kernel, the most similar first.
 
-    What a fit does not have is taken from the fits of single leaves as well, where they are known.
-    A kernel that has less than a quarter of its nodes in any fit begins at none.
+    Nodes that a fit lacks are also taken from fits of single leaves, where all of them are known.
+    A fit that has less than a quarter of the kernel's nodes gives no warm start.
     """
     ours = Counter(expression.leaves)
 
@@ -48,7 +48,7 @@ def warm_starts_from_similar(
 
 
 def _take(pairs: Sequence[tuple[int, int]], other: Evaluation) -> WarmStart:
-    """Take over the parameters of paired nodes."""
+    """Make a warm start from the parameters of paired nodes."""
     slots = slots_of(other.expression)
     theta = [other.theta[slots[theirs].entries] for _, theirs in pairs]
     return WarmStart([ours for ours, _ in pairs], np.concatenate([*theta, other.theta[-1:]]))

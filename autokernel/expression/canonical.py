@@ -1,4 +1,4 @@
-"""One tree for all trees that differ only by commutativity and associativity."""
+"""The canonical tree of all trees that differ only by commutativity and associativity."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -9,17 +9,17 @@ from autokernel.operators import Operator
 
 
 class Arranged(NamedTuple):
-    """The tree that stands for all that are equal to it, and where its nodes come from."""
+    """The canonical tree of an expression, and the origin of its nodes."""
 
     expression: Expression
-    nodes: list[int]  # index of each of its nodes among those of the tree that was arranged
+    nodes: list[int]  # for each of its nodes, the index among the nodes of the original tree
 
 
 def arrange(expression: Expression) -> Arranged:
     """Sort the terms of every operator that commutes by their texts.
 
-    The result is the same for all trees with one canonical text. The order does not depend on the
-    names that base kernels go by, but where nothing else tells two terms apart.
+    The result is the same for all trees with one canonical text. The order depends on the names
+    that users give to base kernels only if nothing else distinguishes two terms.
     """
     if not isinstance(expression, Operation):
         return Arranged(expression, [0])
@@ -36,9 +36,9 @@ def arrange(expression: Expression) -> Arranged:
 
 
 def seed_text(expression: Expression) -> str:
-    """Canonical text with the names that the classes of the base kernels give themselves.
+    """Return the canonical text with the names that the classes of the base kernels declare.
 
-    Random numbers are seeded by it: a kernel that goes by another name has the same fit.
+    It seeds random numbers, so that a kernel under another name has the same fit.
     """
     if all(leaf.kernel.name == leaf.kernel.default_name for leaf in expression.leaves):
         return expression.canonical
@@ -46,7 +46,7 @@ def seed_text(expression: Expression) -> str:
 
 
 def _renamed(expression: Expression) -> Expression:
-    """Replace base kernels by others of the same class with its own name."""
+    """Replace each base kernel by the same one under the name that its class declares."""
     if isinstance(expression, Operation):
         return expression.with_operands([_renamed(operand) for operand in expression.operands])
     (leaf,) = expression.leaves
@@ -54,28 +54,31 @@ def _renamed(expression: Expression) -> Expression:
 
 
 def outermost_terms(expression: Operation) -> tuple[Expression, ...]:
-    """Return the terms of an operator that commutes, the operands of one that does not."""
+    """Return the terms if the operator commutes, and the operands otherwise."""
     if expression.operator.commutes:
         return expression.terms(expression.operator)
     return expression.operands
 
 
 def join(like: Operation, terms: Sequence[Expression]) -> Expression:
-    """Join one or more terms as an operation does, from the left where its operator commutes."""
+    """Join one or more terms by the operator of ``like``, from the left if it commutes."""
     if not like.operator.commutes:
         return like.with_operands(terms)
     return reduce(lambda left, right: Operation(like.operator, left, right), terms)
 
 
 def joining_operator(*expressions: Expression) -> Operator | None:
-    """Return the operator that commutes and binds least at the roots of some expressions."""
-    operators = [e.operator for e in expressions if isinstance(e, Operation)]
-    commuting = [operator for operator in operators if operator.commutes]
-    return min(commuting, key=lambda operator: operator.precedence, default=None)
+    """Return the commuting operator of lowest precedence at the roots of expressions."""
+    best: Operator | None = None
+    for expression in expressions:
+        if isinstance(expression, Operation) and expression.operator.commutes:
+            own = expression.operator
+            best = own if best is None or own.precedence < best.precedence else best
+    return best
 
 
 def node_starts(expression: Operation, terms: Sequence[Expression]) -> list[int]:
-    """Where the nodes of each term begin among those of the whole expression."""
+    """Return the index of each term's first node among the nodes of the whole expression."""
     starts = [1 if expression.operator.parameters else 0]
     for term in terms[:-1]:
         starts.append(starts[-1] + len(term.nodes))

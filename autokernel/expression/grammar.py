@@ -13,11 +13,11 @@ from autokernel.operators import Operator
 
 
 class _Joint(NamedTuple):
-    """A way to join a subtree with a new leaf."""
+    """An operation that joins a subtree with a new leaf."""
 
     operator: Operator
-    column: int | None  # of the operator
-    operand: int  # number of the operand that the subtree becomes; all others are the leaf
+    column: int | None  # column of the operator, None if it acts on none
+    operand: int  # index of the operand that the subtree becomes; all others are the leaf
 
     def __call__(self, subtree: Expression, leaf: Leaf) -> Operation:
         operands: list[Expression] = [leaf] * self.operator.n_operands
@@ -34,8 +34,8 @@ class Grammar:
     base_kernels : tuple of BaseKernel
         Base kernels.
     operators : tuple of Operator
-        Operators. One that does not commute joins a subtree in each place, one that acts on a
-        column joins it on each of them.
+        Operators. One that does not commute can take the subtree as any of its operands, and one
+        that acts on a column can act on any of ``columns``.
     columns : tuple of int
         Columns that base kernels and operators may act on.
     max_leaves : int
@@ -52,8 +52,8 @@ class Grammar:
     columns: tuple[int, ...]
     max_leaves: int
     leaves: tuple[Leaf, ...] = field(init=False, compare=False, repr=False)
-    _joints: tuple[_Joint, ...] = field(init=False, compare=False, repr=False)
-    _leaf_numbers: dict[str, int] = field(init=False, compare=False, repr=False)  # by text
+    _joints_by_room: tuple[tuple[_Joint, ...], ...] = field(init=False, compare=False, repr=False)
+    _leaf_numbers: dict[str, int] = field(init=False, compare=False, repr=False)  # index by text
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -62,13 +62,23 @@ class Grammar:
         )
         put(self, "leaves", leaves)
         put(self, "_leaf_numbers", {leaf.canonical: number for number, leaf in enumerate(leaves)})
-        joints = (
+        joints = [
             _Joint(operator, column, operand)
             for operator in self.operators
             for column in (self.columns if operator.acts_on_column else (None,))
             for operand in range(1 if operator.commutes else operator.n_operands)
+        ]
+        widest = max((operator.n_operands for operator in self.operators), default=2)
+        by_room = (
+            tuple(joint for joint in joints if joint.operator.n_operands - 1 <= room)
+            for room in range(widest)
         )
-        put(self, "_joints", tuple(joints))
+        put(self, "_joints_by_room", tuple(by_room))
+
+    def _joints(self, expression: Expression) -> tuple[_Joint, ...]:
+        """Return the ways to join a new leaf that the largest number of leaves leaves room for."""
+        room = self.max_leaves - expression.n_leaves
+        return self._joints_by_room[max(0, min(room, len(self._joints_by_room) - 1))]
 
     def n_operations(self, expression: Expression) -> int:
         """Count the operations that apply to an expression."""
@@ -76,7 +86,7 @@ class Grammar:
         return n_growing + n_exchanges
 
     def apply(self, expression: Expression, index: int) -> Expression:
-        """Apply the operation at ``index`` of all that apply, growing ones first.
+        """Apply the operation at ``index`` among all that apply, growing ones first.
 
         Raises
         ------
@@ -91,12 +101,13 @@ class Grammar:
         return self._apply(expression, index, n_growing)
 
     def _apply(self, expression: Expression, index: int, n_growing: int) -> Expression:
-        """Apply an operation that is there."""
+        """Apply an operation whose index has been checked."""
         leaves = self.leaves
         if index < n_growing:
-            subtree, index = divmod(index, len(self._joints) * len(leaves))
+            joints = self._joints(expression)
+            subtree, index = divmod(index, len(joints) * len(leaves))
             joint, new = divmod(index, len(leaves))
-            grown = self._joints[joint](expression.subtree(subtree), leaves[new])
+            grown = joints[joint](expression.subtree(subtree), leaves[new])
             return expression.replace(subtree, grown)
         leaf, index = 0, index - n_growing
         while index >= (n_others := self._n_others(expression.leaves[leaf])):
@@ -107,8 +118,8 @@ class Grammar:
     def random_neighbour(self, expression: Expression, rng: np.random.Generator) -> Expression:
         """Apply one operation, drawn uniformly from all that apply.
 
-        An expression that two operations lead to is twice as likely. If none applies, the
-        expression comes back unchanged.
+        An expression that results from two operations is twice as likely. If no operation applies,
+        the expression is returned unchanged.
         """
         n_growing, n_exchanges = self._counts(expression)
         if n_growing + n_exchanges == 0:
@@ -128,16 +139,20 @@ class Grammar:
         return start
 
     def random_tree(self, n_leaves: int, rng: np.random.Generator) -> Expression:
-        """Grow a random base kernel at random places, up to ``n_leaves`` or as far as allowed."""
+        """Grow a random leaf at random subtrees until the tree has ``n_leaves`` leaves.
+
+        A number larger than ``max_leaves`` counts as ``max_leaves``.
+        """
         tree: Expression = self.leaves[int(rng.integers(len(self.leaves)))]
-        while tree.n_leaves < min(n_leaves, self.max_leaves):
+        while tree.n_leaves < min(n_leaves, self.max_leaves) and self._joints(tree):
             tree = self.apply(tree, int(rng.integers(self._counts(tree)[0])))
         return tree
 
     def random_walks(self, n: int, rng: np.random.Generator) -> list[Expression]:
-        """Walk from the base kernels in turn, from some of them where they are more than ``n``.
+        """Make ``n`` random walks that start from the leaves of the grammar in turn.
 
-        The lengths are geometric, three on average.
+        If there are more leaves than ``n``, a random choice of them is used. The numbers of steps
+        are geometric, with mean three.
         """
         bases = self.leaves
         if len(bases) > n:
@@ -148,25 +163,19 @@ class Grammar:
         ]
 
     def _counts(self, expression: Expression) -> tuple[int, int]:
-        """Count the growing and the exchanging operations."""
-        may_grow = expression.n_leaves < self.max_leaves
-        n_ways = len(self._joints) * len(self.leaves)
-        n_growing = expression.n_subtrees * n_ways if may_grow else 0
+        """Count the operations that grow an expression and those that exchange a leaf."""
+        n_joins = len(self._joints(expression)) * len(self.leaves)
+        n_growing = expression.n_subtrees * n_joins
         return n_growing, sum(map(self._n_others, expression.leaves))
 
     def _n_others(self, leaf: Leaf) -> int:
-        """Count the leaves that may take the place of this one, which may be another grammar's."""
+        """Count the leaves that may replace this one, which another grammar may have made."""
         return len(self.leaves) - (leaf.canonical in self._leaf_numbers)
 
     def spans(self, expression: Expression, base_kernels: Collection[BaseKernel]) -> bool:
-        """Whether an expression keeps to columns, operators, size and the given base kernels."""
-        operations = [e for e in expression.subtrees() if isinstance(e, Operation)]
-        return (
-            expression.n_leaves <= self.max_leaves
-            and all(operation.operator in self.operators for operation in operations)
-            and all(e.column is None or e.column in self.columns for e in operations)
-            and all(
-                leaf.kernel in base_kernels and leaf.column in self.columns
-                for leaf in expression.leaves
-            )
+        """Return whether all parts of an expression are allowed, with these base kernels."""
+        allowed = {*base_kernels, *self.operators}
+        return expression.n_leaves <= self.max_leaves and all(
+            e.declared in allowed and (e.column is None or e.column in self.columns)
+            for e in expression.subtrees()
         )

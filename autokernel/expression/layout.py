@@ -1,4 +1,4 @@
-"""Where the parameters of each node of an expression stand in theta: the one place that says so."""
+"""The entries of theta that belong to each node of an expression, defined only here."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from autokernel.typing import IntArray
 
 
 class Slot(NamedTuple):
-    """A node of an expression and the entries of theta that are its own."""
+    """A node of an expression and the entries of theta that hold its parameters."""
 
     node: Expression
     entries: slice
@@ -28,12 +28,12 @@ def slots_of(expression: Expression) -> list[Slot]:
 
 
 def n_kernel_params(expression: Expression) -> int:
-    """Count the parameters of an expression, that of the noise not included."""
+    """Count the parameters of an expression, without the noise variance."""
     return sum(len(node.parameters) for node in expression.nodes)
 
 
 def theta_order(expression: Expression, nodes: Sequence[int]) -> IntArray:
-    """Order of the entries of theta for an order of the nodes; the noise variance stays last."""
+    """Return the order of theta's entries for an order of the nodes, noise variance last."""
     entries = [np.arange(one.start, one.stop) for _, one in slots_of(expression)]
     noise = [n_kernel_params(expression)]
     return np.concatenate([*(entries[node] for node in nodes), noise])

@@ -1,4 +1,4 @@
-"""The text notation of expressions: Python's precedence, leaves as ``NAME[column]``."""
+"""The text notation of expressions, with Python's precedence and leaves ``NAME[column]``."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,16 +32,16 @@ def parse_expression(
     text : str
         Base kernels ``NAME[column]`` joined by ``+`` and ``*`` with brackets, in Python's
         precedence, such as ``"SE[0] * (PER[1] + LIN[0])"``. A column is a zero-based index or,
-        where ``feature_names`` are given, a feature name; a name that looks like an index or holds
-        brackets, quotes or outer blanks is written in double quotes. A column whose name is not
-        its own alone is given by its index.
+        where ``feature_names`` are given, a feature name. A name that looks like an index or
+        contains brackets, quotes or outer blanks is written in double quotes. A column that shares
+        its name with another column is given by its index.
     feature_names : sequence of str, optional
         Names of the columns.
     base_kernels : iterable of BaseKernel, optional
-        Base kernels of yours that the text may name, beside those that ship. Names of those are
-        allowed, so that the argument of the estimator can be given.
+        The user's own base kernels that the text may contain, besides the built-in ones. Names of
+        built-in ones are ignored, so that the argument of the estimator can be passed on.
     operators : iterable of Operator, optional
-        Operators of yours, in the same way.
+        The user's own operators, in the same way.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def parse_expression(
     Raises
     ------
     ExpressionSyntaxError
-        A ``ValueError`` whose message points at the position.
+        A ``ValueError`` whose message shows the position in the text.
 
     Examples
     --------
@@ -60,6 +60,9 @@ def parse_expression(
     """
     if not isinstance(text, str):
         raise TypeError(f"text must be a str such as 'SE[0] + LIN[0]', got {type(text).__name__}")
+    for argument, given in (("base_kernels", base_kernels), ("operators", operators)):
+        if not isinstance(given, Iterable) or isinstance(given, str):
+            raise TypeError(f"{argument} must be a sequence of objects, got {given!r}")
     own = [kernel for kernel in base_kernels if not isinstance(kernel, str)]
     known = with_own_kernels(require_base_kernels("base_kernels", own))
     ours = [operator for operator in operators if not isinstance(operator, str)]
@@ -77,7 +80,7 @@ def parse_expression(
 
 
 class _Parser:
-    """Precedence climbing over the text; ``position`` is the index of the next character."""
+    """A parser by precedence climbing; ``position`` is the index of the next character."""
 
     def __init__(
         self,
@@ -91,7 +94,7 @@ class _Parser:
         self.base_kernels = base_kernels
         self.words = {o.symbol: o for o in operators.values() if o.is_word}
         signs = [o for o in operators.values() if not o.is_word]
-        # by precedence, those that bind least first
+        # one list of signs for each precedence, the lowest precedence first
         self.levels = [
             [o for o in signs if o.precedence == level]
             for level in sorted({o.precedence for o in signs})
@@ -116,7 +119,7 @@ class _Parser:
         return expression
 
     def _atom(self) -> Expression:
-        """Read a leaf, an operator that is a word with its operands, or a bracket."""
+        """Read a leaf, a word operator with its operands, or an expression in brackets."""
         if self._accept("("):
             expression = self._chain(0)
             if not self._accept(")"):
@@ -182,7 +185,7 @@ class _Parser:
         return self.feature_names.index(name)
 
     def _accept_sign(self, level: int) -> Operator | None:
-        """Read an operator of one precedence, if it is next; of two signs the longer one counts."""
+        """Read an operator of one precedence if it is next; of two signs the longer one counts."""
         self._skip_space()
         signs = [o for ops in self.levels for o in ops if self._is_next(o.symbol)]
         longest = max(signs, key=lambda o: len(o.symbol), default=None)
@@ -192,7 +195,7 @@ class _Parser:
         return longest
 
     def _is_next(self, symbol: str) -> bool:
-        """Whether ``symbol`` stands at the position."""
+        """Return whether ``symbol`` is next in the text."""
         return self.text.startswith(symbol, self.position)
 
     def _accept(self, symbol: str) -> bool:
@@ -211,7 +214,7 @@ class _Parser:
         self.position = match.end()
 
     def _error(self, message: str, position: int | None = None) -> ExpressionSyntaxError:
-        """Build an error that points at the position."""
+        """Build an error that shows the position in the text."""
         return ExpressionSyntaxError(
             message, self.text, self.position if position is None else position
         )

@@ -1,4 +1,4 @@
-"""What a kernel has in common with smaller and with similar ones."""
+"""Relations between kernels: removal of a term, and nodes that two kernels share."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -14,9 +14,9 @@ from autokernel.operators import Operator
 
 
 class Split(NamedTuple):
-    """A kernel without one term of one of its sums, and that term.
+    """A kernel split into one term of one of its sums, and the rest.
 
-    The nodes of both are given by their indices among the nodes of the whole.
+    The nodes of both are given by their indices among the nodes of the whole kernel.
     """
 
     rest: Expression
@@ -26,7 +26,10 @@ class Split(NamedTuple):
 
 
 def splits(expression: Expression) -> Iterator[Split]:
-    """Take away each term of a sum; of another operation, each term of the sums in its operands."""
+    """Yield the splits of a kernel by each term of its sums.
+
+    A sum is split by each of its terms, any other operation by the splits of its operands.
+    """
     if not isinstance(expression, Operation):
         return
     terms = outermost_terms(expression)
@@ -45,7 +48,7 @@ def splits(expression: Expression) -> Iterator[Split]:
 
 
 def meeting_operator(expression: Expression, one: int, other: int) -> Operator:
-    """Return the operator at which two different nodes, given by their indices, meet."""
+    """Return the operator at the lowest common ancestor of two different nodes."""
     if not 0 <= min(one, other) < max(one, other) < len(expression.nodes):
         raise IndexError(f"two nodes must be in {expression}, got {one} and {other}")
     assert isinstance(expression, Operation)  # it has two nodes
@@ -58,10 +61,10 @@ def meeting_operator(expression: Expression, one: int, other: int) -> Operator:
 
 
 def align(one: Expression, other: Expression) -> list[tuple[int, int]]:
-    """Pair equal nodes of two kernels that play the same part in both.
+    """Pair equal nodes of two kernels that have the same position in both.
 
-    Terms of sums are matched with terms, factors of products with factors, those first that have
-    the most nodes to pair; operands of an operator that does not commute by their order.
+    Terms of sums are matched with terms and factors of products with factors, beginning with those
+    that share the most nodes. Operands of an operator that does not commute are matched in order.
 
     Returns
     -------
@@ -76,7 +79,7 @@ def align(one: Expression, other: Expression) -> list[tuple[int, int]]:
     if isinstance(one, Operation) and isinstance(other, Operation):
         same = (one.operator, one.column) == (other.operator, other.column)
         return _align_operands(one, other) if same else []
-    # an operand that stands alone in the other kernel
+    # One kernel is a leaf: it is matched with the operand that shares the most nodes with it.
     if isinstance(one, Operation):
         ways = [
             [(start + a, b) for a, b in align(operand, other)]
@@ -92,7 +95,7 @@ def align(one: Expression, other: Expression) -> list[tuple[int, int]]:
 
 
 def _align_operands(one: Operation, other: Operation) -> list[tuple[int, int]]:
-    """Pair the nodes of two operations with one operator, operand by operand."""
+    """Pair the nodes of two operations with the same operator, operand by operand."""
     pairs = [(0, 0)] if one.operator.parameters else []
     operands = zip(_numbered_operands(one), _numbered_operands(other), strict=True)
     for (mine, i), (yours, k) in operands:
@@ -103,7 +106,7 @@ def _align_operands(one: Operation, other: Operation) -> list[tuple[int, int]]:
 def _align_terms(
     ours: Sequence[tuple[Expression, int]], theirs: Sequence[tuple[Expression, int]]
 ) -> list[tuple[int, int]]:
-    """Match terms that may change places, those first that have the most nodes to pair."""
+    """Match terms of a commuting operator, beginning with those that share the most nodes."""
     options = [
         ([(i + a, k + b) for a, b in align(mine, yours)], i, k, mine.n_leaves + yours.n_leaves)
         for mine, i in ours
@@ -119,7 +122,7 @@ def _align_terms(
 
 
 def _numbered(expression: Expression, operator: Operator) -> list[tuple[Expression, int]]:
-    """Terms of an operator that commutes, with the index at which their nodes begin."""
+    """List the terms of a commuting operator, each with the index of its first node."""
     terms = expression.terms(operator)
     if len(terms) == 1:
         return [(expression, 0)]
@@ -128,6 +131,6 @@ def _numbered(expression: Expression, operator: Operator) -> list[tuple[Expressi
 
 
 def _numbered_operands(expression: Operation) -> list[tuple[Expression, int]]:
-    """Operands with the index at which their nodes begin."""
+    """List the operands, each with the index of its first node."""
     starts = node_starts(expression, expression.operands)
     return list(zip(expression.operands, starts, strict=True))

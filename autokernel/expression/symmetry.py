@@ -1,4 +1,4 @@
-"""Which nodes of an expression may change places without changing the kernel."""
+"""The exchanges of nodes of an expression that do not change the kernel."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -8,19 +8,19 @@ from autokernel.expression.tree import Expression, Operation
 
 
 def node_swaps(expression: Expression) -> list[tuple[int, ...]]:
-    """List exchanges of equal operands, as orders of the nodes.
+    """List the exchanges of equal operands, as permutations of the nodes.
 
     Parameters
     ----------
     expression : Expression
-        Such as ``SE[0] + SE[0]``, whose leaves may change places.
+        A kernel such as ``SE[0] + SE[0]``, whose leaves may be exchanged.
 
     Returns
     -------
     list of tuple of int
-        For each node, in their order, the number of the node that takes its place. One after
-        another they make all orders that give the same kernel; as there may be very many, only the
-        exchanges of neighbours in canonical order are listed.
+        For each node, in order, the index of the node that replaces it. Only exchanges of
+        neighbours in canonical order are listed. Their compositions are all permutations that give
+        the same kernel, of which there may be very many.
     """
     swaps = []
     for one, other in _equal_terms(expression, 0):
@@ -30,7 +30,7 @@ def node_swaps(expression: Expression) -> list[tuple[int, ...]]:
 
 
 def _equal_terms(expression: Expression, start: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield the nodes of terms that may change places, are neighbours in order, and equal."""
+    """Yield the nodes of each pair of equal, exchangeable terms that are neighbours in order."""
     if not isinstance(expression, Operation):
         return
     read = []

@@ -14,13 +14,13 @@ from autokernel.operators import ADD, MULTIPLY, Operator
 class Expression(ABC):
     """A leaf or an operation on expressions; structure only, no numbers.
 
-    Equality is that of the trees. ``canonical`` is a text that is the same for all trees that
-    differ only by commutativity and associativity: operands flattened and sorted.
+    Two expressions are equal if their trees are equal. ``canonical`` has the operands flattened and
+    sorted, and so is the same for all trees that differ only by commutativity and associativity.
 
     Attributes
     ----------
     canonical : str
-        The text that tells kernels apart.
+        Text that identifies the kernel.
     n_leaves : int
         Number of leaves.
     n_subtrees : int
@@ -29,13 +29,13 @@ class Expression(ABC):
         Leaves from left to right.
     nodes : tuple of Expression
         Subtrees that may have parameters of their own: leaves, and operations whose operator has
-        any. Operations stand before their operands, operands from left to right.
+        any. An operation precedes its operands, which are in order from left to right.
     parameters : tuple of KernelParameter
-        Its own parameters, without those of its operands.
+        Parameters of the root itself, without those of its operands.
     column : int or None
-        The column that it acts on itself.
+        Column on which the root itself acts, None if it acts on none.
     last_column : int
-        The highest column that it or a subtree acts on.
+        Highest column on which the root or a subtree acts.
     """
 
     __slots__ = ()
@@ -49,7 +49,7 @@ class Expression(ABC):
     @property
     @abstractmethod
     def depth(self) -> int:
-        """Number of operators on the longest way from the root to a leaf."""
+        """Number of operators on the longest path from the root to a leaf."""
 
     @property
     @abstractmethod
@@ -63,18 +63,13 @@ class Expression(ABC):
 
     @property
     @abstractmethod
+    def declared(self) -> BaseKernel | Operator:
+        """The base kernel of a leaf, the operator of an operation."""
+
+    @property
     def parameters(self) -> tuple[KernelParameter, ...]:
-        """Its own parameters, without those of its operands."""
-
-    @property
-    @abstractmethod
-    def has_many_modes(self) -> bool:
-        """Whether its own parameters let one mode of the posterior hide many others."""
-
-    @property
-    @abstractmethod
-    def broadcasts(self) -> bool:
-        """Whether its own values can be computed for arrays of parameters."""
+        """Parameters of the root itself, without those of its operands."""
+        return self.declared.parameters
 
     @abstractmethod
     def subtrees(self) -> "Iterator[Expression]":
@@ -82,19 +77,19 @@ class Expression(ABC):
 
     @abstractmethod
     def subtree(self, index: int) -> "Expression":
-        """Return the one at ``index`` of :meth:`subtrees`, without a look at the others."""
+        """Return the subtree at ``index`` of :meth:`subtrees`, without visiting the others."""
 
     @abstractmethod
     def leaf_index(self, leaf: int) -> int:
-        """Index among :meth:`subtrees` of a leaf, given by its index among :attr:`leaves`."""
+        """Return the index in :meth:`subtrees` of a leaf, given its index in :attr:`leaves`."""
 
     @abstractmethod
     def terms(self, operator: Operator) -> "tuple[Expression, ...]":
-        """Largest subtrees that are not joined by ``operator``, from left to right."""
+        """Return the largest subtrees that are not joined by ``operator``, from left to right."""
 
     @abstractmethod
     def term_texts(self, operator: Operator) -> tuple[str, ...]:
-        """Canonical texts of the terms, in brackets where ``operator`` needs them, sorted."""
+        """Return the canonical texts of the terms, sorted, in brackets where necessary."""
 
     @abstractmethod
     def replace(self, index: int, new: "Expression") -> "Expression":
@@ -102,7 +97,7 @@ class Expression(ABC):
 
     @abstractmethod
     def to_text(self, feature_names: Sequence[str] | None = None) -> str:
-        """Write in Python's precedence, columns by name where names are given."""
+        """Write the expression in Python's precedence, with column names if they are given."""
 
     def __str__(self) -> str:
         return self.to_text()
@@ -139,7 +134,7 @@ class Leaf(Expression):
 
     @property
     def depth(self) -> int:
-        """Zero."""
+        """Zero, as a leaf contains no operator."""
         return 0
 
     @property
@@ -153,19 +148,9 @@ class Leaf(Expression):
         return (self,)
 
     @property
-    def parameters(self) -> tuple[KernelParameter, ...]:
-        """The parameters of the base kernel."""
-        return self.kernel.parameters
-
-    @property
-    def has_many_modes(self) -> bool:
-        """As the base kernel declares."""
-        return self.kernel.has_many_modes
-
-    @property
-    def broadcasts(self) -> bool:
-        """As the base kernel declares."""
-        return self.kernel.broadcasts
+    def declared(self) -> BaseKernel:
+        """The base kernel."""
+        return self.kernel
 
     def subtrees(self) -> Iterator[Expression]:
         """Yield the leaf itself."""
@@ -183,22 +168,22 @@ class Leaf(Expression):
             raise IndexError(f"leaf must be 0 for a leaf, got {leaf}")
         return 0
 
-    def terms(self, operator: Operator) -> tuple[Expression, ...]:  # noqa: ARG002 - none joins it
+    def terms(self, operator: Operator) -> tuple[Expression, ...]:  # noqa: ARG002 - no operator joins a leaf
         """Return the leaf itself, whatever the operator."""
         return (self,)
 
-    def term_texts(self, operator: Operator) -> tuple[str, ...]:  # noqa: ARG002 - none joins it
+    def term_texts(self, operator: Operator) -> tuple[str, ...]:  # noqa: ARG002 - no operator joins a leaf
         """Return the canonical text of the leaf, whatever the operator."""
         return (self.canonical,)
 
     def replace(self, index: int, new: Expression) -> Expression:
-        """Return ``new``, the only subtree being the leaf itself."""
+        """Return ``new``, as the only subtree is the leaf itself."""
         if index != 0:
             raise IndexError(f"index must be 0 for a leaf, got {index}")
         return new
 
     def to_text(self, feature_names: Sequence[str] | None = None) -> str:
-        """Write as ``NAME[column]``."""
+        """Write the leaf as ``NAME[column]``."""
         return self.kernel.name + column_text(self.column, feature_names, self.canonical)
 
     def __repr__(self) -> str:
@@ -207,14 +192,14 @@ class Leaf(Expression):
 
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class Operation(Expression):
-    """Expressions joined by an operator, maybe on one zero-based column.
+    """Expressions joined by an operator, which may act on one zero-based column.
 
     Raises
     ------
     TypeError
-        If ``operator`` is no operator.
+        If ``operator`` is not an operator.
     ValueError
-        If the number of operands, or the column, does not suit the operator.
+        If the number of operands, or the column, does not match the operator.
     """
 
     operator: Operator
@@ -225,9 +210,9 @@ class Operation(Expression):
     n_subtrees: int = field(compare=False)
     last_column: int = field(compare=False)
     leaves: tuple[Leaf, ...] = field(compare=False)
-    # computed once for all trees above: a search makes some thousand trees for each proposal
+    # Larger trees reuse these: a search makes some thousand trees for each proposal.
     _term_texts: tuple[str, ...] = field(compare=False)
-    _nodes_below: tuple[Expression, ...] = field(compare=False)
+    _has_parameters: bool = field(compare=False)  # whether some operator here or below has any
     _hash: int = field(compare=False)
 
     def __init__(
@@ -248,59 +233,60 @@ class Operation(Expression):
         put(self, "operands", operands)
         put(self, "column", column)
         if operator.commutes:
-            texts = sorted(text for operand in operands for text in operand.term_texts(operator))
+            left, right = operands
+            texts = sorted(left.term_texts(operator) + right.term_texts(operator))
+            leaves = left.leaves + right.leaves
+            n_subtrees = left.n_subtrees + right.n_subtrees
         else:
-            texts = bracketed(operator, [e.canonical for e in operands], _operators(operands))
-        where = "" if column is None else f"[{column}]"
-        put(self, "canonical", joined(operator, texts, where))
-        put(self, "n_leaves", sum(operand.n_leaves for operand in operands))
-        put(self, "n_subtrees", 1 + sum(operand.n_subtrees for operand in operands))
-        columns = [operand.last_column for operand in operands]
-        put(self, "last_column", max(columns) if column is None else max(column, *columns))
-        put(self, "leaves", tuple(leaf for operand in operands for leaf in operand.leaves))
+            canonical = [operand.canonical for operand in operands]
+            texts = bracketed(operator, canonical, _operators(operands))
+            leaves = tuple(leaf for operand in operands for leaf in operand.leaves)
+            n_subtrees = sum(operand.n_subtrees for operand in operands)
+        last = max(operand.last_column for operand in operands)
+        put(self, "canonical", joined(operator, texts, "" if column is None else f"[{column}]"))
+        put(self, "n_leaves", len(leaves))
+        put(self, "n_subtrees", 1 + n_subtrees)
+        put(self, "last_column", last if column is None else max(column, last))
+        put(self, "leaves", leaves)
         put(self, "_term_texts", tuple(texts))
-        below = tuple(node for operand in operands for node in operand.nodes)
-        put(self, "_nodes_below", below)
-        # equal trees have equal texts; unlike hash() this is the same in every process
+        below = any(isinstance(e, Operation) and e._has_parameters for e in operands)
+        put(self, "_has_parameters", below or bool(operator.parameters))
+        # Equal trees have equal texts; unlike hash(), crc32 is the same in every process.
         put(self, "_hash", crc32(self.canonical.encode()))
 
     @property
     def depth(self) -> int:
-        """Number of operators on the longest way from the root to a leaf."""
+        """Number of operators on the longest path from the root to a leaf."""
         return 1 + max(operand.depth for operand in self.operands)
 
     @property
     def nodes(self) -> tuple[Expression, ...]:
         """Subtrees that may have parameters of their own, this one first if it has any."""
-        return (self, *self._nodes_below) if self.operator.parameters else self._nodes_below
+        if not self._has_parameters:
+            return self.leaves
+        below = tuple(node for operand in self.operands for node in operand.nodes)
+        return (self, *below) if self.operator.parameters else below
 
     @property
-    def parameters(self) -> tuple[KernelParameter, ...]:
-        """The parameters of the operator."""
-        return self.operator.parameters
-
-    @property
-    def has_many_modes(self) -> bool:
-        """As the operator declares."""
-        return self.operator.has_many_modes
-
-    @property
-    def broadcasts(self) -> bool:
-        """As the operator declares."""
-        return self.operator.broadcasts
+    def declared(self) -> Operator:
+        """The operator."""
+        return self.operator
 
     def __hash__(self) -> int:
         return self._hash
 
     def __reduce__(self) -> tuple[object, ...]:
-        # small: what follows from these is computed anew
+        # A pickle holds only these three fields, as all others are computed from them.
         return _make_operation, (self.operator, self.operands, self.column)
 
     def term_texts(self, operator: Operator) -> tuple[str, ...]:
-        """Canonical texts of the terms of ``operator``; what binds less tight needs brackets."""
-        if operator == self.operator and operator.commutes:
+        """Return the canonical texts of the terms of ``operator``, in brackets if necessary."""
+        own = self.operator
+        if type(operator) is type(own) and operator == own:
             return self._term_texts
-        return tuple(bracketed(operator, [self.canonical], [self.operator]))
+        if own.is_word or operator.is_word or own.precedence > operator.precedence:
+            return (self.canonical,)
+        return (f"({self.canonical})",)
 
     def subtrees(self) -> Iterator[Expression]:
         """Yield this tree and all trees below it, parents first, left before right."""
@@ -309,14 +295,14 @@ class Operation(Expression):
             yield from operand.subtrees()
 
     def subtree(self, index: int) -> Expression:
-        """Return the one at ``index`` of :meth:`subtrees`, without a look at the others."""
+        """Return the subtree at ``index`` of :meth:`subtrees`, without visiting the others."""
         if index == 0:
             return self
         which, below = self._below(index)
         return self.operands[which].subtree(below)
 
     def leaf_index(self, leaf: int) -> int:
-        """Index among :meth:`subtrees` of a leaf, given by its index among :attr:`leaves`."""
+        """Return the index in :meth:`subtrees` of a leaf, given its index in :attr:`leaves`."""
         before = 1
         for operand in self.operands[:-1]:
             if leaf < operand.n_leaves:
@@ -325,7 +311,7 @@ class Operation(Expression):
         return before + self.operands[-1].leaf_index(leaf)
 
     def terms(self, operator: Operator) -> tuple[Expression, ...]:
-        """Largest subtrees that are not joined by ``operator``, from left to right."""
+        """Return the largest subtrees that are not joined by ``operator``, from left to right."""
         if operator != self.operator or not operator.commutes:
             return (self,)
         return tuple(term for operand in self.operands for term in operand.terms(operator))
@@ -353,7 +339,7 @@ class Operation(Expression):
         return joined(self.operator, texts, where)
 
     def _below(self, index: int) -> tuple[int, int]:
-        """Which operand holds the subtree at a positive ``index``, and its index there."""
+        """Return which operand contains the subtree at ``index`` > 0, and the index in it."""
         index -= 1
         last = len(self.operands) - 1
         for which, operand in enumerate(self.operands):
@@ -369,17 +355,17 @@ class Operation(Expression):
 def _make_operation(
     operator: Operator, operands: tuple[Expression, ...], column: int | None
 ) -> Operation:
-    """Make an operation anew, as in another process."""
+    """Rebuild an operation from a pickle."""
     return Operation(operator, *operands, column=column)
 
 
 def _operators(operands: Iterable[Expression]) -> list[Operator | None]:
-    """Operators at the roots of expressions, None for leaves."""
+    """Return the operators at the roots of expressions, None for leaves."""
     return [operand.operator if isinstance(operand, Operation) else None for operand in operands]
 
 
 def _checked_column(column: object) -> int:
-    """Check a zero-based column."""
+    """Check a zero-based column and return it as an int."""
     if isinstance(column, bool) or not isinstance(column, Integral):
         raise ValueError(f"column must be a zero-based index, got {column!r}")
     if column < 0:
@@ -388,7 +374,7 @@ def _checked_column(column: object) -> int:
 
 
 def require_expressions(items: Iterable[object]) -> None:
-    """Raise a ``TypeError`` where one is no expression."""
+    """Raise a ``TypeError`` if an item is not an expression."""
     for item in items:
         if not isinstance(item, Expression):
             raise TypeError(

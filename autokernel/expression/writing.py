@@ -1,4 +1,4 @@
-"""How expressions are written: brackets, columns and the places of operators."""
+"""The text form of expressions: brackets, columns and signs of operators."""
 
 import re
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ def joined(operator: Operator, texts: Sequence[str], where: str = "") -> str:
 def bracketed(
     operator: Operator, texts: Sequence[str], inner: Sequence[Operator | None]
 ) -> list[str]:
-    """Put operands in brackets where they do not bind tight enough.
+    """Put operands in brackets if their operators do not bind tightly enough.
 
-    Signs group to the left, so that later operands must bind tighter than the first one. ``inner``
-    are the operators of the operands, None for a base kernel.
+    Signs group to the left, so later operands must bind more tightly than the first one. ``inner``
+    holds the operators of the operands, None for a base kernel.
     """
     return [
         f"({text})" if _needs_brackets(own, operator, is_first=number == 0) else text
@@ -31,7 +31,7 @@ def bracketed(
 
 
 def _needs_brackets(inner: Operator | None, outer: Operator, *, is_first: bool) -> bool:
-    """Whether an operand with the operator ``inner`` of ``outer`` needs brackets."""
+    """Return whether an operand with the operator ``inner`` needs brackets in ``outer``."""
     if inner is None or inner.is_word or outer.is_word:
         return False
     if inner.precedence == outer.precedence:
@@ -40,7 +40,7 @@ def _needs_brackets(inner: Operator | None, outer: Operator, *, is_first: bool) 
 
 
 def column_text(column: int, feature_names: Sequence[str] | None, what: str) -> str:
-    """Write a column in square brackets, by its name where it has one of its own.
+    """Write a column in square brackets, by its name if no other column has that name.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def column_text(column: int, feature_names: Sequence[str] | None, what: str) -> 
 
 
 def _quote(name: str) -> str:
-    """Write a feature name so that it can be read back: in quotes unless it is plain."""
+    """Write a feature name so that it can be parsed, in quotes unless it is plain."""
     if _PLAIN_NAME.fullmatch(name) and not _INTEGER.fullmatch(name):
         return name
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')

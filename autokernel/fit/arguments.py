@@ -1,10 +1,11 @@
-"""The arguments of the estimator: what may be given, and the objects that it stands for."""
+"""The arguments of the estimator: their allowed values and the objects that these name."""
 
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
+from pickle import PicklingError
 from typing import Any
 
 from joblib import Memory
@@ -21,6 +22,7 @@ from autokernel.kernels import (
     require_base_kernels,
     with_own_kernels,
 )
+from autokernel.model import EXACT, Inference
 from autokernel.operators import OPERATORS, Operator, require_operators
 from autokernel.search import STRATEGIES, Strategy
 from autokernel.surrogate import ACQUISITIONS, Acquisition
@@ -47,7 +49,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "random_state": ["random_state"],
     "verbose": ["verbose"],
 }
-"""Types and ranges of the parameters, as scikit-learn checks them."""
+"""Types and ranges of the parameters, in the format of scikit-learn."""
 
 _REGISTRIES: Mapping[str, Mapping[str, type]] = {
     "strategy": STRATEGIES,
@@ -58,7 +60,7 @@ _REGISTRIES: Mapping[str, Mapping[str, type]] = {
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What the parameters of an estimator stand for."""
+    """The parameters of an estimator as objects."""
 
     base_kernels: tuple[BaseKernel, ...] | None  # None for "auto"
     operators: tuple[Operator, ...]
@@ -67,15 +69,16 @@ class Arguments:
     acquisition: Acquisition
     max_leaves: int | None  # None for "auto"
     priors: Priors
+    inference: Inference = EXACT
 
     @classmethod
     def of(cls, estimator: BaseEstimator) -> "Arguments":
-        """Check the parameters of an estimator and resolve names.
+        """Check the parameters of an estimator, and replace names by objects.
 
         Raises
         ------
         ValueError
-            If one is not valid; the message names it.
+            If a parameter is not valid; the message names it.
         """
         given = estimator.get_params(deep=False)
         base_kernels = check_base_kernels(given["base_kernels"])
@@ -95,7 +98,7 @@ class Arguments:
 
 
 def check_nested(params: Mapping[str, Any], current: Mapping[str, Any]) -> None:
-    """Refuse parameters of what is given by its name: a name has none."""
+    """Refuse nested parameters of an argument that is a name instead of an object."""
     for key in params:
         argument, _, parameter = key.partition("__")
         name = params.get(argument, current.get(argument))
@@ -107,20 +110,38 @@ def check_nested(params: Mapping[str, Any], current: Mapping[str, Any]) -> None:
             )
 
 
-def check_memory(memory: str | os.PathLike[str] | Memory | None) -> Memory | None:
-    """Turn the ``memory`` argument into a ``joblib.Memory``."""
-    if memory is None or isinstance(memory, Memory):
+def check_memory(
+    memory: str | os.PathLike[str] | Memory | None, arguments: Arguments
+) -> Memory | None:
+    """Turn the ``memory`` argument into a ``joblib.Memory``.
+
+    Raises
+    ------
+    ValueError
+        If a base kernel or an operator cannot be told from others, as one with a lambda.
+    """
+    if memory is None:
+        return None
+    for own in (*(arguments.base_kernels or ()), *arguments.operators):
+        try:
+            _ = own.definition
+        except (PicklingError, AttributeError, TypeError) as error:
+            raise ValueError(
+                f"memory asks for base kernels and operators that can be pickled, got {own!r}: "
+                "give it functions that can be imported instead of lambdas"
+            ) from error
+    if isinstance(memory, Memory):
         return memory
-    folder = Path(memory).expanduser().resolve()  # workers may stand in another one
+    folder = Path(memory).expanduser().resolve()  # workers may have another working folder
     return Memory(folder, verbose=0)
 
 
 def check_base_kernels(
     base_kernels: str | Collection[str | BaseKernel],
 ) -> tuple[BaseKernel, ...] | None:
-    """Turn the ``base_kernels`` argument into base kernels, those that ship first.
+    """Turn the ``base_kernels`` argument into base kernels, shipped ones first.
 
-    None stands for ``"auto"``.
+    The result is None for ``"auto"``.
     """
     if isinstance(base_kernels, str) and base_kernels == "auto":
         return None
@@ -128,7 +149,8 @@ def check_base_kernels(
     own = require_base_kernels(
         "base_kernels", [kernel for kernel in given if not isinstance(kernel, str)]
     )
-    known = with_own_kernels(own)
+    # a set has no order of its own
+    known = with_own_kernels(sorted(own, key=lambda kernel: kernel.name))
     _check_selection("base_kernels", base_kernels, given, known=BASE_KERNELS, kind=BaseKernel)
     names = {kernel if isinstance(kernel, str) else kernel.name for kernel in given}
     return tuple(kernel for name, kernel in known.items() if name in names)
@@ -137,11 +159,14 @@ def check_base_kernels(
 def check_operators(
     operators: str | Collection[str | Operator], *, base_kernels: Collection[str]
 ) -> tuple[Operator, ...]:
-    """Turn the ``operators`` argument into operators, those that ship first."""
+    """Turn the ``operators`` argument into operators, shipped ones first."""
     given = () if isinstance(operators, str) else tuple(operators)
+    own = require_operators(
+        [operator for operator in given if not isinstance(operator, str)],
+        base_kernels=base_kernels,
+    )
     _check_selection("operators", operators, given, known=OPERATORS, kind=Operator)
-    own = [operator for operator in given if isinstance(operator, Operator)]
-    require_operators(own, base_kernels=base_kernels)
+    own.sort(key=lambda operator: operator.symbol)  # a set has no order of its own
     known = {**OPERATORS, **{operator.symbol: operator for operator in own}}
     symbols = {one if isinstance(one, str) else one.symbol for one in given}
     return tuple(operator for symbol, operator in known.items() if symbol in symbols)
@@ -150,7 +175,7 @@ def check_operators(
 def _check_selection(
     argument: str, got: object, given: Collection[object], *, known: Mapping[str, Any], kind: type
 ) -> None:
-    """Check that what is given are names out of a registry or objects, and not nothing."""
+    """Check that a selection is not empty and holds only registered names or objects."""
     is_valid = all(
         isinstance(one, kind) or (isinstance(one, str) and one in known) for one in given
     )

@@ -1,4 +1,4 @@
-"""Who follows a search: scikit-learn's callbacks, and who reads its lines."""
+"""The observer that passes trials on to scikit-learn's callbacks and to the progress lines."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,21 +10,21 @@ from autokernel.search import History
 
 
 class Monitor:
-    """Tells the callbacks of an estimator and a reporter of every trial.
+    """Passes every trial on to the callbacks of an estimator and to a reporter.
 
     Parameters
     ----------
     estimator : BaseEstimator
-        Whose callbacks to call.
+        Estimator whose callbacks are called.
     context : CallbackContext
-        That of its fit; each trial becomes a task below it.
+        Context of the fit. Each trial becomes a task below it.
     X, y : array-like
-        The data as the user gave them, for the callbacks.
+        Data as the user passed them, for the callbacks.
     attributes : callable
-        Returns the fitted attributes of the best kernel so far, None while there is none. Called
-        only where a callback asks for a fitted estimator.
+        Function that returns the fitted attributes of the best kernel so far, or None while there
+        is none. It is called only if a callback requests a fitted estimator.
     report : callable of History, optional
-        Writes a line.
+        Function that writes a progress line.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Monitor:
         self._task.call_on_fit_task_begin(**self._given)
 
     def end(self, history: History) -> bool:
-        """End the task of the last trial; whether a callback wants the search to end."""
+        """End the task of the last trial; return whether a callback ends the search."""
         if self._report is not None:
             self._report(history)
         ends = self._task.call_on_fit_task_end(
@@ -56,5 +56,5 @@ class Monitor:
         return bool(ends)
 
     def abandon(self) -> None:
-        """End the task of a trial that there was no time for."""
+        """End the task of a trial for which there was not enough time."""
         self._task.call_on_fit_task_end(**self._given)

@@ -1,4 +1,4 @@
-"""A data set with its scaling, and what a search of its kernel needs."""
+"""A data set with its scaling and the evaluator of its kernels."""
 
 from dataclasses import dataclass
 
@@ -11,27 +11,27 @@ from autokernel.exceptions import EvaluationError
 from autokernel.expression import Expression, Grammar
 from autokernel.fit.arguments import Arguments
 from autokernel.kernels import FEW_COLUMNS, MANY_COLUMNS
-from autokernel.likelihood import TrainingData, one_blas_thread
-from autokernel.model import ExactPredictor, FittedModel, MakePredictor, to_sklearn
+from autokernel.likelihood import one_blas_thread
+from autokernel.model import FittedModel, MakePredictor, to_sklearn
 from autokernel.search import History, Task
 from autokernel.typing import FloatArray
 
-_FEW = 2  # columns up to which "auto" takes the base kernels of the first of SOT's two spaces
+_FEW = 2  # with at most so many columns, "auto" is FEW_COLUMNS, the first of SOT's two spaces
 _DEFAULT_MAX_LEAVES = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the history holds arrays
 class Past:
-    """What a search leaves for another one on the same data."""
+    """State of a search that another search on the same data can continue."""
 
     history: History
     seed: int
-    fingerprint: str  # of all that the scores depend on
+    fingerprint: str  # digest of all that the scores depend on
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
 class Problem:
-    """Data in the units of the user, and an evaluator in those of the search."""
+    """Data in the units of the user, and an evaluator in the units of the search."""
 
     X: FloatArray  # (n_samples, n_features)
     y: FloatArray  # (n_samples,)
@@ -40,7 +40,7 @@ class Problem:
     evaluator: Evaluator
     seed: int
     feature_names: list[str] | None
-    make_predictor: MakePredictor = ExactPredictor
+    make_predictor: MakePredictor
 
     @classmethod
     def of(
@@ -60,11 +60,13 @@ class Problem:
             priors=arguments.priors,
             seed=seed,
             criterion=arguments.criterion,
+            make_likelihood=arguments.inference.make_likelihood,
         )
-        return cls(X, y, scaling, target_scaling, evaluator, seed, feature_names)
+        make_predictor = arguments.inference.make_predictor
+        return cls(X, y, scaling, target_scaling, evaluator, seed, feature_names, make_predictor)
 
     def task(self, arguments: Arguments) -> Task:
-        """Set the task, on the columns that vary; ``"auto"`` is what suits their number."""
+        """Build the task on the columns that vary, whose number determines ``"auto"`` values."""
         columns = tuple(np.flatnonzero(varying_columns(self.X)).tolist()) or (0,)
         base_kernels, allowed = arguments.base_kernels, arguments.base_kernels or FEW_COLUMNS
         if base_kernels is None:
@@ -73,13 +75,13 @@ class Problem:
         return Task(
             Grammar(base_kernels, arguments.operators, columns, max_leaves),
             allowed,
-            self.scaling.apply(self.X),
+            self.evaluator.data.X,
             priors=arguments.priors,
             acquisition=arguments.acquisition,
         )
 
     def kernel(self, kernel: str | Expression, arguments: Arguments) -> Expression:
-        """Read a kernel that the user names."""
+        """Parse and check a kernel that the user names."""
         return check_expression(
             kernel,
             self.feature_names,
@@ -89,15 +91,25 @@ class Problem:
             operators=arguments.operators,
         )
 
-    def history_to_continue(self, past: Past | None) -> History:
-        """Return what an earlier search on the same data has found, nothing if it was on others."""
+    def history_to_continue(self, past: Past | None, task: Task) -> History:
+        """Return what an earlier search has found, if it holds for this one.
+
+        It does not if the data, the priors, the criterion or the seed were others, or if a base
+        kernel or an operator of the same name was another.
+        """
         history = History(len(self.y))
-        if past is not None and past.fingerprint == self.evaluator.fingerprint():
-            history.trials.extend(past.history.trials)
+        if past is None or past.fingerprint != self.evaluator.fingerprint():
+            return history
+        present = {one.label: one for one in (*task.base_kernels, *task.grammar.operators)}
+        for evaluation in past.history.evaluations:
+            declared = [tree.declared for tree in evaluation.expression.subtrees()]
+            if any(present.get(one.label, one) != one for one in declared):
+                return history
+        history.trials.extend(past.history.trials)
         return history
 
     def refitted(self, before: Evaluation) -> FittedModel:
-        """Fit a kernel anew: from nothing, and from the parameters that suited other data."""
+        """Fit a kernel with and without a warm start from an earlier fit; keep the better one."""
         fits = [self.evaluator(before.expression, known) for known in ([], [before])]
         return self.fitted(max(fits, key=lambda fit: fit.log_posterior))
 
@@ -107,15 +119,14 @@ class Problem:
         Raises
         ------
         EvaluationError
-            If the kernel could not be fitted, or its covariance has no factor.
+            If the kernel could not be fitted, or if its covariance matrix has no Cholesky factor.
         """
         expression, theta = evaluation.expression, evaluation.theta
         if not np.isfinite(evaluation.log_posterior):
             raise EvaluationError(f"{expression} could not be fitted because: {evaluation.status}")
-        data = TrainingData(self.scaling.apply(self.X), self.target_scaling.apply(self.y))
         try:
-            with one_blas_thread():  # as in the search: the bits do not depend on who asks
-                predictor = self.make_predictor(expression, theta, data)
+            with one_blas_thread():  # as in the search, for bit-identical results
+                predictor = self.make_predictor(expression, theta, self.evaluator.data)
         except LinAlgError as error:
             raise EvaluationError(f"{expression} cannot be conditioned on the data") from error
         kernel = to_sklearn(expression, theta, scaling=self.scaling, jitter=predictor.jitter)

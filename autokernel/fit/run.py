@@ -1,4 +1,4 @@
-"""One run of ``fit``: a search that may end in several ways, and the model that it leaves."""
+"""One run of ``fit``: a search that may end early, and the model that results from it."""
 
 import time
 import warnings
@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.deadline import Deadline
 from autokernel.exceptions import EvaluationError
+from autokernel.fit.arguments import Arguments
 from autokernel.fit.problem import Past, Problem
 from autokernel.likelihood import one_blas_thread
 from autokernel.model import FittedModel
@@ -18,15 +19,13 @@ from autokernel.search import (
     History,
     Observer,
     StopReason,
-    Strategy,
-    Task,
     Workers,
     design_of,
     run_search,
 )
 
 _EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
-_REFITS = 3.0  # times the cost of conditioning a simple kernel that is kept for the one found
+_REFITS = 3.0  # reserve for conditioning the best kernel, in times of one rough fit
 
 
 class Run:
@@ -35,51 +34,49 @@ class Run:
     Parameters
     ----------
     problem : Problem
-        Data and evaluator.
-    strategy : Strategy
-        How to search.
-    task : Task
-        Where to search, and by what to go.
-    history : History
-        What is known already; the search adds to it.
+        Data and evaluator of the search.
+    arguments : Arguments
+        The strategy and the space of kernels.
+    past : Past or None
+        What an earlier search has left, which this one continues if it holds for it.
     n_iter, batch_size : int
-        As for :func:`run_search`.
+        Numbers of kernels, as for :func:`run_search`.
     deadline : Deadline
-        When all must be done, conditioning included.
+        Moment by which all must be done, including conditioning of the best kernel.
     """
 
     def __init__(
         self,
         problem: Problem,
-        strategy: Strategy,
-        task: Task,
-        history: History,
+        arguments: Arguments,
+        past: Past | None,
         *,
         n_iter: int,
         batch_size: int,
         deadline: Deadline,
     ) -> None:
-        self.problem, self.history = problem, history
-        self._strategy, self._task = strategy, task
+        self.problem = problem
+        self._strategy, self._task = arguments.strategy, problem.task(arguments)
+        self.history = problem.history_to_continue(past, self._task)
         self._n_iter, self._batch_size, self._deadline = n_iter, batch_size, deadline
-        self._design = design_of(strategy, task, problem.seed)
+        self._design = design_of(self._strategy, self._task, problem.seed)
         self._rough: FittedModel | None = None
         self._best: FittedModel | None = None
 
     @property
     def n_trials(self) -> int:
-        """Trials of the whole search, without those that are known."""
+        """Number of trials of the whole search, without those in the history."""
         design, history = self._design, self.history
         fixed = history.without_known(design.fixed)
         n_rest = design.size - len(design.fixed)
-        if not fixed:  # only then it is known which ones
+        if not fixed:  # the kernels of the rest are known only now
             n_rest = len(history.without_known(design.rest(history.evaluations)))
         return len(fixed) + n_rest + max(0, self._n_iter - history.n_searched)
 
     def search(
         self, observer: Observer, *, n_jobs: int | None = None, memory: Memory | None = None
     ) -> StopReason:
-        """Search, and say why it ended; the history holds what was found, after Ctrl-C too."""
+        """Search and return why it ended; the history keeps all trials, also after Ctrl-C."""
         reserve = 0.0
         if np.isfinite(self._deadline.seconds_left):
             began = time.perf_counter()
@@ -100,20 +97,20 @@ class Run:
                     observer=observer,
                 )
         finally:
-            deadline.cancel()  # threads that are still at work cannot be stopped otherwise
+            deadline.cancel()  # nothing else stops threads that still work
 
     def best(self) -> FittedModel | None:
-        """Build the model of the best kernel so far, None while there is none."""
+        """Build the model of the best kernel so far, or return None if there is none."""
         for evaluation in self.history.best_first():
             if self._best is not None and self._best.evaluation is evaluation:
                 return self._best
-            with suppress(EvaluationError):  # then the next best
+            with suppress(EvaluationError):  # then try the next best kernel
                 self._best = self.problem.fitted(evaluation)
                 return self._best
         return None
 
     def result(self, reason: StopReason) -> FittedModel:
-        """Build the model that the search leaves: a rough one where it ended before any kernel.
+        """Build the final model, which is a rough fit if the search ended before any kernel.
 
         Raises
         ------
@@ -129,7 +126,7 @@ class Run:
                     f"{len(self.history)} failed: this model is a rough fit of "
                     f"{best.evaluation.expression}, allow more time",
                     ConvergenceWarning,
-                    stacklevel=6,  # the call of fit, above its decorators
+                    stacklevel=6,  # points at the call of fit, above its decorators
                 )
         if best is None:
             failed = self.history.evaluations[:1]
@@ -138,12 +135,12 @@ class Run:
         return best
 
     def past(self) -> Past:
-        """Return what another search may begin with, as it is now."""
+        """Return the present state of the search, which another search can continue."""
         history = History(self.history.n_samples, list(self.history.trials))
         return Past(history, self.problem.seed, self.problem.evaluator.fingerprint())
 
     def _fit_roughly(self) -> FittedModel | None:
-        """Fit the first kernel of the design in a moment, or the next one if that fails."""
+        """Fit the first kernel of the design quickly on a few rows, or the next one if it fails."""
         expressions = [*self._design.fixed, *(one.expression for one in self._design.grown)]
         for expression in expressions:
             with suppress(EvaluationError):

@@ -1,4 +1,4 @@
-"""Base kernels and operators: numbers only. A new base kernel is a file and a line below."""
+"""Base kernels as numerical functions; a new one needs a file and a line below."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -45,22 +45,22 @@ BASE_KERNELS: Mapping[str, BaseKernel] = MappingProxyType(
         for kernel in (SMOOTH, LINEAR, PERIODIC, MULTI_SCALE, Matern32(), Matern52())
     }
 )
-"""The base kernels that ship, by name."""
+"""The built-in base kernels by name."""
 
 FEW_COLUMNS = (SMOOTH, LINEAR, PERIODIC, MULTI_SCALE)
-"""What ``base_kernels="auto"`` stands for on one or two columns (SOT, section 4)."""
+"""The base kernels that ``base_kernels="auto"`` selects for up to two columns (SOT, section 4)."""
 
 MANY_COLUMNS = (SMOOTH, MULTI_SCALE)
-"""What it stands for on more."""
+"""The base kernels that ``base_kernels="auto"`` selects for more than two columns."""
 
 
 def with_own_kernels(own: Iterable[BaseKernel]) -> Mapping[str, BaseKernel]:
-    """Return the base kernels that ship and those of the user, by name.
+    """Return the built-in base kernels and the user's own by name.
 
     Raises
     ------
     ValueError
-        If a kernel of the user has the name of another one.
+        If a kernel of the user has the name of another kernel.
     """
     known = dict(BASE_KERNELS)
     for kernel in own:

@@ -1,56 +1,58 @@
-"""What a base kernel is: a positive definite function of two numbers with positive parameters.
+"""The interface of a base kernel: a positive definite function of two numbers.
 
-A kernel sees the data through :class:`Pairs`, the quantities of pairs of entries of one column in
-whatever storage the caller chose, and works elementwise on it. It holds no parameters: those come
-in, in the order of ``parameters``. All that other layers know of a kernel, it declares here.
+A kernel receives the data as :class:`Pairs`, which holds quantities of pairs of entries of one
+column in a storage chosen by the caller, and works elementwise on them. It declares its positive
+parameters but does not hold their values: methods take these as an array in the order of
+``parameters``. Other layers know only what a kernel declares here.
 """
 
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from copy import copy
 from typing import Any, ClassVar, NamedTuple
 
-import joblib
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from autokernel.kernels.declared import Declared
 from autokernel.kernels.differences import difference_gradient
 from autokernel.kernels.pairs import Pairs
-from autokernel.kernels.parameters import KernelParameter, Role, Unit
+from autokernel.kernels.parameters import KernelParameter, Role
 from autokernel.typing import FloatArray
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-class BaseKernel(ABC):
-    """A kernel on one column, for the package or from outside of it.
+class BaseKernel(Declared):
+    """A kernel on one column, built in or defined by the user.
 
-    A class of its own declares ``name`` and ``parameters`` and defines :meth:`value`. It should
-    define :meth:`gradient`; otherwise derivatives are central differences of the values, at four
-    calls for each parameter. Everything else has a default.
+    A subclass declares ``name`` and ``parameters`` and defines :meth:`value`. It should also define
+    :meth:`gradient`: the default takes central differences of the values, with four calls for each
+    parameter. Everything else has a default.
 
     Parameters
     ----------
     name : str, optional
-        Name in expressions, by default that of the class. The fit of a kernel does not depend on
-        the name that it goes by.
+        Name in expressions, by default the name that the class declares. The fit of a kernel does
+        not depend on it.
 
     Attributes
     ----------
     name : str
-        Letters, digits and underscores; in expressions ``NAME[column]``.
+        Name made of letters, digits and underscores; expressions contain the kernel as
+        ``NAME[column]``.
     parameters : tuple of KernelParameter
-        The parameters, in their order in theta.
+        The parameters, in the order of their entries in theta.
     words : str
-        What functions with this kernel look like, such as ``"smooth over {lengthscale}"``, with the
-        values of parameters in the units of the user.
+        Description of functions drawn with this kernel, such as ``"smooth over {lengthscale}"``,
+        where the values of the parameters are filled in, in the units of the user.
     broadcasts : bool
-        Whether :meth:`value` accepts parameters that are arrays, and broadcasts them against the
-        pairs. Where it does, Hellinger distances are faster.
+        Whether :meth:`value` accepts arrays as parameters and broadcasts them against the pairs.
+        Hellinger distances are faster if it does.
     """
 
     name: str
-    parameters: tuple[KernelParameter, ...]
+    parameters: tuple[KernelParameter, ...] = ()
     words: ClassVar[str] = ""
     broadcasts: ClassVar[bool] = False
 
@@ -58,54 +60,45 @@ class BaseKernel(ABC):
         if name is not None:
             self.name = name
 
+    @property
+    def label(self) -> str:
+        """The name in expressions."""
+        return self.name
+
     @abstractmethod
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Kernel values at parameters (n_params,), elementwise over the pairs, as a new array."""
+        """Compute the values at parameters (n_params,), elementwise, as a new array."""
 
     def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
-        """Gradient (n_params,) of ``sum(adjoint * value)`` in the *logs* of the parameters."""
+        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the *log* parameters."""
         return difference_gradient(lambda at: self.value(at, pairs), params, adjoint)
 
     def to_sklearn(
         self,
-        params: FloatArray,  # noqa: ARG002 - of kernels that scikit-learn has too
+        params: FloatArray,  # noqa: ARG002 - used by subclasses
         *,
-        scale: float,  # noqa: ARG002 - of kernels that scikit-learn has too
+        scale: float,  # noqa: ARG002 - used by subclasses
     ) -> Kernel | None:
-        """Build the kernel of scikit-learn that takes inputs multiplied by ``scale``.
+        """Build the equal scikit-learn kernel for inputs multiplied by ``scale``.
 
-        None where scikit-learn has no such kernel: then the export wraps this one.
+        The result is None if scikit-learn has no such kernel; the export then wraps this one.
         """
         return None
 
     @property
     def has_many_modes(self) -> bool:
-        """Whether one mode of the posterior may hide many others, as those of a period do."""
+        """Whether the posterior tends to have many modes, as it has along a period."""
         return self.index(Role.PERIOD) is not None
 
-    def index(self, role: Role) -> int | None:
-        """Index of the first parameter with a role, None where there is none."""
-        roles = [parameter.role for parameter in self.parameters]
-        return roles.index(role) if role in roles else None
-
     def describe(self, params: FloatArray, *, scale: float) -> str:
-        """Say in a few words what functions look like whose inputs are multiplied by ``scale``."""
-        units = [scale if p.unit == Unit.INPUT else 1.0 for p in self.parameters]
-        values = {
-            parameter.name: f"{value * unit:.3g}"
-            for parameter, value, unit in zip(self.parameters, params, units, strict=True)
-        }
+        """Describe functions with this kernel and inputs multiplied by ``scale`` in a few words."""
         if self.words:
-            return self.words.format(**values)
-        lengths = [
-            f"{parameter.name} {values[parameter.name]}"
-            for parameter in self.parameters
-            if parameter.unit == Unit.INPUT
-        ]
-        return " with ".join([self.name, *([" and ".join(lengths)] if lengths else [])])
+            return self.words.format(**self.texts_of(params, scale=scale))
+        lengths = self.lengths_of(params, scale=scale)
+        return f"{self.name} with {lengths}" if lengths else self.name
 
     def check(self) -> None:
-        """Raise a ``ValueError`` where the name or the parameters are not valid."""
+        """Raise a ``ValueError`` if the name or the parameters are not valid."""
         own = type(self).__name__
         name = getattr(self, "name", None)
         if not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -113,84 +106,68 @@ class BaseKernel(ABC):
                 f"{own}.name must be made of letters, digits and underscores and begin with no "
                 f"digit, got {name!r}"
             )
-        parameters = getattr(self, "parameters", ())
-        names = [getattr(parameter, "name", None) for parameter in parameters]
-        if not parameters or not all(isinstance(p, KernelParameter) for p in parameters):
+        self.check_parameters()
+        if not self.parameters:
+            raise ValueError(f"{own}.parameters must hold a parameter, got none")
+        try:
+            self.words.format(**{parameter.name: "" for parameter in self.parameters})
+        except (KeyError, IndexError) as error:
             raise ValueError(
-                f"{own}.parameters must be a tuple of KernelParameter objects, got {parameters!r}"
-            )
-        if len(set(names)) < len(names):
-            raise ValueError(f"{own}.parameters must have different names, got {names}")
+                f"{own}.words must name parameters of the kernel in braces, got {self.words!r}"
+            ) from error
 
     @property
     def default_name(self) -> str:
-        """Name of the class: random numbers depend on it, and not on ``name``."""
+        """Name that the class declares; random numbers depend on it and not on ``name``."""
         return getattr(type(self), "name", self.name)
 
-    @property
-    def definition(self) -> tuple[str, ...]:
-        """Texts that tell this kernel from all others, beside the code of its class."""
-        return (type(self).__module__, type(self).__qualname__, joblib.hash(vars(self)))
-
     def with_default_name(self) -> "BaseKernel":
-        """Return the same kernel by the name of its class."""
+        """Return the same kernel under the name that its class declares."""
         if self.name == self.default_name:
             return self
         other = copy(self)
         other.name = self.default_name
         return other
 
-    def __eq__(self, other: object) -> bool:
-        if self is other or not isinstance(other, BaseKernel) or type(self) is not type(other):
-            return self is other
-        ours, theirs = vars(self), vars(other)
-        try:
-            return ours == theirs
-        except ValueError:  # arrays have no single answer
-            return joblib.hash(ours) == joblib.hash(theirs)
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
     def __repr__(self) -> str:
-        named = "" if self.name == self.default_name else f"name={self.name!r}"
-        return f"{type(self).__name__}({named})"
+        own = ", ".join(f"{name}={value!r}" for name, value in self.attributes.items())
+        return f"{type(self).__name__}({own})"
 
 
 class Exponent(NamedTuple):
-    """An exponent, and what it was computed from."""
+    """The exponent of a kernel, and the arguments from which it was computed."""
 
     params: FloatArray  # (n_params,)
     pairs: Pairs
-    values: FloatArray  # elementwise
+    values: FloatArray  # values of the exponent, elementwise over the pairs
 
 
 class ExponentialKernel(BaseKernel):
     """A kernel of the form ``variance * exp(exponent)``.
 
-    Exponents of the factors of a product add up, so that a product needs one exponential for all
-    of them: this is why the exponent, not the value, is the interface.
+    The exponents of the factors of a product add up, so a product needs only one exponential. This
+    is why subclasses define the exponent and not the value.
     """
 
     variance_index: ClassVar[int] = 1
 
     @abstractmethod
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Logarithm of the kernel at unit variance, elementwise, as a new array."""
+        """Compute the logarithm of the kernel at unit variance, elementwise, as a new array."""
 
     @abstractmethod
     def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
-        """Gradient (n_params,) of ``sum(weights * exponent)`` in the log parameters.
+        """Compute the gradient (n_params,) of ``sum(weights * exponent)`` in the log parameters.
 
-        The entry of the variance is zero: the exponent does not depend on it.
+        The entry of the variance is zero, because the exponent does not depend on it.
         """
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Kernel values, elementwise over the pairs."""
+        """Compute the kernel values, elementwise over the pairs."""
         return params[self.variance_index] * np.exp(self.exponent(params, pairs))
 
     def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
-        """Gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
+        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
         exponent = self.exponent(params, pairs)
         weights = adjoint * (params[self.variance_index] * np.exp(exponent))
         gradient = self.exponent_gradient(Exponent(params, pairs, exponent), weights)
@@ -199,14 +176,14 @@ class ExponentialKernel(BaseKernel):
 
 
 def require_base_kernels(argument: str, kernels: Any) -> tuple[BaseKernel, ...]:
-    """Check base kernels from outside.
+    """Check base kernels given by the user and return them as a tuple.
 
     Raises
     ------
     TypeError
-        If one is a class or no base kernel at all.
+        If one is a class or is not a base kernel.
     ValueError
-        If one is not valid, or two have one name.
+        If one is not valid, or two have the same name.
     """
     for kernel in kernels:
         if isinstance(kernel, type) and issubclass(kernel, BaseKernel):

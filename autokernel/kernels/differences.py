@@ -1,4 +1,4 @@
-"""Derivatives by differences, for kernels and operators that have none of their own."""
+"""Derivatives by finite differences, for kernels and operators that define no derivatives."""
 
 from collections.abc import Callable
 
@@ -6,19 +6,19 @@ import numpy as np
 
 from autokernel.typing import FloatArray
 
-_STEP = 1e-4  # of a log parameter
+_STEP = 1e-4  # step in a log parameter
 
 
 def log_derivatives(
     value: Callable[[FloatArray], FloatArray], params: FloatArray
 ) -> list[FloatArray]:
-    """Differentiate an array in the log of each parameter.
+    """Differentiate an array with respect to the log of each parameter.
 
     Notes
     -----
-    Central differences of the fourth order, with four calls for each parameter. With this step the
-    truncation is below 1e-8 of the value for a period that repeats thirty times, and the rounding
-    is some 1e-12 of it.
+    These are central differences of fourth order, with four calls for each parameter. With this
+    step the truncation error is below 1e-8 of the value for a period that repeats thirty times, and
+    the rounding error is about 1e-12 of the value.
     """
     derivatives = []
     for axis in np.eye(len(params)):
@@ -32,5 +32,5 @@ def log_derivatives(
 def difference_gradient(
     value: Callable[[FloatArray], FloatArray], params: FloatArray, adjoint: FloatArray
 ) -> FloatArray:
-    """Gradient (n_params,) of ``sum(adjoint * value)`` in the logs of the parameters."""
+    """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
     return np.array([(adjoint * slope).sum() for slope in log_derivatives(value, params)])

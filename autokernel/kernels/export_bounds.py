@@ -2,5 +2,5 @@
 
 
 def around(value: float) -> tuple[float, float]:
-    """Five decades to either side, as scikit-learn's own default bounds are around 1."""
+    """Return bounds five decades to either side, like scikit-learn's default bounds around 1."""
     return (value * 1e-5, value * 1e5)

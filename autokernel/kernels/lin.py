@@ -19,14 +19,14 @@ class Linear(BaseKernel):
     broadcasts = True
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Kernel values, elementwise over the pairs."""
+        """Compute the kernel values, elementwise over the pairs."""
         variance, offset = params
         value = pairs.product * variance
         value += offset
         return value
 
     def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
-        """Gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
+        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
         variance, offset = params
         return np.array([variance * (adjoint @ pairs.product), offset * adjoint.sum()])
 

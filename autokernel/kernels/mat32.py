@@ -19,12 +19,15 @@ class Matern32(ExponentialKernel):
     broadcasts = True
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Logarithm of the kernel at unit variance, as a new array."""
+        """Compute the logarithm of the kernel at unit variance, as a new array."""
         z = np.sqrt(3.0) / params[0] * pairs.difference
         return np.log1p(z) - z
 
     def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
-        """Gradient of ``sum(weights * exponent)``: the exponent grows by ``z^2 / (1 + z)``."""
+        """Compute the gradient of ``sum(weights * exponent)`` in the log parameters.
+
+        The derivative of the exponent in the log of the lengthscale is ``z^2 / (1 + z)``.
+        """
         z = np.sqrt(3.0) / at.params[0] * at.pairs.difference
         return np.array([weights @ (z**2 / (1 + z)), 0.0])
 

@@ -19,14 +19,15 @@ class Matern52(ExponentialKernel):
     broadcasts = True
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Logarithm of the kernel at unit variance, as a new array."""
+        """Compute the logarithm of the kernel at unit variance, as a new array."""
         z = np.sqrt(5.0) / params[0] * pairs.difference
         return np.log1p(z * (1 + z / 3)) - z
 
     def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
-        """Gradient of ``sum(weights * exponent)`` in the log parameters.
+        """Compute the gradient of ``sum(weights * exponent)`` in the log parameters.
 
-        By the log of the lengthscale the exponent grows by ``z^2 (1 + z) / (3 + 3 z + z^2)``.
+        The derivative of the exponent in the log of the lengthscale is
+        ``z^2 (1 + z) / (3 + 3 z + z^2)``.
         """
         z = np.sqrt(5.0) / at.params[0] * at.pairs.difference
         return np.array([weights @ (z**2 * (1 + z) / (3 + 3 * z + z**2)), 0.0])

@@ -1,4 +1,4 @@
-"""Pairs of entries of one column: what a kernel sees of the data."""
+"""Pairs of entries of one column, the form in which a kernel receives the data."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -8,15 +8,20 @@ import numpy as np
 
 from autokernel.typing import FloatArray
 
-_BLOCK = 256  # pairs for which a matrix is computed at a time
+_BLOCK = 256  # number of pairs whose values are taken from one matrix
 
 
 class Pairs(ABC):
-    """Quantities of pairs ``(x, x')`` of entries of one column, elementwise in one storage.
+    """Quantities of pairs ``(x, x')`` of entries of one column, as arrays in one storage.
 
-    All arrays of one ``Pairs`` have the same shape, which a kernel need not know. They are not to
-    be overwritten.
+    All arrays of one ``Pairs`` have the same shape, which a kernel need not know. They must not be
+    overwritten.
     """
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """Shape of all arrays."""
 
     @property
     @abstractmethod
@@ -35,33 +40,38 @@ class Pairs(ABC):
 
     @abstractmethod
     def periodic(self, period: float) -> FloatArray:
-        """``sin^2(pi (x - x') / period)``, as a new array."""
+        """Compute ``sin^2(pi (x - x') / period)``, as a new array."""
 
     @abstractmethod
     def periodic_slope(self, period: float, weights: FloatArray) -> float:
-        """Differentiate the weighted sum of :meth:`periodic` in the log of the period."""
+        """Differentiate the weighted sum of :meth:`periodic` with respect to the log period."""
 
     @abstractmethod
     def outer(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """``f(x) f(x')`` of a function of arrays."""
+        """Compute ``f(x) f(x')`` for a function ``f`` of an array."""
 
     @abstractmethod
     def matrix(self, kernel: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
-        """Values of a symmetric function ``k(X, Y)`` of (n, 1) and (m, 1) that returns (n, m)."""
+        """Evaluate a symmetric function ``k(X, Y)`` of (n, 1) and (m, 1) that returns (n, m)."""
 
 
 class BroadcastPairs(Pairs):
-    """Pairs of two arrays that broadcast against each other, straight from the definitions.
+    """Pairs of two arrays that broadcast against each other, computed by the definitions.
 
     Parameters
     ----------
     x, other : ndarray
-        Columns and rows, of shapes (n, 1) and (1, m), give the rectangular matrix of all pairs;
-        two arrays of the same shape give the pairs of their entries.
+        A column of shape (n, 1) and a row of shape (1, m) give the rectangular matrix of all pairs.
+        Two arrays of the same shape give the pairs of their entries.
     """
 
     def __init__(self, x: FloatArray, other: FloatArray) -> None:
         self._x, self._other = x, other
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The shape to which the two arrays broadcast."""
+        return np.broadcast_shapes(self._x.shape, self._other.shape)
 
     @cached_property
     def difference(self) -> FloatArray:
@@ -79,20 +89,20 @@ class BroadcastPairs(Pairs):
         return self._x * self._other
 
     def periodic(self, period: float) -> FloatArray:
-        """``sin^2(pi (x - x') / period)``."""
+        """Compute ``sin^2(pi (x - x') / period)``."""
         return np.sin(np.pi * self.difference / period) ** 2
 
     def periodic_slope(self, period: float, weights: FloatArray) -> float:
-        """Differentiate the weighted sum of :meth:`periodic` in the log of the period."""
+        """Differentiate the weighted sum of :meth:`periodic` with respect to the log period."""
         angle = (2 * np.pi / period) * self.difference
         return float(-0.5 * (weights * angle * np.sin(angle)).sum())
 
     def outer(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """``f(x) f(x')``."""
+        """Compute ``f(x) f(x')``."""
         return function(self._x) * function(self._other)
 
     def matrix(self, kernel: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
-        """Values of a symmetric function of two columns of points."""
+        """Evaluate a symmetric function of two columns of points."""
         if self._x.ndim == 2 and self._x.shape[1] == 1 and self._other.shape[0] == 1:
             return kernel(self._x, self._other.T)
         x, other = np.broadcast_arrays(self._x, self._other)
@@ -107,7 +117,7 @@ class BroadcastPairs(Pairs):
 def _elementwise(
     kernel: Callable[[FloatArray, FloatArray], FloatArray], x: FloatArray, other: FloatArray
 ) -> FloatArray:
-    """Values (n,) at the pairs of entries of two arrays, from a matrix of their distinct ones."""
+    """Evaluate a kernel at pairs (n,) of entries, from the matrix of their distinct values."""
     rows, row = np.unique(x, return_inverse=True)
     columns, column = np.unique(other, return_inverse=True)
     return kernel(rows[:, None], columns[:, None])[row, column]

@@ -1,28 +1,42 @@
-"""What is known of a parameter before any data: its name, prior, unit, role and range."""
+"""The declaration of a parameter: its name, prior, unit, role and range."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from numbers import Real
+
+import numpy as np
 
 Priors = Mapping[str, tuple[float, float]]
-"""Shape and rate of Gamma priors by parameter name, where they differ from the declared ones."""
+"""Shape and rate of the Gamma priors that replace the declared ones, by parameter name."""
+
+
+def is_shape_and_rate(entry: object) -> bool:
+    """Whether ``entry`` is a pair of positive finite numbers."""
+    return (
+        isinstance(entry, (tuple, list, np.ndarray))
+        and len(entry) == 2
+        and all(isinstance(v, Real) and not isinstance(v, bool) for v in entry)
+        and all(0 < float(v) < math.inf for v in entry)
+    )
 
 
 class Unit(StrEnum):
-    """The unit that a parameter is measured in."""
+    """The unit in which a parameter is measured."""
 
-    INPUT = "input"  # that of the column
+    INPUT = "input"  # the unit of the column
     SQUARED_TARGET = "squared target"
     NONE = "none"
 
 
 class Role(StrEnum):
-    """What a parameter stands for, where the search of the maximum makes use of it."""
+    """The meaning of a parameter, where the search for the maximum makes use of it."""
 
-    LENGTHSCALE = "lengthscale"  # how far the kernel reaches along its column
-    PERIOD = "period"  # how far apart along the column the kernel repeats itself
-    CYCLE_LENGTHSCALE = "lengthscale within a cycle"  # in half radians
-    VARIANCE = "variance"  # the factor of the whole kernel
+    LENGTHSCALE = "lengthscale"  # distance along the column over which the kernel decays
+    PERIOD = "period"  # distance along the column after which the kernel repeats itself
+    CYCLE_LENGTHSCALE = "lengthscale within a cycle"  # measured in half radians
+    VARIANCE = "variance"  # factor of the whole kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +46,22 @@ class KernelParameter:
     Attributes
     ----------
     name : str
-        Its name; the key of ``priors``.
+        Name of the parameter, used as the key in ``priors``.
     prior : tuple of float
         Shape and rate of its Gamma prior, for columns in the unit interval and a standardised
         target.
     unit : Unit
-        The unit that it is measured in.
+        Unit in which the parameter is measured.
     role : Role or None
-        What it stands for.
+        Meaning of the parameter, None if the search makes no use of it.
     start : tuple of float or None
-        Lowest and highest starting point: a multiple of the mean square of the target, of the
-        extent of the column, or of nothing, by its unit. None is from the median spacing of the
-        column to its extent in the unit of the column, and from the 5th to the 95th percentile of
-        the prior otherwise.
+        Lowest and highest starting value. For ``unit`` INPUT they are multiples of the extent of
+        the column, and None means from its median spacing to its extent. For SQUARED_TARGET they
+        are multiples of the mean square of the target, and None means (0.01, 3). For NONE they are
+        plain values, and None means from the 5th to the 95th percentile of the prior.
     grid : tuple of float
-        Values at which a scan sets the parameter, in the same multiples as ``start``. A lengthscale
-        needs none: its scan follows from the spacing and the extent of its column.
+        Values at which a coordinate scan sets the parameter, in the same multiples as ``start``. A
+        lengthscale needs none, as the spacing and the extent of its column determine its scan.
     """
 
     name: str
@@ -57,12 +71,30 @@ class KernelParameter:
     start: tuple[float, float] | None = None
     grid: tuple[float, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.isidentifier():
+            raise ValueError(f"name must be an identifier, got {self.name!r}")
+        if not is_shape_and_rate(self.prior):
+            raise ValueError(
+                f"prior of {self.name} must be a pair (shape, rate) of positive numbers, "
+                f"got {self.prior!r}"
+            )
+        if self.start is not None and not (
+            is_shape_and_rate(self.start) and self.start[0] < self.start[1]
+        ):
+            raise ValueError(
+                f"start of {self.name} must be a pair of positive numbers that rise, "
+                f"got {self.start!r}"
+            )
+        if not all(isinstance(v, Real) and 0 < float(v) < math.inf for v in self.grid):
+            raise ValueError(f"grid of {self.name} must hold positive numbers, got {self.grid!r}")
+
     def prior_in(self, priors: Priors) -> tuple[float, float]:
-        """Shape and rate in a mapping, or the declared ones where it says nothing."""
+        """Return the shape and rate in a mapping, or the declared ones if it has no entry."""
         return priors.get(self.name, self.prior)
 
 
-# The priors are those of SOT, appendix A.4.
+# The priors are taken from SOT, appendix A.4.
 
 LENGTHSCALE = KernelParameter("lengthscale", (2.0, 2.0), Unit.INPUT, Role.LENGTHSCALE)
 VARIANCE = KernelParameter(
@@ -86,11 +118,11 @@ OFFSET = KernelParameter("offset", (2.0, 3.0), Unit.SQUARED_TARGET, start=(0.03,
 ALPHA = KernelParameter("alpha", (2.0, 2.0), start=(0.01, 5.0), grid=(0.005, 0.1, 2.0))
 NOISE_VARIANCE = KernelParameter(
     "noise_variance",
-    # an expected noise variance of half the target's instead of a hundredth: chosen by
-    # benchmarks/noise_prior.py, see docs/theory.md
+    # The expected noise variance is half the variance of the target, not a hundredth of it. This
+    # was chosen with benchmarks/noise_prior.py, see docs/theory.md.
     (1.0, 2.0),
     Unit.SQUARED_TARGET,
     Role.VARIANCE,
     start=(1e-4, 0.5),
 )
-"""The variance of the noise, which every model has; the last parameter of every theta."""
+"""The variance of the noise, which every model has; it is the last entry of every theta."""

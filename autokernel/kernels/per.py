@@ -19,14 +19,14 @@ class Periodic(ExponentialKernel):
     broadcasts = True
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Logarithm of the kernel at unit variance, as a new array."""
+        """Compute the logarithm of the kernel at unit variance, as a new array."""
         lengthscale, _, period = params
         exponent = pairs.periodic(period)
         exponent *= -0.5 / lengthscale**2
         return exponent
 
     def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
-        """Gradient of ``sum(weights * exponent)`` in the log parameters."""
+        """Compute the gradient of ``sum(weights * exponent)`` in the log parameters."""
         lengthscale, _, period = at.params
         slope = at.pairs.periodic_slope(period, weights)
         return np.array([-2.0 * (weights @ at.values), 0.0, -0.5 / lengthscale**2 * slope])

@@ -20,7 +20,7 @@ class RationalQuadratic(ExponentialKernel):
     broadcasts = True
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Logarithm of the kernel at unit variance, as a new array."""
+        """Compute the logarithm of the kernel at unit variance, as a new array."""
         lengthscale, _, alpha = params
         exponent = pairs.squared_distance * (0.5 / (alpha * lengthscale**2))
         np.log1p(exponent, out=exponent)
@@ -28,10 +28,10 @@ class RationalQuadratic(ExponentialKernel):
         return exponent
 
     def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
-        """Gradient of ``sum(weights * exponent)`` in the log parameters.
+        """Compute the gradient of ``sum(weights * exponent)`` in the log parameters.
 
-        With ``z = d^2 / (2 a l^2)`` the exponent is ``-a log(1 + z)``; the weighted mean of
-        ``z / (1 + z)`` serves both derivatives.
+        With ``z = d^2 / (2 a l^2)`` the exponent is ``-a log(1 + z)``. Both derivatives use the
+        weighted sum of ``z / (1 + z)``.
         """
         lengthscale, _, alpha = at.params
         distance = at.pairs.squared_distance

@@ -19,12 +19,12 @@ class SquaredExponential(ExponentialKernel):
     broadcasts = True
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Logarithm of the kernel at unit variance, as a new array."""
+        """Compute the logarithm of the kernel at unit variance, as a new array."""
         lengthscale, _ = params
         return pairs.squared_distance * (-0.5 / lengthscale**2)
 
     def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
-        """Gradient of ``sum(weights * exponent)``: the exponent scales as l^-2."""
+        """Compute the gradient of ``sum(weights * exponent)``; the exponent scales as l^-2."""
         return np.array([-2.0 * (weights @ at.values), 0.0])
 
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:

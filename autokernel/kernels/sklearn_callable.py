@@ -1,4 +1,4 @@
-"""A base kernel from a function of two sets of points."""
+"""A base kernel defined by a function of two sets of points."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,9 +11,9 @@ from autokernel.typing import FloatArray
 
 
 class CallableKernel(BaseKernel):
-    """A base kernel given by a function that is called as kernels of scikit-learn are.
+    """A base kernel defined by a function that is called like a kernel of scikit-learn.
 
-    Its derivatives are central differences, at four calls for each parameter and step.
+    Its derivatives are central differences: each gradient takes four calls for each parameter.
 
     Parameters
     ----------
@@ -21,9 +21,9 @@ class CallableKernel(BaseKernel):
         Name in expressions.
     function : callable
         ``function(X, Y, *params)`` returns the values (n, m) at columns X (n, 1) and Y (m, 1),
-        symmetric and positive definite. It must be importable for workers in other processes.
+        symmetric and positive definite. It must be importable by worker processes.
     parameters : sequence of KernelParameter
-        The parameters, in their order as arguments.
+        The parameters, in the order in which the function takes them.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class CallableKernel(BaseKernel):
     CallableKernel(name='EXP')
     """
 
-    parameters: tuple[KernelParameter, ...]
+    name = "CALLABLE"
 
     def __init__(
         self,
@@ -48,8 +48,8 @@ class CallableKernel(BaseKernel):
         self.parameters = tuple(parameters)
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Kernel values at parameters (n_params,), elementwise over the pairs."""
+        """Compute the kernel values at parameters (n_params,), elementwise over the pairs."""
         return pairs.matrix(lambda X, Y: np.asarray(self.function(X, Y, *params), dtype=float))
 
     def __repr__(self) -> str:
-        return f"CallableKernel(name={self.name!r})"
+        return f"{type(self).__name__}(name={self.name!r})"

@@ -1,4 +1,4 @@
-"""What a likelihood of one kernel on one data set is, and the data that all kernels share."""
+"""The interface of a likelihood, and the data that all kernels share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from autokernel.typing import FloatArray, IntArray
 
 
 class TrainingData:
-    """Inputs, targets and what all kernels share: the pairs of each column, computed on demand.
+    """Inputs, targets and the pairs of each column, which are computed on demand.
 
     Parameters
     ----------
@@ -29,11 +29,11 @@ class TrainingData:
         self._pairs: dict[int, PackedPairs] = {}
 
     def take(self, rows: IntArray) -> "TrainingData":
-        """Return these rows."""
+        """Return the data of these rows."""
         return TrainingData(self.X[rows], self.y[rows])
 
     def pairs(self, column: int) -> PackedPairs:
-        """Return the pairs of one column; only an exact likelihood asks for them."""
+        """Return the pairs of one column, which only an exact likelihood needs."""
         if column not in self._pairs:
             self._pairs[column] = PackedPairs(np.ascontiguousarray(self.X[:, column]))
         return self._pairs[column]
@@ -41,7 +41,7 @@ class TrainingData:
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: gradient is an array
 class ValueAndGradient:
-    """A scalar and its gradient in theta."""
+    """A scalar and its gradient with respect to theta."""
 
     value: float
     gradient: FloatArray  # (n_params,)
@@ -50,8 +50,8 @@ class ValueAndGradient:
 class Likelihood(Protocol):
     """Log likelihood of one kernel on one data set, as a function of theta.
 
-    ``theta`` (n_params,) holds the logs of the parameters in the order of ``parameters``: those of
-    the expression, then those of the likelihood itself, the noise variance last.
+    ``theta`` (n_params,) holds the logs of the parameters in the order of ``parameters``: first the
+    parameters of the expression, then the noise variance.
 
     Attributes
     ----------
@@ -60,9 +60,10 @@ class Likelihood(Protocol):
     data : TrainingData
         Inputs and targets.
     parameters : tuple of KernelParameter
-        What theta holds.
+        Parameters whose logs are the entries of theta.
     n_evaluations : int
-        Calls so far, failed ones too, with those of all that :meth:`on_rows` has made of it.
+        Number of calls so far, including failed ones and the calls of all likelihoods that
+        :meth:`on_rows` has made from this one.
     """
 
     expression: Expression
@@ -71,23 +72,23 @@ class Likelihood(Protocol):
 
     @property
     def n_evaluations(self) -> int:
-        """Number of calls so far, failed ones too."""
+        """Number of calls so far, including failed ones."""
 
     def on_rows(self, rows: IntArray) -> "Likelihood":
-        """Return that of the same kernel on these rows; calls of both count together."""
+        """Return the same kernel's likelihood on these rows; calls of both count together."""
 
     def value(self, theta: FloatArray) -> float:
-        """Log likelihood in nats, ``-inf`` where it cannot be computed."""
+        """Compute the log likelihood in nats, ``-inf`` if that is not possible."""
 
     def value_and_gradient(self, theta: FloatArray) -> ValueAndGradient:
-        """Log likelihood in nats and its gradient; ``-inf`` and zero where there is none."""
+        """Compute the log likelihood in nats and its gradient, ``-inf`` and zeros on failure."""
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
-        """Log predictive density (n_samples,) of each target given all others, in nats."""
+        """Compute the log predictive density (n_samples,) of each target given all others."""
 
     def held_out(self, theta: FloatArray, n_given: int) -> FloatArray:
-        """Log predictive density of each target after the first ``n_given``, given those."""
+        """Compute log predictive densities of targets after the first ``n_given``, given these."""
 
 
 MakeLikelihood = Callable[[Expression, TrainingData], Likelihood]
-"""Makes the likelihood of a kernel on a data set."""
+"""A function that makes the likelihood of a kernel on a data set."""

@@ -1,11 +1,12 @@
-"""The covariance of an expression, as a function of its parameters: the one way to compute it.
+"""The covariance of an expression as a function of its parameters, computed only here.
 
-The expression becomes a tree of nodes over the pairs of a data set, in whatever storage these have:
-packed for the likelihood, rectangular for predictions, the columns of many small matrices for
-distances between priors. A forward sweep gives the values; a reverse sweep turns the derivative of
-a scalar in these values into its gradient in the log parameters. Leaves keep their values until
-their own parameters change, which a scan over one leaf uses. No array larger than the pairs exists,
-and the number of arrays does not depend on the number of parameters.
+The expression becomes a tree of nodes over the pairs of a data set. The pairs may be in any
+storage: packed for the likelihood, rectangular for predictions, and the columns of many small
+matrices for distances between priors. A forward sweep computes the values. A reverse sweep turns
+the derivative of a scalar with respect to these values into its gradient with respect to the log
+parameters. Leaves keep their values until their own parameters change, which saves time in a scan
+over one leaf. No array is larger than the pairs, and the number of arrays does not depend on the
+number of parameters.
 """
 
 from abc import ABC, abstractmethod
@@ -15,52 +16,63 @@ import numpy as np
 
 from autokernel.expression import Expression, Leaf, Operation, slots_of
 from autokernel.kernels import BaseKernel, BroadcastPairs, Exponent, ExponentialKernel, Pairs
-from autokernel.operators import ADD, MULTIPLY, Operands, Operator
+from autokernel.operators import MULTIPLY, Operands, Operator
 from autokernel.typing import FloatArray
 
 
 class Node(ABC):
-    """A part of the covariance; ``value`` keeps the result of the last forward sweep."""
+    """A node of the covariance; ``value`` holds the result of the last forward sweep."""
 
     value: FloatArray
 
     @abstractmethod
     def forward(self, params: FloatArray) -> FloatArray:
-        """Compute and keep the values at these parameters."""
+        """Compute and store the values at these parameters."""
 
     @abstractmethod
     def backward(self, adjoint: FloatArray, gradient: FloatArray) -> None:
-        """Write this node's part of the gradient, given the derivative in its values."""
+        """Write this node's entries of the gradient, given the derivative in its values."""
 
 
 class LeafNode(Node):
-    """One leaf with a kernel that is given by its values."""
+    """A leaf whose kernel is defined by its values, not by an exponent."""
 
     def __init__(self, kernel: BaseKernel, pairs: Pairs, entries: slice) -> None:
         self.kernel, self.pairs, self.entries = kernel, pairs, entries
         self.params = np.empty(0)
 
     def forward(self, params: FloatArray) -> FloatArray:
-        """Compute and keep the values at these parameters, unless they are kept already."""
+        """Compute and store the values at these parameters, unless they are stored already."""
         if not np.array_equal(self.params, params[self.entries]):
             self.params = params[self.entries].copy()
             self.value = self.kernel.value(self.params, self.pairs)
+            if self.params.ndim == 1 and np.shape(self.value) != self.pairs.shape:
+                raise ValueError(
+                    f"{type(self.kernel).__name__}.value must return an array of the shape of the "
+                    f"pairs {self.pairs.shape}, got {np.shape(self.value)}"
+                )
         return self.value
 
     def backward(self, adjoint: FloatArray, gradient: FloatArray) -> None:
         """Write the gradient of the leaf."""
-        gradient[self.entries] = self.kernel.gradient(self.params, self.pairs, adjoint)
+        own = self.kernel.gradient(self.params, self.pairs, adjoint)
+        if np.shape(own) != self.params.shape:
+            raise ValueError(
+                f"{type(self.kernel).__name__}.gradient must return an array of the shape "
+                f"{self.params.shape}, got {np.shape(own)}"
+            )
+        gradient[self.entries] = own
 
 
 class ExponentialTerm:
-    """One factor of an exponential node."""
+    """An exponential leaf as a factor of an exponential node."""
 
     def __init__(self, kernel: ExponentialKernel, pairs: Pairs, entries: slice) -> None:
         self.kernel, self.pairs, self.entries = kernel, pairs, entries
         self.params = np.empty(0)
 
     def forward(self, params: FloatArray) -> FloatArray:
-        """Compute and keep the exponent at these parameters, unless it is kept already."""
+        """Compute and store the exponent at these parameters, unless it is stored already."""
         if not np.array_equal(self.params, params[self.entries]):
             self.params = params[self.entries].copy()
             self.exponent = self.kernel.exponent(self.params, self.pairs)
@@ -80,20 +92,27 @@ class ExponentialTerm:
 
 
 class ExponentialNode(Node):
-    """Product of exponential leaves: one exponential of the sum of their exponents."""
+    """A product of exponential leaves, computed as the exponential of a sum of exponents."""
 
     def __init__(self, terms: Sequence[ExponentialTerm]) -> None:
         self.terms = terms
 
     def forward(self, params: FloatArray) -> FloatArray:
-        """Compute and keep the values at these parameters."""
-        exponents = [term.forward(params) for term in self.terms]
-        self.value = np.exp(ADD.value(Operands(exponents, np.empty(0), None)))
-        self.value *= np.prod([term.variance for term in self.terms], axis=0)
+        """Compute and store the values at these parameters."""
+        first, *others = self.terms
+        exponent, variance = first.forward(params), first.variance
+        if others:
+            exponent = exponent + others[0].forward(params)
+            for term in others[1:]:
+                exponent += term.forward(params)
+            for term in others:
+                variance = variance * term.variance
+        self.value = np.exp(exponent)
+        self.value *= variance
         return self.value
 
     def backward(self, adjoint: FloatArray, gradient: FloatArray) -> None:
-        """Write the gradients of the leaves: d value = value * d exponent."""
+        """Write the gradients of the leaves, by ``d value = value * d exponent``."""
         weights = adjoint * self.value
         total = float(weights.sum())
         for term in self.terms:
@@ -106,13 +125,14 @@ class OperationNode(Node):
     def __init__(
         self, operator: Operator, children: Sequence[Node], pairs: Pairs | None, entries: slice
     ) -> None:
-        self.operator, self.children = operator, children
-        self.pairs, self.entries = pairs, entries
+        self.operator, self.children, self.entries = operator, children, entries
+        self.operands = Operands((), np.empty(0), pairs)
 
     def forward(self, params: FloatArray) -> FloatArray:
-        """Compute and keep the values at these parameters."""
+        """Compute and store the values at these parameters."""
         values = [child.forward(params) for child in self.children]
-        self.operands = Operands(values, params[self.entries], self.pairs)
+        own = params[self.entries] if self.operator.parameters else self.operands.params
+        self.operands = Operands(values, own, self.operands.pairs)
         self.value = self.operator.value(self.operands)
         return self.value
 
@@ -133,27 +153,30 @@ class Covariance:
     expression : Expression
         The kernel.
     pairs : callable of int to Pairs
-        The pairs of a column.
+        Function that returns the pairs of a column.
     """
 
     def __init__(self, expression: Expression, pairs: Callable[[int], Pairs]) -> None:
         self.parameters = tuple(p for node in expression.nodes for p in node.parameters)
         self._pairs = pairs
-        self._entries = iter(slot.entries for slot in slots_of(expression))  # in their order
+        self._entries = iter(slot.entries for slot in slots_of(expression))  # in node order
         self._root = self._compile(expression)
 
     def forward(self, params: FloatArray) -> FloatArray:
-        """Values at the parameters (n_params,), elementwise; not to be overwritten."""
+        """Compute the values at parameters (n_params,), elementwise; do not overwrite them."""
         return self._root.forward(params)
 
     def backward(self, adjoint: FloatArray) -> FloatArray:
-        """Gradient (n_params,) in the log parameters of a scalar with this derivative."""
+        """Compute the gradient (n_params,) of a scalar with respect to the log parameters.
+
+        ``adjoint`` is the derivative of the scalar with respect to the values.
+        """
         gradient = np.empty(len(self.parameters))
         self._root.backward(adjoint, gradient)
         return gradient
 
     def _compile(self, expression: Expression) -> Node:
-        """Build the node of an expression; operators that commute take all their terms."""
+        """Build the node of an expression; an operator that commutes gets all its terms."""
         if isinstance(expression, Leaf):
             return self._compile_product([expression])
         assert isinstance(expression, Operation)
@@ -166,7 +189,7 @@ class Covariance:
         return OperationNode(operator, [self._compile(term) for term in terms], pairs, entries)
 
     def _compile_product(self, factors: Sequence[Expression]) -> Node:
-        """Build the node of a product, all exponential leaves in one; one factor is a leaf."""
+        """Build the node of a leaf or a product, with all exponential leaves in one node."""
         nodes: list[Node] = []
         exponentials: list[ExponentialTerm] = []
         for factor in factors:
@@ -184,12 +207,12 @@ class Covariance:
 
 
 def cross_covariance(expression: Expression, X: FloatArray, Z: FloatArray) -> Covariance:
-    """Covariance (n, m) of an expression between points X (n, n_features) and Z (m, n_features)."""
+    """Build the covariance (n, m) between points X (n, n_features) and Z (m, n_features)."""
     return Covariance(
         expression, lambda column: BroadcastPairs(X[:, column, None], Z[None, :, column])
     )
 
 
 def diagonal_covariance(expression: Expression, X: FloatArray) -> Covariance:
-    """Variances (n,) of an expression at points X (n, n_features)."""
+    """Build the variances (n,) of an expression at points X (n, n_features)."""
     return Covariance(expression, lambda column: BroadcastPairs(X[:, column], X[:, column]))

@@ -15,16 +15,16 @@ from autokernel.typing import FloatArray, IntArray
 
 @dataclass(slots=True)
 class Calls:
-    """Counts the calls of one likelihood, or of several together."""
+    """Counter of the calls of one likelihood, or of several together."""
 
     n: int = 0
 
 
 class ExactLikelihood:
-    """``log N(y; 0, K_theta + s I)`` with theta the logs of the parameters, ``s`` the last.
+    """``log N(y; 0, K_theta + s I)`` where theta holds the logs of the parameters, ``s`` last.
 
-    ``n_evaluations`` counts the calls, with those of other likelihoods where ``calls`` is shared. A
-    matrix that cannot be factorised has the value ``-inf`` and the gradient zero.
+    ``n_evaluations`` counts the calls, including those of other likelihoods that share ``calls``.
+    If the matrix cannot be factorised, the value is ``-inf`` and the gradient is zero.
     """
 
     def __init__(
@@ -39,15 +39,15 @@ class ExactLikelihood:
 
     @property
     def n_evaluations(self) -> int:
-        """Number of calls so far, failed ones too."""
+        """Number of calls so far, including failed ones."""
         return self._calls.n
 
     def on_rows(self, rows: IntArray) -> "ExactLikelihood":
-        """Return that of the same kernel on these rows; calls of both count together."""
+        """Return the same kernel's likelihood on these rows; calls of both count together."""
         return type(self)(self.expression, self.data.take(rows), calls=self._calls)
 
     def value(self, theta: FloatArray) -> float:
-        """Log likelihood in nats. O(n^3 / 3)."""
+        """Compute the log likelihood in nats. O(n^3 / 3)."""
         try:
             cholesky = self.factorise(theta)
         except LinAlgError:
@@ -55,16 +55,16 @@ class ExactLikelihood:
         return self._value(cholesky, cholesky.solve(self._y))
 
     def value_and_gradient(self, theta: FloatArray) -> ValueAndGradient:
-        """Log likelihood in nats and its gradient (R&W eq. 5.9). O(n^3)."""
-        nowhere = ValueAndGradient(-np.inf, np.zeros(len(theta)))
+        """Compute the log likelihood in nats and its gradient (R&W eq. 5.9). O(n^3)."""
+        failure = ValueAndGradient(-np.inf, np.zeros(len(theta)))
         try:
             cholesky = self.factorise(theta)
         except LinAlgError:
-            return nowhere
+            return failure
         alpha = cholesky.solve(self._y)
         value = self._value(cholesky, alpha)
         if not np.isfinite(value):
-            return nowhere
+            return failure
         adjoint = cholesky.evidence_adjoint(alpha)
         noise_gradient = np.exp(theta[-1]) * adjoint[self._diagonal].sum()
         return ValueAndGradient(
@@ -72,9 +72,9 @@ class ExactLikelihood:
         )
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
-        """Log predictive density (n,) of each target given all others (R&W eq. 5.10-5.12). O(n^3).
+        """Compute the log predictive density (n,) of each target given all others. O(n^3).
 
-        In nats, the noise of the target included.
+        R&W eq. 5.10-5.12, in nats and including the noise of the target.
         """
         try:
             cholesky = self.factorise(theta)
@@ -85,15 +85,15 @@ class ExactLikelihood:
         return _log_normal(alpha / precision, variance=1 / precision)
 
     def held_out(self, theta: FloatArray, n_given: int) -> FloatArray:
-        """Log predictive density (n - n_given,) of the targets after the first, given those.
+        """Compute log predictive densities (n - n_given,) of the later targets, given the first.
 
-        Each by itself, in nats, its noise included. O(n^3 / 3).
+        Each target is predicted by itself, in nats and including its noise. O(n^3 / 3).
 
         Notes
         -----
         With ``L = [[L11, 0], [L21, L22]]`` and ``L z = y``, the later targets ``L21 z1 + L22 z2``
-        have the mean ``L21 z1`` and the covariance ``L22 L22^T`` given the first (R&W eq. A.6): a
-        variance is a sum of squares and stays positive.
+        have the mean ``L21 z1`` and the covariance ``L22 L22^T`` given the first (R&W eq. A.6).
+        Each variance is a sum of squares and therefore stays positive.
         """
         try:
             cholesky = self.factorise(theta)
@@ -110,25 +110,25 @@ class ExactLikelihood:
         Raises
         ------
         scipy.linalg.LinAlgError
-            If it is not positive definite to machine precision.
+            If the matrix is not positive definite to machine precision.
         """
         self._calls.n += 1
         params = np.exp(theta)
-        K = self._covariance.forward(params[:-1]).copy()  # the reverse sweep needs the values
+        K = self._covariance.forward(params[:-1]).copy()  # the reverse sweep needs the original
         K[self._diagonal] += params[-1] + jitter
         return PackedCholesky(K, len(self._y))
 
     def mean_variance(self, theta: FloatArray) -> float:
-        """Mean of the diagonal of ``K_theta + s I``."""
+        """Compute the mean of the diagonal of ``K_theta + s I``."""
         params = np.exp(theta)
         return float(np.mean(self._covariance.forward(params[:-1])[self._diagonal]) + params[-1])
 
     def _value(self, cholesky: PackedCholesky, alpha: FloatArray) -> float:
-        """R&W alg. 2.1, line 7."""
+        """Compute the log likelihood in nats from ``alpha`` (R&W alg. 2.1, line 7)."""
         n = len(self._y)
         return float(-0.5 * (self._y @ alpha + cholesky.log_determinant() + n * np.log(2 * np.pi)))
 
 
 def _log_normal(residual: FloatArray, *, variance: FloatArray) -> FloatArray:
-    """Log densities of independent normal numbers, in nats."""
+    """Compute the log densities of independent normal variables, in nats."""
     return -0.5 * (residual**2 / variance + np.log(2 * np.pi * variance))

@@ -1,8 +1,8 @@
-"""Symmetric matrices in LAPACK's rectangular full packed form, and the one place with jitter.
+"""Symmetric matrices in LAPACK's rectangular full packed form, and the choice of the jitter.
 
-The form (Gustavson et al., 2010, ACM TOMS 37(2)) keeps the lower triangle in ``n (n + 1) / 2``
-numbers, so that elementwise work is halved, and factorises at level-3 speed. The order of the
-entries matters only here; everything else is elementwise.
+The form (Gustavson et al., 2010, ACM TOMS 37(2)) stores the lower triangle in ``n (n + 1) / 2``
+numbers. This halves elementwise work, and the Cholesky factorisation runs at the speed of level-3
+BLAS. The order of the entries matters only in this file; all other code is elementwise.
 """
 
 from collections.abc import Callable
@@ -17,19 +17,19 @@ from autokernel.typing import FloatArray, IntArray
 
 @lru_cache(maxsize=16)
 def packed_diagonal(n: int) -> IntArray:
-    """Positions (n,) of the diagonal entries in packed matrices of order ``n``, ascending."""
+    """Return the indices (n,) of the diagonal in packed matrices of order ``n``, ascending."""
     return np.sort(_diagonal_by_row(n))
 
 
 def _diagonal_by_row(n: int) -> IntArray:
-    """Positions (n,) of the diagonal entries from the first row to the last.
+    """Return the indices (n,) of the diagonal entries from the first row to the last.
 
-    The packed form is a matrix, column by column: the first half of the columns of the triangle,
-    with the transposed triangle of the second half in the corner that they leave free.
+    The packed form is a matrix stored column by column. It holds the first half of the columns of
+    the lower triangle. The corner above them holds the triangle of the second half, transposed.
     """
     n_first = (n + 1) // 2
     is_odd = n % 2
-    n_rows = n + 1 - is_odd  # of the packed matrix
+    n_rows = n + 1 - is_odd  # rows of the packed matrix
     first, second = np.arange(n_first), np.arange(n - n_first)
     return np.concatenate(
         [first * n_rows + first + 1 - is_odd, (second + is_odd) * n_rows + second]
@@ -37,7 +37,7 @@ def _diagonal_by_row(n: int) -> IntArray:
 
 
 def pack(matrix: FloatArray) -> FloatArray:
-    """Keep the lower triangle of a square matrix in packed form."""
+    """Store the lower triangle of a square matrix in packed form."""
     return dtrttf(np.asfortranarray(matrix), uplo="L")[0]
 
 
@@ -48,7 +48,7 @@ def unpack(packed: FloatArray, n: int) -> FloatArray:
 
 
 def packed_gram(features: FloatArray) -> FloatArray:
-    """Packed ``F F^T`` for features of shape (n, k)."""
+    """Compute ``F F^T`` in packed form, for features ``F`` of shape (n, k)."""
     n, k = features.shape
     out = np.empty(n * (n + 1) // 2)
     return dsfrk(n, k, 1.0, features, 0.0, out, uplo="L", overwrite_c=1)
@@ -57,8 +57,8 @@ def packed_gram(features: FloatArray) -> FloatArray:
 class PackedCholesky:
     """Cholesky factor of a packed positive definite matrix, which is overwritten. O(n^3 / 3).
 
-    What needs the inverse of the matrix computes it in the place of the factor, which is gone then:
-    every later call is refused.
+    Methods that need the inverse of the matrix overwrite the factor with it. Later calls that need
+    the factor then raise an error.
 
     Raises
     ------
@@ -73,7 +73,7 @@ class PackedCholesky:
         self._diagonal = factor[packed_diagonal(n)]
         if info != 0:
             raise LinAlgError(f"the leading minor of order {info} is not positive definite")
-        if not np.isfinite(self._diagonal).all():  # LAPACK lets NaN pass
+        if not np.isfinite(self._diagonal).all():  # LAPACK does not report NaN
             raise LinAlgError("the matrix has entries that are not finite")
 
     @property
@@ -83,7 +83,7 @@ class PackedCholesky:
         Raises
         ------
         RuntimeError
-            If the inverse has been computed in its place.
+            If the inverse has overwritten it.
         """
         if self._factor is None:
             raise RuntimeError(
@@ -92,7 +92,7 @@ class PackedCholesky:
         return self._factor
 
     def log_determinant(self) -> float:
-        """Log determinant of the matrix."""
+        """Compute the log determinant of the matrix."""
         return float(2.0 * np.log(self._diagonal).sum())
 
     def solve(self, y: FloatArray) -> FloatArray:
@@ -100,22 +100,23 @@ class PackedCholesky:
         return dpftrs(self.n, self.factor, y[:, None], uplo="L")[0][:, 0]
 
     def half_solve(self, B: FloatArray) -> FloatArray:
-        """``L^-1 B`` for right-hand sides (n, m). O(n^2 m)."""
+        """Compute ``L^-1 B`` for right-hand sides (n, m). O(n^2 m)."""
         return dtfsm(1.0, self.factor, np.asfortranarray(B), uplo="L")
 
     def lower(self) -> FloatArray:
-        """Full triangular factor (n, n)."""
+        """Return the full triangular factor (n, n)."""
         return np.tril(dtfttr(self.n, self.factor, uplo="L")[0])
 
     def inverse_diagonal(self) -> FloatArray:
-        """Diagonal (n,) of the inverse of the matrix; overwrites the factor. O(2 n^3 / 3)."""
+        """Compute the diagonal (n,) of the inverse and overwrite the factor. O(2 n^3 / 3)."""
         return self._invert()[_diagonal_by_row(self.n)]
 
     def evidence_adjoint(self, alpha: FloatArray) -> FloatArray:
-        """Packed ``alpha alpha^T - K^-1`` with half its diagonal; overwrites the factor.
+        """Compute ``alpha alpha^T - K^-1``, packed, with its diagonal halved; overwrite the factor.
 
-        This is the derivative of the log likelihood in the entries of the lower triangle: half of
-        R&W eq. 5.9 for each of the two symmetric entries. O(2 n^3 / 3).
+        This is the derivative of the log likelihood with respect to the entries of the lower
+        triangle: the factor one half of R&W eq. 5.9, once for each of the two symmetric entries.
+        O(2 n^3 / 3).
         """
         inverse = self._invert()
         adjoint = dsfrk(self.n, 1, 1.0, alpha[:, None], -1.0, inverse, uplo="L", overwrite_c=1)
@@ -123,7 +124,7 @@ class PackedCholesky:
         return adjoint
 
     def _invert(self) -> FloatArray:
-        """Compute the packed inverse in the place of the factor."""
+        """Overwrite the factor with the packed inverse and return it."""
         factor, self._factor = self.factor, None
         return dpftri(self.n, factor, uplo="L", overwrite_a=1)[0]
 
@@ -131,19 +132,19 @@ class PackedCholesky:
 def factorise_with_jitter(
     factorise: Callable[[float], PackedCholesky], scale: float
 ) -> tuple[PackedCholesky, float]:
-    """Factorise with the smallest decade of jitter that suffices, none if none is needed.
+    """Factorise without jitter, or else with the smallest decade of jitter that suffices.
 
     Parameters
     ----------
     factorise : callable
-        Factorises the matrix with this much added to its diagonal.
+        Function that factorises the matrix with a given jitter added to its diagonal.
     scale : float
-        Mean of the diagonal: the largest jitter that is tried.
+        Mean of the diagonal, which is the largest jitter that is tried.
 
     Raises
     ------
     scipy.linalg.LinAlgError
-        If the matrix is not finite, or even the mean of the diagonal does not suffice.
+        If the matrix is not finite, or even the mean of the diagonal as jitter does not suffice.
     """
     if not np.isfinite(scale):
         raise LinAlgError("K has entries that are not finite")

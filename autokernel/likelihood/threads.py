@@ -1,4 +1,4 @@
-"""How many threads BLAS takes."""
+"""The number of threads that BLAS uses."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,11 +18,11 @@ _limits: list[Any] = []
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS on one thread until the last of those who asked for it has left.
+    """Limit BLAS to one thread until the last concurrent user has left the context.
 
     Small matrices gain nothing from threads, sums over threads depend on their number, and workers
-    with threads of their own would outnumber the cores. The number belongs to the process: what one
-    thread restores on leaving would change the sums of another that is still inside.
+    with threads of their own would outnumber the cores. The limit belongs to the process: if one
+    thread restored it on leaving, the sums of another thread still inside would change.
     """
     global _users
     with _lock:
@@ -38,14 +38,14 @@ def one_blas_thread() -> Iterator[None]:
             if _users == 0:
                 _take_control()
                 _limits.pop().restore_original_limits()
-                _take_control()  # and leave none
+                _take_control()  # leave no thread in control
 
 
 def _take_control() -> None:
-    """Let whichever thread comes next set the number.
+    """Allow any thread to set the limit next.
 
-    Recent versions of threadpoolctl ignore what other threads than the first one ask of OpenBLAS
-    for as long as that one lives, unless it gives up control.
+    In recent versions of threadpoolctl, the first thread that sets a limit of OpenBLAS controls it.
+    Limits set by other threads are ignored while that thread lives, unless it gives up control.
     """
     if hasattr(OpenBLASController, "clear_controlling_thread"):
         OpenBLASController.clear_controlling_thread(force=True)
@@ -53,5 +53,5 @@ def _take_control() -> None:
 
 @lru_cache(maxsize=1)
 def _blas() -> ThreadpoolController:
-    """Find the BLAS libraries in use, once: that takes longer than a small likelihood."""
+    """Find the BLAS libraries once, as this takes longer than a small likelihood."""
     return ThreadpoolController()

@@ -1,1 +1,1 @@
-"""The search of the maximum of a log posterior."""
+"""The search for the maximum of a log posterior."""

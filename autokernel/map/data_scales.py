@@ -1,20 +1,20 @@
 """The scales of a data set: spacing, extent and periods of its columns."""
 
 import numpy as np
-import scipy  # loads scipy.signal where it is first used: as slow as all the rest of this package
+import scipy  # loads scipy.signal on first use, as it takes as long as this whole package
 
 from autokernel.likelihood import TrainingData
 from autokernel.typing import FloatArray
 
 N_PEAKS = 6
-_MOST_CYCLES = 32  # times half the number of rows
-_MOST_WORK = 2e5  # cycles times rows
-_CLEAR = 2.0  # times the highest slow peak
-_BLOCK = 1e6  # cycles times rows for which the memory is asked at once
+_MOST_CYCLES = 32  # most cycles over the extent, as a multiple of half the number of rows
+_MOST_WORK = 2e5  # largest product of cycles and rows
+_CLEAR = 2.0  # least height of a fast peak, as a multiple of the highest slow peak
+_BLOCK = 1e6  # product of cycles and rows whose memory is allocated at once
 
 
 class DataScales:
-    """What the data say, before any fit, about lengthscales and periods."""
+    """The lengthscales and periods of the data, estimated before any fit."""
 
     def __init__(self, data: TrainingData) -> None:
         self._data = data
@@ -24,7 +24,7 @@ class DataScales:
         self.n_samples = len(data.y)
 
     def spacing_and_extent(self, column: int) -> tuple[float, float]:
-        """Median spacing and extent of the distinct values of a column."""
+        """Return the median spacing and the extent of the distinct values of a column."""
         if column not in self._known_scales:
             distinct = _distinct(self._data.X[:, column])
             known = (0.1, 1.0)
@@ -34,7 +34,7 @@ class DataScales:
         return self._known_scales[column]
 
     def periods(self, column: int) -> FloatArray:
-        """Periods (n_peaks,) of the target along a column, the strongest first."""
+        """Return the periods (n_peaks,) of the target along a column, the strongest first."""
         if column not in self._known_periods:
             found = periodogram_periods(self._data.X[:, column], self._data.y)
             self._known_periods[column] = found
@@ -42,18 +42,18 @@ class DataScales:
 
 
 def periodogram_periods(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Periods at the highest peaks of the Lomb-Scargle periodogram, the highest first.
+    """Return the periods at the highest peaks of the Lomb-Scargle periodogram, the highest first.
 
     Parameters
     ----------
     x, y : ndarray of shape (n_samples,)
-        One input column and the target, of which a parabola in ``x`` is taken off first.
+        One input column and the target, from which a parabola in ``x`` is subtracted first.
 
     Returns
     -------
     ndarray of shape (n_peaks,)
-        At most ``N_PEAKS`` periods, in the unit of ``x``, and before them one below twice the mean
-        spacing where it stands out; empty where there are too few distinct inputs.
+        At most ``N_PEAKS`` periods, in the unit of ``x``. One period below twice the mean spacing
+        precedes them if its peak is high enough. Empty if there are too few distinct inputs.
     """
     distinct = _distinct(x)
     if len(distinct) < 6:
@@ -63,12 +63,12 @@ def periodogram_periods(x: FloatArray, y: FloatArray) -> FloatArray:
     residual = y - np.polynomial.Polynomial.fit(centred, y, 2)(centred)
     if np.ptp(residual) <= 1e-10 * max(1.0, np.ptp(y)):
         return np.empty(0)
-    # Rows taken here and there show periods far below their mean spacing, as daily figures do a
-    # week; but among so many frequencies chance makes high peaks too.
+    # Irregularly spaced rows can show periods far below their mean spacing, such as a week in a
+    # sample of daily figures. But among so many frequencies, high peaks also occur by chance.
     half = len(distinct) / 2
     most = np.clip(0.5 * extent / np.diff(distinct).min(), half, _MOST_CYCLES * half)
     most = max(half, min(most, _MOST_WORK / len(x)))
-    # four frequencies to a cycle over the extent: no peak, a cycle wide at its foot, is missed
+    # A peak is one cycle over the extent wide at its base: four frequencies per cycle miss none.
     cycles = np.arange(1.0, most + 0.25, 0.25)
     blocks = np.array_split(cycles, int(np.ceil(len(cycles) * len(x) / _BLOCK)))
     power = np.concatenate(
@@ -84,6 +84,6 @@ def periodogram_periods(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def _distinct(x: FloatArray) -> FloatArray:
-    """Sorted entries (n_distinct,) that differ by more than rounding."""
+    """Return the sorted entries (n_distinct,) that differ by more than rounding."""
     x = np.unique(x)
     return x[np.diff(x, prepend=-np.inf) > 1e-12 * (x[-1] - x[0])]

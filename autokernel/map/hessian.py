@@ -1,4 +1,4 @@
-"""The Hessian by differences of an exact gradient, with steps that fit each parameter."""
+"""The Hessian by finite differences of an exact gradient, with a step for each parameter."""
 
 from collections.abc import Callable
 from math import sqrt
@@ -7,11 +7,11 @@ import numpy as np
 
 from autokernel.typing import BoolArray, FloatArray
 
-_FIRST = 3e-3  # of a log parameter
-_STEP = 5e-3  # of the width along an axis, where the first step is too long
-_LONGEST, _LONGEST_OSCILLATING = 5e-2, 1e-2  # of the width
+_FIRST = 3e-3  # first step in a log parameter
+_STEP = 5e-3  # step in standard deviations along an axis, if the first step is too long
+_LONGEST, _LONGEST_OSCILLATING = 5e-2, 1e-2  # longest steps in standard deviations
 _ROUNDS = 8
-_AGREED = 1e-3  # nats
+_AGREED = 1e-3  # nats of disagreement that are accepted
 
 Gradient = Callable[[FloatArray], FloatArray]
 
@@ -19,31 +19,32 @@ Gradient = Callable[[FloatArray], FloatArray]
 def difference_hessian(
     gradient: Gradient, theta: FloatArray, *, oscillates: BoolArray
 ) -> FloatArray:
-    """Hessian of a function of log parameters, from its exact gradient.
+    """Compute the Hessian of a function of log parameters from its exact gradient.
 
     Parameters
     ----------
     gradient : callable
-        Gradient (n_params,) at a point (n_params,).
+        Function from a point (n_params,) to the gradient (n_params,) there.
     theta : ndarray of shape (n_params,)
         The point.
     oscillates : ndarray of shape (n_params,)
-        Whether the function oscillates in a parameter, as in a period: its fourth derivative is
-        larger then, and steps are shorter.
+        Whether the function oscillates along a parameter, as it does along a period. Its fourth
+        derivative is then larger, and the steps are shorter.
 
     Returns
     -------
     ndarray of shape (n_params, n_params)
-        Symmetric.
+        The symmetric Hessian H.
 
     Notes
     -----
-    Central differences, 2 n_params + 1 calls and two to four more for each sharp parameter. A step
-    is short in the width ``1 / sqrt(H_ii)`` of its axis: that of a period may be a millionth.
-    Differences along i and along j both give ``H_ij``, with other truncation and other rounding:
-    what they disagree by, in units of the widths, is the size of the error of the log determinant.
-    Above ``_AGREED`` the gradient has lost digits, and steps ten times as long are tried; the more
-    symmetric answer is returned.
+    Central differences take 2 n_params + 1 calls, and two to four more for each sharply determined
+    parameter. A step is short compared with ``1 / sqrt(H_ii)``, the conditional standard deviation
+    along its axis, which may be a millionth for a period. Differences along axis i and along axis j
+    both give ``H_ij``, with different truncation and rounding errors. Their disagreement, in units
+    of the standard deviations, estimates the error of the log determinant. Above ``_AGREED`` the
+    gradient has lost digits, and steps ten times as long are tried. The more symmetric result is
+    returned.
     """
     here = gradient(theta)
     longest = np.where(oscillates, _LONGEST_OSCILLATING, _LONGEST)
@@ -69,11 +70,11 @@ def _row(
     scale: float,
     longest: float,
 ) -> FloatArray:
-    """One row; the step shrinks until it is short in the width that it measures itself."""
+    """Compute one row; the step shrinks until it is short in the standard deviation found."""
     step = scale * _FIRST
     for _ in range(_ROUNDS):
         above, below = gradient(theta + step * axis), gradient(theta - step * axis)
-        # both sides: far from the point one of the two may vanish by chance
+        # The larger of both sides counts: far from the point, one may vanish by chance.
         curvature = float(max(abs(axis @ (above - here)), abs(axis @ (here - below))) / step)
         row = (above - below) / (2 * step)
         if step * sqrt(curvature) <= longest:
@@ -83,6 +84,6 @@ def _row(
 
 
 def _disagreement(rows: FloatArray) -> float:
-    """Size of the error, in nats, as the asymmetry of the rows shows it."""
-    width = 1 / np.sqrt(np.maximum(np.abs(np.diag(rows)), 1.0))
-    return float(np.linalg.norm((rows - rows.T) * np.outer(width, width)) / 2)
+    """Estimate the error, in nats, from the asymmetry of the rows."""
+    std = 1 / np.sqrt(np.maximum(np.abs(np.diag(rows)), 1.0))
+    return float(np.linalg.norm((rows - rows.T) * np.outer(std, std)) / 2)

@@ -8,16 +8,16 @@ from scipy.optimize import minimize
 from autokernel.map.posterior import LogPosterior
 from autokernel.typing import FloatArray
 
-_FAR_BELOW = 1e6  # nats: what a point without a factor lies below the best, for the line search
-_EXACT = 1e-10  # of the log posterior: the least gain of a step that goes on
+_FAR_BELOW = 1e6  # nats below the best point, used in the line search if K has no Cholesky factor
+_EXACT = 1e-10  # relative gain of the log posterior below which a run stops
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: theta is an array
 class Mode:
-    """A point of the log posterior, mostly a local maximum."""
+    """A point of the log posterior, usually a local maximum."""
 
     theta: FloatArray  # (n_params,)
-    log_posterior: float  # nats, -inf where no point could be factorised
+    log_posterior: float  # nats, -inf if K had no Cholesky factor at any point
 
 
 def maximise(
@@ -30,11 +30,12 @@ def maximise(
 ) -> Mode:
     """Maximise the log posterior from one point by L-BFGS-B.
 
-    Steps are measured by ``step_scales`` (n_params,), how far the posterior reaches along each
-    parameter: as the posterior guesses them where they are not known.
+    Steps are measured in ``step_scales`` (n_params,), the scale of the posterior along each
+    parameter. By default they are a guess, :meth:`LogPosterior.step_scales`.
 
-    A point where the covariance has no factor shortens the step. Where L-BFGS-B ends below the best
-    point that it has met, as it may after several such points, it starts once more from there.
+    If the covariance has no Cholesky factor at a point, the line search shortens the step. After
+    several such points L-BFGS-B may end below the best point that it has evaluated. It is then
+    started once more from that point.
     """
     best = Mode(theta, -np.inf)
     scales = posterior.step_scales(theta) if step_scales is None else step_scales

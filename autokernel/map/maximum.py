@@ -1,4 +1,4 @@
-"""From where a run has stopped to a maximum: off a saddle, along a ridge."""
+"""The maximum near the end of a run, which may have stopped at a saddle or on a ridge."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,38 +11,38 @@ from autokernel.map.posterior import LogPosterior
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
 _ROUNDS = 5
-_LONGEST = 1.0  # of a log parameter
-_LEFT = 1e-3  # nats that a Newton step may still gain
-_NOT_CONVERGED = 0.5  # nats
-_AT_BOUND = 1e-9
+_LONGEST = 1.0  # longest step off a saddle, in a log parameter
+_LEFT = 1e-3  # nats that a Newton step may still gain at a maximum
+_NOT_CONVERGED = 0.5  # nats of gain by a Newton step that count as a failure
+_AT_BOUND = 1e-9  # distance at which a parameter counts as at its bound
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
 class Maximum:
-    """A maximum within the bounds, with the shape of the log posterior around it."""
+    """A maximum within the bounds, with the gradient and the Hessian there."""
 
     mode: Mode
-    hessian: FloatArray  # (n_params, n_params), of the negative log posterior
-    gradient: FloatArray  # (n_params,), of the log posterior
-    outward: FloatArray  # (n_params,), how steeply it rises beyond a bound, zero if free
+    hessian: FloatArray  # (n_params, n_params), Hessian of the negative log posterior
+    gradient: FloatArray  # (n_params,), gradient of the log posterior
+    outward: FloatArray  # (n_params,), slope of its rise beyond a bound, zero if free
 
     @property
     def free(self) -> BoolArray:
-        """Which parameters (n_params,) no bound holds."""
+        """Mask (n_params,) of the parameters that are not held by a bound."""
         return self.outward <= 0
 
     @property
     def step_scales(self) -> FloatArray:
-        """How far the log posterior reaches (n_params,) along each parameter."""
+        """Conditional standard deviation (n_params,) of each parameter."""
         return _standard_deviations(self.hessian)
 
     def stands_at(self, theta: FloatArray) -> bool:
-        """Whether a point is within one standard deviation, too near to be another maximum."""
+        """Return whether a point is within one standard deviation, and so the same maximum."""
         away = theta - self.mode.theta
         return bool(abs(away @ self.hessian @ away) < 1)
 
     def reordered(self, order: IntArray) -> "Maximum":
-        """Return the maximum of the density with its parameters in another order."""
+        """Return the same maximum with the parameters in another order."""
         return Maximum(
             Mode(self.mode.theta[order], self.mode.log_posterior),
             self.hessian[np.ix_(order, order)],
@@ -52,7 +52,7 @@ class Maximum:
 
 
 def measure_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
-    """Measure slopes and curvatures at a point, and stay there.
+    """Compute the gradient and the Hessian at a point, without moving it.
 
     Raises
     ------
@@ -67,13 +67,16 @@ def measure_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
 
 
 def find_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
-    """Leave a saddle along its direction of steepest ascent, and go on while a Newton step gains.
+    """Maximise on from the end of a run, until a Newton step gains almost nothing.
+
+    A saddle is left along the direction in which the log posterior curves upwards the most. A
+    saddle that could not be left is returned as it is.
 
     Raises
     ------
     NotAMaximumError
-        If the search has not converged, or the covariance has no Cholesky factor next to a point. A
-        saddle that could not be left is returned as it is.
+        If the search has not converged, or the covariance has no Cholesky factor next to a
+        point.
     """
     maximum, longest = measure_maximum(posterior, mode), _LONGEST
     for _ in range(_ROUNDS):
@@ -94,7 +97,7 @@ def find_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
             maximum = measure_maximum(posterior, best)
         elif np.any(_principal_axes(maximum).curvatures <= 0):
             longest *= 0.1
-        else:  # the same steps would end the same
+        else:  # the same steps would end at the same points
             break
     gain = _newton_gain(maximum)
     if gain > _NOT_CONVERGED:
@@ -106,9 +109,9 @@ def find_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
 
 
 def _steps_on(maximum: Maximum, longest: float) -> list[FloatArray]:
-    """Find steps (n_params,) from whose ends to go on, none at a maximum.
+    """List the steps (n_params,) to the starting points of the next runs, none at a maximum.
 
-    Off a saddle, where the curvature is -c, a step of ``1 / sqrt(c)`` gains half a nat.
+    At a saddle with the curvature -c, a step of ``1 / sqrt(c)`` gains half a nat.
     """
     axes = _principal_axes(maximum)
     if np.any(axes.curvatures <= 0):
@@ -122,7 +125,7 @@ def _steps_on(maximum: Maximum, longest: float) -> list[FloatArray]:
 
 
 def _newton_gain(maximum: Maximum) -> float:
-    """Say what a Newton step would gain in nats, zero at a saddle."""
+    """Compute the gain of a Newton step in nats, zero at a saddle."""
     axes = _principal_axes(maximum)
     if np.any(axes.curvatures <= 0):
         return 0.0
@@ -130,17 +133,18 @@ def _newton_gain(maximum: Maximum) -> float:
 
 
 class _Axes(NamedTuple):
-    """Slopes and curvatures along the principal axes of the free parameters, lowest first."""
+    """Slopes and curvatures along the principal axes of free parameters, by rising curvature."""
 
     directions: FloatArray  # (n_params, n_free)
-    slopes: FloatArray  # (n_free,), of the log posterior
-    curvatures: FloatArray  # (n_free,), of its negative
+    slopes: FloatArray  # (n_free,), slopes of the log posterior
+    curvatures: FloatArray  # (n_free,), curvatures of the negative log posterior
 
 
 def _principal_axes(maximum: Maximum) -> _Axes:
-    """Diagonalise, with a diagonal of ones: a period may be 1e8 times as sharp as a variance."""
+    """Diagonalise the Hessian of the free parameters after scaling its diagonal to one."""
     free = maximum.free
     hessian = maximum.hessian[np.ix_(free, free)]
+    # without the scaling, a period may be 1e8 times as sharp as a variance
     std = _standard_deviations(hessian)
     curvatures, vectors = np.linalg.eigh(hessian * np.outer(std, std))
     directions = np.zeros((len(free), len(std)))
@@ -149,5 +153,5 @@ def _principal_axes(maximum: Maximum) -> _Axes:
 
 
 def _standard_deviations(hessian: FloatArray) -> FloatArray:
-    """Conditional standard deviations (n_params,) of a Gaussian with this Hessian."""
+    """Compute the conditional standard deviations (n_params,) of a Gaussian with this Hessian."""
     return 1 / np.sqrt(np.maximum(np.abs(np.diag(hessian)), 1e-3))

@@ -1,9 +1,10 @@
-"""The modes of one kernel: where the search begins, and on which rows.
+"""The search for the modes of one kernel: its starting points, and the rows that it uses.
 
-The highest mode of ``LIN + PER * SE + SE`` is hard to find among all its parameters, and easy to
-find from that of ``LIN + PER * SE``. So a kernel with a period, where one mode hides many others,
-begins at the fits of its parts: the kernel without one of its terms, and that term alone. Each part
-begins at parts of its own. A kernel in a search begins at the fits of similar kernels instead.
+The highest mode of ``LIN + PER * SE + SE`` is hard to find among all its parameters, but easy to
+find from the highest mode of ``LIN + PER * SE``. A kernel with a period has many modes. Its search
+therefore starts from fits of two parts: the kernel without one of its terms, and that term alone.
+Each part is fitted in the same way, from parts of its own. If warm starts from fits of similar
+kernels are given, as in a kernel search, the search starts from them instead.
 """
 
 import hashlib
@@ -25,51 +26,51 @@ from autokernel.map.starts import StartingPoints
 from autokernel.map.warm_start import WarmStart, with_warm_starts
 from autokernel.typing import FloatArray
 
-_SUBSAMPLE_FROM = 250  # rows: from here on modes are searched on a subsample of the rows
+_SUBSAMPLE_FROM = 250  # rows; with more, modes are searched on a subsample of the rows
 _N_SUBSAMPLE = 150
-_N_SUBSAMPLE_PERIODIC = 250  # fewer leave too few rows to a cycle
+_N_SUBSAMPLE_PERIODIC = 250  # with fewer rows there would be too few per cycle
 _N_ROUGH = 100  # rows of a rough fit
 
-_N_STARTS = 24  # without a period they suffice
+_N_STARTS = 24  # enough for kernels without a period
 _N_STARTS_PERIODIC = 12
-_N_STARTS_BESIDE = 4  # beside warm starts
-_N_DRAWS = 2  # of what a warm start does not have
+_N_STARTS_BESIDE = 4  # starting points in addition to warm starts
+_N_DRAWS = 2  # draws of the parameters that a warm start lacks
 _N_MODES_OF_PART = 2
-_HOPELESS = 8.0  # nats below the best mode of a part
-_MOST_LEAVES = 6  # up to here two ways to take a term away are tried, beyond one
+_HOPELESS = 8.0  # nats below the best mode of a part at which another mode is dropped
+_MOST_LEAVES = 6  # kernels up to this size are split in two ways, larger ones in one way
 
 WarmStarts = Sequence[Sequence[WarmStart]]
-"""Alternatives, the best first; the warm starts of one are combined in one starting point."""
+"""Alternatives, the best first; the warm starts in one alternative are combined."""
 
 
 class Found(NamedTuple):
     """Distinct modes of one kernel, the best first, and the likelihood calls that they took."""
 
     modes: list[Mode]
-    calls: Mapping[str, int]  # by kernel; those for a part count, even if it was known
+    calls: Mapping[str, int]  # likelihood calls by kernel, including those for parts fitted earlier
 
     @property
     def n_evaluations(self) -> int:
-        """Likelihood calls in all."""
+        """Total number of likelihood calls."""
         return sum(self.calls.values())
 
 
 class ModeSearch:
-    """Searches the modes of kernels on one data set.
+    """A search for the modes of kernels on one data set.
 
-    A result depends on the structure of the kernel, the seed and the warm starts, neither on the
-    order of the searches nor on the process.
+    A result depends on the structure of the kernel, the seed and the warm starts, but not on the
+    order of the searches or on the process.
 
     Parameters
     ----------
     data : TrainingData
         Inputs and targets.
     priors : mapping
-        What :func:`check_priors` returns.
+        Priors as returned by :func:`check_priors`.
     seed : int
-        Not negative.
+        Seed of the random numbers, not negative.
     make_likelihood : callable
-        Makes the likelihood of a kernel on some rows.
+        Function that makes the likelihood of a kernel on some rows.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class ModeSearch:
         self._priors, self._seed, self._make_likelihood = priors, seed, make_likelihood
         self._scales = DataScales(data)
         self._starts = StartingPoints(self._scales)
-        self._parts: dict[str, Found] = {}
+        self._parts: dict[Expression, Found] = {}
         n = len(data.y)
         if n > _SUBSAMPLE_FROM:
             rows = np.random.default_rng(seed).permutation(n)
@@ -92,15 +93,16 @@ class ModeSearch:
             self._subsample_periodic = data.take(rows[:_N_SUBSAMPLE_PERIODIC])
 
     def __call__(self, posterior: LogPosterior, warm_starts: WarmStarts = ()) -> Found:
-        """Search the modes of the log posterior of an arranged kernel on all rows.
+        """Search for the modes of the log posterior of an arranged kernel on all rows.
 
         Parameters
         ----------
         posterior : LogPosterior
-            Of an expression that :func:`arrange` has returned. Its deadline is that of the search.
+            Log posterior of an expression that :func:`arrange` has returned. Its deadline applies
+            to the whole search.
         warm_starts : sequence of sequence of WarmStart
-            Parameters of similar kernels. The search begins at them, and scans only the nodes that
-            the first of them does not have.
+            Parameters of similar kernels. The search starts from them, and scans only the nodes
+            that the first of them does not have.
 
         Raises
         ------
@@ -130,7 +132,7 @@ class ModeSearch:
         return Found(modes, {**calls, expression.canonical: n_own})
 
     def rough_mode(self, expression: Expression) -> Mode:
-        """Look for a point near a mode of an arranged kernel on few rows, in a moment."""
+        """Find a point near a mode of an arranged kernel quickly, on few rows."""
         rows = np.random.default_rng(self._seed).permutation(len(self._data.y))[:_N_ROUGH]
         likelihood = self._make_likelihood(expression, self._data.take(rows))
         posterior = LogPosterior(likelihood, priors=self._priors)
@@ -140,9 +142,8 @@ class ModeSearch:
         return max(ends, key=lambda mode: mode.log_posterior)
 
     def _fit_part(self, expression: Expression, deadline: Deadline) -> Found:
-        """Search the modes of an arranged part on the subsample, and keep them."""
-        key = expression.canonical
-        if key not in self._parts:
+        """Search for the modes of an arranged part on the subsample, and store them."""
+        if expression not in self._parts:
             posterior = self._on_subsample(expression, deadline)
             warm_starts, calls = self._from_parts(expression, deadline)
             nodes = [] if warm_starts else _nodes_to_scan(expression)
@@ -152,13 +153,15 @@ class ModeSearch:
                 CoordinateScan(posterior, self._scales, nodes),
                 budget=OF_PARTS,
             )
-            self._parts[key] = Found(modes, {**calls, key: posterior.n_evaluations})
-        return self._parts[key]
+            self._parts[expression] = Found(
+                modes, {**calls, expression.canonical: posterior.n_evaluations}
+            )
+        return self._parts[expression]
 
     def _from_parts(
         self, expression: Expression, deadline: Deadline
     ) -> tuple[WarmStarts, Mapping[str, int]]:
-        """Fit a kernel without its first term and without its last, and these terms alone."""
+        """Fit a kernel without its first and without its last term, and these terms alone."""
         warm_starts: list[list[WarmStart]] = []
         calls: dict[str, int] = {}
         if not _has_many_modes(expression):
@@ -183,7 +186,7 @@ class ModeSearch:
         *,
         deadline: Deadline,
     ) -> list[WarmStart]:
-        """Return the best modes of a part, whose nodes have these indices in the whole."""
+        """Return warm starts at the best modes of a part; ``nodes`` are its nodes in the whole."""
         arranged, order = arrange(part)
         found = self._fit_part(arranged, deadline)
         calls.update(found.calls)
@@ -198,7 +201,7 @@ class ModeSearch:
     def _starting_points(
         self, posterior: LogPosterior, warm_starts: WarmStarts, *, purpose: str
     ) -> FloatArray:
-        """Draw where to begin (n_starts, n_params), most of it with what warm starts have."""
+        """Draw starting points (n_starts, n_params), most of them with warm starts."""
         expression = posterior.expression
         sizes = [1 if _is_complete(fits, expression) else _N_DRAWS for fits in warm_starts]
         if warm_starts:
@@ -223,7 +226,7 @@ class ModeSearch:
 
 
 def _splits_to_fit(expression: Expression) -> list[Split]:
-    """Without the first term and without the last: so few parts have few parts of their own."""
+    """Return the first and the last split, so that parts have few parts of their own."""
     ways = list(splits(expression))
     if len(ways) < 2:
         return ways
@@ -231,21 +234,21 @@ def _splits_to_fit(expression: Expression) -> list[Split]:
 
 
 def _has_many_modes(expression: Expression) -> bool:
-    """Whether one mode may hide many others."""
-    return any(node.has_many_modes for node in expression.nodes)
+    """Return whether the posterior tends to have many modes."""
+    return any(node.declared.has_many_modes for node in expression.nodes)
 
 
 def _nodes_to_scan(expression: Expression) -> list[int]:
-    """Nodes that a scan visits: none without a period, as the starting points suffice then."""
+    """Return the nodes to scan: none without a period, as the starting points suffice."""
     return list(range(len(expression.nodes))) if _has_many_modes(expression) else []
 
 
 def _is_complete(fits: Sequence[WarmStart], expression: Expression) -> bool:
-    """Whether warm starts have every node."""
+    """Return whether warm starts have every node."""
     return sum(len(fit.nodes) for fit in fits) >= len(expression.nodes)
 
 
 def random_stream(seed: int, expression: Expression, purpose: str) -> np.random.Generator:
-    """Random numbers of one kernel for one purpose, the same in every process."""
+    """Return a generator for one kernel and purpose, the same in every process."""
     digest = hashlib.sha256(f"{purpose}: {seed_text(expression)}".encode()).digest()
     return np.random.default_rng([seed, int.from_bytes(digest[:8])])

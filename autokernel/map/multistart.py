@@ -1,4 +1,4 @@
-"""The MAP point of one kernel: short runs from many points, long ones from the best."""
+"""The modes of one kernel by short runs from many points and long runs from the best."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from autokernel.map.maximise import Mode, maximise
 from autokernel.map.posterior import LogPosterior
 from autokernel.typing import FloatArray
 
-_CLOSE = 1e-7  # of the log posterior: the least gain of a step that goes on
-_LONG = 300  # steps
-_GAIN = 0.05  # nats: the least that makes another round worthwhile
-_HOPELESS = 10.0  # nats below the best
+_CLOSE = 1e-7  # relative gain of the log posterior below which a run stops
+_LONG = 300  # most iterations of a long run
+_GAIN = 0.05  # nats, the least gain of a scan after which another scan is made
+_HOPELESS = 10.0  # nats below the best mode at which a point is dropped
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How many runs the search of one kernel makes."""
+    """The numbers of runs and scans in the search for the modes of one kernel."""
 
-    n_followed: int  # ends of short runs that are followed to their maxima
-    n_scanned: tuple[int, int, int]  # points of a scan, those left after some steps, after more
-    rounds: int  # scans around a new best mode
+    n_followed: int  # ends of short runs from which long runs start
+    n_scanned: tuple[int, int, int]  # runs from points of a scan, in each of three stages
+    rounds: int  # most scans, each around a new best mode
 
 
 THOROUGH = Budget(n_followed=4, n_scanned=(14, 6, 3), rounds=4)
@@ -38,33 +38,33 @@ def find_modes(
     subsample: LogPosterior | None = None,
     budget: Budget = THOROUGH,
 ) -> list[Mode]:
-    """Search the highest mode of the log posterior.
+    """Search for the highest mode of the log posterior.
 
     Parameters
     ----------
     posterior : LogPosterior
-        What to maximise.
+        Log posterior to maximise.
     starts : ndarray of shape (n_starts, n_params)
-        Where to begin.
+        Starting points.
     scan : CoordinateScan or None
-        Where to look once there is a mode; None looks no further.
+        Scan for further starting points around a mode; None for no scan.
     subsample : LogPosterior or None
-        A cheaper posterior of the same parameters, such as that of some of the rows. The search is
-        made on it, and its best modes are followed to the maxima of the other.
+        A cheaper posterior of the same parameters, such as one on some of the rows. The search uses
+        it, and its best modes are starting points for runs on ``posterior``.
     budget : Budget
-        How many runs to make.
+        Numbers of runs and scans.
 
     Returns
     -------
     list of Mode
-        Distinct modes, the best first and found exactly; one of the height ``-inf`` where no start
-        could be factorised.
+        Distinct modes, the best first and to full precision. If the covariance could not be
+        factorised at any start, one point with the log posterior ``-inf``.
     """
     if subsample is None:
         modes = _search(posterior, _short_runs(posterior, starts, steps=15), scan, budget)
     else:
         ends = _short_runs(subsample, starts, steps=15)
-        modes = _follow(posterior, [*_search(subsample, ends, scan, budget), *ends], budget)
+        modes = _refine(posterior, [*_search(subsample, ends, scan, budget), *ends], budget)
     if not modes:
         return [Mode(starts[0], -np.inf)]
     return [maximise(posterior, modes[0].theta, max_iterations=_LONG), *modes[1:]]
@@ -73,11 +73,11 @@ def find_modes(
 def _search(
     posterior: LogPosterior, ends: list[Mode], scan: CoordinateScan | None, budget: Budget
 ) -> list[Mode]:
-    """Distinct modes, the best first: those of short runs, and of the scans around them."""
+    """Return the distinct modes from the ends of short runs and from scans, the best first."""
     modes = _long_runs(posterior, ends[: budget.n_followed])
     if scan is None or not modes:
         return modes
-    best = modes[:1]  # the best so far, last of all first
+    best = modes[:1]  # the best mode of each round, the latest first
     for _ in range(budget.rounds):
         found = _search_scanned(posterior, best, scan, budget)
         modes = _distinct([*modes, *found])
@@ -87,8 +87,8 @@ def _search(
     return modes
 
 
-def _follow(posterior: LogPosterior, found: list[Mode], budget: Budget) -> list[Mode]:
-    """Follow the best of the points found on a subsample, which may have ranked them wrongly."""
+def _refine(posterior: LogPosterior, found: list[Mode], budget: Budget) -> list[Mode]:
+    """Run from the best points found on a subsample, which may have ranked them wrongly."""
     seen = _distinct([Mode(mode.theta, posterior.value(mode.theta)) for mode in found])
     ends = _short_runs(posterior, [mode.theta for mode in seen[: 2 * budget.n_followed]], steps=6)
     return _long_runs(posterior, ends[: budget.n_followed])
@@ -97,7 +97,7 @@ def _follow(posterior: LogPosterior, found: list[Mode], budget: Budget) -> list[
 def _search_scanned(
     posterior: LogPosterior, known: list[Mode], scan: CoordinateScan, budget: Budget
 ) -> list[Mode]:
-    """Run from points of a scan around the first known mode, in three stages of ever fewer."""
+    """Run from points of a scan around the first known mode, in three stages of fewer runs."""
     best = known[0]
     first, second, third = budget.n_scanned
     points = [found.theta for found in scan.around(best.theta)[:first]]
@@ -108,12 +108,12 @@ def _search_scanned(
 
 
 def _short_runs(posterior: LogPosterior, starts: Iterable[FloatArray], *, steps: int) -> list[Mode]:
-    """Take some steps from each start; the distinct ends, the best first."""
+    """Run for some iterations from each start, and return the distinct ends, the best first."""
     return _distinct([maximise(posterior, start, max_iterations=steps) for start in starts])
 
 
 def _long_runs(posterior: LogPosterior, ends: Iterable[Mode]) -> list[Mode]:
-    """Follow the ends of short runs to their modes, near enough to compare them; best first."""
+    """Run from the ends of short runs to modes, accurate enough to compare; the best first."""
     return _distinct(
         [
             maximise(posterior, end.theta, max_iterations=_LONG, tolerance=_CLOSE)
@@ -124,12 +124,12 @@ def _long_runs(posterior: LogPosterior, ends: Iterable[Mode]) -> list[Mode]:
 
 
 def _new(modes: Iterable[Mode], known: list[Mode]) -> list[Mode]:
-    """Those that do not stand where a known mode stands."""
+    """Return the modes that are not close to a known mode."""
     return [mode for mode in modes if all(_apart(mode, other, 0.05) for other in known)]
 
 
 def _distinct(modes: Iterable[Mode]) -> list[Mode]:
-    """Sort, the best first, and drop every mode that stands where a better one stands."""
+    """Sort the modes, the best first, and drop every mode that is close to a better one."""
     kept: list[Mode] = []
     for mode in sorted(modes, key=_log_posterior, reverse=True):
         if all(_apart(mode, other, 0.1) for other in kept):
@@ -142,5 +142,5 @@ def _log_posterior(mode: Mode) -> float:
 
 
 def _apart(one: Mode, other: Mode, distance: float) -> bool:
-    """Whether two modes differ in some log parameter by more than ``distance``."""
+    """Return whether two modes differ in some log parameter by more than ``distance``."""
     return bool(np.abs(one.theta - other.theta).max() > distance)

@@ -4,7 +4,7 @@ import numpy as np
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.exceptions import NotAMaximumError
-from autokernel.kernels import LogGammaPrior, Priors, Role
+from autokernel.kernels import NOISE_VARIANCE, LogGammaPrior, Priors, Role
 from autokernel.likelihood import Likelihood, ValueAndGradient
 from autokernel.map.hessian import difference_hessian
 from autokernel.typing import FloatArray, IntArray
@@ -12,35 +12,35 @@ from autokernel.typing import FloatArray, IntArray
 NOISE_FLOOR = 1e-8
 """Smallest noise variance, as a fraction of the mean square of the target.
 
-Below it a factorisation has no correct digits left.
+A factorisation with less noise has no correct digits.
 """
 
-_FRACTION_OF_CYCLE = 0.03
-_WIDEST = np.log(1e6)  # how far theta may go from the logs of the prior means
+_FRACTION_OF_CYCLE = 0.03  # guess of a period's standard deviation, in cycles over the extent
+_WIDEST = np.log(1e6)  # largest distance of theta from the logs of the prior means
 
 
 class LogPosterior:
-    """The log likelihood and the log density of the priors, unnormalised.
+    """The unnormalised log posterior: the log likelihood plus the log density of the priors.
 
     Parameters
     ----------
     likelihood : Likelihood
         The likelihood of one kernel on one data set.
     priors : mapping
-        What :func:`check_priors` returns.
+        Priors as returned by :func:`check_priors`.
     deadline : Deadline
-        After it, every call raises an ``OutOfTimeError``.
+        Time after which every call raises an ``OutOfTimeError``.
 
     Attributes
     ----------
     likelihood : Likelihood
-        As given.
+        The likelihood, as given.
     prior : LogGammaPrior
         The prior of theta.
     lower, upper : ndarray of shape (n_params,)
         Bounds of theta.
     is_period : ndarray of shape (n_params,)
-        Which parameters are periods.
+        Whether each parameter is a period.
     """
 
     def __init__(
@@ -49,6 +49,12 @@ class LogPosterior:
         self.likelihood, self.deadline = likelihood, deadline
         self.expression, self.data = likelihood.expression, likelihood.data
         self._priors = priors
+        own = tuple(p for node in self.expression.nodes for p in node.parameters)
+        if likelihood.parameters != (*own, NOISE_VARIANCE):
+            raise ValueError(
+                "parameters of a likelihood must be those of its expression and the noise "
+                f"variance, got {[parameter.name for parameter in likelihood.parameters]}"
+            )
         self.prior = LogGammaPrior.of(likelihood.parameters, priors=priors)
         centre = np.log(self.prior.shape / self.prior.rate)
         self.lower, self.upper = centre - _WIDEST, centre + _WIDEST
@@ -66,15 +72,15 @@ class LogPosterior:
         self._extents = np.ptp(self.data.X[:, columns], axis=0)
 
     def on_rows(self, rows: IntArray) -> "LogPosterior":
-        """Return that of the same kernel on these rows; calls of both count together."""
+        """Return the same kernel's log posterior on these rows; calls of both count together."""
         likelihood = self.likelihood.on_rows(rows)
         return LogPosterior(likelihood, priors=self._priors, deadline=self.deadline)
 
     def step_scales(self, theta: FloatArray) -> FloatArray:
-        """Guess how far the posterior reaches (n_params,) along each parameter around a point.
+        """Guess the scale (n_params,) of the posterior along each parameter around a point.
 
-        A period is known to a small fraction of a cycle over the extent of its column. With steps
-        in that measure a run needs half as many of them.
+        The data determine a period to a small fraction of a cycle over the extent of its column.
+        With steps measured in this scale, a run needs half as many of them.
         """
         scales = np.ones(len(theta))
         periods = np.exp(theta[self.is_period])
@@ -89,12 +95,15 @@ class LogPosterior:
         return self.likelihood.n_evaluations
 
     def value(self, theta: FloatArray) -> float:
-        """Log posterior in nats, ``-inf`` where the matrix has no factor: a third of the work."""
+        """Compute the log posterior in nats, ``-inf`` if K has no Cholesky factor.
+
+        This is a third of the work of :meth:`value_and_gradient`.
+        """
         self.deadline.check()
         return self.likelihood.value(theta) + float(self.prior.log_density(theta))
 
     def value_and_gradient(self, theta: FloatArray) -> ValueAndGradient:
-        """Log posterior in nats and its gradient; ``-inf`` where the matrix has no factor."""
+        """Compute the log posterior in nats, ``-inf`` if K has no factor, and its gradient."""
         self.deadline.check()
         likelihood = self.likelihood.value_and_gradient(theta)
         return ValueAndGradient(
@@ -103,22 +112,23 @@ class LogPosterior:
         )
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
-        """Log predictive density (n_samples,) of each target given all others, in nats."""
+        """Compute the log predictive density (n_samples,) of each target given all others."""
         self.deadline.check()
         return self.likelihood.leave_one_out(theta)
 
     def held_out(self, theta: FloatArray, n_given: int) -> FloatArray:
-        """Log predictive density of each target after the first ``n_given``, given those."""
+        """Compute log predictive densities of targets after the first ``n_given``, given these."""
         self.deadline.check()
         return self.likelihood.held_out(theta, n_given)
 
     def hessian(self, theta: FloatArray) -> FloatArray:
-        """Hessian (n_params, n_params) of the *negative* log posterior.
+        """Compute the Hessian (n_params, n_params) of the *negative* log posterior.
 
         Notes
         -----
-        See :func:`difference_hessian`: 2 to 3 n_params likelihood calls. Its log determinant agrees
-        with sixty digits to 1e-3 nats, noise at its floor included, and mostly to 1e-5.
+        It takes 2 to 3 n_params likelihood calls, see :func:`difference_hessian`. Its log
+        determinant agrees with a computation in sixty digits to 1e-3 nats, even with the noise at
+        its floor, and mostly to 1e-5.
 
         Raises
         ------

@@ -8,18 +8,18 @@ from autokernel.map.data_scales import DataScales
 from autokernel.map.posterior import LogPosterior
 from autokernel.typing import FloatArray
 
-_TAILS = np.array([0.05, 0.95])  # of the prior of a parameter that declares no range
-_FRACTIONS = (0.01, 3.0)  # of the mean square of the target, for one in its unit
-_FROM_PEAKS = 0.75  # of the starting points of a period
+_TAILS = np.array([0.05, 0.95])  # prior quantiles that bound a parameter without a declared range
+_FRACTIONS = (0.01, 3.0)  # default range of a squared-target parameter, in mean squares
+_FROM_PEAKS = 0.75  # fraction of the starting values of a period that are peaks
 
 
 class StartingPoints:
-    """Draws of theta for the kernels of one data set.
+    """Random starting points for the kernels of one data set.
 
-    One half comes from the priors, as a scrambled Sobol sequence through their inverse CDFs. The
-    other is log-uniform over the ranges that the parameters declare: lengthscales from the median
-    spacing of a column to its extent, noise across decades. In both halves three of four periods
-    are peaks of the periodogram of their column, where it has any.
+    One half is drawn from the priors, by their inverse CDFs of a scrambled Sobol sequence. The
+    other half is log-uniform over the ranges that the parameters declare: lengthscales from the
+    median spacing of a column to its extent, and the noise over several decades. In both halves
+    three of four periods are peaks of the periodogram of their column, if it has any.
     """
 
     def __init__(self, scales: DataScales) -> None:
@@ -31,7 +31,7 @@ class StartingPoints:
         """Draw starting points of shape (n_starts, n_params), within the bounds of theta."""
         columns = [node.column for node in posterior.expression.nodes for _ in node.parameters]
         parameters = posterior.likelihood.parameters
-        columns += [None] * (len(parameters) - len(columns))  # those of the likelihood
+        columns += [None] * (len(parameters) - len(columns))  # the likelihood's parameters
         quantiles = posterior.prior.quantile(np.tile(_TAILS[:, None], len(parameters)))
         ranges = [
             self._range(parameter, column, tails)
@@ -41,7 +41,7 @@ class StartingPoints:
         ]
         low, high = np.log(ranges).T
         n_prior = (n_starts + 1) // 2
-        # a sequence for each half: every other point of one sequence lies in half of an axis
+        # Each half has its own sequence: every other point of one lies in the same half of an axis.
         theta = np.concatenate(
             [
                 posterior.prior.quantile(_spread(n_prior, len(parameters), rng)),
@@ -54,7 +54,7 @@ class StartingPoints:
         return np.clip(theta, posterior.lower, posterior.upper)
 
     def _draw_periods(self, theta: FloatArray, column: int, rng: np.random.Generator) -> None:
-        """Replace three of four log periods by those of peaks, high peaks more often."""
+        """Replace three of four log periods by those of peaks, with high peaks more often."""
         periods = self._scales.periods(column)
         if len(periods) == 0:
             return
@@ -66,7 +66,7 @@ class StartingPoints:
     def _range(
         self, parameter: KernelParameter, column: int | None, tails: FloatArray
     ) -> tuple[float, float]:
-        """Range of the log-uniform draws of a parameter, given the tails of its prior."""
+        """Return the range of a parameter's log-uniform draws, given the tails of its prior."""
         low, high = parameter.start or (0.0, 0.0)
         if parameter.unit == Unit.INPUT and column is not None:
             spacing, extent = self._scales.spacing_and_extent(column)

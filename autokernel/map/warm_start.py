@@ -8,23 +8,23 @@ import numpy as np
 from autokernel.expression import Expression, slots_of
 from autokernel.typing import FloatArray
 
-_LESS_NOISE = np.log(4.0)  # what is added to a kernel explains some of it
+_LESS_NOISE = np.log(4.0)  # log factor, as terms added to a kernel explain some of the noise
 
 
 class WarmStart(NamedTuple):
-    """Parameters of some nodes of a kernel, from the fit of another."""
+    """Parameters of some nodes of a kernel, taken from the fit of another kernel."""
 
-    nodes: Sequence[int]  # their indices among the nodes of the kernel
-    theta: FloatArray  # of these nodes in this order, the noise variance last
+    nodes: Sequence[int]  # indices among the nodes of the kernel
+    theta: FloatArray  # log parameters of these nodes in this order, the noise variance last
 
 
 def with_warm_starts(
     expression: Expression, draws: FloatArray, fits: Iterable[WarmStart]
 ) -> FloatArray:
-    """Return draws of theta (n_draws, n_params) with the parameters of fits in their places.
+    """Return draws of theta (n_draws, n_params) with parameters replaced by those of fits.
 
-    Where several fits have a node, the last one counts. The noise is the lowest of theirs, in every
-    other draw less.
+    If several fits have a node, the last one counts. The noise variance is the lowest one of the
+    fits, and is reduced further in every other draw.
     """
     draws = draws.copy()
     slots = slots_of(expression)

@@ -14,7 +14,7 @@ from autokernel.likelihood import (
 from autokernel.likelihood.linalg import factorise_with_jitter
 from autokernel.typing import FloatArray
 
-_BLOCK = 2**22  # entries of the covariances that are computed at a time
+_BLOCK = 2**17  # largest number of covariances computed at once
 
 
 class ExactPredictor:
@@ -23,21 +23,22 @@ class ExactPredictor:
     Parameters
     ----------
     expression : Expression
-        The kernel.
+        Expression of the kernel.
     theta : ndarray of shape (n_params,)
-        Logs of its parameters, the noise variance last.
+        Logs of the parameters, the noise variance last.
     data : TrainingData
-        Inputs and targets.
+        Inputs and targets to condition on.
 
     Raises
     ------
     scipy.linalg.LinAlgError
-        If the covariance has no Cholesky factor, even with jitter.
+        If the covariance matrix has no Cholesky factor, even with jitter.
 
     Notes
     -----
-    O(n_samples^3 / 3) once, then O(n_samples) for the mean of a new row and O(n_samples^2) for its
-    variance. Rows are predicted in blocks, so that memory does not grow with their number.
+    Construction takes O(n_samples^3 / 3); each new row takes O(n_samples) for its mean and
+    O(n_samples^2) for its variance. Rows are predicted in blocks, so that memory does not grow with
+    their number.
     """
 
     def __init__(self, expression: Expression, theta: FloatArray, data: TrainingData) -> None:
@@ -53,28 +54,34 @@ class ExactPredictor:
 
     @property
     def n_bytes(self) -> int:
-        """Memory of the packed factor and the weights of the training rows."""
+        """Memory in bytes of the packed Cholesky factor and of alpha."""
         return int(self._cholesky.factor.nbytes + self._alpha.nbytes)
 
     def mean(self, X: FloatArray) -> FloatArray:
-        """Predictive mean (n,) at inputs (n, n_features)."""
+        """Compute the predictive mean (n,) at inputs (n, n_features)."""
         return np.concatenate([self._cross(rows) @ self._alpha for rows in self._blocks(X)])
 
     def mean_and_variance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Predictive mean (n,) and variance (n,), noise included."""
+        """Compute the predictive mean (n,) and variance (n,), noise included."""
         means, variances = zip(*map(self._moments_of_block, self._blocks(X)), strict=True)
         return np.concatenate(means), np.concatenate(variances)
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Predictive mean (n,) and covariance (n, n), noise included."""
+        """Compute the predictive mean (n,) and covariance (n, n), noise included."""
         cross = self._cross(X)
         V = self._cholesky.half_solve(cross.T)
         K = cross_covariance(self._expression, X, X).forward(self._params) - V.T @ V
         K[np.diag_indices(len(K))] += self.noise_variance
         return cross @ self._alpha, K
 
+    def samples(self, X: FloatArray, n_samples: int, rng: np.random.RandomState) -> FloatArray:
+        """Draw new observations (n, n_samples), noise included."""
+        mean, covariance = self.mean_and_covariance(X)
+        # rounding may leave eigenvalues just below zero, which the user need not be told
+        return rng.multivariate_normal(mean, covariance, n_samples, check_valid="ignore").T
+
     def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Predictive mean and variance of some rows."""
+        """Compute the predictive mean and variance of one block of rows."""
         cross = self._cross(X)
         V = self._cholesky.half_solve(cross.T)
         prior = diagonal_covariance(self._expression, X).forward(self._params)
@@ -82,11 +89,11 @@ class ExactPredictor:
         return cross @ self._alpha, np.maximum(prior - explained, 0.0) + self.noise_variance
 
     def _cross(self, X: FloatArray) -> FloatArray:
-        """Covariances (n, n_samples) of new rows with the training rows."""
+        """Compute the covariances (n, n_samples) of new rows with the training rows."""
         return cross_covariance(self._expression, X, self._X).forward(self._params)
 
     def _blocks(self, X: FloatArray) -> Iterator[FloatArray]:
-        """Yield the rows in blocks that the memory holds."""
+        """Yield the rows in blocks of limited size."""
         size = max(1, _BLOCK // len(self._X))
         for start in range(0, len(X), size):
             yield X[start : start + size]

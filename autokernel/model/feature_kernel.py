@@ -14,12 +14,12 @@ class FeatureKernel(Kernel):
     Parameters
     ----------
     kernel : Kernel
-        A scikit-learn kernel on vectors.
+        Scikit-learn kernel on vectors.
     feature : int
-        Zero-based column.
+        Zero-based index of the column.
     shift : float, default=0.0
-        Taken off the column first; it matters to kernels that are not stationary, and keeps the
-        digits of those that are where a column is far from zero.
+        Number subtracted from the column first. It changes the values of kernels that are not
+        stationary, and reduces rounding errors of stationary ones if the column is far from zero.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class FeatureKernel(Kernel):
         self.shift = shift
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters of this kernel and, with a prefix, of the one inside."""
+        """Return the parameters of this kernel and, with a prefix, of the inner kernel."""
         params = {"kernel": self.kernel, "feature": self.feature, "shift": self.shift}
         if deep:
             inner = self.kernel.get_params()
@@ -44,7 +44,7 @@ class FeatureKernel(Kernel):
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
-        """Hyperparameters of the kernel inside."""
+        """Hyperparameters of the inner kernel."""
         return [
             Hyperparameter(f"kernel__{h.name}", h.value_type, h.bounds, h.n_elements)
             for h in self.kernel.hyperparameters
@@ -52,7 +52,7 @@ class FeatureKernel(Kernel):
 
     @property
     def theta(self) -> FloatArray:
-        """Logs of the free hyperparameters of the kernel inside."""
+        """Logs of the free hyperparameters of the inner kernel."""
         return self.kernel.theta
 
     @theta.setter
@@ -66,7 +66,7 @@ class FeatureKernel(Kernel):
 
     @property
     def requires_vector_input(self) -> bool:
-        """A column can be taken of vectors only."""
+        """True, because only vectors have columns."""
         return True
 
     def __eq__(self, other: object) -> bool:
@@ -83,31 +83,31 @@ class FeatureKernel(Kernel):
         Y: FloatArray | None = None,
         eval_gradient: bool = False,
     ) -> Any:
-        """Kernel matrix of the column, and its gradient in theta if asked for.
+        """Compute the kernel matrix of the column, and its gradient in theta if requested.
 
         Parameters
         ----------
         X : array-like of shape (n_samples_X, n_features)
-            Left argument.
+            Inputs of the rows.
         Y : array-like of shape (n_samples_Y, n_features), optional
-            Right argument, by default X.
+            Inputs of the columns, by default X.
         eval_gradient : bool, default=False
-            Whether to return the gradient too; only without Y.
+            Whether to return the gradient as well, which requires that Y is None.
 
         Returns
         -------
         ndarray of shape (n_samples_X, n_samples_Y), or a pair of it and its gradient
-            As of the kernel inside.
+            The values of the inner kernel.
         """
         right = None if Y is None else self._column(Y)
         return self.kernel(self._column(X), right, eval_gradient=eval_gradient)
 
     def diag(self, X: FloatArray) -> FloatArray:
-        """Diagonal (n_samples_X,) of the kernel matrix."""
+        """Compute the diagonal (n_samples_X,) of the kernel matrix."""
         return self.kernel.diag(self._column(X))
 
     def is_stationary(self) -> bool:
-        """Whether the kernel inside is stationary."""
+        """Whether the inner kernel is stationary."""
         return bool(self.kernel.is_stationary())
 
     def __repr__(self) -> str:
@@ -115,5 +115,5 @@ class FeatureKernel(Kernel):
         return f"[{self.kernel!r}](x{self.feature}{shift})"
 
     def _column(self, X: FloatArray) -> FloatArray:
-        """Take the column, as an array of shape (n_samples, 1)."""
+        """Return the shifted column as an array of shape (n_samples, 1)."""
         return np.asarray(X)[:, [self.feature]] - self.shift

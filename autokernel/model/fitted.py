@@ -14,31 +14,31 @@ from autokernel.typing import FloatArray
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
 class FittedModel:
-    """A kernel with its parameters, and what predicts with it."""
+    """A kernel with its parameters, its predictor and the scaling of the data."""
 
     evaluation: Evaluation
     predictor: Predictor
-    kernel: Kernel  # of scikit-learn, noise included
+    kernel: Kernel  # scikit-learn kernel on inputs before scaling, noise included
     scaling: Scaling
     target_scaling: TargetScaling
     feature_names: list[str] | None
 
     @property
     def noise_variance(self) -> float:
-        """Variance of the noise, in the unit of the target squared."""
+        """Variance of the noise, in the squared unit of the target."""
         return self.predictor.noise_variance * self.target_scaling.scale**2
 
     def mean(self, X: FloatArray) -> FloatArray:
-        """Predictive mean (n,) at inputs (n, n_features)."""
+        """Compute the predictive mean (n,) at inputs (n, n_features)."""
         return self.target_scaling.undo(self.predictor.mean(self.scaling.apply(X)))
 
     def mean_and_std(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Predictive mean (n,) and standard deviation (n,), noise included."""
+        """Compute the predictive mean (n,) and standard deviation (n,), noise included."""
         mean, variance = self.predictor.mean_and_variance(self.scaling.apply(X))
         return self.target_scaling.undo(mean), self.target_scaling.scale * np.sqrt(variance)
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Predictive mean (n,) and covariance (n, n), noise included."""
+        """Compute the predictive mean (n,) and covariance (n, n), noise included."""
         mean, covariance = self.predictor.mean_and_covariance(self.scaling.apply(X))
         return self.target_scaling.undo(mean), self.target_scaling.scale**2 * covariance
 
@@ -47,6 +47,5 @@ class FittedModel:
     ) -> FloatArray:
         """Draw new observations (n, n_samples), noise included."""
         rng = check_random_state(random_state)
-        mean, covariance = self.mean_and_covariance(X)
-        # rounding may leave eigenvalues just below zero, of which the user need not hear
-        return rng.multivariate_normal(mean, covariance, n_samples, check_valid="ignore").T
+        draws = self.predictor.samples(self.scaling.apply(X), n_samples, rng)
+        return self.target_scaling.undo(draws)

@@ -1,7 +1,9 @@
-"""What a predictor of one fitted kernel is."""
+"""The interface of the predictor of one fitted kernel."""
 
 from collections.abc import Callable
 from typing import Protocol
+
+import numpy as np
 
 from autokernel.expression import Expression
 from autokernel.likelihood import TrainingData
@@ -11,16 +13,16 @@ from autokernel.typing import FloatArray
 class Predictor(Protocol):
     """Predicts new observations, noise included, in the units of the search.
 
-    Inputs are scaled as those of the fit were, and the target is standardised.
+    Inputs must be scaled like the inputs of the fit. Predictions are of the standardised target.
 
     Attributes
     ----------
     noise_variance : float
-        Variance of the noise, with the jitter that a factorisation has needed.
+        Variance of the noise plus the jitter.
     jitter : float
-        The jitter alone.
+        Jitter that the factorisation needed.
     n_bytes : int
-        Memory that it holds beside the training inputs.
+        Memory in bytes, without the training inputs.
     """
 
     noise_variance: float
@@ -28,20 +30,23 @@ class Predictor(Protocol):
 
     @property
     def n_bytes(self) -> int:
-        """Memory that it holds beside the training inputs."""
+        """Memory in bytes, without the training inputs."""
 
     def mean(self, X: FloatArray) -> FloatArray:
-        """Predictive mean (n,) at inputs (n, n_features)."""
+        """Compute the predictive mean (n,) at inputs (n, n_features)."""
 
     def mean_and_variance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Predictive mean (n,) and variance (n,)."""
+        """Compute the predictive mean (n,) and variance (n,)."""
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Predictive mean (n,) and covariance (n, n)."""
+        """Compute the predictive mean (n,) and covariance (n, n)."""
+
+    def samples(self, X: FloatArray, n_samples: int, rng: np.random.RandomState) -> FloatArray:
+        """Draw new observations (n, n_samples)."""
 
 
 MakePredictor = Callable[[Expression, FloatArray, TrainingData], Predictor]
-"""Makes the predictor of a kernel with its parameters theta, conditioned on data.
+"""Function that makes the predictor of a kernel with parameters theta, conditioned on data.
 
-It raises a ``scipy.linalg.LinAlgError`` where that is not possible.
+It raises a ``scipy.linalg.LinAlgError`` if the covariance matrix has no Cholesky factor.
 """

@@ -1,4 +1,4 @@
-"""From a fitted expression to a scikit-learn kernel in the units of the user."""
+"""Export of a fitted expression as a scikit-learn kernel in the units of the user."""
 
 from collections.abc import Iterator
 
@@ -17,24 +17,25 @@ from autokernel.typing import FloatArray
 def to_sklearn(
     expression: Expression, theta: FloatArray, *, scaling: Scaling, jitter: float = 0.0
 ) -> Kernel:
-    """Build the scikit-learn kernel that has the fitted values on inputs before scaling.
+    """Build the scikit-learn kernel that has the same values on inputs before scaling.
 
     Parameters
     ----------
     expression : Expression
-        The structure.
+        Expression of the kernel.
     theta : ndarray of shape (n_params,)
-        Logs of its parameters on scaled inputs, noise variance last.
+        Logs of the parameters on scaled inputs, noise variance last.
     scaling : Scaling
-        What was done to the inputs.
+        Scaling of the inputs before the fit.
     jitter : float
-        Added to the noise variance.
+        Number to add to the noise variance.
 
     Returns
     -------
     Kernel
         A composition of ``Sum``, ``Product``, :class:`FeatureKernel` and scikit-learn's own
-        kernels, plus a ``WhiteKernel``. What scikit-learn does not have is wrapped.
+        kernels, plus a ``WhiteKernel``. Base kernels and operators that scikit-learn lacks are
+        wrapped.
     """
     params = np.exp(theta)
     own = iter([params[entries] for _, entries in slots_of(expression)])
@@ -43,10 +44,10 @@ def to_sklearn(
 
 
 def _export(expression: Expression, params: Iterator[FloatArray], scaling: Scaling) -> Kernel:
-    """Export an expression, given the parameters of its nodes in their order."""
+    """Export an expression, given the parameters of its nodes in order."""
     if isinstance(expression, Leaf):
         return _export_leaf(expression, next(params), scaling)
-    assert isinstance(expression, Operation)  # there are these two kinds
+    assert isinstance(expression, Operation)  # the only other kind of node
     operator, column = expression.operator, expression.column
     own = next(params) if operator.parameters else np.empty(0)
     operands = [_export(operand, params, scaling) for operand in expression.operands]
@@ -55,7 +56,9 @@ def _export(expression: Expression, params: Iterator[FloatArray], scaling: Scali
     if operator == MULTIPLY:
         return operands[0] * operands[1]
     shift, scale = (0.0, 1.0) if column is None else scaling.of_column(column)
-    return WrappedOperation(operator, operands, tuple(own.tolist()), column, shift, scale)
+    values = tuple(own.tolist())
+    bounds = tuple(map(around, values))
+    return WrappedOperation(operator, operands, values, column, shift, scale, bounds)
 
 
 def _export_leaf(leaf: Leaf, params: FloatArray, scaling: Scaling) -> Kernel:
@@ -63,5 +66,6 @@ def _export_leaf(leaf: Leaf, params: FloatArray, scaling: Scaling) -> Kernel:
     shift, scale = scaling.of_column(leaf.column)
     kernel = leaf.kernel.to_sklearn(params, scale=scale)
     if kernel is None:
-        kernel = WrappedKernel(leaf.kernel, tuple(params.tolist()), scale)
+        values = tuple(params.tolist())
+        kernel = WrappedKernel(leaf.kernel, values, scale, tuple(map(around, values)))
     return FeatureKernel(kernel, leaf.column, shift)

@@ -1,4 +1,4 @@
-"""Scikit-learn kernels around base kernels and operators that scikit-learn does not have."""
+"""Scikit-learn kernels that wrap base kernels and operators that scikit-learn lacks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,9 +8,10 @@ from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 
 from autokernel.kernels import BaseKernel, BroadcastPairs
 from autokernel.kernels.differences import log_derivatives
-from autokernel.kernels.export_bounds import around
 from autokernel.operators import Operands, Operator
 from autokernel.typing import FloatArray
+
+Bounds = tuple[float, float] | Sequence[tuple[float, float]]
 
 
 class WrappedKernel(Kernel):
@@ -19,13 +20,13 @@ class WrappedKernel(Kernel):
     Parameters
     ----------
     base_kernel : BaseKernel
-        The kernel.
+        Base kernel to wrap.
     params : array-like of shape (n_params,)
-        Its parameters, on inputs divided by ``scale``.
+        Parameters of the base kernel on inputs divided by ``scale``.
     scale : float, default=1.0
-        What inputs are divided by.
-    params_bounds : "auto" or array-like of shape (n_params, 2), default="auto"
-        Bounds of the parameters; ``"auto"`` is five decades to either side.
+        Number by which inputs are divided.
+    params_bounds : pair of float or array-like of shape (n_params, 2), default=(1e-5, 1e5)
+        Bounds of the parameters.
     """
 
     def __init__(
@@ -33,7 +34,7 @@ class WrappedKernel(Kernel):
         base_kernel: BaseKernel,
         params: Sequence[float],
         scale: float = 1.0,
-        params_bounds: Any = "auto",
+        params_bounds: Bounds = (1e-5, 1e5),
     ) -> None:
         self.base_kernel = base_kernel
         self.params = params
@@ -43,15 +44,13 @@ class WrappedKernel(Kernel):
     @property
     def hyperparameter_params(self) -> Hyperparameter:
         """The parameters, as one hyperparameter of several elements."""
-        bounds = self.params_bounds
-        if isinstance(bounds, str):
-            bounds = [around(value) for value in np.atleast_1d(self.params)]
-        return Hyperparameter("params", "numeric", bounds, len(np.atleast_1d(self.params)))
+        n_params = len(self.base_kernel.parameters)
+        return Hyperparameter("params", "numeric", self.params_bounds, n_params)
 
     def __call__(
         self, X: FloatArray, Y: FloatArray | None = None, eval_gradient: bool = False
     ) -> Any:
-        """Kernel matrix (n, m), and its gradient (n, m, n_params) in theta if asked for."""
+        """Compute the kernel matrix (n, m), optionally its gradient (n, m, n_params) in theta."""
         rows = np.asarray(X)[:, :1] / self.scale
         columns = rows if Y is None else np.asarray(Y)[:, :1] / self.scale
         pairs = BroadcastPairs(rows, columns.T)
@@ -63,12 +62,12 @@ class WrappedKernel(Kernel):
         return K, np.stack(slopes, axis=2)
 
     def diag(self, X: FloatArray) -> FloatArray:
-        """Diagonal (n,) of the kernel matrix."""
+        """Compute the diagonal (n,) of the kernel matrix."""
         x = np.asarray(X)[:, 0] / self.scale
         return self.base_kernel.value(np.atleast_1d(self.params), BroadcastPairs(x, x))
 
     def is_stationary(self) -> bool:
-        """Nothing is known of that."""
+        """Return False, because it is not known whether the kernel is stationary."""
         return False
 
     def __repr__(self) -> str:
@@ -83,15 +82,17 @@ class WrappedOperation(Kernel):
     Parameters
     ----------
     operator : Operator
-        The operator.
+        Operator to wrap.
     operands : sequence of Kernel
-        Kernels on all columns.
+        Scikit-learn kernels on all columns.
     params : array-like of shape (n_params,)
-        The parameters of the operator itself, on inputs that are scaled.
+        Parameters of the operator itself, on scaled inputs.
     feature : int or None
-        The column that it acts on.
+        Column on which the operator acts.
     shift, scale : float
-        How that column is scaled: ``(x - shift) / scale``.
+        Scaling of the column: ``(x - shift) / scale``.
+    params_bounds : pair of float or array-like of shape (n_params, 2), default=(1e-5, 1e5)
+        Bounds of the operator's own parameters.
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class WrappedOperation(Kernel):
         feature: int | None = None,
         shift: float = 0.0,
         scale: float = 1.0,
+        params_bounds: Bounds = (1e-5, 1e5),
     ) -> None:
         self.operator = operator
         self.operands = operands
@@ -109,14 +111,13 @@ class WrappedOperation(Kernel):
         self.feature = feature
         self.shift = shift
         self.scale = scale
+        self.params_bounds = params_bounds
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
-        """Hyperparameters of the operator, then those of the operands."""
-        own = [
-            Hyperparameter(parameter.name, "numeric", around(value))
-            for parameter, value in zip(self.operator.parameters, self.params, strict=True)
-        ]
+        """Hyperparameters of the operator, followed by those of the operands."""
+        n_own = len(self.operator.parameters)
+        own = [Hyperparameter("params", "numeric", self.params_bounds, n_own)] if n_own else []
         return own + [
             Hyperparameter(f"operands__{number}__{h.name}", h.value_type, h.bounds, h.n_elements)
             for number, operand in enumerate(self.operands)
@@ -141,18 +142,18 @@ class WrappedOperation(Kernel):
     @property
     def bounds(self) -> FloatArray:
         """Bounds of theta."""
-        own = np.log([around(value) for value in self.params]).reshape(-1, 2)
+        own = np.log(np.broadcast_to(self.params_bounds, (len(self.params), 2)))
         return np.concatenate([own, *(operand.bounds for operand in self.operands)])
 
     @property
     def requires_vector_input(self) -> bool:
-        """A column can be taken of vectors only."""
+        """True, because only vectors have columns."""
         return True
 
     def __call__(
         self, X: FloatArray, Y: FloatArray | None = None, eval_gradient: bool = False
     ) -> Any:
-        """Kernel matrix (n, m), and its gradient (n, m, n_dims) in theta if asked for."""
+        """Compute the kernel matrix (n, m), optionally its gradient (n, m, n_dims) in theta."""
         params = np.asarray(self.params, dtype=float)
         rows = self._scaled(X)
         pairs = BroadcastPairs(rows[:, None], (rows if Y is None else self._scaled(Y))[None])
@@ -172,14 +173,14 @@ class WrappedOperation(Kernel):
         )
 
     def diag(self, X: FloatArray) -> FloatArray:
-        """Diagonal (n,) of the kernel matrix."""
+        """Compute the diagonal (n,) of the kernel matrix."""
         x = self._scaled(X)
         values = [operand.diag(X) for operand in self.operands]
         params = np.asarray(self.params, dtype=float)
         return self.operator.value(Operands(values, params, BroadcastPairs(x, x)))
 
     def is_stationary(self) -> bool:
-        """Nothing is known of that."""
+        """Return False, because it is not known whether the kernel is stationary."""
         return False
 
     def __eq__(self, other: object) -> bool:
@@ -198,7 +199,7 @@ class WrappedOperation(Kernel):
         return f"{self.operator.symbol}{where}({inside})"
 
     def _scaled(self, X: FloatArray) -> FloatArray:
-        """Return the scaled column (n,), zeros where the operator acts on none."""
+        """Return the scaled column (n,), or zeros if the operator acts on no column."""
         if self.feature is None:
             return np.zeros(len(X))
         return (np.asarray(X)[:, self.feature] - self.shift) / self.scale

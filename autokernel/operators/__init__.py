@@ -1,31 +1,32 @@
-"""Operators that join kernels: one file each, and a line in the registry."""
+"""Operators that join kernels; a new one needs a file and a line in the registry."""
 
 from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
-from autokernel.operators.arithmetic import Add, Multiply
+from autokernel.operators.arithmetic import ADD, MULTIPLY
 from autokernel.operators.base import Operands, Operator
-
-ADD, MULTIPLY = Add(), Multiply()
 
 OPERATORS: Mapping[str, Operator] = MappingProxyType(
     {operator.symbol: operator for operator in (ADD, MULTIPLY)}
 )
-"""The operators that ship, by symbol."""
+"""The built-in operators by symbol."""
 
 
-def require_operators(own: Iterable[object], *, base_kernels: Collection[str]) -> None:
-    """Check operators from outside, beside base kernels of these names.
+def require_operators(own: Iterable[object], *, base_kernels: Collection[str]) -> list[Operator]:
+    """Check operators given by the user, for use with base kernels of these names.
 
     Raises
     ------
     TypeError
-        If one is no operator.
+        If one is not an operator.
     ValueError
-        If one is not valid, or its symbol stands for something else.
+        If one is not valid, or its symbol already has another meaning.
     """
     known = dict(OPERATORS)
+    checked = []
     for operator in own:
+        if isinstance(operator, type) and issubclass(operator, Operator):
+            raise TypeError(f"operators must hold objects, got a class: call {operator.__name__}()")
         if not isinstance(operator, Operator):
             raise TypeError(f"operators must hold symbols or Operator objects, got {operator!r}")
         operator.check()
@@ -33,6 +34,8 @@ def require_operators(own: Iterable[object], *, base_kernels: Collection[str]) -
             raise ValueError(f"operators must not have the name of a base kernel, got {operator!r}")
         if known.setdefault(operator.symbol, operator) != operator:
             raise ValueError(f"operators must have different symbols, got two for {operator!r}")
+        checked.append(operator)
+    return checked
 
 
 __all__ = ["ADD", "MULTIPLY", "OPERATORS", "Operands", "Operator", "require_operators"]

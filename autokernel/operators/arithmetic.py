@@ -18,13 +18,16 @@ class Add(Operator):
     precedence = 1
 
     def value(self, at: Operands) -> FloatArray:
-        """Sum of the operands."""
+        """Add the operands."""
         return _reduce(np.add, at.values)
 
     def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:
-        """Yield the derivative as it is, for each operand."""
+        """Yield the unchanged derivative for each operand."""
         for _ in at.values:
             yield adjoint
+
+    def __reduce__(self) -> str:
+        return "ADD"  # the object of this module: trees compare operators often
 
 
 class Multiply(Operator):
@@ -36,14 +39,20 @@ class Multiply(Operator):
     precedence = 2
 
     def value(self, at: Operands) -> FloatArray:
-        """Product of the operands."""
+        """Multiply the operands."""
         return _reduce(np.multiply, at.values)
 
     def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:
-        """Yield the derivative times the other factors, which may be zero: no division."""
+        """Yield the derivative times the other factors, without division as these may be zero."""
         for number in range(len(at.values)):
             others = [*at.values[:number], *at.values[number + 1 :]]
             yield _reduce(np.multiply, [adjoint, *others])
+
+    def __reduce__(self) -> str:
+        return "MULTIPLY"
+
+
+ADD, MULTIPLY = Add(), Multiply()
 
 
 def _reduce(ufunc: np.ufunc, arrays: Sequence[FloatArray]) -> FloatArray:

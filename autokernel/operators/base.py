@@ -1,51 +1,50 @@
-"""What an operator is: a way to make one kernel of several, elementwise, maybe with parameters."""
+"""The interface of an operator: a function, elementwise, of the values of several kernels."""
 
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, NamedTuple
 
+from autokernel.kernels.declared import Declared
 from autokernel.kernels.differences import difference_gradient
 from autokernel.kernels.pairs import Pairs
 from autokernel.kernels.parameters import KernelParameter
 from autokernel.typing import FloatArray
 
-_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-
 
 class Operands(NamedTuple):
-    """What an operation is computed from."""
+    """The arguments from which the values of an operation are computed."""
 
-    values: Sequence[FloatArray]  # of each operand, elementwise over the pairs
-    params: FloatArray  # (n_params,), those of the operator itself
-    pairs: Pairs | None  # of the column that it acts on, None if it acts on none
+    values: Sequence[FloatArray]  # values of each operand, elementwise over the pairs
+    params: FloatArray  # (n_params,), parameters of the operator itself
+    pairs: Pairs | None  # pairs of the column on which it acts, None if it acts on none
 
 
-class Operator(ABC):
+class Operator(Declared):
     """An elementwise operation on the values of kernels.
 
     Attributes
     ----------
     symbol : str
-        A sign between the operands, such as ``+``; or a word before them, such as ``CP`` in
+        A sign between the operands, such as ``+``, or a word before them, such as ``CP`` in
         ``CP[0](SE[0], LIN[0])``.
     n_operands : int
         Number of operands, at least two.
     commutes : bool
-        Whether operands may change places and be regrouped. Such an operator is a sign between two
-        operands, without parameters.
+        Whether operands may be exchanged and regrouped. Such an operator has a sign as its symbol,
+        two operands and no parameters.
     is_additive : bool
-        Whether the operation is a sum, whose terms can be taken away one by one.
+        Whether the operation is a sum, whose terms can be removed one by one.
     precedence : int
-        Of a sign between operands: the higher one binds tighter.
+        Precedence of a sign between operands; a higher one binds more tightly.
     acts_on_column : bool
-        Whether it depends on the inputs themselves, in one column.
+        Whether the operation also depends on the inputs themselves, in one column.
     parameters : tuple of KernelParameter
-        Its own parameters; in theta they stand before those of the operands.
+        Parameters of the operator itself; in theta they precede those of the operands.
     has_many_modes : bool
-        Whether one mode of the posterior may hide many others.
+        Whether the posterior tends to have many modes along these parameters.
     broadcasts : bool
-        Whether :meth:`value` accepts parameters that are arrays, and broadcasts them.
+        Whether :meth:`value` accepts arrays as parameters and broadcasts them.
     """
 
     symbol: ClassVar[str]
@@ -54,31 +53,50 @@ class Operator(ABC):
     is_additive: ClassVar[bool] = False
     precedence: ClassVar[int] = 0
     acts_on_column: ClassVar[bool] = False
-    parameters: ClassVar[tuple[KernelParameter, ...]] = ()
+    parameters: tuple[KernelParameter, ...] = ()
     has_many_modes: ClassVar[bool] = False
     broadcasts: ClassVar[bool] = False
 
     @property
+    def label(self) -> str:
+        """The symbol."""
+        return self.symbol
+
+    @property
     def is_word(self) -> bool:
         """Whether the symbol is a word before the operands."""
-        return _WORD.fullmatch(self.symbol) is not None
+        return self.symbol.isidentifier()
 
     @abstractmethod
     def value(self, at: Operands) -> FloatArray:
-        """Values of the operation; those of an only operand are not copied."""
+        """Compute the values of the operation; a single operand is returned without a copy."""
 
     @abstractmethod
     def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:
-        """Yield the derivative in the values of each operand, given that in its own values."""
+        """Yield the derivative of a scalar with respect to the values of each operand.
+
+        ``adjoint`` is its derivative with respect to the values of the operation.
+        """
 
     def gradient(self, at: Operands, adjoint: FloatArray) -> FloatArray:
-        """Gradient (n_params,) of ``sum(adjoint * value)`` in the logs of its own parameters."""
+        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
         return difference_gradient(
             lambda params: self.value(at._replace(params=params)), at.params, adjoint
         )
 
+    def describe(self, params: FloatArray, phrases: Sequence[str], *, scale: float) -> str:
+        """Describe the operation, given phrases for its operands, in a few words.
+
+        ``scale`` multiplies the inputs of the column on which it acts.
+        """
+        lengths = self.lengths_of(params, scale=scale)
+        return f"{self.symbol}({', '.join(phrases)}{f'; {lengths}' if lengths else ''})"
+
     def check(self) -> None:
-        """Raise a ``ValueError`` where the declaration is not valid."""
+        """Raise a ``ValueError`` if the declaration is not valid."""
+        self.check_parameters()
+        if not isinstance(getattr(self, "symbol", None), str):
+            raise ValueError(f"{type(self).__name__}.symbol must be a str, got none")
         if not self.is_word and not re.fullmatch(r"[^\w\s()\[\],\"]+", self.symbol):
             raise ValueError(f"symbol must be a word or a sign such as '+', got {self.symbol!r}")
         if self.n_operands < 2:
@@ -93,12 +111,6 @@ class Operator(ABC):
                 f"{self.symbol} acts on a column or has more than two operands, and so must have a "
                 "word as its symbol"
             )
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other)
-
-    def __hash__(self) -> int:
-        return hash(self.symbol)
 
     def __repr__(self) -> str:
         return f"<Operator {self.symbol}>"

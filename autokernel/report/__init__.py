@@ -1,4 +1,4 @@
-"""What a search and a fitted kernel say to a person."""
+"""Tables and texts about a search and a fitted kernel, for a person to read."""
 
 from autokernel.report.leaderboard import Leaderboard
 from autokernel.report.progress import Improvements, reporter

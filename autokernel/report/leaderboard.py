@@ -10,23 +10,23 @@ import numpy.typing as npt
 from autokernel.typing import BoolArray
 
 _COLUMNS = ("score", "score_per_sample", "n_leaves", "n_params", "phase", "status")
-_WIDTH = 100  # characters to a line
+_WIDTH = 100  # characters per line
 _MARK = "*"
 
 
 class Leaderboard(dict[str, npt.NDArray[Any]]):
-    """A table of kernels, the best first, that prints for a person to read.
+    """A table of kernels, the best first, that prints as text.
 
-    A dict of arrays, one entry per kernel, that goes straight into ``pandas.DataFrame``: ``rank``,
-    ``chosen``, ``kernel``, ``score``, ``score_per_sample``, ``n_leaves``, ``n_params``, ``phase``
-    and ``status``.
+    It is a dict of arrays with one entry per kernel, and ``pandas.DataFrame`` accepts it. The keys
+    are ``rank``, ``chosen``, ``kernel``, ``score``, ``score_per_sample``, ``n_leaves``,
+    ``n_params``, ``phase`` and ``status``.
     """
 
     @classmethod
     def of(
         cls, history: Mapping[str, npt.NDArray[Any]], *, k: int, is_chosen: BoolArray
     ) -> "Leaderboard":
-        """Take the k best rows of a history, and mark those that are chosen."""
+        """Take the k best rows of a history, and mark the chosen ones."""
         order = np.argsort(-history["score"], kind="stable")[:k]
         return cls(
             rank=np.arange(1, len(order) + 1),

@@ -1,4 +1,4 @@
-"""Lines that tell how a search goes."""
+"""Progress lines of a search."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,7 +10,7 @@ from autokernel.search import History
 
 
 def print_now(line: str) -> None:
-    """Print a line that is seen at once, through a pipe too."""
+    """Print a line and flush, so that it appears at once even in a pipe."""
     print(line, flush=True)
 
 
@@ -20,7 +20,7 @@ def reporter(
     *,
     write: Callable[[str], object] = print_now,
 ) -> Callable[[History], None] | None:
-    """Build what writes a line per improvement (1) or per kernel (2), or None."""
+    """Build a function that writes a line per improvement (1) or per kernel (2), or None (0)."""
     if verbose < 1:
         return None
 
@@ -39,7 +39,7 @@ def reporter(
 
 
 class Improvements:
-    """A callback that prints a line for each kernel that is better than all before.
+    """A callback that prints a line for each kernel that is better than all earlier ones.
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ class Improvements:
 
     def on_fit_task_end(
         self,
-        estimator: BaseEstimator,  # noqa: ARG002 - of other callbacks
+        estimator: BaseEstimator,  # noqa: ARG002 - other callbacks use it
         context: CallbackContext,
         *,
         fitted_estimator: BaseEstimator | None = None,
     ) -> None:
-        """Print the best kernel so far, if it is new."""
+        """Print the best kernel so far if it has improved."""
         model = fitted_estimator
         if context.parent is None or model is None or model.best_score_ <= self._best:
             return
@@ -78,5 +78,5 @@ class Improvements:
 
 
 def _line(number: int, elapsed: float, score: float, text: str) -> str:
-    """Write how many kernels there are, the seconds, the score in nats, and the kernel."""
+    """Format the number of kernels, the seconds, the score in nats and the kernel."""
     return f"{number:4d}  {elapsed:6.1f} s  {score:10.2f} {text}"

@@ -1,4 +1,4 @@
-"""What a search has found, as a text for the terminal."""
+"""The result of a search as text for the terminal."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,14 @@ def summary(
     feature_names: Sequence[str],
     target_name: str,
 ) -> str:
-    """Tell the best kernel, what it says, and the runners-up.
+    """Describe the best kernel, and list the five best kernels.
 
     Parameters
     ----------
     fitted : FittedModel
-        The model that was fitted, on columns without names.
+        Model that was fitted to columns without names.
     history : mapping of str to ndarray
-        ``search_history_``.
+        The ``search_history_`` of the estimator.
     feature_names : sequence of str
         Names of the columns.
     target_name : str
@@ -60,7 +60,7 @@ def summary(
 
 
 def fill(text: str, *, indent: str = "") -> str:
-    """Break a text into lines."""
+    """Wrap a text into indented lines."""
     return textwrap.fill(
         text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False
     )

@@ -10,7 +10,7 @@ from autokernel.model import FittedModel
 from autokernel.operators import ADD, MULTIPLY
 from autokernel.typing import FloatArray
 
-_CAPTION_WIDTH = 160  # characters
+_CAPTION_WIDTH = 160  # largest number of characters
 
 
 def describe(
@@ -20,53 +20,72 @@ def describe(
     scale: FloatArray,
     feature_names: Sequence[str] | None = None,
 ) -> list[str]:
-    """Say what each addend of a kernel stands for.
+    """Describe each addend of a kernel in words.
 
     Parameters
     ----------
     expression : Expression
-        The structure.
+        Expression of the kernel.
     theta : ndarray of shape (n_params,)
-        Logs of its parameters on scaled inputs.
+        Logs of the parameters on scaled inputs.
     scale : ndarray of shape (n_features,)
-        What the inputs were divided by.
+        Numbers by which the inputs were divided.
     feature_names : sequence of str, optional
         Names of the columns.
 
     Returns
     -------
     list of str
-        One phrase for each addend, such as ``"repeating every 1 x smooth over 9"``; with the name
-        of the column at each factor where there is more than one column.
+        One phrase for each addend, such as ``"repeating every 1 x smooth over 9"``. With more than
+        one column, each factor has the name of its column.
     """
     params = np.exp(theta)
-    phrases: list[str] = []
-    for leaf, entries in slots_of(expression):
-        if isinstance(leaf, Leaf):
-            words = leaf.kernel.describe(params[entries], scale=float(scale[leaf.column]))
-            name = f"x{leaf.column}" if feature_names is None else feature_names[leaf.column]
-            phrases.append(f"{words} in {name}" if len(scale) > 1 else words)
-    leaves = iter(phrases)
-    return [_phrase(addend, leaves) for addend in expression.terms(ADD)]
+    own = iter([params[entries] for _, entries in slots_of(expression)])
+    writer = _Writer(own, scale, feature_names)
+    return [writer.phrase(addend) for addend in expression.terms(ADD)]
 
 
-def _phrase(expression: Expression, leaves: Iterator[str]) -> str:
-    """Join the phrases of the leaves, taken from left to right."""
-    if not isinstance(expression, Operation):
-        return next(leaves)
-    factors, terms = expression.terms(MULTIPLY), expression.terms(ADD)
-    if len(factors) > 1:
-        return " x ".join(_phrase(factor, leaves) for factor in factors)
-    if len(terms) > 1:
-        return "(" + " + ".join(_phrase(term, leaves) for term in terms) + ")"
-    operands = [_phrase(operand, leaves) for operand in expression.operands]
-    return f"{expression.operator.symbol}({', '.join(operands)})"
+class _Writer:
+    """Writes phrases for expressions, whose nodes take their parameters in order."""
+
+    def __init__(
+        self,
+        params: Iterator[FloatArray],
+        scale: FloatArray,
+        feature_names: Sequence[str] | None,
+    ) -> None:
+        self._params, self._scale, self._names = params, scale, feature_names
+
+    def phrase(self, expression: Expression) -> str:
+        """Write the phrase of an expression that is not at the root of a sum."""
+        if isinstance(expression, Leaf):
+            scale = float(self._scale[expression.column])
+            words = expression.kernel.describe(next(self._params), scale=scale)
+            return self._with_column(words, expression.column)
+        assert isinstance(expression, Operation)  # there are these two kinds
+        operator, column = expression.operator, expression.column
+        if operator.commutes:
+            phrases = [self.phrase(term) for term in expression.terms(operator)]
+            if operator == MULTIPLY:
+                return " x ".join(phrases)
+            return "(" + f" {operator.symbol} ".join(phrases) + ")"
+        own = next(self._params) if operator.parameters else np.empty(0)
+        scale = 1.0 if column is None else float(self._scale[column])
+        phrases = [self.phrase(operand) for operand in expression.operands]
+        words = operator.describe(own, phrases, scale=scale)
+        return words if column is None else self._with_column(words, column)
+
+    def _with_column(self, words: str, column: int) -> str:
+        """Add the name of the column where there is more than one."""
+        if len(self._scale) == 1:
+            return words
+        return f"{words} in {f'x{column}' if self._names is None else self._names[column]}"
 
 
 def describe_model(fitted: FittedModel, feature_names: Sequence[str] | None = None) -> list[str]:
-    """Say what each addend of a fitted kernel stands for, the noise last.
+    """Describe each addend of a fitted kernel in words, the noise last.
 
-    Columns go by ``feature_names``, or by the names that the model knows.
+    Columns have the names in ``feature_names``, or else those of the model.
     """
     phrases = describe(
         fitted.evaluation.expression,
@@ -79,5 +98,5 @@ def describe_model(fitted: FittedModel, feature_names: Sequence[str] | None = No
 
 
 def caption(fitted: FittedModel) -> str:
-    """Say it in one line that fits below the name of an estimator."""
+    """Describe a fitted kernel in one line that fits below the name of an estimator."""
     return textwrap.shorten(" + ".join(describe_model(fitted)), _CAPTION_WIDTH, placeholder=" …")

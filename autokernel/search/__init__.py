@@ -1,4 +1,4 @@
-"""The search over expressions."""
+"""The search over kernel expressions."""
 
 from autokernel.search.design import Design
 from autokernel.search.history import History, Phase, StopReason, Trial

@@ -17,11 +17,11 @@ MAX_DESIGN = 60
 
 DESIGNS = ("default", "paper")
 
-_TRIES = 20  # at an operation whose result is not in the design yet
+_TRIES = 20  # attempts to find an operation whose result is not yet in the design
 
 
 class Grown(NamedTuple):
-    """A kernel grown from a base kernel on a column."""
+    """A base kernel on a column, or a kernel grown from it."""
 
     expression: Expression
     column: int
@@ -31,15 +31,15 @@ class Grown(NamedTuple):
 class Design:
     """Kernels to evaluate before anything is learned from scores."""
 
-    fixed: tuple[Expression, ...]  # first of all
-    grown: tuple[Grown, ...]  # then, without those in ``fixed``
-    size: int  # of both together
+    fixed: tuple[Expression, ...]  # kernels evaluated first
+    grown: tuple[Grown, ...]  # kernels evaluated next, none of them in ``fixed``
+    size: int  # number of kernels of both parts together
 
     def rest(self, evaluations: Iterable[Evaluation]) -> list[Expression]:
-        """Choose what comes after the fixed part, given how that went.
+        """Choose the kernels after the fixed part, given its evaluations.
 
-        Base kernels come before what was grown from them. Where not all of them fit into the
-        design, those on the columns of the shortest lengthscales do.
+        If the design has no room for all, base kernels come before grown kernels, and among each
+        the columns with the shortest lengthscales come first.
         """
         n_rest = self.size - len(self.fixed)
         if n_rest == len(self.grown):
@@ -53,11 +53,11 @@ class Design:
 def initial_design(
     name: str, grammar: Grammar, base_kernels: tuple[BaseKernel, ...], *, rng: np.random.Generator
 ) -> Design:
-    """Build the design of this name.
+    """Build the design with this name.
 
-    ``"paper"`` is every base kernel on every column and two random operations from each.
-    ``"default"`` has before them what a person would try first, with ``base_kernels``, and holds at
-    most :data:`MAX_DESIGN` kernels.
+    ``"paper"`` is every base kernel on every column, and two random operations from each.
+    ``"default"`` evaluates :func:`classic_kernels` made of ``base_kernels`` before these, and holds
+    at most :data:`MAX_DESIGN` kernels.
     """
     fixed = classic_kernels(grammar, base_kernels) if name == "default" else []
     known = {expression.canonical for expression in fixed}
@@ -69,11 +69,12 @@ def initial_design(
 
 
 def classic_kernels(grammar: Grammar, base_kernels: tuple[BaseKernel, ...]) -> list[Expression]:
-    """List what a person would try first.
+    """List the kernels that a person would try first.
 
-    The product and the sum of SE over all columns and the sum of LIN. For one column trend +
-    locally periodic + smooth; for more the product of RQ, alone, with the sum of SE and with the
-    product of SE. As far as base kernels, operators and the number of leaves allow.
+    They are the product of SE over all columns, the sum of SE and the sum of LIN. For one column,
+    trend + locally periodic + smooth follows. For more columns, the product of RQ follows: alone,
+    plus the sum of SE, and plus the product of SE. A kernel is left out if the base kernels, the
+    operators or the largest number of leaves do not allow it.
     """
     columns = grammar.columns
     ard, additive = _over_columns(MULTIPLY, SMOOTH, columns), _over_columns(ADD, SMOOTH, columns)
@@ -88,7 +89,7 @@ def classic_kernels(grammar: Grammar, base_kernels: tuple[BaseKernel, ...]) -> l
 
 
 def relevant_columns(columns: Sequence[int], evaluations: Iterable[Evaluation]) -> tuple[int, ...]:
-    """Order columns by lengthscale in the fit of the product of SE, the shortest first."""
+    """Order columns by their lengthscale in the fitted product of SE, the shortest first."""
     ard = _over_columns(MULTIPLY, SMOOTH, columns).canonical
     for evaluation in evaluations:
         if evaluation.expression.canonical == ard and np.isfinite(evaluation.score):

@@ -1,4 +1,4 @@
-"""What a search has seen, in order."""
+"""The evaluations of a search, in order."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,14 +14,14 @@ from autokernel.typing import FloatArray
 
 
 class Phase(StrEnum):
-    """Which part of the search asked for a kernel."""
+    """The part of the search in which a kernel was proposed."""
 
     INITIAL = "initial"
     SEARCH = "search"
 
 
 class StopReason(StrEnum):
-    """Why a search ended."""
+    """The reason why a search ended."""
 
     N_ITER = "n_iter"
     MAX_TIME = "max_time"
@@ -32,13 +32,13 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One evaluated kernel and how it came about."""
+    """One evaluated kernel, with its phase and times."""
 
     evaluation: Evaluation
     phase: Phase
-    proposal_seconds: float
-    elapsed: float  # seconds since the search began, evaluation included
-    start: int = 0  # trials of the search that it was proposed after
+    proposal_seconds: float  # seconds of its proposal, a share of those of the batch
+    elapsed: float  # seconds from the start of the search to the end of the evaluation
+    start: int = 0  # number of search trials on which its proposal was based
 
 
 @dataclass
@@ -56,12 +56,12 @@ class History:
 
     @property
     def n_searched(self) -> int:
-        """Trials after the initial design."""
+        """Number of trials after the initial design."""
         return sum(trial.phase == Phase.SEARCH for trial in self.trials)
 
     @property
     def last_start(self) -> int:
-        """Trials of the search that the last of them was proposed after."""
+        """Number of search trials on which the proposal of the last one was based."""
         searched = (trial for trial in reversed(self.trials) if trial.phase == Phase.SEARCH)
         return next((trial.start for trial in searched), 0)
 
@@ -71,14 +71,14 @@ class History:
         return self.trials[-1].elapsed if self.trials else 0.0
 
     def before(self, n_searched: int) -> "History":
-        """Return the history as it was before so many trials after the initial design."""
+        """Return the initial design and the first ``n_searched`` trials after it."""
         trials = [trial for trial in self.trials if trial.phase == Phase.INITIAL]
         searched = [trial for trial in self.trials if trial.phase == Phase.SEARCH]
         return History(self.n_samples, trials + searched[:n_searched])
 
     @property
     def evaluations(self) -> list[Evaluation]:
-        """Evaluations in order."""
+        """Evaluations in the order of the trials."""
         return [trial.evaluation for trial in self.trials]
 
     @property
@@ -92,12 +92,12 @@ class History:
         return max(self.evaluations, key=lambda evaluation: evaluation.score, default=None)
 
     def best_first(self) -> list[Evaluation]:
-        """Sort the evaluations that have a score."""
+        """Sort the evaluations with a finite score, the best first."""
         scored = [e for e in self.evaluations if np.isfinite(e.score)]
         return sorted(scored, key=lambda evaluation: -evaluation.score)
 
     def canonical_texts(self) -> frozenset[str]:
-        """Texts of all kernels seen."""
+        """Collect the canonical texts of all evaluated kernels."""
         return frozenset(evaluation.expression.canonical for evaluation in self.evaluations)
 
     def without_known(self, expressions: Iterable[Expression]) -> list[Expression]:

@@ -1,4 +1,4 @@
-"""The one loop: design, then propose and evaluate until the search ends."""
+"""The loop of every search: evaluate the design, then propose and evaluate until the end."""
 
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -17,25 +17,26 @@ from autokernel.search.strategies.base import Strategy, Task
 EvaluateAll = Callable[
     [Sequence[Expression], Sequence[Evaluation]], Generator[Evaluation | None, None, None]
 ]
-"""Scores kernels, given the fits that they may begin at; yields them in order.
+"""Function that evaluates kernels, given known fits for warm starts, and yields them in order.
 
-Never raises for a kernel that cannot be fitted. None stands for one that time did not suffice for.
+It does not raise for a kernel that cannot be fitted. It yields None for a kernel for which there
+was not enough time.
 """
 
 _DESIGN_STREAM, _PROPOSAL_STREAM = 0, 1
 
 
 class Observer(Protocol):
-    """Follows a search."""
+    """Receives the events of a search."""
 
     def begin(self) -> None:
-        """Hear that a trial begins."""
+        """React to the begin of a trial."""
 
     def end(self, history: History) -> bool:
-        """Hear that a trial has ended, the last of the history; True ends the search."""
+        """React to the end of the last trial in the history; return True to end the search."""
 
     def abandon(self) -> None:
-        """Hear that there was no time for the trial that was begun."""
+        """React to a begun trial for which there was not enough time."""
 
 
 class Silent:
@@ -44,8 +45,8 @@ class Silent:
     def begin(self) -> None:
         """Do nothing."""
 
-    def end(self, history: History) -> bool:  # noqa: ARG002 - of other observers
-        """Go on."""
+    def end(self, history: History) -> bool:  # noqa: ARG002 - other observers use it
+        """Return False, so that the search continues."""
         return False
 
     def abandon(self) -> None:
@@ -63,31 +64,32 @@ def run_search(
     batch_size: int = 1,
     observer: Observer | None = None,
 ) -> StopReason:
-    """Evaluate the strategy's initial design, then what it proposes.
+    """Evaluate the initial design of a strategy, then its proposals.
 
-    A search whose history ends anywhere, in the midst of a batch too, goes on as if it had not been
-    interrupted.
+    A search can be continued from any history, even one that ends within a batch; the result is the
+    same as without the interruption.
 
     Parameters
     ----------
     evaluate_all : callable
-        Scores kernels, given what was evaluated before they were proposed; the initial design gets
-        nothing. See :data:`EvaluateAll`.
+        Evaluates kernels, given the evaluations on which their proposal was based; kernels of the
+        initial design are given none. See :data:`EvaluateAll`.
     strategy : Strategy
-        Chooses what to evaluate.
+        Chooses the kernels to evaluate.
     task : Task
-        What it may choose from. After its deadline nothing is proposed; evaluations look at the
-        clock themselves.
+        Space of kernels and settings of the strategy. After its deadline nothing is proposed;
+        evaluations check the time themselves.
     history : History
-        What has been evaluated already; trials are added to it as they end.
+        Earlier trials. New trials are appended as they end.
     n_iter : int
-        Kernels to evaluate after the initial design, those of the history included.
+        Number of kernels to evaluate after the initial design, those in the history included.
     seed : int
-        Not negative. Each batch draws from a stream of its own, numbered by the trials before it.
+        Seed of the random numbers, not negative. Each batch has its own random stream, numbered by
+        the trials before it.
     batch_size : int
-        Kernels that are proposed together, and so can be evaluated together.
+        Number of kernels that are proposed together and can be evaluated in parallel.
     observer : Observer, optional
-        Told of every trial.
+        Receives the begin and end of every trial.
     """
     observer = observer or Silent()
     began = time.perf_counter() - history.elapsed
@@ -115,7 +117,7 @@ def run_search(
 
 
 class _Plan(NamedTuple):
-    """What a search depends on, beside the history."""
+    """All that a search depends on besides the history."""
 
     strategy: Strategy
     task: Task
@@ -125,17 +127,17 @@ class _Plan(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """Some kernels that are evaluated together, beginning at the same known fits."""
+    """Kernels that are evaluated together, with warm starts from the same known fits."""
 
     expressions: list[Expression]
     known: list[Evaluation]
     phase: Phase
     proposal_seconds: float = 0.0
-    start: int = 0  # trials of the search that they are proposed after
+    start: int = 0  # number of search trials on which the proposal is based
 
 
 def _rounds(plan: _Plan, history: History) -> Iterator[_Round]:
-    """Yield what is to be evaluated next, given a history that grows meanwhile."""
+    """Yield the kernels to evaluate next; the caller appends their trials to the history."""
     strategy, task, n_iter, seed, _ = plan
     design = design_of(strategy, task, seed)
     for part in (lambda: design.fixed, lambda: design.rest(history.evaluations)):
@@ -154,7 +156,7 @@ def _rounds(plan: _Plan, history: History) -> Iterator[_Round]:
 
 
 def _rest_of_batch(plan: _Plan, history: History) -> _Round | None:
-    """Propose the last batch again, if it may not have been evaluated to its end."""
+    """Propose the last batch again if its evaluation may be incomplete."""
     start = history.last_start
     if history.n_searched - start >= plan.batch_size or history.n_searched == start:
         return None
@@ -162,7 +164,7 @@ def _rest_of_batch(plan: _Plan, history: History) -> _Round | None:
 
 
 def _batch(plan: _Plan, history: History, start: int) -> _Round | None:
-    """Propose what comes after so many trials; None where all of it has been evaluated."""
+    """Propose the batch after ``start`` search trials, or None if all of it is evaluated."""
     strategy, task, n_iter, seed, batch_size = plan
     before = history.before(start)
     rng = np.random.default_rng([seed, _PROPOSAL_STREAM, start])
@@ -173,5 +175,5 @@ def _batch(plan: _Plan, history: History, start: int) -> _Round | None:
 
 
 def design_of(strategy: Strategy, task: Task, seed: int) -> Design:
-    """Return the initial design that a search with this seed begins with."""
+    """Return the initial design of a search with this seed."""
     return strategy.design(task, rng=np.random.default_rng([seed, _DESIGN_STREAM]))

@@ -1,4 +1,4 @@
-"""Surrogates for the score of an expression."""
+"""Surrogate models that predict the score of an expression."""
 
 from autokernel.surrogate.acquisition import (
     ACQUISITIONS,

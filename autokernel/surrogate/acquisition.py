@@ -1,4 +1,4 @@
-"""What makes an expression worth evaluating; one entry of the registry each, larger is better."""
+"""Acquisition functions: the value of evaluating an expression, larger is better."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -17,44 +17,44 @@ from autokernel.surrogate.gp import Prediction, SurrogateGP
 from autokernel.typing import FloatArray
 
 Values = Callable[[Sequence[Expression]], FloatArray]
-"""What it is worth (n,) to evaluate each of n expressions."""
+"""Function that returns the acquisition values (n,) of n expressions."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the field is an array
 class Cost:
     """Predicts how long evaluations take: log seconds are linear in the number of parameters.
 
-    BOMS, section 3.
+    The model is that of BOMS, section 3.
     """
 
-    coefficients: FloatArray  # (2,), at no parameters, and for each of them
+    coefficients: FloatArray  # (2,), log seconds at no parameters, slope per parameter
 
     @classmethod
     def of(cls, expressions: Sequence[Expression], seconds: FloatArray) -> "Cost":
-        """Fit evaluations that have been made, by least squares."""
+        """Fit the seconds of past evaluations by least squares."""
         n_params, logs = _n_params(expressions), np.log(np.maximum(seconds, 1e-6))
         away = n_params - n_params.mean()
-        slope = away @ logs / max(float(away @ away), 1e-9)  # none where nothing is known of it
+        slope = away @ logs / max(float(away @ away), 1e-9)  # zero if all numbers are equal
         return cls(np.array([logs.mean() - slope * n_params.mean(), slope]))
 
     def __call__(self, expressions: Sequence[Expression]) -> FloatArray:
-        """Predict seconds (n,)."""
+        """Predict the seconds (n,) of evaluations."""
         intercept, slope = self.coefficients
         return np.exp(intercept + slope * _n_params(expressions))
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
 class Belief:
-    """What is believed of expressions when one is to be chosen."""
+    """What an acquisition function may use: surrogate, best score, cost and random numbers."""
 
-    surrogate: SurrogateGP  # of their scores
-    best: float  # highest score so far
-    cost: Cost  # of evaluations
+    surrogate: SurrogateGP  # predicts scores
+    best: float  # highest score so far, in the unit of the surrogate
+    cost: Cost  # predicts seconds of evaluations
     rng: np.random.Generator
 
 
 class Acquisition(ABC, BaseEstimator):
-    """An acquisition function; holds parameters and no state."""
+    """An acquisition function, which has parameters and no state."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
@@ -64,7 +64,7 @@ class Acquisition(ABC, BaseEstimator):
 
 
 class ExpectedImprovement(Acquisition):
-    """By how much a score is expected to exceed the best one."""
+    """The expected amount by which a score exceeds the best one."""
 
     def values(self, belief: Belief) -> Values:
         """Build the function to maximise."""
@@ -74,9 +74,9 @@ class ExpectedImprovement(Acquisition):
 
 
 class ExpectedImprovementPerSecond(Acquisition):
-    """Expected improvement over the predicted seconds of an evaluation (BOMS, section 3).
+    """Expected improvement divided by the predicted seconds of the evaluation (BOMS, section 3).
 
-    What is proposed depends on measured times, and so cannot be reproduced exactly.
+    The proposals depend on measured times, so that a search cannot be reproduced exactly.
     """
 
     def values(self, belief: Belief) -> Values:
@@ -86,12 +86,12 @@ class ExpectedImprovementPerSecond(Acquisition):
 
 
 class UpperConfidenceBound(Acquisition):
-    """The predicted score, and ``kappa`` standard deviations more.
+    """The predicted score plus ``kappa`` standard deviations.
 
     Parameters
     ----------
     kappa : float, default=2.0
-        How much uncertainty counts; not negative.
+        Number of standard deviations to add, not negative.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -130,7 +130,7 @@ ACQUISITIONS: Mapping[str, type[Acquisition]] = MappingProxyType(
 
 
 def expected_improvement(prediction: Prediction, *, best: float) -> FloatArray:
-    """Compute by how much (n,) a score is expected to exceed ``best``, in its unit."""
+    """Compute the expected improvements (n,) over ``best``, in the unit of the scores."""
     std = np.maximum(prediction.std, 1e-12)
     z = (prediction.mean - best) / std
     density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
@@ -138,5 +138,5 @@ def expected_improvement(prediction: Prediction, *, best: float) -> FloatArray:
 
 
 def _n_params(expressions: Sequence[Expression]) -> FloatArray:
-    """Count the parameters (n,) of each kernel, that of the noise included."""
+    """Count the parameters (n,) of each kernel, noise variance included."""
     return np.array([n_kernel_params(expression) + 1.0 for expression in expressions])

@@ -1,4 +1,4 @@
-"""Distances between expressions as points of a hierarchical space (Hutter and Osborne, 2013)."""
+"""Distances between expressions in a hierarchical parameter space (Hutter and Osborne, 2013)."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -8,10 +8,10 @@ import numpy as np
 from autokernel.expression import Expression, Operation, arrange, require_expressions
 from autokernel.typing import FloatArray
 
-_MOST = 8192  # trees whose levels are kept
+_MOST = 8192  # number of trees whose levels are cached
 
 N_LEVELS = 10
-"""How many levels of a tree are told apart; the last one holds all that is deeper, too."""
+"""Number of levels that have a distance each; deeper positions count in the last level."""
 
 
 def arc_distances(
@@ -20,9 +20,9 @@ def arc_distances(
     *,
     n_features: int,
 ) -> FloatArray:
-    """Squared distances (n, m) between trees, all positions with the same weight.
+    """Compute squared distances (n, m) between trees, all positions with the same weight.
 
-    The sum over the levels of :func:`level_distances`, which says more.
+    This is the sum of :func:`level_distances` over the levels; its Notes give the definition.
     """
     return level_distances(expressions, others, n_features=n_features).sum(axis=0)
 
@@ -34,46 +34,47 @@ def level_distances(
     n_features: int,
     n_levels: int = N_LEVELS,
 ) -> FloatArray:
-    """Squared distances between the trees of expressions, position by position.
+    """Compute squared distances between the trees of expressions, level by level.
 
     Parameters
     ----------
     expressions : sequence of n Expression
-        Rows.
+        Expressions of the rows.
     others : sequence of m Expression, optional
-        Columns, by default the rows again.
+        Expressions of the columns, by default those of the rows.
     n_features : int
         Number of input columns.
     n_levels : int
-        Number of levels, the root being the first; deeper positions count in the last.
+        Number of levels. The root is the first; deeper positions count in the last.
 
     Returns
     -------
     ndarray of shape (n_levels, n, m)
-        Sums over the positions of a level, whole numbers.
+        Sums over the positions of each level, which are whole numbers.
 
     Raises
     ------
     ValueError
         If an expression uses a column beyond ``n_features``, or ``n_levels`` is not positive.
     TypeError
-        If one is a text.
+        If one of the expressions is a text.
 
     Notes
     -----
-    The binary tree, with sums and products in canonical order, is a hierarchical space: a position
-    (the root, its left child, ...) is a categorical variable whose value is an operator, or a base
-    kernel with its column. It is active where the position above holds an operator. The squared
-    pseudo-metric of Hutter and Osborne, section 3, with ``omega = 1``, is 0 where a position is
-    inactive in both trees or equal, 1 where it is active in one, 2 where it differs. With
-    ``omega_i`` the product of the ``gamma`` of the levels down to i (their eq. 6),
-    ``exp(-1/2 sum_i omega_i^2 d_i)`` is their product kernel (their eq. 3), positive semi-definite.
+    The binary tree, with sums and products in canonical order, is a hierarchical space. Each
+    position (the root, its left child, ...) is a categorical variable whose value is an operator,
+    or a base kernel with its column. A position is active where the position above holds an
+    operator. The squared pseudo-metric of Hutter and Osborne, section 3, with ``omega = 1``, is 0
+    for a position that is equal, or inactive in both trees; 1 for one that is active in one tree; 2
+    for one whose values differ. Let ``omega_i`` be the product of the ``gamma`` of the levels down
+    to i (their eq. 6). Then ``exp(-1/2 sum_i omega_i^2 d_i)`` is their product kernel (their eq.
+    3), which is positive semi-definite.
     """
     return LevelDistances(n_features=n_features, n_levels=n_levels)(expressions, others)
 
 
 class LevelDistances:
-    """Computes the distances of :func:`level_distances`, and keeps what it has read off trees.
+    """Computes the distances of :func:`level_distances`, and caches the levels of each tree.
 
     Parameters
     ----------
@@ -92,14 +93,14 @@ class LevelDistances:
     def __call__(
         self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
     ) -> FloatArray:
-        """Compute the distances (n_levels, n, m); ``others`` are by default the same.
+        """Compute the distances (n_levels, n, m); ``others`` are by default the expressions.
 
         Raises
         ------
         ValueError
             If an expression uses a column beyond ``n_features``.
         TypeError
-            If one is a text.
+            If one of the expressions is a text.
         """
         others = expressions if others is None else others
         require_expressions((*expressions, *others))
@@ -121,7 +122,7 @@ class LevelDistances:
         )
 
     def _read_levels(self, expression: Expression) -> tuple[tuple[str, ...], ...]:
-        """Read the values of the active positions off the arranged tree, level by level."""
+        """List the values of the active positions of the arranged tree, level by level."""
         levels: list[list[str]] = [[] for _ in range(self._n_levels)]
         for way, value in _positions(arrange(expression).expression, ()):
             text = ".".join(map(str, way))
@@ -132,7 +133,7 @@ class LevelDistances:
 def _positions(
     expression: Expression, way: tuple[int, ...]
 ) -> Iterator[tuple[tuple[int, ...], str]]:
-    """Yield active positions, as numbers of operands from the root on, with their values."""
+    """Yield the active positions, as operand numbers from the root, with their values."""
     if not isinstance(expression, Operation):
         yield way, expression.canonical
         return
@@ -145,7 +146,7 @@ def _positions(
 def _squared_distances(
     rows: Sequence[tuple[str, ...]], columns: Sequence[tuple[str, ...]]
 ) -> FloatArray:
-    """Squared distances (n, m): both count, less what they have in common, twice."""
+    """Compute squared distances (n, m): the two counts, less twice the count in common."""
     distinct = dict.fromkeys(value for values in columns for value in values)
     numbers = {value: number for number, value in enumerate(distinct)}
     common = _indicators(rows, numbers) @ _indicators(columns, numbers).T
@@ -154,7 +155,7 @@ def _squared_distances(
 
 
 def _indicators(lists: Sequence[tuple[str, ...]], numbers: dict[str, int]) -> FloatArray:
-    """One where a value is held, in rows of a matrix, whose last column is for unknown values."""
+    """Build indicator rows of values; the last column stands for all values without a number."""
     matrix = np.zeros((len(lists), len(numbers) + 1))
     rows = np.repeat(np.arange(len(lists)), [len(values) for values in lists])
     held = [numbers.get(value, len(numbers)) for values in lists for value in values]

@@ -1,4 +1,4 @@
-"""The three multisets that SOT reads off an expression tree, as frequencies (SOT, section 3)."""
+"""The three multisets by which SOT describes a tree, as frequencies (SOT, section 3)."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -9,13 +9,13 @@ from autokernel.expression import Expression, Operation
 Frequencies = Mapping[Hashable, float]
 Element = TypeVar("Element", bound=Hashable)
 
-_MOST = 8192  # trees whose features are kept
+_MOST = 8192  # number of trees whose features are cached
 
 
 class TreeFeatures(NamedTuple):
-    """Frequencies of the building blocks of one expression; each sums to one.
+    """Frequencies of the building blocks of one expression.
 
-    Those of the base kernels sum to one for every column that is used.
+    Paths and subtrees sum to one each. Base kernels sum to one within every column that is used.
     """
 
     base: Frequencies
@@ -24,10 +24,10 @@ class TreeFeatures(NamedTuple):
 
 
 class FeatureReader:
-    """Reads the frequencies off trees, and keeps the latest.
+    """Computes the frequencies of trees, and caches the latest results.
 
-    Trees of a search have most of their subtrees in common, so what is read is kept for each
-    subtree. Unused columns are left to the caller.
+    The trees of a search have most of their subtrees in common, so that each subtree is cached.
+    The caller must treat unused columns.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class FeatureReader:
         return self._read(expression)
 
     def _read_tree(self, expression: Expression) -> TreeFeatures:
-        """Read the frequencies off a tree."""
+        """Compute the frequencies of a tree."""
         return TreeFeatures(
             base=_base_frequencies(expression),
             paths=_frequencies(self._paths(expression, "")),
@@ -50,8 +50,8 @@ class FeatureReader:
     def _list_paths(self, expression: Expression, above: str) -> tuple[str, ...]:
         """List the paths to the leaves (SOT, appendix A.1).
 
-        Runs of one operator that commutes count once. One that does not is told with the number of
-        the operand.
+        A run of the same commuting operator counts once. An operator that does not commute is
+        written with the number of the operand.
         """
         if not isinstance(expression, Operation):
             return (above + expression.canonical,)
@@ -65,9 +65,9 @@ class FeatureReader:
         return tuple(path for of_operand in paths for path in of_operand)
 
     def _list_subtrees(self, expression: Expression) -> tuple[str, ...]:
-        """List the keys of all subtrees, that of the whole first.
+        """List the keys of all subtrees, the whole tree first.
 
-        The operands of an operator that commutes may change places.
+        The keys do not depend on the order of the operands of a commuting operator.
         """
         if not isinstance(expression, Operation):
             return (expression.canonical,)
@@ -80,13 +80,13 @@ class FeatureReader:
 
 
 def _label(operation: Operation) -> str:
-    """Name an operator, with its column if it acts on one."""
+    """Return the symbol of an operator, with its column if it has one."""
     column = operation.column
     return operation.operator.symbol + ("" if column is None else f"[{column}]")
 
 
 def _base_frequencies(expression: Expression) -> Frequencies:
-    """Frequencies of the base kernels within each used column."""
+    """Compute the frequencies of the base kernels within each used column."""
     per_column = _count([leaf.column for leaf in expression.leaves])
     counts = _count([(leaf.canonical, leaf.column) for leaf in expression.leaves])
     return {element: count / per_column[element[1]] for element, count in counts.items()}
@@ -99,7 +99,7 @@ def _frequencies(elements: Sequence[str]) -> Frequencies:
 
 
 def _count(elements: Iterable[Element]) -> dict[Element, int]:
-    """Count the elements of a multiset; for a few, this takes a third of a Counter's time."""
+    """Count the elements of a multiset; short lists take a third of the time of a Counter."""
     counts: dict[Element, int] = {}
     for element in elements:
         counts[element] = counts.get(element, 0) + 1

@@ -1,4 +1,4 @@
-"""The Gaussian process over expressions: a surrogate for their scores (SOT, section 3.1, A.5)."""
+"""The Gaussian process over expressions that predicts their scores (SOT, section 3.1, A.5)."""
 
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -13,45 +13,45 @@ from autokernel.likelihood.linalg import PackedCholesky, pack, packed_diagonal
 from autokernel.surrogate.kernel_kernels import KernelKernel
 from autokernel.typing import FloatArray
 
-# targets are standardised: log variance, parameters of the kernel-kernel, log noise, mean
+# Indices into theta: log variance, parameters of the kernel-kernel, log noise variance, mean.
 _LOG_VARIANCE, _LOG_NOISE, _MEAN = 0, -2, -1
 _KERNEL = slice(1, -2)
 _VARIANCES = (-4.0, 4.0)
 _SMALLEST_NOISE = np.log(1e-5)
-_JITTER = 1e-9  # of the variance, for draws at expressions that do not differ
+_JITTER = 1e-9  # fraction of the variance; draws at equal expressions need it
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
 class Prediction:
-    """Predicted scores."""
+    """Predicted scores of n expressions."""
 
-    mean: FloatArray  # (n,), in the unit of the targets
-    std: FloatArray  # (n,), of the noise-free score
+    mean: FloatArray  # (n,), mean in the unit of the targets
+    std: FloatArray  # (n,), standard deviation of the noise-free score
 
 
 class SurrogateGP:
-    """Constant mean, a kernel-kernel and noise, fitted by maximum marginal likelihood.
+    """A Gaussian process with constant mean and noise, fitted by maximum marginal likelihood.
 
     Parameters
     ----------
     kernel_kernel : KernelKernel
-        What two expressions have in common.
+        Kernel between expressions.
     expressions : sequence of n Expression
-        Those that have been evaluated.
+        Evaluated expressions.
     targets : ndarray of shape (n,)
-        Their scores, finite.
+        Finite scores of the expressions.
 
     Attributes
     ----------
     theta : ndarray
-        Log variance, parameters of the kernel-kernel, log noise variance and mean, of standardised
-        scores.
+        Log variance, parameters of the kernel-kernel, log noise variance and mean. All are for
+        standardised scores.
     weights : ndarray of shape (n_distances,)
         Learned weights of the distances.
 
     Notes
     -----
-    O(n^3) for each of some tens of steps.
+    The fit takes some tens of steps of O(n^3) each.
     """
 
     def __init__(
@@ -77,12 +77,12 @@ class SurrogateGP:
         self._condition(expressions, distances, y)
 
     def believing(self, expressions: Sequence[Expression]) -> "SurrogateGP":
-        """Take its own predictions for further expressions as their scores, too.
+        """Condition on the predicted means of further expressions, as if they were scores.
 
         Notes
         -----
-        Kriging believer: the hyperparameters stay, the mean stays too, and what is left of the
-        uncertainty near the new expressions is that of the noise. O(n^3).
+        This is the kriging believer. The hyperparameters and the predicted mean do not change; near
+        the new expressions only the uncertainty that comes from the noise remains. O(n^3).
         """
         known = [*self._expressions, *expressions]
         believed = (self.predict(expressions).mean - self._shift) / self._scale
@@ -115,19 +115,19 @@ class SurrogateGP:
         Returns
         -------
         callable
-            Values (n,) of the function at n expressions. It remembers what it has been asked, so
-            that all answers are those of one and the same function, to some 1e-4 of the prior
+            Values (n,) of the function at n expressions. The callable keeps the values that it has
+            drawn, so that all calls return values of the same function, to some 1e-4 of the prior
             standard deviation.
         """
         return _Draw(self, rng)
 
     def _covariance(self, distances: FloatArray) -> FloatArray:
-        """Noise-free covariance at the fitted hyperparameters."""
+        """Compute the noise-free covariance at the fitted hyperparameters."""
         return np.exp(self.theta[_LOG_VARIANCE] - np.tensordot(self.weights, distances, axes=1))
 
 
 class _Draw:
-    """A function drawn from the posterior, at more and more expressions."""
+    """A function drawn from the posterior; each call adds the values at further expressions."""
 
     def __init__(self, surrogate: SurrogateGP, rng: np.random.Generator) -> None:
         self._surrogate, self._rng = surrogate, rng
@@ -137,7 +137,7 @@ class _Draw:
         self._whitened = solve_triangular(surrogate._L, residual, lower=True)
 
     def __call__(self, expressions: Sequence[Expression]) -> FloatArray:
-        """Draw the values at these, given those drawn before: rows are added to the factor."""
+        """Draw values given all earlier values, and append rows to the Cholesky factor."""
         gp = self._surrogate
         distances = gp._kernel_kernel.distances
         cross = gp._covariance(distances(expressions, self._expressions))
@@ -154,14 +154,14 @@ class _Draw:
 
 
 def _bounds(kernel_kernel: KernelKernel) -> list[tuple[float, float]]:
-    """Bounds of the hyperparameters."""
+    """List the bounds of the hyperparameters."""
     return [_VARIANCES, *kernel_kernel.bounds, (_SMALLEST_NOISE, 0.0), (-3.0, 3.0)]
 
 
 def negative_log_likelihood(
     kernel_kernel: KernelKernel, distances: FloatArray, y: FloatArray
 ) -> Callable[[FloatArray], tuple[float, FloatArray]]:
-    """Build the objective of the hyperparameters, with its gradient. O(n^3) a call."""
+    """Build the negative log likelihood with its gradient; a call takes O(n^3)."""
     n = len(y)
     packed = np.stack([pack(D) for D in distances])
     diagonal = packed_diagonal(n)

@@ -1,4 +1,4 @@
-"""Expected squared Hellinger distances between the priors over functions that kernels stand for."""
+"""Expected squared Hellinger distances between the GP priors of kernel expressions."""
 
 from collections import OrderedDict
 from collections.abc import Sequence, Set
@@ -18,11 +18,11 @@ from autokernel.surrogate.prior_covariances import (
 )
 from autokernel.typing import FloatArray, IntArray
 
-_N_INPUTS = 20  # as in BOMS, section 4.4
+_N_INPUTS = 20  # number of inputs, BOMS section 4.4
 _SEED = 0
-_MEMORY = 2**27  # bytes of covariances that are kept: some 800 expressions at 100 samples
-_MOST_TEXTS = 2048  # whose distances are kept: at most 32 MB
-_MATRICES = 800  # to factorise at a time: few calls, and little more than the cache holds
+_MEMORY = 2**27  # bytes of cached covariances: some 800 expressions at 100 samples
+_MOST_TEXTS = 2048  # number of expressions in the distance table: at most 32 MB
+_MATRICES = 800  # matrices factorised per call: few calls, and the CPU cache nearly holds them
 
 
 def hellinger_distances(
@@ -39,66 +39,68 @@ def hellinger_distances(
     Parameters
     ----------
     expressions : sequence of n Expression
-        Rows.
+        Expressions of the rows.
     others : sequence of m Expression, optional
-        Columns, by default the rows again.
+        Expressions of the columns, by default those of the rows.
     X : array-like of shape (n_inputs, n_features)
-        Inputs, of which 20 at random are taken where there are more.
+        Inputs at which the priors are compared. Of more than 20, a random 20 are used.
     priors : {"default", "paper"} or mapping of str to (shape, rate)
-        Priors of the hyperparameters.
+        Gamma priors of the hyperparameters.
     n_samples : int
         Number of Sobol points over which the expectation is taken.
     rng : int, numpy.random.Generator or None
-        Draws the inputs and scrambles the Sobol points; None is a fixed seed.
+        Source of the choice of inputs and the scrambling of the Sobol points; None is a fixed
+        seed.
 
     Returns
     -------
     ndarray of shape (n, m)
-        Distances between 0 and 1; 0 for expressions with one canonical text.
+        Distances between 0 and 1. Expressions with the same canonical text have distance 0.
 
     Raises
     ------
     ValueError
-        If an expression uses a column that ``X`` does not have, its covariances overflow,
-        ``n_samples`` is not positive, or ``X`` or ``priors`` are invalid.
+        If an expression uses a column that ``X`` does not have, if its covariances overflow, if
+        ``n_samples`` is not positive, or if ``X`` or ``priors`` are invalid.
     TypeError
-        If one is a text.
+        If one of the expressions is a text.
 
     See Also
     --------
-    HellingerDistances : Keeps what it has computed.
+    HellingerDistances : Caches the distances of earlier calls.
 
     Notes
     -----
-    BOMS eqs. 6 and 7 with zero means, for the latent function with a noise of variance 0.01.
+    This is BOMS eqs. 6 and 7 with zero means, for the latent function plus noise of variance 0.01.
     Parameter i of an expression, with sums and products in canonical order, is the quantile of its
-    prior at dimension i of the Sobol points, which are the same for all expressions. For one
-    sample, the distance is half the squared L2 distance of the roots of two densities; so the mean
-    over shared samples is a squared Hilbert distance, too. Hence it is symmetric and zero between
-    equals, and ``exp(-d / (2 l^2))`` is positive semi-definite.
+    prior at dimension i of the Sobol points. All expressions share these points. For one sample,
+    the distance is half the squared L2 distance between the square roots of two densities; so the
+    mean over shared samples is a squared Hilbert distance as well. Hence it is symmetric, it is
+    zero between equal expressions, and ``exp(-d / (2 l^2))`` is positive semi-definite.
     """
     require_expressions((*expressions, *(others or ())))
-    nodes = [node for e in (*expressions, *(others or ())) for node in e.nodes]
-    parameters = [p for one in (*BASE_KERNELS.values(), *nodes) for p in one.parameters]
+    parameters = [p for kernel in BASE_KERNELS.values() for p in kernel.parameters]
+    for expression in (*expressions, *(others or ())):
+        parameters += [p for node in expression.nodes for p in node.parameters]
     checked = check_priors(priors, parameters=parameters)
     return HellingerDistances(X, checked, n_samples=n_samples, rng=rng)(expressions, others)
 
 
 class HellingerDistances:
-    """Computes distances between expressions on one data set, each of them once.
+    """Computes distances between expressions on one data set, and caches them.
 
     Parameters
     ----------
     X, priors, n_samples, rng
         As for :func:`hellinger_distances`.
     deadline : Deadline
-        After it, calls that have distances to compute raise an ``OutOfTimeError``.
+        Moment after which calls raise an ``OutOfTimeError`` if they have distances to compute.
 
     Notes
     -----
-    A distance takes O(n_samples n_inputs^3) and the covariances of an expression are computed once,
-    unless so many others are used in between that memory would grow beyond some 170 MB. Several
-    threads need one each.
+    A distance takes O(n_samples n_inputs^3). Distances and covariances are cached in at most some
+    170 MB; the oldest ones are dropped and computed again when needed. An instance must not be
+    shared between threads.
     """
 
     def __init__(
@@ -129,12 +131,13 @@ class HellingerDistances:
     def __call__(
         self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
     ) -> FloatArray:
-        """Distances (n, m) between expressions and others, by default the same.
+        """Compute distances (n, m); ``others`` are by default the expressions.
 
         Raises
         ------
         ValueError
-            If an expression uses a column that the inputs do not have, or its covariances overflow.
+            If an expression uses a column that the inputs do not have, or if its covariances
+            overflow.
         """
         asked = [*expressions, *(others or ())]
         require_expressions(asked)
@@ -150,16 +153,16 @@ class HellingerDistances:
         return self._table[np.ix_(rows, columns)]
 
     def _forget(self) -> None:
-        """Begin without any expression."""
-        self._known: dict[str, int] = {}  # indices by canonical texts
-        self._trees: list[Expression] = []  # by indices
-        self._table = np.empty((0, 0))  # distances by indices, NaN where unknown
+        """Empty the caches."""
+        self._known: dict[str, int] = {}  # canonical text to index
+        self._trees: list[Expression] = []  # arranged expressions by index
+        self._table = np.empty((0, 0))  # distances between indices, NaN where unknown
         self._kept: OrderedDict[int, PriorCovariances] = (
             OrderedDict()
-        )  # by indices, the latest last
+        )  # index to covariances, the latest used last
 
     def _learn(self, expressions: Sequence[Expression]) -> None:
-        """Give expressions that are new an index in the table."""
+        """Give each new expression an index in the table."""
         new = {e.canonical: e for e in expressions if e.canonical not in self._known}
         for expression in new.values():
             if expression.last_column >= self._n_features:
@@ -181,7 +184,7 @@ class HellingerDistances:
             self._table = table
 
     def _forget_all_but(self, texts: Set[str]) -> None:
-        """Make room; the indices of what stays are others then."""
+        """Drop all expressions but these; the remaining ones get new indices."""
         indices = np.array([self._known[text] for text in sorted(texts)], dtype=np.intp)
         trees, table = self._trees, self._table
         self._forget()
@@ -190,18 +193,18 @@ class HellingerDistances:
         self._table = table[np.ix_(indices, indices)]
 
     def _indices(self, expressions: Sequence[Expression]) -> IntArray:
-        """Places of expressions in the table."""
+        """Look up the indices of expressions in the table."""
         return np.array([self._known[e.canonical] for e in expressions], dtype=np.intp)
 
     def _unknown(self, rows: IntArray, columns: IntArray) -> IntArray:
-        """Pairs (n_pairs, 2) without a distance, each once, in blocks that the memory holds."""
+        """List the pairs (n_pairs, 2) without a distance, in blocks that fit into the cache."""
         i, j = np.nonzero(np.isnan(self._table[np.ix_(rows, columns)]))
         low, high = np.minimum(rows[i], columns[j]), np.maximum(rows[i], columns[j])
         block = high // (self._most_kept // 2)
         return np.unique(np.stack([block, low, high], axis=1), axis=0)[:, 1:]
 
     def _compute(self, low: IntArray, high: IntArray) -> FloatArray:
-        """Distances of pairs (n_pairs,), given the indices of both sides."""
+        """Compute the distances (n_pairs,) of pairs of indices."""
         means = np.empty((self._sampler.n_entries, len(low), self._n_samples))
         log_affinity = np.empty((len(low), self._n_samples))
         for k in range(len(low)):
@@ -210,12 +213,15 @@ class HellingerDistances:
             np.add(one.log_determinants, other.log_determinants, out=log_affinity[k])
         log_affinity *= 0.25
         packed = means.reshape(len(means), -1)
-        log_affinity -= 0.5 * log_determinants(packed).reshape(log_affinity.shape)
-        # two priors that differ by rounding alone may come out closer than equal ones
-        return np.maximum(-np.expm1(log_affinity).mean(axis=1), 0.0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            log_affinity -= 0.5 * log_determinants(packed).reshape(log_affinity.shape)
+        # Rounding may give a distance just below zero.
+        distances = np.maximum(-np.expm1(log_affinity).mean(axis=1), 0.0)
+        # A kernel of the user whose covariances cannot be computed is far from all others.
+        return np.where(np.isfinite(distances), distances, 1.0)
 
     def _covariances_of(self, index: int) -> PriorCovariances:
-        """Prior of the expression at an index, computed unless it is kept."""
+        """Return the cached covariances of the expression at an index, or compute them."""
         if index not in self._kept:
             self._kept[index] = self._sampler(self._trees[index])
             if len(self._kept) > self._most_kept:

@@ -1,4 +1,4 @@
-"""Kernels between kernel expressions: what a surrogate takes two expressions to have in common."""
+"""Kernels between kernel expressions: the covariance functions of the surrogate."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _USUAL = (-4.0, 4.0)  # bounds of log squared lengthscales and of logits
 
 
 class Weights(NamedTuple):
-    """Weights of distances, and how they change with the parameters that they depend on."""
+    """Weights of the distances, with their derivatives in the parameters of the kernel."""
 
     values: FloatArray  # (n_distances,)
     jacobian: FloatArray  # (n_distances, n_params)
@@ -32,26 +32,26 @@ class KernelKernel(ABC):
     """
 
     bounds: Sequence[tuple[float, float]]
-    """Bounds of each of the parameters that the weights depend on."""
+    """Bounds of each parameter of the weights."""
 
     start_noise = 0.01
-    """Noise variance at which fits to standardised scores begin; the parameters begin at zero."""
+    """Starting value of the noise variance of standardised scores; parameters start at zero."""
 
     @abstractmethod
     def distances(
         self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
     ) -> FloatArray:
-        """Compute the distances (n_distances, n, m); ``others`` are by default the same."""
+        """Compute distances (n_distances, n, m); ``others`` are by default the expressions."""
 
     @abstractmethod
     def weights(self, params: FloatArray) -> Weights:
-        """Compute the weights at parameters (n_params,)."""
+        """Compute the weights at these parameters (n_params,)."""
 
 
 class SOTKernel(KernelKernel):
-    """``exp(-d / l^2)`` with a weighted mean of the three SOT distances (SOT eq. 4, A.5).
+    """The kernel ``exp(-d / l^2)``, d a weighted mean of the three SOT distances (SOT eq. 4, A.5).
 
-    Its parameters are the log of the squared lengthscale and the logits of the weights.
+    The parameters are the log of the squared lengthscale and the logits of the weights.
     """
 
     bounds = (_USUAL,) * 4
@@ -66,7 +66,7 @@ class SOTKernel(KernelKernel):
         return self._distances(expressions, others)
 
     def weights(self, params: FloatArray) -> Weights:
-        """Divide sigmoids by their sum, and by the squared lengthscale."""
+        """Divide the sigmoids by their sum and by the squared lengthscale."""
         sigmoid = expit(params[1:])
         shares = sigmoid / sigmoid.sum()
         values = shares * np.exp(-params[0])
@@ -75,9 +75,9 @@ class SOTKernel(KernelKernel):
 
 
 class HellingerKernel(KernelKernel):
-    """``exp(-d / (2 l^2))`` with the expected squared Hellinger distance (BOMS eq. 8).
+    """The kernel ``exp(-d / (2 l^2))``, d the expected squared Hellinger distance (BOMS eq. 8).
 
-    Its parameter is the log of the squared lengthscale. What has been computed is kept.
+    The parameter is the log of the squared lengthscale. Distances are cached.
     """
 
     bounds = (_USUAL,)
@@ -104,15 +104,18 @@ class HellingerKernel(KernelKernel):
 
 
 class ArcKernel(KernelKernel):
-    """``exp(-sum_i omega_i^2 d_i / (2 l^2))`` over the levels of a tree (Hutter and Osborne, 2013).
+    """The kernel ``exp(-sum_i omega_i^2 d_i / (2 l^2))`` over levels i of a tree.
 
-    ``omega_i`` is the product of the ``gamma`` of all levels from the root down to this one. Its
-    parameters are the log of the squared lengthscale, which plays the part of the root's
-    ``gamma``, and the logits of the others.
+    See Hutter and Osborne (2013). ``omega_i`` is the product of the ``gamma`` of all levels
+    from the root down to level i. The parameters are the log of the squared lengthscale, which
+    replaces the ``gamma`` of the root, and the logits of the other ``gamma``.
     """
 
-    bounds = ((-4.0, 8.0), *(_USUAL,) * (N_LEVELS - 1))  # some forty positions may differ
-    start_noise = 0.3  # from little noise, fits go to short lengthscales and end at noise alone
+    bounds = (
+        (-4.0, 8.0),
+        *(_USUAL,) * (N_LEVELS - 1),
+    )  # large lengthscales, as some forty positions may differ
+    start_noise = 0.3  # fits from less noise end at short lengthscales or at pure noise
 
     def __init__(self, *, n_features: int) -> None:
         self._distances = LevelDistances(n_features=n_features)
@@ -124,11 +127,11 @@ class ArcKernel(KernelKernel):
         return self._distances(expressions, others)
 
     def weights(self, params: FloatArray) -> Weights:
-        """Multiply squared gammas, from the root down."""
+        """Multiply the squared gammas from the root down to each level."""
         gamma = expit(params[1:])
         squared_omega = np.cumprod(np.append(1.0, gamma**2))
         values = 0.5 * np.exp(-params[0]) * squared_omega
-        above = np.tri(N_LEVELS, N_LEVELS - 1, -1)  # which gammas a level depends on
+        above = np.tri(N_LEVELS, N_LEVELS - 1, -1)  # 1 where a level depends on a gamma
         return Weights(
             values, np.column_stack([-values, 2 * values[:, None] * above * (1 - gamma)])
         )

@@ -1,4 +1,4 @@
-"""Covariances of expressions on a few inputs, at many parameters drawn from their priors."""
+"""Covariance matrices of expressions on a few inputs, with parameters drawn from the priors."""
 
 from typing import NamedTuple
 
@@ -7,44 +7,46 @@ from scipy.special import gammaincinv
 from scipy.stats import qmc
 
 from autokernel.expression import Expression
-from autokernel.kernels import BroadcastPairs, KernelParameter, Pairs, Priors
+from autokernel.kernels import BASE_KERNELS, BroadcastPairs, KernelParameter, Pairs, Priors
 from autokernel.likelihood import Covariance
+from autokernel.operators import OPERATORS
 from autokernel.typing import FloatArray
 
 NOISE = 1e-2
 """Variance that is added to the diagonal of every covariance, for a target of variance one.
 
-A smooth kernel has variances of rounding size in most of the 20 dimensions. With no more than a
-factorisation needs, two kernels differ there by many orders of magnitude, almost all distances are
-one and nothing is learned from one kernel about another. This is the prior mean of the noise
-variance in SOT: smaller differences, which no data would show, do not count.
+The covariance matrix of a smooth kernel has eigenvalues of rounding size in most of the 20
+dimensions. With only the jitter that a factorisation needs, two kernels differ there by many orders
+of magnitude, almost all distances are one, and the surrogate learns nothing from one kernel about
+another. The value is the prior mean of the noise variance in SOT, so that differences too small to
+show in data do not count.
 """
 
 JITTER = 1e-9
-"""Added to it, as a fraction of the mean of the diagonal: large covariances have no factor else."""
+"""Fraction of the mean diagonal added to ``NOISE``: large covariances need it to be factorised."""
 
-_N_DIMENSIONS = 256  # of the Sobol points: parameters beyond them take the dimensions anew
-_LEAST_DRAW = 1e-50  # and one over it the largest: squares and products of a few stay finite
+_N_DIMENSIONS = 256  # dimensions of the Sobol points; further parameters reuse the first ones
+_LEAST_DRAW = 1e-50  # the largest is 1 / this: products of a few draws stay finite
 
 
 class PriorCovariances(NamedTuple):
-    """Covariances of one expression at all draws of its parameters."""
+    """Covariance matrices of one expression at all draws of its parameters."""
 
-    half: FloatArray  # (n_entries, n_samples), half the covariances, packed column by column
-    log_determinants: FloatArray  # (n_samples,)
+    half: FloatArray  # (n_entries, n_samples), half of each matrix, packed by columns
+    log_determinants: FloatArray  # (n_samples,), log determinant of each matrix
 
 
 class PriorSampler:
-    """Computes the covariances of expressions on fixed inputs at fixed points of the unit cube.
+    """Computes covariances of expressions on fixed inputs, at fixed quantiles of the priors.
 
     Parameters
     ----------
     X : ndarray of shape (n_inputs, n_features)
-        Inputs.
+        Inputs at which the covariances are computed.
     priors : mapping
-        What :func:`check_priors` returns.
+        Gamma priors by parameter name, as :func:`check_priors` returns them.
     points : ndarray of shape (n_samples, n_dimensions)
-        Points of the unit cube, as :func:`sobol_points` makes them.
+        Quantiles in the unit cube, as :func:`sobol_points` makes them.
     """
 
     def __init__(self, X: FloatArray, priors: Priors, points: FloatArray) -> None:
@@ -53,37 +55,45 @@ class PriorSampler:
         self.n_entries = len(self._rows)
         self.n_bytes = self.n_entries * len(points) * 8
         self._pairs: dict[int, Pairs] = {}
+        self._flat_pairs: dict[int, Pairs] = {}
         self._draws: dict[tuple[float, float, int], FloatArray] = {}
 
     def __call__(self, expression: Expression) -> PriorCovariances:
         """Compute the covariances of an arranged expression.
 
+        A base kernel or an operator of the user may fail: the log determinants are nan then.
+
         Raises
         ------
         ValueError
-            If they overflow.
+            If covariances of kernels that ship overflow.
         """
-        with np.errstate(over="ignore", invalid="ignore"):  # an error says so
-            K = self._covariances(expression)
-        if not np.isfinite(K).all():
-            raise ValueError(
-                f"X must be of a size at which the covariances of {expression} do not overflow: "
-                "scale it to the unit interval"
-            )
-        diagonal = self._rows == self._columns
-        K[diagonal] += NOISE + JITTER * K[diagonal].mean(axis=0)
-        return PriorCovariances(0.5 * K, log_determinants(K))
+        with np.errstate(all="ignore"):  # what is not finite is reported, or shows as nan
+            try:
+                K = self._covariances(expression)
+            except Exception:  # the code of a user may raise anything
+                if _ships(expression):
+                    raise
+                K = np.full((self.n_entries, len(self._points)), np.nan)
+            if _ships(expression) and not np.isfinite(K).all():
+                raise ValueError(
+                    f"X must be of a size at which the covariances of {expression} do not "
+                    "overflow: scale it to the unit interval"
+                )
+            diagonal = self._rows == self._columns
+            K[diagonal] += NOISE + JITTER * K[diagonal].mean(axis=0)
+            return PriorCovariances(0.5 * K, log_determinants(K))
 
     def _covariances(self, expression: Expression) -> FloatArray:
-        """Covariances (n_entries, n_samples), in one sweep where all of the kernel broadcasts."""
-        covariance = Covariance(expression, self._pairs_of)
+        """Compute covariances (n_entries, n_samples), in one sweep if every node broadcasts."""
+        broadcasts = all(tree.declared.broadcasts for tree in expression.subtrees())
+        pairs = self._pairs if broadcasts else self._flat_pairs
+        covariance = Covariance(expression, lambda column: self._pairs_of(column, pairs))
         draws = [self._draw(p, dimension) for dimension, p in enumerate(covariance.parameters)]
-        params = np.array(draws)[:, None]
-        if all(node.broadcasts for node in expression.subtrees()):
-            return covariance.forward(params)
-        n_samples = params.shape[2]
-        sweeps = [covariance.forward(params[:, 0, sample]) for sample in range(n_samples)]
-        return np.concatenate(sweeps, axis=1)
+        params = np.array(draws)
+        if broadcasts:
+            return covariance.forward(params[:, None])
+        return np.stack([covariance.forward(sample).copy() for sample in params.T], axis=1)
 
     def _draw(self, parameter: KernelParameter, dimension: int) -> FloatArray:
         """Draw a parameter (n_samples,) by inverse transform sampling."""
@@ -94,29 +104,36 @@ class PriorSampler:
             self._draws[key] = np.clip(draws, _LEAST_DRAW, 1 / _LEAST_DRAW)
         return self._draws[key]
 
-    def _pairs_of(self, column: int) -> Pairs:
-        """Return the pairs (n_entries, 1) of a column, against which parameters broadcast."""
-        if column not in self._pairs:
-            x = self._X[:, column, None]
-            self._pairs[column] = BroadcastPairs(x[self._rows], x[self._columns])
-        return self._pairs[column]
+    def _pairs_of(self, column: int, known: dict[int, Pairs]) -> Pairs:
+        """Return the pairs of a column in the shape of ``known``: (n_entries, 1) or flat."""
+        if column not in known:
+            x = self._X[:, column, None] if known is self._pairs else self._X[:, column]
+            known[column] = BroadcastPairs(x[self._rows], x[self._columns])
+        return known[column]
+
+
+def _ships(expression: Expression) -> bool:
+    """Whether an expression has no base kernel and no operator of the user."""
+    shipped = (*BASE_KERNELS.values(), *OPERATORS.values())
+    return all(tree.declared in shipped for tree in expression.subtrees())
 
 
 def sobol_points(n_samples: int, rng: np.random.Generator) -> FloatArray:
-    """Scrambled Sobol points (n_samples, _N_DIMENSIONS) in the open unit cube."""
+    """Draw scrambled Sobol points (n_samples, _N_DIMENSIONS) in the open unit cube."""
     sequence = qmc.Sobol(_N_DIMENSIONS, rng=rng)
     points = sequence.random_base2(int(n_samples - 1).bit_length())[:n_samples]
     return np.clip(points, 1e-6, 1 - 1e-6)
 
 
 def log_determinants(packed: FloatArray) -> FloatArray:
-    """Log determinants (n_matrices,) of matrices (n_entries, n_matrices), which are overwritten.
+    """Compute log determinants (n_matrices,) of packed matrices (n_entries, n_matrices).
 
-    Cholesky factors by columns, for all matrices at once: with 20 rows it takes three fifths of the
-    time of numpy's, which takes the matrices one by one.
+    The matrices are overwritten. The Cholesky factorisation proceeds by columns for all matrices at
+    once; with 20 rows it takes three fifths of the time of numpy's, which treats the matrices one
+    by one.
     """
-    n = int(np.sqrt(2 * len(packed)))  # of n (n + 1) / 2 entries
-    L = np.empty((n, n, packed.shape[1]))  # transposed: the column comes first
+    n = int(np.sqrt(2 * len(packed)))  # number of rows: there are n (n + 1) / 2 entries
+    L = np.empty((n, n, packed.shape[1]))  # transposed: the first index is the column
     pivots = np.empty((n, packed.shape[1]))
     for j, column in enumerate(np.split(packed, np.cumsum(np.arange(n, 1, -1)))):
         column -= np.einsum("kib,kb->ib", L[:j, j:], L[:j, j])

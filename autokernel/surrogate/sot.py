@@ -1,4 +1,4 @@
-"""Symbolical optimal transport: distances between expressions, read off their trees."""
+"""Symbolical optimal transport: distances between the trees of expressions."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
@@ -18,40 +18,40 @@ def sot_distances(
     *,
     n_features: int,
 ) -> FloatArray:
-    """Total-variation distances between the building blocks of expressions.
+    """Compute total-variation distances between the building blocks of expressions.
 
     Parameters
     ----------
     expressions : sequence of n Expression
-        Rows.
+        Expressions of the rows.
     others : sequence of m Expression, optional
-        Columns, by default the rows again.
+        Expressions of the columns, by default those of the rows.
     n_features : int
-        Number of input columns; those an expression does not use count as NULL.
+        Number of input columns. A column that an expression does not use holds the symbol NULL.
 
     Returns
     -------
     ndarray of shape (3, n, m)
-        Distances of the base kernels (summed over columns), paths and subtrees, unweighted.
+        Unweighted distances of the base kernels (summed over columns), paths and subtrees.
 
     Raises
     ------
     ValueError
         If an expression uses a column beyond ``n_features``.
     TypeError
-        If one is a text.
+        If one of the expressions is a text.
 
     Notes
     -----
-    SOT eqs. 2 and 3, with the symmetries of appendix A.1. With the discrete ground metric, optimal
-    transport is total variation: half the L1 distance of the frequencies. Two trees of one
-    canonical text may differ in their subtrees, as in the paper.
+    This is SOT eqs. 2 and 3, with the symmetries of appendix A.1. With the discrete ground metric,
+    optimal transport is total variation: half the L1 distance of the frequencies. Two trees with
+    the same canonical text may differ in their subtrees, as in the paper.
     """
     return SOTDistances(n_features=n_features)(expressions, others)
 
 
 class SOTDistances:
-    """Computes the distances of :func:`sot_distances`, and keeps what it has read off trees.
+    """Computes the distances of :func:`sot_distances`, and caches the features of each tree.
 
     Parameters
     ----------
@@ -62,25 +62,25 @@ class SOTDistances:
     def __init__(self, *, n_features: int) -> None:
         self._n_features = n_features
         self._features = FeatureReader()
-        # a search compares many generations with the same evaluated expressions
+        # A search compares many generations with the same evaluated expressions.
         self._tabulate = lru_cache(maxsize=4)(self._make_table)
 
     def __call__(
         self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
     ) -> FloatArray:
-        """Compute the distances (3, n, m) between expressions and others, by default the same.
+        """Compute the distances (3, n, m); ``others`` are by default the expressions.
 
         Raises
         ------
         ValueError
             If an expression uses a column beyond ``n_features``.
         TypeError
-            If one is a text.
+            If one of the expressions is a text.
         """
         require_expressions((*expressions, *(others or ())))
         known = self._tabulate(tuple(expressions if others is None else others))
         features = [self._features(expression) for expression in expressions]
-        # half of the L1 distance of the frequencies in a column is already there
+        # A column that only one side uses adds NULL: half of the L1 distance in that column.
         used = _used(expressions, self._n_features)
         unused = 0.5 * cdist(used, known.used, metric="cityblock")
         return np.stack(
@@ -92,7 +92,7 @@ class SOTDistances:
         )
 
     def _make_table(self, expressions: tuple[Expression, ...]) -> "_Table":
-        """Read the features off expressions that others are compared with."""
+        """Collect the features of the expressions in the columns of the distance matrix."""
         features = [self._features(expression) for expression in expressions]
         return _Table(
             _used(expressions, self._n_features),
@@ -105,12 +105,12 @@ class SOTDistances:
 class _Frequencies(NamedTuple):
     """Frequencies of the elements of some expressions."""
 
-    indices: Mapping[Hashable, int]
+    indices: Mapping[Hashable, int]  # element to column of ``dense``
     dense: FloatArray  # (n, n_elements)
 
 
 class _Table(NamedTuple):
-    """What is read off the expressions that others are compared with."""
+    """Features of the expressions in the columns of the distance matrix."""
 
     used: FloatArray  # (n, n_features), one where a column is used
     base: _Frequencies
@@ -119,7 +119,7 @@ class _Table(NamedTuple):
 
 
 def _used(expressions: Sequence[Expression], n_features: int) -> FloatArray:
-    """Mark the columns that expressions use; the others hold the symbol NULL."""
+    """Mark the columns that each expression uses; the others hold the symbol NULL."""
     used = np.zeros((len(expressions), n_features))
     for row, expression in enumerate(expressions):
         columns = [leaf.column for leaf in expression.leaves]
@@ -132,7 +132,7 @@ def _used(expressions: Sequence[Expression], n_features: int) -> FloatArray:
 
 
 def _collect(lists: Sequence[Frequencies]) -> _Frequencies:
-    """Give every element that occurs an index."""
+    """Give each element an index, and build the dense frequencies."""
     indices: dict[Hashable, int] = {}
     for frequencies in lists:
         for element in frequencies:
@@ -141,10 +141,10 @@ def _collect(lists: Sequence[Frequencies]) -> _Frequencies:
 
 
 def _total_variation(rows: Sequence[Frequencies], columns: _Frequencies) -> FloatArray:
-    """Half the L1 distances (n, m) of two lists of frequencies.
+    """Compute half the L1 distances (n, m) of two lists of frequencies.
 
-    Elements that no column has add their whole frequency, so that the dense arrays hold only the
-    elements of the columns.
+    The dense arrays hold only elements that occur in ``columns``. The frequencies of all other
+    elements add to the distance in full.
     """
     dense, foreign = _dense(rows, columns.indices)
     return 0.5 * (cdist(dense, columns.dense, metric="cityblock") + foreign[:, None])
@@ -153,7 +153,7 @@ def _total_variation(rows: Sequence[Frequencies], columns: _Frequencies) -> Floa
 def _dense(
     lists: Sequence[Frequencies], indices: Mapping[Hashable, int]
 ) -> tuple[FloatArray, FloatArray]:
-    """Frequencies as rows of a matrix, and the sum of those (n,) that have no index in it."""
+    """Build the matrix of frequencies, and the sums (n,) of those without an index."""
     matrix, foreign = np.zeros((len(lists), len(indices))), np.zeros(len(lists))
     for row, frequencies in enumerate(lists):
         for element, value in frequencies.items():

@@ -1,5 +1,7 @@
 """An operator that no module knows goes everywhere that ``+`` and ``*`` go."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -24,14 +26,18 @@ from autokernel.expression import (
 from autokernel.kernels import FEW_COLUMNS
 from autokernel.likelihood import Covariance, ExactLikelihood, TrainingData
 from autokernel.likelihood.linalg import unpack
-from autokernel.operators import ADD, MULTIPLY
+from autokernel.map.coordinate_scan import CoordinateScan
+from autokernel.map.data_scales import DataScales
+from autokernel.map.posterior import LogPosterior
+from autokernel.operators import ADD, MULTIPLY, Operator
+from autokernel.report import describe_model
 from autokernel.search import STRATEGIES
 from autokernel.surrogate.arc import arc_distances
 from autokernel.surrogate.features import FeatureReader
 from autokernel.surrogate.hellinger import hellinger_distances
 from autokernel.surrogate.sot import sot_distances
 from tests.batteries import numerical_gradient, reshuffled, seeds
-from tests.operators.gate import EXACT_GATE, GATE, fall
+from tests.operators.gate import EXACT_GATE, GATE, Gate, fall
 from tests.search.conftest import QUICK
 
 OPERATORS = (ADD, MULTIPLY, GATE)
@@ -290,11 +296,84 @@ def test_workers_and_memory_carry_it(tmp_path) -> None:
     np.testing.assert_array_equal(scores[0], scores[2])
 
 
+class Three(Operator):
+    """The sum of three kernels, as a word."""
+
+    symbol = "SUM3"
+    n_operands = 3
+
+    def value(self, at):
+        return at.values[0] + at.values[1] + at.values[2]
+
+    def adjoints(self, at, adjoint):
+        yield from (adjoint, adjoint, adjoint)
+
+
+def test_three_operands_keep_to_the_largest_number_of_leaves() -> None:
+    X, y = broken_line(15)
+    settings = {"operators": (Three(),), "base_kernels": ("SE", "LIN"), "random_state": 0}
+    for max_leaves, largest in ((2, 1), (3, 3), (4, 3)):
+        model = AutoKernelGPRegressor(**settings, max_leaves=max_leaves, n_iter=2).fit(X, y)
+        assert model.search_history_["n_leaves"].max() == largest
+
+
+class Steep(Gate):
+    """Gates of one symbol that differ in an attribute."""
+
+    def __init__(self, steepness: float) -> None:
+        self.steepness = steepness
+
+
+def test_operators_are_told_apart_by_their_attributes() -> None:
+    X, y = broken_line(10)
+    evaluator = Evaluator(X, y, priors={}, seed=0)
+    trees = [
+        parse_expression("GATE[0](SE[0], LIN[0])", operators=[Steep(steepness)])
+        for steepness in (8.0, 40.0)
+    ]
+    assert Steep(8.0) == Steep(8.0) != Steep(40.0)
+    assert evaluator.key(evaluator.prepare(trees[0])) != evaluator.key(evaluator.prepare(trees[1]))
+    with pytest.raises(ValueError, match="operators must have different symbols"):
+        AutoKernelGPRegressor(operators=(Steep(8.0), Steep(40.0))).fit(X, y)
+
+
+class Scanned(Gate):
+    """A gate whose location is scanned, as one mode of it hides many others."""
+
+    has_many_modes = True
+    parameters = (replace(Gate.parameters[0], grid=tuple(np.linspace(0.05, 0.95, 19))),)
+
+
+def test_a_parameter_with_a_grid_is_scanned_where_there_are_many_modes() -> None:
+    X, y = broken_line()
+    expression = parse_expression("GATE[0](SE[0], LIN[0])", operators=[Scanned()])
+    data = TrainingData(X, y)
+    posterior = LogPosterior(ExactLikelihood(expression, data), priors={})
+    theta = np.log([0.1, 0.05, 0.5, 1.0, 1.0, 0.01])
+    found = CoordinateScan(posterior, DataScales(data), [0]).around(theta)
+    best = max(
+        np.linspace(0.05, 0.95, 19), key=lambda a: posterior.value(np.append(np.log(a), theta[1:]))
+    )
+    assert np.exp(found[0].theta[0]) == pytest.approx(best)
+
+
+def test_it_is_told_in_words_with_its_location_and_its_column() -> None:
+    X, y = broken_line(20)
+    model = AutoKernelGPRegressor(random_state=0, operators=("+", GATE))
+    model.refit(100 * X, y, kernel="GATE[0](SE[0], LIN[0])")
+    words, _ = describe_model(model._fitted)
+    location = 100 * model._fitted.evaluation.parameters[0].value
+    assert words.startswith("GATE(smooth over ")
+    assert words.endswith(f", linear; location {location:.3g})")
+
+
 def test_an_operator_with_an_impossible_declaration_is_refused() -> None:
     class Commuting(type(GATE)):
         commutes = True
 
     with pytest.raises(ValueError, match="commutes, and so must have no parameters"):
         AutoKernelGPRegressor(operators=("+", Commuting())).fit(*broken_line(10))
+    with pytest.raises(TypeError, match=r"got a class: call Gate\(\)"):
+        AutoKernelGPRegressor(operators=("+", Gate)).fit(*broken_line(10))
     with pytest.raises(ValueError, match="operators must be a selection of"):
-        AutoKernelGPRegressor(operators=("+", type(GATE))).fit(*broken_line(10))
+        AutoKernelGPRegressor(operators=("-",)).fit(*broken_line(10))

@@ -1,4 +1,4 @@
-"""Search strategies: one file each, and a line in the registry."""
+"""Search strategies: each has its own file and one line in the registry."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

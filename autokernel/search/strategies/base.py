@@ -1,4 +1,4 @@
-"""What a search strategy is: an initial design, and the next kernels for a history."""
+"""The interface of search strategies: an initial design, and proposals given a history."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
@@ -19,30 +19,30 @@ from autokernel.typing import FloatArray
 
 Cached = TypeVar("Cached")
 
-_TRIES = 200  # at drawing a kernel that is unknown
+_TRIES = 200  # attempts to draw a kernel that is not yet known
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: a task is itself, and holds arrays
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: a field is an array
 class Task:
-    """What a search may look at, and what it is to go by."""
+    """The space of kernels, the data and the settings of a search."""
 
     grammar: Grammar
-    base_kernels: tuple[BaseKernel, ...]  # of the fixed design, no fewer than the grammar's
+    base_kernels: tuple[BaseKernel, ...]  # kernels of the fixed design, including the grammar's
     X: FloatArray  # (n_samples, n_features), inputs in the unit interval
     priors: Priors = field(default_factory=lambda: PRESETS["default"])
     acquisition: Acquisition = field(default_factory=ExpectedImprovement)
-    deadline: Deadline = NEVER  # a strategy that takes long looks at it
-    cache: dict[Hashable, Any] = field(init=False, default_factory=dict)  # of what is computed
+    deadline: Deadline = NEVER  # slow strategies must check it
+    cache: dict[Hashable, Any] = field(init=False, default_factory=dict)  # values of :meth:`cached`
 
     @property
     def n_features(self) -> int:
-        """Number of columns, those included that the grammar leaves out."""
+        """Number of columns of X, including those that the grammar leaves out."""
         return self.X.shape[1]
 
     def cached(self, key: Hashable, make: Callable[[], Cached]) -> Cached:
-        """Return what a strategy has computed for this task, made where it is not there.
+        """Return a cached value of a strategy, or make and cache it.
 
-        It must follow from the task, and maybe a history, alone: a search that is continued begins
+        The value may depend on the task and on a history alone, because a continued search begins
         with an empty cache.
         """
         if key not in self.cache:
@@ -51,13 +51,13 @@ class Task:
         return found
 
     def allows(self, expression: Expression) -> bool:
-        """Whether an expression may be a parent; a history may hold others, of another grammar."""
+        """Whether an expression may be a parent; a history may hold kernels of another grammar."""
         return self.grammar.spans(expression, self.base_kernels)
 
     def any_unknown(
         self, known: Sequence[Expression], *, max_depth: float = np.inf
     ) -> Expression | None:
-        """First base kernel, or kernel next to a known one, that is not known; None if none is."""
+        """Return the first unknown base kernel or neighbour of a known kernel, or None."""
         texts = frozenset(expression.canonical for expression in known)
         for base in self.grammar.leaves:
             if base.canonical not in texts:
@@ -70,36 +70,35 @@ class Task:
 
 
 class Strategy(ABC, BaseEstimator):
-    """Proposes kernels; holds parameters, as scikit-learn has them, and no state.
+    """Proposes kernels; a strategy has scikit-learn parameters and no state.
 
-    What it proposes is a function of its arguments alone, so that a search can be continued from
-    its history.
+    The proposals depend on the arguments alone, so that a search can be continued from its history.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     @abstractmethod
     def design(self, task: Task, *, rng: np.random.Generator) -> Design:
-        """Choose what is evaluated first, whatever the data are."""
+        """Choose the kernels to evaluate first, without looking at the targets."""
 
     @abstractmethod
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
     ) -> list[Expression]:
-        """Choose what is evaluated next, together: distinct kernels that the history has not.
+        """Choose the next batch: distinct kernels that are not in the history.
 
-        Fewer than ``n_proposals`` where there are no more for now, none where the search is over.
-        The first ones do not depend on the number.
+        The list is shorter than ``n_proposals`` if no more are left for now, and empty if the
+        search is over. The first proposals do not depend on ``n_proposals``.
 
         Raises
         ------
         OutOfTimeError
-            Once the deadline of the task has passed.
+            If the deadline of the task has passed.
         """
 
 
 class DesignedStrategy(Strategy):
-    """A strategy whose first kernels are a design that the user may choose."""
+    """A strategy with an initial design that the user can choose."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "initial_design": [StrOptions(set(DESIGNS))],
@@ -108,7 +107,7 @@ class DesignedStrategy(Strategy):
     initial_design: str
 
     def design(self, task: Task, *, rng: np.random.Generator) -> Design:
-        """Choose what is evaluated first, whatever the data are."""
+        """Choose the kernels to evaluate first, without looking at the targets."""
         return initial_design(self.initial_design, task.grammar, task.base_kernels, rng=rng)
 
 
@@ -120,9 +119,10 @@ def draw_unknown(
     n_proposals: int,
     max_depth: float = np.inf,
 ) -> list[Expression]:
-    """Draw until enough kernels are new and within the limits; at last look beside what is known.
+    """Draw kernels until enough of them are new and within the limits.
 
-    Fewer where no more are left.
+    If draws find none, the first unknown neighbour of a known kernel is taken. The list is shorter
+    than ``n_proposals`` if no more are left.
     """
     known = [evaluation.expression for evaluation in history.evaluations]
     texts = {expression.canonical for expression in known}

@@ -1,4 +1,4 @@
-"""What the strategies of Bayesian optimisation share (SOT, algorithm 1)."""
+"""The common part of all strategies that use Bayesian optimisation (SOT, algorithm 1)."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -17,11 +17,11 @@ from autokernel.surrogate.gp import SurrogateGP
 from autokernel.surrogate.kernel_kernels import KernelKernel
 from autokernel.typing import FloatArray
 
-_ENOUGH_TIMES = 5  # evaluations
-_N_PARENTS = 10  # best kernels so far that put neighbours into the first generation
+_ENOUGH_TIMES = 5  # least number of search evaluations to fit the cost
+_N_PARENTS = 10  # number of best kernels with neighbours in the first generation
 
 Maximise = Callable[[Values, Sequence[Expression]], Expression | None]
-"""Searches the expression of highest value that is not among those known."""
+"""Function that searches the expression of highest value that is not known yet."""
 
 
 def propose_by_surrogate(
@@ -35,8 +35,8 @@ def propose_by_surrogate(
 ) -> list[Expression]:
     """Choose the kernels of highest acquisition value, fewer where no more are left.
 
-    Of several, each is chosen as if those before it had met the expectation of the surrogate
-    (kriging believer): next to them little is left to gain, so that the next one is another idea.
+    Each kernel of a batch is chosen as if the earlier ones had their predicted scores (kriging
+    believer). Little improvement is expected near these, so that the next kernel differs.
     """
     known = [evaluation.expression for evaluation in history.evaluations]
     scores = finite_scores(history)
@@ -58,9 +58,9 @@ def propose_by_surrogate(
 
 
 def _cost(history: History) -> Cost:
-    """Learn what evaluations cost, from those of the search where there are enough of them.
+    """Fit the cost of evaluations, to search trials alone where there are enough of them.
 
-    The kernels of the design are fitted from nothing, which takes longer.
+    The kernels of the design are fitted without warm starts, which takes longer.
     """
     fitted = [trial for trial in history if np.isfinite(trial.evaluation.log_posterior)]
     searched = [trial for trial in fitted if trial.phase == Phase.SEARCH]
@@ -71,21 +71,21 @@ def _cost(history: History) -> Cost:
 
 
 def finite_scores(history: History) -> FloatArray:
-    """Scores per sample; a kernel that could not be fitted counts as the worst that could."""
+    """Compute scores per sample; a failed kernel gets the lowest finite score."""
     scores = history.scores / history.n_samples
     finite = np.isfinite(scores)
     return np.where(finite, scores, scores[finite].min() if finite.any() else 0.0)
 
 
 def parents_of(task: Task, history: History) -> list[Expression]:
-    """Sort the known kernels that the task allows, the best first; its base kernels if none is."""
+    """Sort the known kernels that the task allows, the best first; else return base kernels."""
     order = np.argsort(-history.scores, kind="stable")
     known = [history.evaluations[number].expression for number in order]
     return [e for e in known if task.allows(e)] or list(task.grammar.leaves)
 
 
 def _in_time(values: Values, task: Task) -> Values:
-    """Look at the clock before each call."""
+    """Wrap a function so that it checks the deadline before each call."""
 
     def compute(expressions: Sequence[Expression]) -> FloatArray:
         task.deadline.check()
@@ -97,7 +97,7 @@ def _in_time(values: Values, task: Task) -> Values:
 class EvolvingStrategy(DesignedStrategy):
     """Bayesian optimisation that maximises the acquisition function by evolution.
 
-    Parameters are those of SOT, algorithm 2; the final classes say them.
+    The parameters are those of SOT, algorithm 2; the final classes document them.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -122,7 +122,7 @@ class EvolvingStrategy(DesignedStrategy):
 
     @abstractmethod
     def kernel_kernel(self, task: Task) -> KernelKernel:
-        """Choose what two expressions have in common."""
+        """Build the kernel between expressions."""
 
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
@@ -150,7 +150,7 @@ class EvolvingStrategy(DesignedStrategy):
     def _first_generation(
         self, grammar: Grammar, parents: Sequence[Expression], rng: np.random.Generator
     ) -> list[Expression]:
-        """Half walks from the base kernels, half neighbours of the best kernels so far."""
+        """Draw half by random walks from base kernels, half from neighbours of the best kernels."""
         n_walks = self.population_size // 2
         neighbours = [
             grammar.random_neighbour(parents[number % len(parents)], rng)

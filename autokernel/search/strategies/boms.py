@@ -15,7 +15,7 @@ from autokernel.search.strategies.bayesian import parents_of, propose_by_surroga
 from autokernel.surrogate.acquisition import Values
 from autokernel.surrogate.kernel_kernels import HellingerKernel
 
-_FIRST_STEPS = 5  # of a walk from each base kernel before the first proposal
+_FIRST_STEPS = 5  # steps of the walk from each base kernel before the first proposal
 
 
 class BOMS(DesignedStrategy):
@@ -24,22 +24,22 @@ class BOMS(DesignedStrategy):
     Parameters
     ----------
     n_walks : int, default=15
-        Random walks that each proposal, of one kernel or a batch, adds to the candidates.
+        Number of random walks that each batch of proposals adds to the candidates.
     n_neighbours : int, default=50
-        Most neighbours of the best kernel that it adds.
+        Largest number of neighbours of the best kernel that each batch adds.
     n_candidates : int, default=600
-        Most candidates.
+        Largest number of candidates.
     initial_design : {"default", "paper"}, default="default"
-        As for :class:`SOT`.
+        Initial design, as for :class:`SOT`.
 
     Notes
     -----
     Malkomes, Schaff and Garnett (2016), *Bayesian optimization for automated model selection*. The
-    number of neighbours is that of SOT, appendix D, and so are the first candidates, which hold a
-    walk of five steps from each base kernel. The squared Hellinger distance of two Gaussians on 20
-    of the inputs is averaged over 100 draws from the priors of the hyperparameters. Where there
-    would be too many candidates, the oldest are dropped and not those of the lowest expected
-    improvement: so the candidates depend on nothing but the history.
+    number of neighbours and the first candidates are as in SOT, appendix D; the first candidates
+    include a walk of five steps from each base kernel. The squared Hellinger distance of two
+    Gaussians on 20 of the inputs is averaged over 100 draws from the priors of the hyperparameters.
+    If there are too many candidates, the oldest are dropped instead of those with the lowest
+    expected improvement, so that the candidates depend on the history alone.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -78,7 +78,7 @@ class BOMS(DesignedStrategy):
         )
 
     def _candidates(self, task: Task, history: History) -> list[Expression]:
-        """Gather what this proposal and those before have added, the latest first."""
+        """Collect the candidates that this and earlier batches add, the latest first."""
         starts = {trial.start for trial in history if trial.phase == Phase.SEARCH}
         found: dict[str, Expression] = {}
         kept: dict[Hashable, list[Expression]] = {}
@@ -94,7 +94,7 @@ class BOMS(DesignedStrategy):
         return list(found.values())[: self.n_candidates]
 
     def _added(self, task: Task, moment: "_Moment") -> list[Expression]:
-        """Choose what a proposal adds."""
+        """Draw the candidates that a batch adds."""
         rng = np.random.default_rng(moment.seed)
         neighbours = task.grammar.neighbours(moment.best)
         chosen = rng.permutation(len(neighbours))[: self.n_neighbours]
@@ -107,28 +107,28 @@ class BOMS(DesignedStrategy):
 
 
 class _Moment(NamedTuple):
-    """What the candidates that a proposal adds depend on."""
+    """All that the candidates added by a batch depend on."""
 
-    best: Expression
-    is_first: bool  # of all proposals
-    seed: int  # follows from the kernels known
+    best: Expression  # kernel with the highest score
+    is_first: bool  # whether this is the first batch
+    seed: int  # checksum of the known kernels
 
 
 def _moment(task: Task, history: History) -> _Moment:
-    """Read off a history what the proposal for it adds."""
+    """Compute the moment of the batch that is proposed for a history."""
     texts = "\n".join(evaluation.expression.canonical for evaluation in history.evaluations)
     best = parents_of(task, history)[0]
     return _Moment(best, history.n_searched == 0, zlib.crc32(texts.encode()))
 
 
 class _Kept:
-    """What has been computed for a task; it follows from the task and a history alone."""
+    """Cached values of a task, which depend on the task and a history alone."""
 
     def __init__(self, task: Task) -> None:
         self.kernel_kernel = HellingerKernel(task.X, priors=task.priors, deadline=task.deadline)
-        self.added: dict[Hashable, list[Expression]] = {}  # of the proposals that still count
+        self.added: dict[Hashable, list[Expression]] = {}  # candidates added by recent batches
 
 
 def _kept(task: Task) -> _Kept:
-    """Return what has been computed for a task."""
+    """Return the cached values of a task."""
     return task.cached(BOMS, lambda: _Kept(task))

@@ -25,32 +25,32 @@ def evolve(
     Parameters
     ----------
     acquisition : callable
-        Values (n,) of n expressions.
+        Function that returns the values (n,) of n expressions.
     grammar : Grammar
-        Spans the space; offspring are one operation away from their parent.
+        Grammar of the expressions. Offspring are one operation away from their parent.
     population : iterable of Expression
         The first generation.
     excluded : set of str
-        Canonical texts that may be parents but not the result.
+        Canonical texts of expressions that may be parents but not the result.
     n_survivors : int
-        Size of the part of a generation that has offspring.
+        Number of expressions of a generation that have offspring.
     n_offspring : int
-        Offspring of each survivor.
+        Number of offspring of each survivor.
     n_generations : int
-        How often survivors are chosen.
+        Number of times that survivors are chosen.
     rng : numpy.random.Generator
-        Source of the operations.
+        Source of the random operations.
 
     Returns
     -------
     Expression or None
-        None if every expression met is excluded.
+        The best expression found, or None if all expressions found are excluded.
     """
     values: dict[str, float] = {}
     met: dict[str, Expression] = {}
 
     def judge(expressions: Iterable[Expression]) -> list[Expression]:
-        """Give the new ones among the expressions a value, one for each canonical text."""
+        """Compute the values of new expressions, one for each canonical text."""
         new = {e.canonical: e for e in expressions if e.canonical not in met}
         if new:
             met.update(new)

@@ -1,4 +1,4 @@
-"""Compositional kernel search: the neighbours of the best kernel, then those of their best."""
+"""Compositional kernel search, which evaluates all neighbours of the best kernel in turn."""
 
 from collections.abc import Sequence
 
@@ -13,32 +13,32 @@ from autokernel.search.strategies.base import Strategy, Task
 class Greedy(Strategy):
     """Compositional kernel search.
 
-    First all base kernels; then, in random order, all kernels that are one operation away from the
-    best of them; then those next to the best of these, and so on. The search ends where no
-    neighbour is better. The original goes by the Bayesian information criterion:
-    ``AutoKernelGPRegressor(strategy="greedy", criterion="bic")``.
+    The search evaluates all base kernels first. Then it evaluates, in random order, all kernels
+    that are one operation away from the best base kernel. It repeats this step with the best of the
+    new kernels, and ends when no neighbour is better. The original uses the Bayesian information
+    criterion: ``AutoKernelGPRegressor(strategy="greedy", criterion="bic")``.
 
     Notes
     -----
     Duvenaud et al. (2013), *Structure discovery in nonparametric regression through compositional
-    kernel search*, with operations on any part of a kernel; Kim and Teh (2018), *Scaling up the
-    Automatic Statistician*, algorithm 2, has them on the whole alone. The neighbours of one kernel
-    are the last ones of a batch.
+    kernel search*, apply operations to any part of a kernel, as is done here; Kim and Teh (2018),
+    *Scaling up the Automatic Statistician*, algorithm 2, apply them to the whole kernel alone. A
+    batch holds neighbours of one kernel alone, and may therefore be shorter than ``batch_size``.
 
-    A kernel of k leaves has up to ``5 k`` neighbours for each base kernel on each column: with SE
-    and RQ on 8 columns 47 beside one of the 16 base kernels, then 94. Many columns ask for a large
-    ``n_iter``.
+    A kernel of k leaves has up to ``5 k`` neighbours for each base kernel on each column. With SE
+    and RQ on 8 columns, one of the 16 base kernels has 47 neighbours, and the best of these has up
+    to 94. Many columns need a large ``n_iter``.
     """
 
-    def design(self, task: Task, *, rng: np.random.Generator) -> Design:  # noqa: ARG002 - all bases
-        """Begin with the base kernels."""
+    def design(self, task: Task, *, rng: np.random.Generator) -> Design:  # noqa: ARG002 - not random
+        """Choose all base kernels to evaluate first."""
         bases = task.grammar.leaves
         return Design(bases, (), len(bases))
 
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
     ) -> list[Expression]:
-        """Choose among the neighbours that have not been evaluated; none at a local maximum."""
+        """Choose neighbours that have not been evaluated; none at a local maximum."""
         scores = {e.expression.canonical: e.score for e in history.evaluations}
         candidates: Sequence[Expression] = task.grammar.leaves
         highest: float | None = None

@@ -1,4 +1,4 @@
-"""Random search: the baseline of all others."""
+"""Random search, the baseline of all other strategies."""
 
 import numpy as np
 
@@ -8,17 +8,17 @@ from autokernel.search.strategies.base import DesignedStrategy, Task, draw_unkno
 
 
 class RandomWalks(DesignedStrategy):
-    """Random walks from the base kernels; learns nothing.
+    """Random walks from the base kernels, which do not depend on any score.
 
     Parameters
     ----------
     initial_design : {"default", "paper"}, default="default"
-        As for :class:`SOT`.
+        Initial design, as for :class:`SOT`.
 
     Notes
     -----
-    The walks begin at each base kernel with the same probability; their lengths are geometric,
-    three operations on average.
+    The walks begin at each base kernel with the same probability. Their lengths have a geometric
+    distribution with a mean of three operations.
     """
 
     def __init__(self, *, initial_design: str = "default") -> None:
@@ -27,7 +27,7 @@ class RandomWalks(DesignedStrategy):
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
     ) -> list[Expression]:
-        """Walk until enough unknown kernels are found, fewer where no more are left."""
+        """Draw walks until enough unknown kernels are found, fewer where no more are left."""
 
         def walk() -> Expression:
             return task.grammar.random_walks(1, rng)[0]

@@ -11,13 +11,15 @@ class SOT(EvolvingStrategy):
     Parameters
     ----------
     population_size : int, default=100
-        Expressions in a generation of the evolution that maximises the acquisition function.
+        Number of expressions in a generation of the evolution that maximises the acquisition
+        function.
     n_offspring : int, default=4
-        Offspring of each survivor; ``population_size / (n_offspring + 1)`` survive.
+        Number of offspring of each survivor; ``population_size / (n_offspring + 1)`` survive.
     n_generations : int or "auto", default="auto"
-        Generations; ``"auto"`` is 6 for one column and 10 for more.
+        Number of generations; ``"auto"`` is 6 for one column and 10 for more.
     initial_design : {"default", "paper"}, default="default"
-        ``"paper"`` is every base kernel on every column and two random operations from each.
+        Initial design. ``"paper"`` is every base kernel on every column, and two random operations
+        from each.
         ``"default"`` adds the kernels that a person would try first and holds at most 60 kernels.
 
     Notes
@@ -28,5 +30,5 @@ class SOT(EvolvingStrategy):
     """
 
     def kernel_kernel(self, task: Task) -> KernelKernel:
-        """Compare the building blocks of expressions."""
+        """Build the kernel that compares the building blocks of expressions."""
         return SOTKernel(n_features=task.n_features)

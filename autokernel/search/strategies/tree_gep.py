@@ -12,7 +12,7 @@ from autokernel.expression import Expression
 from autokernel.search.history import History, Phase
 from autokernel.search.strategies.base import DesignedStrategy, Task, draw_unknown
 
-_MUTANT_LEAVES = 4  # most leaves of a subtree that mutation plants
+_MUTANT_LEAVES = 4  # largest number of leaves of the random subtree of a mutant
 
 
 class TreeGEP(DesignedStrategy):
@@ -21,27 +21,27 @@ class TreeGEP(DesignedStrategy):
     Parameters
     ----------
     population_size : int, default=200
-        Kernels in a generation. The first one is the initial design, the others are offspring of
-        the generation before, and the best of it.
+        Number of kernels in a generation. The first generation is the initial design. Every other
+        one consists of the best kernels of the generation before and of offspring.
     reproduction : float, default=0.1
-        Part of a generation that is taken over unchanged, the best kernels of the one before.
+        Fraction of a generation that is taken over unchanged from the one before, the best first.
     mutation : float, default=0.5
-        Probability that an offspring is a mutant, whose random subtree is replaced by a random one
-        of up to four leaves; otherwise two parents cross over a random subtree each.
+        Probability that an offspring is a mutant: a random subtree of its parent is replaced by a
+        random tree of up to four leaves. Otherwise a random subtree of one parent is replaced by a
+        random subtree of another.
     tournament : float, default=0.1
-        Part of the generation that is drawn for a tournament, whose best is a parent; rounded up.
+        Fraction of the generation drawn for a tournament, rounded up. The best of them is a parent.
     max_depth : int, default=10
         Largest number of operators from the root to a leaf.
     initial_design : {"default", "paper"}, default="default"
-        As for :class:`SOT`.
+        Initial design, as for :class:`SOT`.
 
     Notes
     -----
     Jin (2020), *Compositional kernel learning using tree-based genetic programming for Gaussian
-    process regression*, with the settings of SOT, appendix D, but for the subtrees of mutants: they
-    have one to four leaves. Kernels that have been evaluated are not evaluated again. With fewer
-    iterations than a generation takes, 180 by default, all kernels are offspring of the initial
-    design.
+    process regression*. The settings are those of SOT, appendix D, except that the random subtrees
+    of mutants have one to four leaves. No kernel is evaluated twice. A generation takes 180
+    evaluations by default; with fewer iterations, all kernels are offspring of the initial design.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -73,7 +73,7 @@ class TreeGEP(DesignedStrategy):
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
     ) -> list[Expression]:
-        """Breed from the last whole generation, fewer kernels where no more are left."""
+        """Make offspring of the last complete generation, fewer where no more are left."""
         parents = [e for e in self._generation(history) if task.allows(e)]
         parents = parents or list(task.grammar.leaves)
 
@@ -83,7 +83,7 @@ class TreeGEP(DesignedStrategy):
         return draw_unknown(breed, task, history, n_proposals=n_proposals, max_depth=self.max_depth)
 
     def _generation(self, history: History) -> list[Expression]:
-        """Return the last whole generation, the best first."""
+        """Return the last complete generation, the best first."""
         n_kept = min(round(self.reproduction * self.population_size), self.population_size - 1)
         n_new = self.population_size - n_kept
         generation = [t.evaluation for t in history if t.phase == Phase.INITIAL]
@@ -97,7 +97,7 @@ class TreeGEP(DesignedStrategy):
     def _child(
         self, task: Task, parents: Sequence[Expression], rng: np.random.Generator
     ) -> Expression:
-        """Mutate one winner of a tournament, or cross two."""
+        """Mutate the winner of a tournament, or cross the winners of two."""
         mother = self._winner(parents, rng)
         if rng.uniform() < self.mutation:
             planted = task.grammar.random_tree(int(rng.integers(1, _MUTANT_LEAVES + 1)), rng)
@@ -106,12 +106,12 @@ class TreeGEP(DesignedStrategy):
         return mother.replace(int(rng.integers(mother.n_subtrees)), planted)
 
     def _winner(self, parents: Sequence[Expression], rng: np.random.Generator) -> Expression:
-        """Return the best of some that are drawn; they are sorted, the best first."""
+        """Return the winner of a tournament among ``parents``, which are sorted, the best first."""
         n_drawn = math.ceil(self.tournament * len(parents))
         return parents[int(rng.choice(len(parents), size=n_drawn, replace=False).min())]
 
 
 def _random_subtree(expression: Expression, rng: np.random.Generator) -> Expression:
-    """Draw one of all subtrees."""
+    """Draw one of all subtrees with equal probability."""
     subtrees = list(expression.subtrees())
     return subtrees[int(rng.integers(len(subtrees)))]

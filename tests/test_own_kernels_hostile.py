@@ -1,0 +1,191 @@
+"""Base kernels from outside that are wrong, fail, or are easily mistaken for one another."""
+
+import re
+
+import numpy as np
+import pytest
+
+from autokernel import (
+    BaseKernel,
+    CallableKernel,
+    KernelParameter,
+    evaluate_kernel,
+    parse_expression,
+)
+from autokernel.evaluation import Evaluator
+from autokernel.kernels import LENGTHSCALE, VARIANCE
+from autokernel.search import STRATEGIES
+from tests.own_kernels import OU, ByDifferences, OrnsteinUhlenbeck, exponential, fitted, rough
+from tests.search.conftest import QUICK
+
+
+class Nameless(OrnsteinUhlenbeck):
+    name = "no name"
+
+
+class Parameterless(OrnsteinUhlenbeck):
+    parameters = ("lengthscale",)
+
+
+class Reserved(OrnsteinUhlenbeck):
+    parameters = (LENGTHSCALE, KernelParameter("noise_variance", (1, 1)))
+
+
+class Wordy(OrnsteinUhlenbeck):
+    words = "over {length}"
+
+
+class Twice(OrnsteinUhlenbeck):
+    parameters = (LENGTHSCALE, LENGTHSCALE)
+
+
+@pytest.mark.parametrize(
+    ("base_kernels", "error", "message"),
+    [
+        ((OrnsteinUhlenbeck,), TypeError, "got a class: call OrnsteinUhlenbeck()"),
+        ((3,), TypeError, "base_kernels must hold names or BaseKernel objects, got 3"),
+        ((OU, ByDifferences("OU")), ValueError, "base_kernels must have different names"),
+        ((OrnsteinUhlenbeck("SE"),), ValueError, "give it another name"),
+        ((Nameless(),), ValueError, "Nameless.name must be made of letters, digits"),
+        ((Parameterless(),), ValueError, "must be a tuple of KernelParameter objects"),
+        (
+            (Twice(),),
+            ValueError,
+            "none of them 'noise_variance', got ['lengthscale', 'lengthscale']",
+        ),
+        ((Reserved(),), ValueError, "none of them 'noise_variance'"),
+        ((Wordy(),), ValueError, "Wordy.words must name parameters of the kernel in braces"),
+        (("OU",), ValueError, "base_kernels must be a selection of ['SE', 'LIN'"),
+        ((), ValueError, "base_kernels must be a selection of"),
+    ],
+)
+def test_what_is_no_base_kernel_is_refused(base_kernels, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        fitted(base_kernels=base_kernels)
+
+
+def test_a_kernel_that_fails_is_a_row_with_its_reason():
+    model = fitted(base_kernels=("SE", CallableKernel("BAD", fails, (VARIANCE,))), n_iter=0)
+    reasons = dict(zip(*(model.search_history_[key] for key in ("kernel", "status")), strict=True))
+    assert reasons["BAD[0]"] == "ZeroDivisionError: of mine"
+
+
+class Power(BaseKernel):
+    """``v exp(-(|x - x'| / l)^power)``: one class, many kernels of one name."""
+
+    name = "POW"
+    parameters = (LENGTHSCALE, VARIANCE)
+
+    def __init__(self, power):
+        super().__init__()
+        self.power = power
+
+    def value(self, params, pairs):
+        return params[1] * np.exp(-((pairs.difference / params[0]) ** self.power))
+
+
+def test_a_warm_start_forgets_what_was_found_with_another_kernel_of_the_same_name():
+    settings = {"n_iter": 0, "max_leaves": 1, "warm_start": True}
+    model = fitted(base_kernels=(Power(1.0),), **settings)
+    model.set_params(base_kernels=(Power(2.0),)).fit(*rough())
+    anew = fitted(base_kernels=(Power(2.0),), **settings)
+    assert model.best_score_ == anew.best_score_
+    assert model._fitted.evaluation.expression.leaves[0].kernel == Power(2.0)
+
+
+def test_one_evaluator_tells_kernels_of_one_name_apart():
+    X, y = rough(25)
+    text = "POW[0] * PER[0] + SE[0]"  # with a period, parts are fitted and kept
+    shared = Evaluator(X, y, priors={}, seed=0)
+    for power in (1.0, 1.5):
+        expression = parse_expression(text, base_kernels=[Power(power)])
+        alone = Evaluator(X, y, priors={}, seed=0)(expression)
+        np.testing.assert_array_equal(shared(expression).theta, alone.theta)
+
+
+def test_a_kernel_that_was_made_here_is_searched_alike_with_workers():
+    local = CallableKernel("LOCAL", lambda X, Y, v: v * np.exp(-np.abs(X - Y.T)), (VARIANCE,))
+    settings = {"base_kernels": ("SE", local), "n_iter": 4, "max_leaves": 3, "batch_size": 2}
+    alone, together = fitted(**settings), fitted(**settings, n_jobs=2)
+    assert list(alone.search_history_["kernel"]) == list(together.search_history_["kernel"])
+    np.testing.assert_array_equal(alone.search_history_["score"], together.search_history_["score"])
+
+
+def test_memory_says_that_it_cannot_tell_lambdas_apart(tmp_path):
+    local = CallableKernel("LOCAL", lambda X, Y, v: v * (X == Y.T), (VARIANCE,))
+    with pytest.raises(ValueError, match="memory asks for base kernels and operators that can be"):
+        fitted(base_kernels=("SE", local), memory=tmp_path)
+
+
+def test_the_order_in_which_kernels_are_given_is_of_no_account():
+    histories = [
+        fitted(base_kernels=kernels).search_history_
+        for kernels in (("SE", OU, Power(1.5)), (Power(1.5), OU, "SE"), {OU, "SE", Power(1.5)})
+    ]
+    for history in histories[1:]:
+        assert list(history["kernel"]) == list(histories[0]["kernel"])
+
+
+def fails(X, Y, v):
+    raise ZeroDivisionError("of mine")
+
+
+def is_nan(X, Y, v):
+    return np.full((len(X), len(Y)), np.nan)
+
+
+def is_negative(X, Y, v):
+    return -5.0 * v * (X == Y.T)
+
+
+@pytest.mark.parametrize("function", [fails, is_nan, is_negative])
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_kernel_of_no_use_ends_no_search(name, function):
+    bad = CallableKernel("BAD", function, (VARIANCE,))
+    model = fitted(base_kernels=("SE", bad), strategy=QUICK[name], n_iter=3)
+    assert model.best_expression_.startswith("SE[0]")
+
+
+class WrongShape(OrnsteinUhlenbeck):
+    def value(self, params, pairs):
+        return params[1]
+
+
+class WrongGradient(OrnsteinUhlenbeck):
+    def gradient(self, params, pairs, adjoint):
+        return np.zeros(1)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "reason"),
+    [
+        (WrongShape(), "WrongShape.value must return an array of the shape of the pairs"),
+        (WrongGradient(), "WrongGradient.gradient must return an array of the shape (2,)"),
+    ],
+)
+def test_an_array_of_the_wrong_shape_is_told(kernel, reason):
+    X, y = rough(20)
+    fit = evaluate_kernel("OU[0] + SE[0]", X, y, base_kernels=[kernel])
+    assert fit.score == -np.inf
+    assert reason in fit.status
+
+
+def test_priors_may_name_parameters_of_a_kernel_that_is_given_and_not_used():
+    X, y = rough(20)
+    mine = CallableKernel("MINE", exponential, (KernelParameter("mine", (2, 2)), VARIANCE))
+    fit = evaluate_kernel("SE[0]", X, y, base_kernels=[mine], priors={"mine": (3, 3)})
+    assert fit.status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"prior": (2.0,)}, "prior of p must be a pair (shape, rate) of positive numbers"),
+        ({"prior": (-2, 1)}, "prior of p must be a pair"),
+        ({"prior": (2, 1), "start": (3, 0)}, "start of p must be a pair of positive numbers that"),
+        ({"prior": (2, 1), "grid": (0.0,)}, "grid of p must hold positive numbers"),
+    ],
+)
+def test_an_impossible_parameter_is_refused_where_it_is_declared(settings, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        KernelParameter("p", **settings)
