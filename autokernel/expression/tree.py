@@ -45,6 +45,7 @@ class Expression(ABC):
     n_subtrees: int
     column: int | None
     last_column: int
+    has_parameters: bool = False  # whether some operator here or below has any
 
     @property
     @abstractmethod
@@ -212,13 +213,14 @@ class Operation(Expression):
     leaves: tuple[Leaf, ...] = field(compare=False)
     # Larger trees reuse these: a search makes some thousand trees for each proposal.
     _term_texts: tuple[str, ...] = field(compare=False)
-    _has_parameters: bool = field(compare=False)  # whether some operator here or below has any
+    has_parameters: bool = field(compare=False)
     _hash: int = field(compare=False)
 
     def __init__(
         self, operator: Operator, *operands: Expression, column: int | None = None
     ) -> None:
-        if not isinstance(operator, Operator):
+        # isinstance takes long with an abstract class
+        if operator is not ADD and operator is not MULTIPLY and not isinstance(operator, Operator):
             raise TypeError(f"operator must be an Operator object, got {operator!r}")
         if len(operands) != operator.n_operands:
             raise ValueError(
@@ -228,31 +230,34 @@ class Operation(Expression):
             column = _checked_column(column)
         elif column is not None:
             raise ValueError(f"{operator.symbol} acts on no column, got column={column!r}")
+        first, *others = operands
+        leaves, n_subtrees, last = first.leaves, 1 + first.n_subtrees, first.last_column
+        has_parameters = first.has_parameters or bool(operator.parameters)
+        for operand in others:
+            leaves += operand.leaves
+            n_subtrees += operand.n_subtrees
+            last = operand.last_column if operand.last_column > last else last
+            has_parameters = has_parameters or operand.has_parameters
+        texts: Sequence[str]
+        if operator.commutes:
+            texts = sorted(first.term_texts(operator) + others[0].term_texts(operator))
+            canonical = f" {operator.symbol} ".join(texts)
+        else:
+            texts = bracketed(operator, [e.canonical for e in operands], _operators(operands))
+            canonical = joined(operator, texts, "" if column is None else f"[{column}]")
         put = object.__setattr__
         put(self, "operator", operator)
         put(self, "operands", operands)
         put(self, "column", column)
-        if operator.commutes:
-            left, right = operands
-            texts = sorted(left.term_texts(operator) + right.term_texts(operator))
-            leaves = left.leaves + right.leaves
-            n_subtrees = left.n_subtrees + right.n_subtrees
-        else:
-            canonical = [operand.canonical for operand in operands]
-            texts = bracketed(operator, canonical, _operators(operands))
-            leaves = tuple(leaf for operand in operands for leaf in operand.leaves)
-            n_subtrees = sum(operand.n_subtrees for operand in operands)
-        last = max(operand.last_column for operand in operands)
-        put(self, "canonical", joined(operator, texts, "" if column is None else f"[{column}]"))
+        put(self, "canonical", canonical)
         put(self, "n_leaves", len(leaves))
-        put(self, "n_subtrees", 1 + n_subtrees)
+        put(self, "n_subtrees", n_subtrees)
         put(self, "last_column", last if column is None else max(column, last))
         put(self, "leaves", leaves)
+        put(self, "has_parameters", has_parameters)
         put(self, "_term_texts", tuple(texts))
-        below = any(isinstance(e, Operation) and e._has_parameters for e in operands)
-        put(self, "_has_parameters", below or bool(operator.parameters))
         # Equal trees have equal texts; unlike hash(), crc32 is the same in every process.
-        put(self, "_hash", crc32(self.canonical.encode()))
+        put(self, "_hash", crc32(canonical.encode()))
 
     @property
     def depth(self) -> int:
@@ -262,7 +267,7 @@ class Operation(Expression):
     @property
     def nodes(self) -> tuple[Expression, ...]:
         """Subtrees that may have parameters of their own, this one first if it has any."""
-        if not self._has_parameters:
+        if not self.has_parameters:
             return self.leaves
         below = tuple(node for operand in self.operands for node in operand.nodes)
         return (self, *below) if self.operator.parameters else below
@@ -323,7 +328,7 @@ class Operation(Expression):
         which, below = self._below(index)
         operands = list(self.operands)
         operands[which] = operands[which].replace(below, new)
-        return self.with_operands(operands)
+        return Operation(self.operator, *operands, column=self.column)
 
     def with_operands(self, operands: Iterable[Expression]) -> "Operation":
         """Return the same operation on other operands."""
@@ -340,13 +345,12 @@ class Operation(Expression):
 
     def _below(self, index: int) -> tuple[int, int]:
         """Return which operand contains the subtree at ``index`` > 0, and the index in it."""
-        index -= 1
-        last = len(self.operands) - 1
-        for which, operand in enumerate(self.operands):
-            if index < operand.n_subtrees or which == last:
-                return which, index
-            index -= operand.n_subtrees
-        raise AssertionError("an operation has operands")
+        which, index, size = 0, index - 1, self.operands[0].n_subtrees
+        while index >= size and which < len(self.operands) - 1:
+            index -= size
+            which += 1
+            size = self.operands[which].n_subtrees
+        return which, index
 
     def __repr__(self) -> str:
         return f"<Expression {self}>"

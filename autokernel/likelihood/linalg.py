@@ -99,9 +99,12 @@ class PackedCholesky:
         """Solve for one right-hand side (n,). O(n^2)."""
         return dpftrs(self.n, self.factor, y[:, None], uplo="L")[0][:, 0]
 
-    def half_solve(self, B: FloatArray) -> FloatArray:
-        """Compute ``L^-1 B`` for right-hand sides (n, m). O(n^2 m)."""
-        return dtfsm(1.0, self.factor, np.asfortranarray(B), uplo="L")
+    def half_solve(self, B: FloatArray, *, overwrite: bool = False) -> FloatArray:
+        """Compute ``L^-1 B`` for right-hand sides (n, m), in their place with ``overwrite``.
+
+        O(n^2 m).
+        """
+        return dtfsm(1.0, self.factor, np.asfortranarray(B), uplo="L", overwrite_b=overwrite)
 
     def lower(self) -> FloatArray:
         """Return the full triangular factor (n, n)."""

@@ -69,10 +69,11 @@ class ExactPredictor:
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""
         cross = self._cross(X)
-        V = self._cholesky.half_solve(cross.T)
+        mean = cross @ self._alpha
+        V = self._cholesky.half_solve(cross.T, overwrite=True)
         K = cross_covariance(self._expression, X, X).forward(self._params) - V.T @ V
         K[np.diag_indices(len(K))] += self.noise_variance
-        return cross @ self._alpha, K
+        return mean, K
 
     def samples(self, X: FloatArray, n_samples: int, rng: np.random.RandomState) -> FloatArray:
         """Draw new observations (n, n_samples), noise included."""
@@ -83,10 +84,11 @@ class ExactPredictor:
     def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean and variance of one block of rows."""
         cross = self._cross(X)
-        V = self._cholesky.half_solve(cross.T)
+        mean = cross @ self._alpha
+        V = self._cholesky.half_solve(cross.T, overwrite=True)
         prior = diagonal_covariance(self._expression, X).forward(self._params)
         explained = np.einsum("ij,ij->j", V, V)
-        return cross @ self._alpha, np.maximum(prior - explained, 0.0) + self.noise_variance
+        return mean, np.maximum(prior - explained, 0.0) + self.noise_variance
 
     def _cross(self, X: FloatArray) -> FloatArray:
         """Compute the covariances (n, n_samples) of new rows with the training rows."""
