@@ -219,17 +219,7 @@ class Operation(Expression):
     def __init__(
         self, operator: Operator, *operands: Expression, column: int | None = None
     ) -> None:
-        # isinstance takes long with an abstract class
-        if operator is not ADD and operator is not MULTIPLY and not isinstance(operator, Operator):
-            raise TypeError(f"operator must be an Operator object, got {operator!r}")
-        if len(operands) != operator.n_operands:
-            raise ValueError(
-                f"{operator.symbol} must have {operator.n_operands} operands, got {len(operands)}"
-            )
-        if operator.acts_on_column:
-            column = _checked_column(column)
-        elif column is not None:
-            raise ValueError(f"{operator.symbol} acts on no column, got column={column!r}")
+        column = _checked_operation(operator, operands, column)
         first, *others = operands
         leaves, n_subtrees, last = first.leaves, 1 + first.n_subtrees, first.last_column
         has_parameters = first.has_parameters or bool(operator.parameters)
@@ -366,6 +356,24 @@ def _make_operation(
 def _operators(operands: Iterable[Expression]) -> list[Operator | None]:
     """Return the operators at the roots of expressions, None for leaves."""
     return [operand.operator if isinstance(operand, Operation) else None for operand in operands]
+
+
+def _checked_operation(
+    operator: Operator, operands: Sequence[Expression], column: int | None
+) -> int | None:
+    """Check the operator and the number of its operands, and return its column."""
+    # isinstance takes long with an abstract class
+    if operator is not ADD and operator is not MULTIPLY and not isinstance(operator, Operator):
+        raise TypeError(f"operator must be an Operator object, got {operator!r}")
+    if len(operands) != operator.n_operands:
+        raise ValueError(
+            f"{operator.symbol} must have {operator.n_operands} operands, got {len(operands)}"
+        )
+    if operator.acts_on_column:
+        return _checked_column(column)
+    if column is not None:
+        raise ValueError(f"{operator.symbol} acts on no column, got column={column!r}")
+    return None
 
 
 def _checked_column(column: object) -> int:
