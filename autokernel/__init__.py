@@ -1,5 +1,6 @@
 """Gaussian-process regression that discovers its own kernel."""
 
+from autokernel.averaging import Averaging, PosteriorAveraging, Stacking
 from autokernel.criteria import (
     AIC,
     BIC,
@@ -23,6 +24,7 @@ from autokernel.expression import Expression, parse_expression
 from autokernel.kernels import BaseKernel, CallableKernel, KernelParameter
 from autokernel.model import FeatureKernel
 from autokernel.operators import Operator
+from autokernel.scoring import neg_log_predictive_density
 from autokernel.search import BOMS, SOT, Arc, Greedy, RandomWalks, Strategy, TreeGEP
 from autokernel.surrogate import (
     Acquisition,
@@ -42,6 +44,7 @@ __all__ = [
     "Arc",
     "AutoKernelError",
     "AutoKernelGPRegressor",
+    "Averaging",
     "BaseKernel",
     "CallableKernel",
     "Criterion",
@@ -61,13 +64,16 @@ __all__ = [
     "LeaveOneOut",
     "NotAMaximumError",
     "Operator",
+    "PosteriorAveraging",
     "RandomWalks",
     "Score",
+    "Stacking",
     "Strategy",
     "ThompsonSampling",
     "TreeGEP",
     "UpperConfidenceBound",
     "__version__",
     "evaluate_kernel",
+    "neg_log_predictive_density",
     "parse_expression",
 ]

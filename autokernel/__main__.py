@@ -63,7 +63,8 @@ def _search(table: Table, n_iter: int, random_state: int) -> None:
     split = _split(table, random_state)
     print(f"autokernel {__version__}: {table.title}")
     print(fill(split.words))
-    print("\nEvaluated, time, log evidence (nats), kernel; each line is the best so far:\n")
+    print("\nEvaluated, time, score (log evidence plus log prior, in nats), kernel;")
+    print("each line is the best so far:\n")
     sys.stdout.flush()
     model = AutoKernelGPRegressor(n_iter=n_iter, random_state=random_state)
     model.set_callbacks(Improvements(table.feature_names))
@@ -182,7 +183,7 @@ def _report_errors(model: AutoKernelGPRegressor, table: Table, split: Split) -> 
         warnings.simplefilter("ignore")
         plain.fit(X, y)
     predictions = {
-        "this kernel": model.predict(X_test),
+        "this model": model.predict(X_test),
         "an RBF kernel": plain.predict(X_test),
         "the mean": np.full(len(y_test), y.mean()),
     }

@@ -1,7 +1,7 @@
 """The estimator: parameters, fit, refit, predict."""
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from copy import copy
 from numbers import Integral
@@ -14,10 +14,11 @@ from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import check_scalar
 from sklearn.utils._repr_html.estimator import _VisualBlock
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from autokernel.averaging import Averaging
 from autokernel.criteria import Criterion
-from autokernel.data import check_fit_data, refuse_large, refuse_times
+from autokernel.data import check_fit_data
 from autokernel.deadline import Deadline
 from autokernel.exceptions import EvaluationError
 from autokernel.expression import Expression
@@ -26,18 +27,32 @@ from autokernel.fit.arguments import CONSTRAINTS, Arguments, check_memory, check
 from autokernel.kernels import BaseKernel, Priors
 from autokernel.model import FittedModel
 from autokernel.operators import Operator
-from autokernel.report import Leaderboard, caption, reporter
+from autokernel.predictions import PredictionMixin
+from autokernel.report import (
+    Inclusion,
+    Intervals,
+    Leaderboard,
+    Posterior,
+    SizeFront,
+    caption,
+    reporter,
+)
 from autokernel.search import StopReason, Strategy
 from autokernel.surrogate import Acquisition
-from autokernel.typing import FloatArray
 from autokernel.validation import check_seed
 
+_LEADERBOARDS: Mapping[str, type[Leaderboard] | type[SizeFront]] = {
+    "score": Leaderboard,
+    "leaves": SizeFront,
+}
 
-class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
+
+class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, PredictionMixin, BaseEstimator):
     """Gaussian-process regression that discovers its own kernel.
 
     ``fit`` searches sums and products of simple kernels, each on one column, for the structure with
-    the highest model evidence, or the best by another criterion, and predicts with it.
+    the highest posterior probability, or the best by another criterion, and predicts with a mixture
+    of it and of those that are nearly as probable.
 
     Parameters
     ----------
@@ -60,7 +75,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         second, an upper confidence bound, or a draw from the posterior; or an object such as
         ``UpperConfidenceBound(kappa=3)``. Other strategies do without.
     n_iter : int, default=50
-        Kernels to evaluate after the initial design.
+        Kernels to evaluate after the initial design; those of its pruning do not count.
     max_time : float or None, default=None
         Seconds of wall clock for the whole of ``fit``. An evaluation that is under way when they
         are over is left out. If they suffice for none, the model is a rough fit, with a warning.
@@ -73,6 +88,15 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     priors : {"default", "paper"} or mapping, default="default"
         Gamma priors of the hyperparameters, for inputs scaled to the unit interval and a
         standardised target. A mapping such as ``{"lengthscale": (2, 2)}`` gives shape and rate.
+    structure_prior : "default", float or None, default="default"
+        Log prior of each expression, which is added to the criterion: that of a grammar, or minus
+        so many nats for each base kernel, a product of one base kernel over all columns counting
+        as one. None is the uniform prior of the papers, under which equal kernels such as SE and
+        SE * SE are different candidates.
+    averaging : {"posterior", "stacking"}, Averaging or None, default="posterior"
+        How predictions average over kernels and their parameters: by posterior probability, or by
+        weights with the best leave-one-out densities; or an object such as
+        ``PosteriorAveraging(n_components=16)``. None predicts with ``best_kernel_`` alone.
     memory : str, path, joblib.Memory or None, default=None
         A folder that keeps finished evaluations, from which the same fit, after a crash or with
         more iterations, takes them. Fits may share it. A kernel that failed outright is tried
@@ -93,19 +117,31 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     best_kernel_ : sklearn.gaussian_process.kernels.Kernel
         The kernel found, with its noise, in the units of ``X`` and for a standardised target:
         ``GaussianProcessRegressor(kernel=best_kernel_, optimizer=None, normalize_y=True, alpha=0)``
-        fitted to the same data predicts the same.
+        fitted to the same data predicts the same as this estimator with ``averaging=None``.
     best_expression_ : str
-        Its structure, such as ``"LIN[time] * PER[time] + SE[time]"``.
+        Its structure, such as ``"LIN[time] * PER[time] + SE[time]"``, or ``"NOISE"`` where noise
+        alone has the highest score.
     best_score_ : float
-        The value of ``criterion`` in nats, for the whole data set: by default its log evidence, the
-        density of the standardised target. ``-inf`` where ``max_time`` ended before it was known.
+        The value of ``criterion`` in nats, for the whole data set, plus the log prior of the
+        structure: by default the log evidence, the density of the standardised target, plus that
+        prior. ``-inf`` where ``max_time`` ended before it was known.
+    posterior_ : dict of ndarray
+        The kernels that are believed, with ``probability``, ``log_evidence``, ``log_prior``,
+        ``n_leaves``, ``pareto_k`` and ``kernel``; prints as a table.
+    inclusion_probabilities_ : dict of ndarray
+        For each ``column`` the probability that the target ``depends`` on it, that it ``repeats``
+        along it within the data, and that it is ``linear`` in it, beside a function of the others.
+    parameter_intervals_ : dict of ndarray
+        The parameters of the best kernel with central 90 % intervals: lengthscales and periods in
+        the units of ``X``, the noise variance in that of y squared, all others as the search has
+        them.
     noise_variance_ : float
         In units of y squared.
     search_history_ : dict of ndarray
         One entry per evaluated kernel, in order; goes straight into ``pandas.DataFrame``. Keys are
-        ``kernel``, ``score``, ``score_per_sample``, ``best_score``, ``n_leaves``, ``n_params``,
-        ``phase``, ``status``, ``fit_seconds``, ``proposal_seconds``, ``elapsed``, and, for
-        ``criterion="importance"``, ``standard_error`` and ``pareto_k``.
+        ``kernel``, ``score``, ``log_prior``, ``score_per_sample``, ``best_score``, ``n_leaves``,
+        ``n_params``, ``phase``, ``status``, ``fit_seconds``, ``proposal_seconds``, ``elapsed``,
+        and, for ``criterion="importance"``, ``standard_error`` and ``pareto_k``.
     n_iter_ : int
         Kernels evaluated after the initial design.
     stop_reason_ : str
@@ -147,6 +183,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         max_leaves: int | str = "auto",
         batch_size: int = 1,
         priors: str | Priors = "default",
+        structure_prior: str | float | None = "default",
+        averaging: str | Averaging | None = "posterior",
         memory: str | os.PathLike[str] | Memory | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
@@ -163,6 +201,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self.max_leaves = max_leaves
         self.batch_size = batch_size
         self.priors = priors
+        self.structure_prior = structure_prior
+        self.averaging = averaging
         self.memory = memory
         self.n_jobs = n_jobs
         self.warm_start = warm_start
@@ -227,6 +267,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         )
         try:
             reason = run.search(monitor, n_jobs=self.n_jobs, memory=memory)
+            monitor.finish()
             self._expose(run, reason)
         except KeyboardInterrupt:
             with suppress(EvaluationError):  # nothing can be fitted: what was asked comes first
@@ -271,71 +312,31 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         if kernel is None:
             fitted = problem.refitted(self._fitted.evaluation)
         else:
-            fitted = problem.fitted(problem.evaluator(problem.kernel(kernel, arguments)))
+            fitted = problem.averaged([problem.evaluator(problem.kernel(kernel, arguments))])
         self._expose_model(fitted, problem)
         return self
 
-    def predict(
-        self, X: npt.ArrayLike, return_std: bool = False, return_cov: bool = False
-    ) -> FloatArray | tuple[FloatArray, FloatArray]:
-        """Predict the target.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        return_std : bool, default=False
-            Whether to return the standard deviation of a new observation too, noise included.
-        return_cov : bool, default=False
-            Whether to return the covariance matrix of new observations too.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_samples,)
-            Predictive mean.
-        std : ndarray of shape (n_samples,)
-            Only with ``return_std``.
-        cov : ndarray of shape (n_samples, n_samples)
-            Only with ``return_cov``.
-        """
-        X = self._check_inputs(X)
-        if return_std and return_cov:
-            raise RuntimeError("predict takes at most one of return_std and return_cov, got both")
-        if return_std:
-            return self._fitted.mean_and_std(X)
-        return self._fitted.mean_and_covariance(X) if return_cov else self._fitted.mean(X)
-
-    def sample_y(
-        self,
-        X: npt.ArrayLike,
-        n_samples: int = 1,
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> FloatArray:
-        """Draw new observations (n_samples_X, n_samples), noise included.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples_X, n_features)
-            Inputs.
-        n_samples : int, default=1
-            Number of draws.
-        random_state : int, RandomState instance or None, default=0
-            Source of the draws.
-        """
-        inputs = self._check_inputs(X)
-        return self._fitted.samples(inputs, n_samples, random_state)
-
-    def leaderboard(self, k: int = 10) -> Leaderboard:
-        """Return the ``k`` best kernels of the search, the best first.
+    def leaderboard(self, k: int = 10, by: str = "score") -> Leaderboard | SizeFront:
+        """Return the ``k`` best kernels of the search, or the best kernel of each size.
 
         The dict of arrays prints as a table and goes straight into ``pandas.DataFrame``. The kernel
-        that predicts is marked.
+        that is reported is marked.
+
+        Parameters
+        ----------
+        k : int, default=10
+            Largest number of rows.
+        by : {"score", "leaves"}, default="score"
+            ``"leaves"`` is the best kernel of each number of leaves, the smallest first, with the
+            gain over the best smaller one; the smallest within two nats of the best is suggested.
         """
         check_is_fitted(self, "search_history_")
         check_scalar(k, "k", Integral, min_val=1)
+        if by not in _LEADERBOARDS:
+            raise ValueError(f"by must be one of {list(_LEADERBOARDS)}, got {by!r}")
         chosen = self._fitted.evaluation.expression.canonical
-        is_chosen = [text == chosen for text in self._tried]
-        return Leaderboard.of(self.search_history_, k=k, is_chosen=np.array(is_chosen, dtype=bool))
+        is_chosen = np.array([text == chosen for text in self._tried], dtype=bool)
+        return _LEADERBOARDS[by].of(self.search_history_, k=k, is_chosen=is_chosen)
 
     def _pose(
         self, X: npt.ArrayLike, y: npt.ArrayLike, arguments: Arguments, *, reset: bool
@@ -352,14 +353,6 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         """Return what the last search has left, if this one is to continue it."""
         return getattr(self, "_past", None) if self.warm_start else None
 
-    def _check_inputs(self, X: npt.ArrayLike) -> FloatArray:
-        """Check inputs to predict at."""
-        check_is_fitted(self, "best_kernel_")
-        refuse_times(X)
-        inputs: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
-        refuse_large("X", inputs)
-        return inputs
-
     def _expose_model(self, fitted: FittedModel, problem: Problem) -> None:
         """Set the attributes that tell of the kernel and the model with it."""
         self._fitted = fitted
@@ -367,6 +360,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self.best_expression_ = fitted.evaluation.expression.to_text(fitted.feature_names)
         self.best_score_ = fitted.evaluation.score
         self.noise_variance_ = fitted.noise_variance
+        self.posterior_ = Posterior.of(fitted)
+        self.inclusion_probabilities_ = Inclusion.of(fitted)
+        self.parameter_intervals_ = Intervals.of(fitted)
         self.X_train_, self.y_train_ = problem.X, problem.y
 
     def _expose_history(self, run: Run) -> None:

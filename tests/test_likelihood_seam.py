@@ -163,5 +163,9 @@ def test_nothing_of_size_n_by_n_is_allocated_outside_the_exact_likelihood_and_pr
 
 def test_the_predictor_of_a_fitted_model_tells_its_memory() -> None:
     X, y = wave(50)
-    model = AutoKernelGPRegressor(n_iter=0, base_kernels=("SE",), random_state=0).fit(X, y)
-    assert model._fitted.predictor.n_bytes == 8 * (50 * 51 // 2 + 50)
+    settings = {"n_iter": 0, "base_kernels": ("SE",), "random_state": 0}
+    for averaging in (None, "posterior"):
+        model = AutoKernelGPRegressor(**settings, averaging=averaging).fit(X, y)
+        predictors = model._fitted.mixture.predictors
+        assert len(predictors) == (1 if averaging is None else 8)
+        assert {one.n_bytes for one in predictors} == {8 * (50 * 51 // 2 + 50)}

@@ -11,7 +11,7 @@ from autokernel.criteria.base import Criterion, KernelFit, Score
 from autokernel.criteria.importance_sampling import (
     ENOUGH_STANDARD_ERROR,
     N_MOST,
-    importance_log_evidence,
+    importance_sample,
 )
 from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import node_swaps, theta_order
@@ -68,7 +68,7 @@ class Importance(Criterion):
             n_measured += 1
             with suppress(NotAMaximumError):  # the draws around the best mode remain
                 maxima += _with_mirror_images(measure_maximum(posterior, mode), orders)
-        return importance_log_evidence(
+        sample = importance_sample(
             posterior.value,
             maxima,
             lower=posterior.lower,
@@ -77,6 +77,7 @@ class Importance(Criterion):
             max_draws=self.max_draws,
             enough=self.standard_error,
         )
+        return sample.log_evidence
 
 
 def _with_mirror_images(maximum: Maximum, orders: list[IntArray]) -> list[Maximum]:

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import softmax
 
 from autokernel.criteria.base import Score
+from autokernel.criteria.pareto import pareto_shape, pareto_smoothed
 from autokernel.criteria.student_t import Mixture
 from autokernel.exceptions import NotAMaximumError
 from autokernel.map.maximum import Maximum
@@ -20,7 +21,16 @@ ENOUGH_PARETO_K = 0.5  # below it the weights have a finite variance, which the 
 _FIRST_SHARE = 0.1  # share of the first proposal in later ones, whose tails bound the weights
 
 
-def importance_log_evidence(
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
+class ImportanceSample:
+    """Weighted draws from a density, and the estimate of its integral."""
+
+    theta: FloatArray  # (n_draws, n_params), draws within the bounds
+    weights: FloatArray  # (n_draws,), smoothed and normalised
+    log_evidence: Score
+
+
+def importance_sample(
     log_density: Callable[[FloatArray], float],
     maxima: Sequence[Maximum],
     *,
@@ -29,8 +39,8 @@ def importance_log_evidence(
     rng: np.random.Generator,
     max_draws: int = N_MOST,
     enough: float = ENOUGH_STANDARD_ERROR,
-) -> Score:
-    """Estimate the log of the integral of a density over a box.
+) -> ImportanceSample:
+    """Draw from a density over a box, and estimate the log of its integral.
 
     The first ``N_FIRST`` draws come from a mixture of Student t distributions, one around each
     maximum. Each later batch doubles the number of draws, and comes from a mixture fitted to all
@@ -54,9 +64,9 @@ def importance_log_evidence(
 
     Returns
     -------
-    Score
-        The log evidence with its standard error and the Pareto k of the weights; the same for the
-        same arguments and state of ``rng``.
+    ImportanceSample
+        The draws, and the log evidence with its standard error and the Pareto k of the weights; the
+        same for the same arguments and state of ``rng``.
 
     Raises
     ------
@@ -91,47 +101,9 @@ def importance_log_evidence(
         estimate = _estimate(batches)
         sound = estimate.pareto_k < ENOUGH_PARETO_K
         if (sound and estimate.standard_error < enough) or n_draws >= max_draws:
-            return estimate
+            return _sample(batches, estimate)
         weights = softmax(np.concatenate(_pool(batches)))
         fitted = fitted.refit(np.concatenate([batch.theta for batch in batches]), weights)
-
-
-def pareto_shape(weights: FloatArray) -> float:
-    """Estimate the shape k of a generalised Pareto distribution of the largest weights.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_draws,)
-        Weights, not negative and in any unit.
-
-    Returns
-    -------
-    float
-        The shape k: moments of the weights below the order ``1 / k`` exist. It is ``-inf`` for
-        equal weights, and ``inf`` if fewer than five weights lie above the start of the tail.
-
-    Notes
-    -----
-    This is the estimate of Zhang & Stephens (2009, Technometrics 51) on the tail that Vehtari et
-    al. (2024, JMLR 25) use, with the latter's prior, worth ten draws at 0.5.
-    """
-    ordered = np.sort(weights)
-    if ordered[-1] - ordered[0] <= 1e-10 * ordered[-1]:  # they differ by rounding alone
-        return -np.inf
-    n_tail = int(min(0.2 * len(weights), 3 * np.sqrt(len(weights))))
-    excess = ordered[-n_tail:] - ordered[-n_tail - 1]
-    excess = excess[excess > 0]
-    n = len(excess)
-    if n < 5:
-        return np.inf
-    n_grid = 30 + int(np.sqrt(n))
-    quartile = excess[int(n / 4 + 0.5) - 1]
-    grid = 1 - np.sqrt(n_grid / (np.arange(n_grid) + 0.5))
-    grid = 1 / excess[-1] + grid / (3 * quartile)  # values of -k / sigma
-    shapes = np.log1p(-grid[:, None] * excess).mean(axis=1)
-    profile = n * (np.log(-grid / shapes) - shapes - 1)
-    k = np.log1p(-(softmax(profile) @ grid) * excess).mean()
-    return float((n * k + 10 * 0.5) / (n + 10))
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
@@ -140,6 +112,15 @@ class _Batch:
 
     theta: FloatArray  # (n_draws, n_params)
     log_weights: FloatArray  # (n_draws,), -inf outside the bounds
+
+
+def _sample(batches: list[_Batch], estimate: Score) -> ImportanceSample:
+    """Collect the draws with a positive density."""
+    theta = np.concatenate([batch.theta for batch in batches])
+    log_weights = np.concatenate(_pool(batches))
+    possible = np.isfinite(log_weights)
+    weights = pareto_smoothed(log_weights[possible])
+    return ImportanceSample(theta[possible], weights, estimate)
 
 
 def _pool(batches: list[_Batch]) -> list[FloatArray]:

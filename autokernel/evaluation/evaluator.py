@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 import joblib
 import numpy as np
 
-from autokernel.criteria import Criterion, KernelFit, Score, check_criterion
-from autokernel.criteria.laplace import log_evidence_at
+from autokernel.criteria import Criterion, KernelFit, Laplace, Score, check_criterion
+from autokernel.criteria.importance_sampling import ImportanceSample, importance_sample
+from autokernel.criteria.laplace import log_evidence_of
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evaluation.record import Evaluation, as_written
 from autokernel.evaluation.similar import warm_starts_from_similar
 from autokernel.exceptions import NotAMaximumError, OutOfTimeError
-from autokernel.expression import Expression, arrange
+from autokernel.expression import Expression, StructurePrior, UniformPrior, arrange
 from autokernel.kernels import Priors
 from autokernel.likelihood import (
     ExactLikelihood,
@@ -23,13 +24,14 @@ from autokernel.likelihood import (
     one_blas_thread,
 )
 from autokernel.map.maximise import Mode
-from autokernel.map.maximum import Maximum, find_maximum
+from autokernel.map.maximum import find_maximum, measure_maximum
 from autokernel.map.mode_search import ModeSearch, random_stream
 from autokernel.map.posterior import LogPosterior
 from autokernel.map.warm_start import WarmStart
 from autokernel.typing import FloatArray
 
 _NO_SCORE = Score(-np.inf)
+_UNIFORM = UniformPrior()
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: a warm start holds arrays
@@ -65,6 +67,8 @@ class Evaluator:
     make_likelihood : callable
         Function or class that makes the likelihood of a kernel on some rows. Other processes must
         be able to import it.
+    structure_prior : StructurePrior
+        Log prior of each expression, which is added to the criterion.
     """
 
     def __init__(
@@ -76,11 +80,13 @@ class Evaluator:
         seed: int,
         criterion: str | Criterion = "laplace",
         make_likelihood: MakeLikelihood = ExactLikelihood,
+        structure_prior: StructurePrior = _UNIFORM,
     ) -> None:
         self._criterion = check_criterion(criterion)
         self._criterion.check_data(X, y)
         self.data = TrainingData(X, y)
         self._priors, self._seed, self._make_likelihood = priors, seed, make_likelihood
+        self._structure_prior = structure_prior
         self._find_modes = ModeSearch(
             self.data, priors=priors, seed=seed, make_likelihood=make_likelihood
         )
@@ -116,7 +122,15 @@ class Evaluator:
         except Exception as error:
             evaluation = self._without_mode(arranged.expression, _reason(error))
         evaluation = as_written(evaluation, job.expression, arranged.nodes)
-        return replace(evaluation, seconds=time.perf_counter() - began)
+        return self.priced(replace(evaluation, seconds=time.perf_counter() - began))
+
+    def priced(self, evaluation: Evaluation) -> Evaluation:
+        """Replace the log prior of the structure in the score by that of this evaluator."""
+        log_prior = self._structure_prior(evaluation.expression)
+        if log_prior == evaluation.log_structure_prior:
+            return evaluation  # to the last bit
+        score = evaluation.score - evaluation.log_structure_prior + log_prior
+        return replace(evaluation, score=score, log_structure_prior=log_prior)
 
     def run_roughly(self, expression: Expression) -> Evaluation:
         """Fit one kernel quickly, on a few rows; the record has no score."""
@@ -134,6 +148,43 @@ class Evaluator:
         """Record a kernel whose fit could not even begin."""
         record = self._without_mode(expression, reason)
         return as_written(record, expression, range(len(expression.nodes)))
+
+    def sample(
+        self, evaluation: Evaluation, *, max_draws: int, deadline: Deadline = NEVER
+    ) -> ImportanceSample:
+        """Draw from the posterior of a kernel's parameters around its best mode.
+
+        Raises
+        ------
+        NotAMaximumError
+            If the kernel has no Hessian, or no draw has a finite density.
+        OutOfTimeError
+            Once the deadline has passed.
+        """
+        posterior = self._posterior(evaluation.expression, deadline)
+        mode = Mode(evaluation.theta, evaluation.log_posterior)
+        with one_blas_thread():
+            return importance_sample(
+                posterior.value,
+                [measure_maximum(posterior, mode, evaluation.hessian)],
+                lower=posterior.lower,
+                upper=posterior.upper,
+                rng=random_stream(self._seed, evaluation.expression, "draws"),
+                max_draws=max_draws,
+            )
+
+    def leave_one_out(
+        self, expression: Expression, draws: FloatArray, *, deadline: Deadline = NEVER
+    ) -> FloatArray:
+        """Compute log densities (n_draws, n_samples) of each row given all others."""
+        posterior = self._posterior(expression, deadline)
+        with one_blas_thread():
+            return np.array([posterior.leave_one_out(theta) for theta in draws])
+
+    @property
+    def score_is_laplace(self) -> bool:
+        """Whether scores hold Laplace's approximation, which draws can correct."""
+        return isinstance(self._criterion, Laplace)
 
     def fingerprint(self) -> str:
         """Digest the data and the settings: all that a score depends on besides the job."""
@@ -205,14 +256,16 @@ class Evaluator:
             fit.posterior,
             fit.maximum.mode,
             hessian=fit.maximum.hessian,
-            log_evidence=_laplace_or_nothing(fit.maximum),
+            log_evidence=_evidence_or_nothing(fit),
             score=score,
             status=status,
         )
 
     def __reduce__(self) -> tuple[object, ...]:
         made_from = (self.data.X, self.data.y, self._priors, self._seed)
-        return _arrive, (self.fingerprint(), *made_from, self._criterion, self._make_likelihood)
+        settings = (self._criterion, self._make_likelihood, self._structure_prior)
+        name = f"{self.fingerprint()} {self._structure_prior!r}"
+        return _arrive, (name, *made_from, *settings)
 
 
 class Arrivals:
@@ -251,12 +304,19 @@ def _arrive(
     seed: int,
     criterion: Criterion,
     make_likelihood: MakeLikelihood,
+    structure_prior: StructurePrior,
 ) -> Evaluator:
     """Rebuild a pickled evaluator, or return the one that was rebuilt before."""
     evaluator = OF_THIS_PROCESS.get(fingerprint)
     if evaluator is None:
         evaluator = Evaluator(
-            X, y, priors=priors, seed=seed, criterion=criterion, make_likelihood=make_likelihood
+            X,
+            y,
+            priors=priors,
+            seed=seed,
+            criterion=criterion,
+            make_likelihood=make_likelihood,
+            structure_prior=structure_prior,
         )
         OF_THIS_PROCESS.keep(fingerprint, evaluator)
     return evaluator
@@ -277,10 +337,10 @@ def _reason(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
-def _laplace_or_nothing(maximum: Maximum) -> float:
-    """Compute the Laplace approximation at a maximum; ``-inf`` at a saddle."""
+def _evidence_or_nothing(fit: KernelFit) -> float:
+    """Compute the log evidence of a fitted kernel; ``-inf`` at a saddle."""
     try:
-        return log_evidence_at(maximum)
+        return log_evidence_of(fit)
     except NotAMaximumError:
         return -np.inf
 

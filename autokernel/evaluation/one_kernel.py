@@ -35,20 +35,20 @@ def evaluate_kernel(
     Parameters
     ----------
     expression : str or Expression
-        Kernel to fit, such as ``"LIN[0] * PER[0] + SE[0]"``. A column is a zero-based index or,
-        where ``X`` is a data frame, a name.
+        Kernel to fit, such as ``"LIN[0] * PER[0] + SE[0]"``, or ``"NOISE"`` for noise alone. A
+        column is a zero-based index or, where ``X`` is a data frame, a name.
     X : array-like of shape (n_samples, n_features)
         Inputs, which are not scaled.
     y : array-like of shape (n_samples,)
         Targets, which are not scaled. The mean function of the model is zero.
     criterion : {"laplace", "importance", "bic", "aic", "loo", "cv"} or Criterion
         Definition of ``score``, which is in nats; larger is better. ``"laplace"`` is the log
-        evidence by Laplace's method at the best mode. ``"importance"`` is the log evidence by
-        importance sampling around the best modes found; it takes some 200 to 2000 likelihood calls
-        more and gives ``standard_error`` and ``pareto_k``. ``"bic"`` and ``"aic"`` are the log
-        likelihood at the best mode less a penalty (:class:`BIC`, :class:`AIC`). ``"loo"`` and
-        ``"cv"`` are the log predictive density of rows left out one by one
-        (:class:`LeaveOneOut`) or fold by fold (:class:`CrossValidation`). An object such as
+        evidence by Laplace's method at the best mode; for noise alone it is exact. ``"importance"``
+        is the log evidence by importance sampling around the best modes found; it takes some 200 to
+        2000 likelihood calls more and gives ``standard_error`` and ``pareto_k``. ``"bic"`` and
+        ``"aic"`` are the log likelihood at the best mode less a penalty (:class:`BIC`,
+        :class:`AIC`). ``"loo"`` and ``"cv"`` are the log predictive density of rows left out one by
+        one (:class:`LeaveOneOut`) or fold by fold (:class:`CrossValidation`). An object such as
         ``CrossValidation(cv=10)`` sets the parameters of its criterion.
     priors : {"default", "paper"} or mapping of str to (shape, rate)
         Gamma priors by parameter name. A mapping replaces entries of the default.

@@ -30,8 +30,8 @@ class Evaluation:
     log_likelihood: float  # nats
     log_prior: float  # nats, as a density in theta
     log_posterior: float  # nats
-    log_evidence: float  # nats, Laplace's method; -inf where it fails
-    score: float  # nats, larger is better
+    log_evidence: float  # nats, by Laplace, exact for noise alone; -inf on failure
+    score: float  # nats, larger is better; the criterion plus log_structure_prior
     hessian: FloatArray  # (n_params, n_params), Hessian of the negative log posterior in theta
     n_params: int
     n_evaluations: int  # number of likelihood calls
@@ -39,6 +39,7 @@ class Evaluation:
     status: str  # "ok", or the reason for the failure
     standard_error: float = np.nan  # nats; nan where the score draws no random numbers
     pareto_k: float = np.nan  # above 0.7 the standard error is unreliable
+    log_structure_prior: float = 0.0  # nats, of the expression itself
 
     def __repr__(self) -> str:
         error = "" if np.isnan(self.standard_error) else f" ± {self.standard_error:.2f}"

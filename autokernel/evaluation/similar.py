@@ -31,7 +31,7 @@ def warm_starts_from_similar(
     found = []
     for other in sorted(fitted, key=dissimilarity)[:_N_ALIKE]:
         pairs = align(expression, other.expression)
-        if 4 * len(pairs) >= len(expression.nodes):
+        if pairs and 4 * len(pairs) >= len(expression.nodes):
             found.append((pairs, other))
     found.sort(key=lambda one: (-len(one[0]), -one[1].score))
     alone = {other.expression: other for other in fitted if other.expression.n_leaves == 1}

@@ -3,28 +3,47 @@
 from autokernel.expression.canonical import Arranged, arrange, seed_text
 from autokernel.expression.grammar import Grammar
 from autokernel.expression.layout import Slot, n_kernel_params, slots_of, theta_order
+from autokernel.expression.normal_form import normal_form, reduced, simplifications
 from autokernel.expression.notation import parse_expression
+from autokernel.expression.null import NOISE, Null
 from autokernel.expression.parts import Split, align, meeting_operator, splits
+from autokernel.expression.structure_prior import (
+    GrammarPrior,
+    StructurePrior,
+    UniformPrior,
+    UnitPrior,
+    units_of,
+)
 from autokernel.expression.symmetry import node_swaps
 from autokernel.expression.tree import Expression, Leaf, Operation, require_expressions
 
 __all__ = [
+    "NOISE",
     "Arranged",
     "Expression",
     "Grammar",
+    "GrammarPrior",
     "Leaf",
+    "Null",
     "Operation",
     "Slot",
     "Split",
+    "StructurePrior",
+    "UniformPrior",
+    "UnitPrior",
     "align",
     "arrange",
     "meeting_operator",
     "n_kernel_params",
     "node_swaps",
+    "normal_form",
     "parse_expression",
+    "reduced",
     "require_expressions",
     "seed_text",
+    "simplifications",
     "slots_of",
     "splits",
     "theta_order",
+    "units_of",
 ]

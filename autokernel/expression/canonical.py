@@ -22,7 +22,7 @@ def arrange(expression: Expression) -> Arranged:
     that users give to base kernels only if nothing else distinguishes two terms.
     """
     if not isinstance(expression, Operation):
-        return Arranged(expression, [0])
+        return Arranged(expression, list(range(len(expression.nodes))))  # one of a leaf
     terms = outermost_terms(expression)
     arranged = [arrange(term) for term in terms]
     starts = node_starts(expression, terms)

@@ -3,13 +3,17 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
+from autokernel.expression.normal_form import reduced
 from autokernel.expression.tree import Expression, Leaf, Operation
 from autokernel.kernels import BaseKernel
 from autokernel.operators import Operator
+
+_ATTEMPTS = 10  # attempts to grow a random tree, for each of its leaves
 
 
 class _Joint(NamedTuple):
@@ -25,9 +29,24 @@ class _Joint(NamedTuple):
         return Operation(self.operator, *operands, column=self.column)
 
 
+class _Counts(NamedTuple):
+    """Numbers of the operations that apply to an expression, in the order of their indices."""
+
+    growing: int
+    exchanges: int
+    deletions: int
+
+    @property
+    def total(self) -> int:
+        """Number of operations of all kinds."""
+        return self.growing + self.exchanges + self.deletions
+
+
 @dataclass(frozen=True, slots=True)
 class Grammar:
     """Expressions reachable from base kernels by ``S -> S op B`` and ``B -> B'``.
+
+    With ``reduces`` there is also deletion, ``S op T -> S``, and the results are reduced.
 
     Parameters
     ----------
@@ -40,6 +59,10 @@ class Grammar:
         Columns that base kernels and operators may act on.
     max_leaves : int
         Largest number of leaves of an expression.
+    reduces : bool, default=False
+        Whether :func:`reduced` is applied to the result of every operation, so that an operation
+        may lead back to the same expression. Any operand of an operation may then also take its
+        place, as a search that removes what is redundant should remove what is useless, too.
 
     Attributes
     ----------
@@ -51,6 +74,7 @@ class Grammar:
     operators: tuple[Operator, ...]
     columns: tuple[int, ...]
     max_leaves: int
+    reduces: bool = field(default=False, kw_only=True)
     leaves: tuple[Leaf, ...] = field(init=False, compare=False, repr=False)
     _joints_by_room: tuple[tuple[_Joint, ...], ...] = field(init=False, compare=False, repr=False)
     _leaf_numbers: dict[str, int] = field(init=False, compare=False, repr=False)  # index by text
@@ -82,34 +106,47 @@ class Grammar:
 
     def n_operations(self, expression: Expression) -> int:
         """Count the operations that apply to an expression."""
-        n_growing, n_exchanges = self._counts(expression)
-        return n_growing + n_exchanges
+        return self._counts(expression).total
+
+    def tidy(self, expression: Expression) -> Expression:
+        """Remove what is redundant if the grammar reduces; otherwise return the expression."""
+        return reduced(expression) if self.reduces else expression
 
     def apply(self, expression: Expression, index: int) -> Expression:
-        """Apply the operation at ``index`` among all that apply, growing ones first.
+        """Apply the operation at ``index`` among all that apply.
+
+        Growing ones come first, then exchanges of a leaf, then deletions.
 
         Raises
         ------
         IndexError
             If ``index`` is not in ``range(n_operations(expression))``.
         """
-        n_growing, n_exchanges = self._counts(expression)
-        if not 0 <= index < n_growing + n_exchanges:
-            raise IndexError(
-                f"index must be in [0, {n_growing + n_exchanges}) for {expression}, got {index}"
-            )
-        return self._apply(expression, index, n_growing)
+        counts = self._counts(expression)
+        if not 0 <= index < counts.total:
+            raise IndexError(f"index must be in [0, {counts.total}) for {expression}, got {index}")
+        return self._apply(expression, index, counts)
 
-    def _apply(self, expression: Expression, index: int, n_growing: int) -> Expression:
+    def _apply(self, expression: Expression, index: int, counts: _Counts) -> Expression:
         """Apply an operation whose index has been checked."""
-        leaves = self.leaves
-        if index < n_growing:
-            joints = self._joints(expression)
-            subtree, index = divmod(index, len(joints) * len(leaves))
-            joint, new = divmod(index, len(leaves))
-            grown = joints[joint](expression.subtree(subtree), leaves[new])
-            return expression.replace(subtree, grown)
-        leaf, index = 0, index - n_growing
+        if index < counts.growing:
+            return self.tidy(self._grow(expression, index))
+        index -= counts.growing
+        if index < counts.exchanges:
+            return self.tidy(self._exchange(expression, index))
+        return self.tidy(_delete(expression, index - counts.exchanges))
+
+    def _grow(self, expression: Expression, index: int) -> Expression:
+        """Join a subtree with a new leaf."""
+        leaves, joints = self.leaves, self._joints(expression)
+        subtree, index = divmod(index, len(joints) * len(leaves))
+        joint, new = divmod(index, len(leaves))
+        grown = joints[joint](expression.subtree(subtree), leaves[new])
+        return expression.replace(subtree, grown)
+
+    def _exchange(self, expression: Expression, index: int) -> Expression:
+        """Replace a leaf by another one."""
+        leaf, leaves = 0, self.leaves
         while index >= (n_others := self._n_others(expression.leaves[leaf])):
             leaf, index = leaf + 1, index - n_others
         own = self._leaf_numbers.get(expression.leaves[leaf].canonical, len(leaves))
@@ -121,16 +158,17 @@ class Grammar:
         An expression that results from two operations is twice as likely. If no operation applies,
         the expression is returned unchanged.
         """
-        n_growing, n_exchanges = self._counts(expression)
-        if n_growing + n_exchanges == 0:
+        counts = self._counts(expression)
+        if counts.total == 0:
             return expression
-        index = int(rng.integers(n_growing + n_exchanges))
-        return self._apply(expression, index, n_growing)
+        return self._apply(expression, int(rng.integers(counts.total)), counts)
 
     def neighbours(self, expression: Expression) -> tuple[Expression, ...]:
         """List all expressions one operation away, one tree per canonical text, in fixed order."""
         results = map(partial(self.apply, expression), range(self.n_operations(expression)))
-        return tuple({result.canonical: result for result in results}.values())
+        found = {result.canonical: result for result in results}
+        found.pop(expression.canonical, None)  # a reduction may undo what an operation did
+        return tuple(found.values())
 
     def random_walk(self, start: Expression, n_steps: int, rng: np.random.Generator) -> Expression:
         """Apply ``n_steps`` random operations."""
@@ -141,11 +179,15 @@ class Grammar:
     def random_tree(self, n_leaves: int, rng: np.random.Generator) -> Expression:
         """Grow a random leaf at random subtrees until the tree has ``n_leaves`` leaves.
 
-        A number larger than ``max_leaves`` counts as ``max_leaves``.
+        A number larger than ``max_leaves`` counts as ``max_leaves``. If the grammar reduces, there
+        may be fewer leaves, as some kernels cannot grow: the number of attempts is bounded.
         """
         tree: Expression = self.leaves[int(rng.integers(len(self.leaves)))]
-        while tree.n_leaves < min(n_leaves, self.max_leaves) and self._joints(tree):
-            tree = self.apply(tree, int(rng.integers(self._counts(tree)[0])))
+        n_leaves = min(n_leaves, self.max_leaves)
+        for _ in range(_ATTEMPTS * n_leaves):
+            if tree.n_leaves >= n_leaves or not self._joints(tree):
+                break
+            tree = self.apply(tree, int(rng.integers(self._counts(tree).growing)))
         return tree
 
     def random_walks(self, n: int, rng: np.random.Generator) -> list[Expression]:
@@ -162,11 +204,14 @@ class Grammar:
             for number, n_steps in enumerate(rng.geometric(1 / 3, size=n))
         ]
 
-    def _counts(self, expression: Expression) -> tuple[int, int]:
-        """Count the operations that grow an expression and those that exchange a leaf."""
+    def _counts(self, expression: Expression) -> _Counts:
+        """Count the operations of each kind that apply to an expression."""
         n_joins = len(self._joints(expression)) * len(self.leaves)
-        n_growing = expression.n_subtrees * n_joins
-        return n_growing, sum(map(self._n_others, expression.leaves))
+        return _Counts(
+            growing=expression.n_subtrees * n_joins,
+            exchanges=sum(map(self._n_others, expression.leaves)),
+            deletions=expression.n_subtrees - 1 if self.reduces else 0,  # all but the root
+        )
 
     def _n_others(self, leaf: Leaf) -> int:
         """Count the leaves that may replace this one, which another grammar may have made."""
@@ -179,3 +224,15 @@ class Grammar:
             e.declared in allowed and (e.column is None or e.column in self.columns)
             for e in expression.subtrees()
         )
+
+
+def _delete(expression: Expression, index: int) -> Expression:
+    """Let an operand take the place of its operation, at an index among all operands."""
+    places = (
+        (place, operand)
+        for place, tree in enumerate(expression.subtrees())
+        if isinstance(tree, Operation)
+        for operand in tree.operands
+    )
+    place, operand = next(islice(places, index, None))
+    return expression.replace(place, operand)

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from autokernel.exceptions import ExpressionSyntaxError
+from autokernel.expression.checks import STANDS_ALONE
+from autokernel.expression.null import NOISE
 from autokernel.expression.tree import Expression, Leaf, Operation
 from autokernel.kernels import BaseKernel, require_base_kernels, with_own_kernels
 from autokernel.operators import OPERATORS, Operator, require_operators
@@ -34,7 +36,7 @@ def parse_expression(
         precedence, such as ``"SE[0] * (PER[1] + LIN[0])"``. A column is a zero-based index or,
         where ``feature_names`` are given, a feature name. A name that looks like an index or
         contains brackets, quotes or outer blanks is written in double quotes. A column that shares
-        its name with another column is given by its index.
+        its name with another column is given by its index. ``"NOISE"`` alone is the null model.
     feature_names : sequence of str, optional
         Names of the columns.
     base_kernels : iterable of BaseKernel, optional
@@ -100,6 +102,7 @@ class _Parser:
             for level in sorted({o.precedence for o in signs})
         ]
         self.position = 0
+        self.null_position: int | None = None  # where the text names the null model
 
     def parse(self) -> Expression:
         """Read the whole text."""
@@ -115,8 +118,16 @@ class _Parser:
             return self._atom()
         expression = self._chain(level + 1)
         while operator := self._accept_sign(level):
-            expression = Operation(operator, expression, self._chain(level + 1))
+            expression = self._join(operator, [expression, self._chain(level + 1)])
         return expression
+
+    def _join(
+        self, operator: Operator, operands: Sequence[Expression], column: int | None = None
+    ) -> Operation:
+        """Join operands, none of which may be the null model."""
+        if self.null_position is not None:
+            raise self._error(STANDS_ALONE, self.null_position)
+        return Operation(operator, *operands, column=column)
 
     def _atom(self) -> Expression:
         """Read a leaf, a word operator with its operands, or an expression in brackets."""
@@ -128,6 +139,8 @@ class _Parser:
         word = _WORD.match(self.text, self.position)
         if word is not None and word[0] in self.words:
             return self._call(self.words[word[0]])
+        if word is not None and word[0] == NOISE.canonical:
+            return self._null()
         column = None if word is None else _COLUMN.match(self.text, word.end())
         if word is None or column is None:
             raise self._error("expected a base kernel such as SE[0], or '('")
@@ -138,6 +151,15 @@ class _Parser:
         self.position = column.end()
         self._skip_space()
         return leaf
+
+    def _null(self) -> Expression:
+        """Read the null model, which acts on no column."""
+        self.null_position = self.position
+        self.position += len(NOISE.canonical)
+        self._skip_space()
+        if self._is_next("["):
+            raise self._error(f"{NOISE} acts on no column: {STANDS_ALONE}")
+        return NOISE
 
     def _call(self, operator: Operator) -> Expression:
         """Read the column and the operands of an operator that is a word."""
@@ -156,7 +178,7 @@ class _Parser:
             operands.append(self._chain(0))
         if not self._accept(")"):
             raise self._error("expected ')'")
-        return Operation(operator, *operands, column=column)
+        return self._join(operator, operands, column)
 
     def _column(self, match: re.Match[str]) -> int:
         """Turn the text of a column into its index."""

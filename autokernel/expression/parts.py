@@ -75,7 +75,7 @@ def align(one: Expression, other: Expression) -> list[tuple[int, int]]:
     if operator is not None:
         return _align_terms(_numbered(one, operator), _numbered(other, operator))
     if not isinstance(one, Operation) and not isinstance(other, Operation):
-        return [(0, 0)] if one == other else []
+        return [(node, node) for node in range(len(one.nodes))] if one == other else []
     if isinstance(one, Operation) and isinstance(other, Operation):
         same = (one.operator, one.column) == (other.operator, other.column)
         return _align_operands(one, other) if same else []

@@ -3,16 +3,16 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
 from zlib import crc32
 
+from autokernel.expression.checks import checked_column, checked_operation
 from autokernel.expression.writing import bracketed, column_text, joined
-from autokernel.kernels import BaseKernel, KernelParameter
+from autokernel.kernels import BaseKernel, KernelParameter, NullKernel
 from autokernel.operators import ADD, MULTIPLY, Operator
 
 
 class Expression(ABC):
-    """A leaf or an operation on expressions; structure only, no numbers.
+    """A leaf, an operation on expressions, or the null model; structure only, no numbers.
 
     Two expressions are equal if their trees are equal. ``canonical`` has the operands flattened and
     sorted, and so is the same for all trees that differ only by commutativity and associativity.
@@ -35,7 +35,7 @@ class Expression(ABC):
     column : int or None
         Column on which the root itself acts, None if it acts on none.
     last_column : int
-        Highest column on which the root or a subtree acts.
+        Highest column on which the root or a subtree acts, -1 if none acts on a column.
     """
 
     __slots__ = ()
@@ -64,8 +64,8 @@ class Expression(ABC):
 
     @property
     @abstractmethod
-    def declared(self) -> BaseKernel | Operator:
-        """The base kernel of a leaf, the operator of an operation."""
+    def declared(self) -> BaseKernel | Operator | NullKernel:
+        """The base kernel of a leaf, the operator of an operation, or the kernel that is zero."""
 
     @property
     def parameters(self) -> tuple[KernelParameter, ...]:
@@ -125,7 +125,7 @@ class Leaf(Expression):
         if not isinstance(self.kernel, BaseKernel):
             raise TypeError(f"kernel must be a BaseKernel object, got {self.kernel!r}")
         self.kernel.check()
-        column = _checked_column(self.column)
+        column = checked_column(self.column)
         put = object.__setattr__
         put(self, "column", column)
         put(self, "canonical", f"{self.kernel.name}[{column}]")
@@ -200,7 +200,8 @@ class Operation(Expression):
     TypeError
         If ``operator`` is not an operator.
     ValueError
-        If the number of operands, or the column, does not match the operator.
+        If the number of operands, or the column, does not match the operator, or if an operand is
+        the null model, which has no leaves.
     """
 
     operator: Operator
@@ -219,7 +220,7 @@ class Operation(Expression):
     def __init__(
         self, operator: Operator, *operands: Expression, column: int | None = None
     ) -> None:
-        column = _checked_operation(operator, operands, column)
+        column = checked_operation(operator, [e.n_leaves for e in operands], column)
         first, *others = operands
         leaves, n_subtrees, last = first.leaves, 1 + first.n_subtrees, first.last_column
         has_parameters = first.has_parameters or bool(operator.parameters)
@@ -356,33 +357,6 @@ def _make_operation(
 def _operators(operands: Iterable[Expression]) -> list[Operator | None]:
     """Return the operators at the roots of expressions, None for leaves."""
     return [operand.operator if isinstance(operand, Operation) else None for operand in operands]
-
-
-def _checked_operation(
-    operator: Operator, operands: Sequence[Expression], column: int | None
-) -> int | None:
-    """Check the operator and the number of its operands, and return its column."""
-    # isinstance takes long with an abstract class
-    if operator is not ADD and operator is not MULTIPLY and not isinstance(operator, Operator):
-        raise TypeError(f"operator must be an Operator object, got {operator!r}")
-    if len(operands) != operator.n_operands:
-        raise ValueError(
-            f"{operator.symbol} must have {operator.n_operands} operands, got {len(operands)}"
-        )
-    if operator.acts_on_column:
-        return _checked_column(column)
-    if column is not None:
-        raise ValueError(f"{operator.symbol} acts on no column, got column={column!r}")
-    return None
-
-
-def _checked_column(column: object) -> int:
-    """Check a zero-based column and return it as an int."""
-    if isinstance(column, bool) or not isinstance(column, Integral):
-        raise ValueError(f"column must be a zero-based index, got {column!r}")
-    if column < 0:
-        raise ValueError(f"column must not be negative, got {column}")
-    return int(column)
 
 
 def require_expressions(items: Iterable[object]) -> None:

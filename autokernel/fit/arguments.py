@@ -12,6 +12,7 @@ from joblib import Memory
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from autokernel.averaging import AVERAGES, Averaging
 from autokernel.criteria import CRITERIA, Criterion, check_criterion
 from autokernel.evaluation import parameters_of
 from autokernel.kernels import (
@@ -39,6 +40,8 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "max_leaves": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
     "batch_size": [Interval(Integral, 1, None, closed="left")],
     "priors": [str, Mapping],
+    "structure_prior": [StrOptions({"default"}), Interval(Real, 0, None, closed="left"), None],
+    "averaging": [StrOptions(set(AVERAGES)), Averaging, None],
     "memory": [str, os.PathLike, Memory, None],
     "n_jobs": [
         Interval(Integral, None, -1, closed="right"),
@@ -55,6 +58,7 @@ _REGISTRIES: Mapping[str, Mapping[str, type]] = {
     "strategy": STRATEGIES,
     "criterion": CRITERIA,
     "acquisition": ACQUISITIONS,
+    "averaging": AVERAGES,
 }
 
 
@@ -69,6 +73,8 @@ class Arguments:
     acquisition: Acquisition
     max_leaves: int | None  # None for "auto"
     priors: Priors
+    structure_prior: float | str | None  # nats per unit, or "default"
+    averaging: Averaging | None
     inference: Inference = EXACT
 
     @classmethod
@@ -86,6 +92,11 @@ class Arguments:
         operators = check_operators(given["operators"], base_kernels=names)
         known = parameters_of((*BASE_KERNELS.values(), *(base_kernels or ()), *operators))
         max_leaves = given["max_leaves"]
+        if isinstance(given["structure_prior"], bool):
+            raise ValueError(
+                "structure_prior must be 'default', None or a number of nats, got "
+                f"{given['structure_prior']!r}"
+            )
         return cls(
             base_kernels,
             operators,
@@ -94,7 +105,16 @@ class Arguments:
             resolve("acquisition", given["acquisition"], registry=ACQUISITIONS, kind=Acquisition),
             None if isinstance(max_leaves, str) else int(max_leaves),
             check_priors(given["priors"], parameters=known.values()),
+            given["structure_prior"],
+            check_averaging(given["averaging"]),
         )
+
+
+def check_averaging(averaging: str | Averaging | None) -> Averaging | None:
+    """Turn the ``averaging`` argument into an object, or None."""
+    if averaging is None:
+        return None
+    return resolve("averaging", averaging, registry=AVERAGES, kind=Averaging)
 
 
 def check_nested(params: Mapping[str, Any], current: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackContext
 
-from autokernel.search import History
+from autokernel.search import History, Phase
 
 
 class Monitor:
@@ -40,10 +40,22 @@ class Monitor:
         self._context, self._attributes, self._report = context, attributes, report
         self._given = {"estimator": estimator, "X": X, "y": y}
         self._task: CallbackContext = context
+        self._pruning: CallbackContext | None = None
 
-    def begin(self) -> None:
-        """Begin the task of a trial."""
-        self._task = self._context.subcontext(task_name="kernel")
+    def begin(self, phase: Phase) -> None:
+        """Begin the task of a trial, in pruning below a task of its own.
+
+        The number of trials of the pruning is not known beforehand.
+        """
+        parent = self._context
+        if phase == Phase.PRUNING:
+            if self._pruning is None:
+                self._pruning = parent.subcontext(task_name="pruning", max_subtasks=None)
+                self._pruning.call_on_fit_task_begin(**self._given)
+            parent = self._pruning
+        else:
+            self.finish()
+        self._task = parent.subcontext(task_name="kernel")
         self._task.call_on_fit_task_begin(**self._given)
 
     def end(self, history: History) -> bool:
@@ -54,6 +66,14 @@ class Monitor:
             **self._given, reconstruction_attributes=self._attributes
         )
         return bool(ends)
+
+    def finish(self) -> None:
+        """End the task of the pruning, if one is under way."""
+        if self._pruning is not None:
+            self._pruning.call_on_fit_task_end(
+                **self._given, reconstruction_attributes=self._attributes
+            )
+            self._pruning = None
 
     def abandon(self) -> None:
         """End the task of a trial for which there was not enough time."""

@@ -1,18 +1,29 @@
 """A data set with its scaling and the evaluator of its kernels."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from autokernel.averaging import Averaging, Component, KernelPosterior, posterior_over_kernels
 from autokernel.data import Scaling, TargetScaling, unit_scaling, varying_columns
+from autokernel.deadline import NEVER, Deadline
 from autokernel.evaluation import Evaluation, Evaluator, check_expression
-from autokernel.exceptions import EvaluationError
-from autokernel.expression import Expression, Grammar
+from autokernel.exceptions import EvaluationError, OutOfTimeError
+from autokernel.expression import (
+    Expression,
+    Grammar,
+    GrammarPrior,
+    StructurePrior,
+    UniformPrior,
+    UnitPrior,
+)
 from autokernel.fit.arguments import Arguments
 from autokernel.kernels import FEW_COLUMNS, MANY_COLUMNS
 from autokernel.likelihood import one_blas_thread
-from autokernel.model import FittedModel, MakePredictor, to_sklearn
+from autokernel.model import FittedModel, MakePredictor, MixturePredictor, to_sklearn
 from autokernel.search import History, Task
 from autokernel.typing import FloatArray
 
@@ -41,6 +52,10 @@ class Problem:
     seed: int
     feature_names: list[str] | None
     make_predictor: MakePredictor
+    grammar: Grammar
+    structure_prior: StructurePrior
+    prior_argument: float | str | None
+    averaging: Averaging | None
 
     @classmethod
     def of(
@@ -54,6 +69,8 @@ class Problem:
     ) -> "Problem":
         """Scale the columns to the unit interval and standardise the target."""
         scaling, target_scaling = unit_scaling(X), TargetScaling.of(y)
+        grammar = _grammar(X, arguments)
+        structure_prior = _structure_prior(grammar, arguments)
         evaluator = Evaluator(
             scaling.apply(X),
             target_scaling.apply(y),
@@ -61,23 +78,37 @@ class Problem:
             seed=seed,
             criterion=arguments.criterion,
             make_likelihood=arguments.inference.make_likelihood,
+            structure_prior=structure_prior,
         )
-        make_predictor = arguments.inference.make_predictor
-        return cls(X, y, scaling, target_scaling, evaluator, seed, feature_names, make_predictor)
+        return cls(
+            X,
+            y,
+            scaling,
+            target_scaling,
+            evaluator,
+            seed,
+            feature_names,
+            arguments.inference.make_predictor,
+            grammar,
+            structure_prior,
+            arguments.structure_prior,
+            arguments.averaging,
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of all that a search depends on, besides the space of kernels."""
+        return f"{self.evaluator.fingerprint()} {self.prior_argument!r}"
 
     def task(self, arguments: Arguments) -> Task:
-        """Build the task on the columns that vary, whose number determines ``"auto"`` values."""
-        columns = tuple(np.flatnonzero(varying_columns(self.X)).tolist()) or (0,)
-        base_kernels, allowed = arguments.base_kernels, arguments.base_kernels or FEW_COLUMNS
-        if base_kernels is None:
-            base_kernels = FEW_COLUMNS if len(columns) <= _FEW else MANY_COLUMNS
-        max_leaves = arguments.max_leaves or max(_DEFAULT_MAX_LEAVES, 2 * len(columns) + 4)
+        """Build the task of a search."""
         return Task(
-            Grammar(base_kernels, arguments.operators, columns, max_leaves),
-            allowed,
+            self.grammar,
+            arguments.base_kernels or FEW_COLUMNS,
             self.evaluator.data.X,
             priors=arguments.priors,
             acquisition=arguments.acquisition,
+            structure_prior=self.structure_prior,
         )
 
     def kernel(self, kernel: str | Expression, arguments: Arguments) -> Expression:
@@ -98,23 +129,50 @@ class Problem:
         kernel or an operator of the same name was another.
         """
         history = History(len(self.y))
-        if past is None or past.fingerprint != self.evaluator.fingerprint():
+        if past is None or past.fingerprint != self.fingerprint:
             return history
         present = {one.label: one for one in (*task.base_kernels, *task.grammar.operators)}
         for evaluation in past.history.evaluations:
             declared = [tree.declared for tree in evaluation.expression.subtrees()]
             if any(present.get(one.label, one) != one for one in declared):
                 return history
-        history.trials.extend(past.history.trials)
+        priced = self.evaluator.priced  # the default prior depends on the base kernels
+        history.trials.extend(
+            replace(trial, evaluation=priced(trial.evaluation)) for trial in past.history.trials
+        )
         return history
 
     def refitted(self, before: Evaluation) -> FittedModel:
         """Fit a kernel with and without a warm start from an earlier fit; keep the better one."""
         fits = [self.evaluator(before.expression, known) for known in ([], [before])]
-        return self.fitted(max(fits, key=lambda fit: fit.log_posterior))
+        return self.averaged([max(fits, key=lambda fit: fit.log_posterior)])
+
+    def averaged(
+        self, best_first: Sequence[Evaluation], *, deadline: Deadline = NEVER
+    ) -> FittedModel:
+        """Build the model that averages over kernels and parameters.
+
+        Raises
+        ------
+        EvaluationError
+            If the first kernel could not be fitted.
+        """
+        point = self.fitted(best_first[0])
+        kernels = posterior_over_kernels(self.evaluator, best_first, deadline=deadline)
+        model = replace(point, kernels=kernels)
+        if self.averaging is None:
+            return model
+        if not point.evaluation.expression.leaves:  # where nothing is found, nothing is predicted
+            kernels = [one for one in kernels if one.evaluation is point.evaluation]
+        # where this fails, the kernel at its best parameters remains
+        with one_blas_thread(), suppress(LinAlgError, OutOfTimeError, MemoryError):
+            components = self.averaging.components(self.evaluator, kernels, deadline=deadline)
+            mixture = MixturePredictor(components, self.evaluator.data, self.make_predictor)
+            return replace(model, mixture=mixture)
+        return model
 
     def fitted(self, evaluation: Evaluation) -> FittedModel:
-        """Build the model that predicts with an evaluated kernel.
+        """Build the model that predicts with one kernel at its best parameters.
 
         Raises
         ------
@@ -124,12 +182,43 @@ class Problem:
         expression, theta = evaluation.expression, evaluation.theta
         if not np.isfinite(evaluation.log_posterior):
             raise EvaluationError(f"{expression} could not be fitted because: {evaluation.status}")
+        point = [Component(expression, theta, 1.0)]
         try:
             with one_blas_thread():  # as in the search, for bit-identical results
-                predictor = self.make_predictor(expression, theta, self.evaluator.data)
+                mixture = MixturePredictor(point, self.evaluator.data, self.make_predictor)
         except LinAlgError as error:
             raise EvaluationError(f"{expression} cannot be conditioned on the data") from error
+        (predictor,) = mixture.predictors
         kernel = to_sklearn(expression, theta, scaling=self.scaling, jitter=predictor.jitter)
+        only = KernelPosterior(evaluation, 1.0, evaluation.score, theta[None])
         return FittedModel(
-            evaluation, predictor, kernel, self.scaling, self.target_scaling, self.feature_names
+            evaluation,
+            predictor.noise_variance,
+            mixture,
+            kernel,
+            self.scaling,
+            self.target_scaling,
+            self.feature_names,
+            (only,),
         )
+
+
+def _grammar(X: FloatArray, arguments: Arguments) -> Grammar:
+    """Build the grammar on the columns that vary, whose number determines ``"auto"`` values."""
+    columns = tuple(np.flatnonzero(varying_columns(X)).tolist())
+    base_kernels = arguments.base_kernels
+    if base_kernels is None:
+        base_kernels = FEW_COLUMNS if len(columns) <= _FEW else MANY_COLUMNS
+    max_leaves = arguments.max_leaves or max(_DEFAULT_MAX_LEAVES, 2 * len(columns) + 4)
+    reduces = arguments.structure_prior is not None
+    return Grammar(base_kernels, arguments.operators, columns, max_leaves, reduces=reduces)
+
+
+def _structure_prior(grammar: Grammar, arguments: Arguments) -> StructurePrior:
+    """Build the prior over the structures of a grammar."""
+    n_columns, chosen = len(grammar.columns), arguments.structure_prior
+    if chosen is None:
+        return UniformPrior()
+    if isinstance(chosen, str):
+        return GrammarPrior(len(grammar.base_kernels), len(grammar.operators), n_columns)
+    return UnitPrior(float(chosen), n_columns)

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.deadline import Deadline
 from autokernel.exceptions import EvaluationError
+from autokernel.expression import NOISE
 from autokernel.fit.arguments import Arguments
 from autokernel.fit.problem import Past, Problem
 from autokernel.likelihood import one_blas_thread
@@ -25,6 +26,7 @@ from autokernel.search import (
 )
 
 _EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
+_SHARE_OF_AVERAGING = 0.1  # of the time, reserved for draws from the posterior
 _REFITS = 3.0  # reserve for conditioning the best kernel, in times of one rough fit
 
 
@@ -62,26 +64,35 @@ class Run:
         self._design = design_of(self._strategy, self._task, problem.seed)
         self._rough: FittedModel | None = None
         self._best: FittedModel | None = None
+        self._conditioning = 0.0  # seconds to keep for the conditioning of the model
 
     @property
     def n_trials(self) -> int:
-        """Number of trials of the whole search, without those in the history."""
+        """Number of trials, without those in the history; each of two prunings counts as one."""
         design, history = self._design, self.history
         fixed = history.without_known(design.fixed)
-        n_rest = design.size - len(design.fixed)
+        n_rest = design.size - len(design.fixed) + 1
         if not fixed:  # the kernels of the rest are known only now
-            n_rest = len(history.without_known(design.rest(history.evaluations)))
-        return len(fixed) + n_rest + max(0, self._n_iter - history.n_searched)
+            n_rest = len(history.without_known([*design.rest(history.evaluations), NOISE]))
+        return len(fixed) + n_rest + max(0, self._n_iter - history.n_searched) + 2
 
     def search(
         self, observer: Observer, *, n_jobs: int | None = None, memory: Memory | None = None
     ) -> StopReason:
         """Search and return why it ended; the history keeps all trials, also after Ctrl-C."""
+        if not self._task.grammar.columns:
+            warnings.warn(
+                "every column of X is constant, so that the model is noise alone: predictions are "
+                "the mean of y",
+                UserWarning,
+                stacklevel=5,
+            )
         reserve = 0.0
         if np.isfinite(self._deadline.seconds_left):
             began = time.perf_counter()
             self._rough = self._fit_roughly()
-            reserve = _REFITS * (time.perf_counter() - began)
+            self._conditioning = _REFITS * (time.perf_counter() - began)
+            reserve = self._conditioning + _SHARE_OF_AVERAGING * self._deadline.seconds_left
         deadline = self._deadline.earlier(reserve)
         workers = Workers(self.problem.evaluator, n_jobs=n_jobs, memory=memory, deadline=deadline)
         try:
@@ -128,20 +139,31 @@ class Run:
                     ConvergenceWarning,
                     stacklevel=6,  # points at the call of fit, above its decorators
                 )
+        if best is not None and np.isfinite(best.evaluation.score):
+            return self._averaged(best, reason)
         if best is None:
             failed = self.history.evaluations[:1]
             first = f"; the first, {failed[0].expression}: {failed[0].status}" if failed else ""
             raise EvaluationError(f"none of the {len(self.history)} kernels could be fitted{first}")
         return best
 
+    def _averaged(self, best: FittedModel, reason: StopReason) -> FittedModel:
+        """Average over the kernels of the history, unless the user has interrupted the search."""
+        if reason is StopReason.INTERRUPTED:
+            return best
+        others = [one for one in self.history.best_first() if one is not best.evaluation]
+        deadline = self._deadline.earlier(self._conditioning)
+        return self.problem.averaged([best.evaluation, *others], deadline=deadline)
+
     def past(self) -> Past:
         """Return the present state of the search, which another search can continue."""
         history = History(self.history.n_samples, list(self.history.trials))
-        return Past(history, self.problem.seed, self.problem.evaluator.fingerprint())
+        return Past(history, self.problem.seed, self.problem.fingerprint)
 
     def _fit_roughly(self) -> FittedModel | None:
         """Fit the first kernel of the design quickly on a few rows, or the next one if it fails."""
-        expressions = [*self._design.fixed, *(one.expression for one in self._design.grown)]
+        grown = (one.expression for one in self._design.grown)
+        expressions = [*self._design.fixed, *grown, NOISE]
         for expression in expressions:
             with suppress(EvaluationError):
                 return self.problem.fitted(self.problem.evaluator.run_roughly(expression))

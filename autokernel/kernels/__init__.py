@@ -12,6 +12,7 @@ from autokernel.kernels.base import (
 from autokernel.kernels.lin import Linear
 from autokernel.kernels.mat32 import Matern32
 from autokernel.kernels.mat52 import Matern52
+from autokernel.kernels.null import NULL_KERNEL, NullKernel, check_not_reserved
 from autokernel.kernels.pairs import BroadcastPairs, Pairs
 from autokernel.kernels.parameters import (
     ALPHA,
@@ -60,10 +61,11 @@ def with_own_kernels(own: Iterable[BaseKernel]) -> Mapping[str, BaseKernel]:
     Raises
     ------
     ValueError
-        If a kernel of the user has the name of another kernel.
+        If a kernel of the user has the name of another kernel or of the null model.
     """
     known = dict(BASE_KERNELS)
     for kernel in own:
+        check_not_reserved("base_kernels", kernel.name)
         if known.setdefault(kernel.name, kernel) != kernel:
             raise ValueError(
                 f"base_kernels must have different names, got {kernel!r} beside "
@@ -82,6 +84,7 @@ __all__ = [
     "MANY_COLUMNS",
     "MULTI_SCALE",
     "NOISE_VARIANCE",
+    "NULL_KERNEL",
     "OFFSET",
     "PERIOD",
     "PERIODIC",
@@ -95,10 +98,12 @@ __all__ = [
     "ExponentialKernel",
     "KernelParameter",
     "LogGammaPrior",
+    "NullKernel",
     "Pairs",
     "Priors",
     "Role",
     "Unit",
+    "check_not_reserved",
     "check_priors",
     "require_base_kernels",
     "with_own_kernels",

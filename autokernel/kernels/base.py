@@ -49,12 +49,25 @@ class BaseKernel(Declared):
     broadcasts : bool
         Whether :meth:`value` accepts arrays as parameters and broadcasts them against the pairs.
         Hellinger distances are faster if it does.
+    closed_under_products : bool
+        Whether the product of two such kernels on one column, each with parameters of its own, is
+        again such a kernel, and any of it. Any several of these kernels must also have a common
+        factor of the kind, so that what is left of each is such a kernel too. Redundant factors are
+        then removed from expressions. A subclass with another function must set it anew.
+    closed_under_sums : bool
+        Whether the sum of two such kernels on one column, each with parameters of its own, is again
+        such a kernel, and any of it. Redundant terms are then removed from expressions.
+    is_linear : bool
+        Whether its functions are straight lines.
     """
 
     name: str
     parameters: tuple[KernelParameter, ...] = ()
     words: ClassVar[str] = ""
     broadcasts: ClassVar[bool] = False
+    closed_under_products: ClassVar[bool] = False
+    closed_under_sums: ClassVar[bool] = False
+    is_linear: ClassVar[bool] = False
 
     def __init__(self, name: str | None = None) -> None:
         if name is not None:
@@ -89,6 +102,11 @@ class BaseKernel(Declared):
     def has_many_modes(self) -> bool:
         """Whether the posterior tends to have many modes, as it has along a period."""
         return self.index(Role.PERIOD) is not None
+
+    @property
+    def limits(self) -> "tuple[BaseKernel, ...]":
+        """Base kernels with fewer parameters that this one approaches as a parameter grows."""
+        return ()
 
     def describe(self, params: FloatArray, *, scale: float) -> str:
         """Describe functions with this kernel and inputs multiplied by ``scale`` in a few words."""

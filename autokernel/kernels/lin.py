@@ -17,6 +17,8 @@ class Linear(BaseKernel):
     parameters = (VARIANCE, OFFSET)
     words = "linear"
     broadcasts = True
+    closed_under_sums = True  # variances and offsets add up
+    is_linear = True
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         """Compute the kernel values, elementwise over the pairs."""

@@ -4,10 +4,11 @@ import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 from sklearn.gaussian_process.kernels import RationalQuadratic as SklearnRationalQuadratic
 
-from autokernel.kernels.base import Exponent, ExponentialKernel
+from autokernel.kernels.base import BaseKernel, Exponent, ExponentialKernel
 from autokernel.kernels.export_bounds import around
 from autokernel.kernels.pairs import Pairs
 from autokernel.kernels.parameters import ALPHA, LENGTHSCALE, VARIANCE
+from autokernel.kernels.se import SquaredExponential
 from autokernel.typing import FloatArray
 
 
@@ -18,6 +19,11 @@ class RationalQuadratic(ExponentialKernel):
     parameters = (LENGTHSCALE, VARIANCE, ALPHA)
     words = "smooth on several scales around {lengthscale}"
     broadcasts = True
+
+    @property
+    def limits(self) -> tuple[BaseKernel, ...]:
+        """The squared exponential, as alpha grows: ``(1 + z / a)^-a`` goes to ``exp(-z)``."""
+        return (SquaredExponential(),)
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         """Compute the logarithm of the kernel at unit variance, as a new array."""

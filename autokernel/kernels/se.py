@@ -17,6 +17,7 @@ class SquaredExponential(ExponentialKernel):
     parameters = (LENGTHSCALE, VARIANCE)
     words = "smooth over {lengthscale}"
     broadcasts = True
+    closed_under_products = True  # 1 / l^2 add up, variances multiply
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         """Compute the logarithm of the kernel at unit variance, as a new array."""

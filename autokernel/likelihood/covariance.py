@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from autokernel.expression import Expression, Leaf, Operation, slots_of
+from autokernel.expression import Expression, Leaf, Null, Operation, slots_of
 from autokernel.kernels import BaseKernel, BroadcastPairs, Exponent, ExponentialKernel, Pairs
 from autokernel.operators import MULTIPLY, Operands, Operator
 from autokernel.typing import FloatArray
@@ -32,6 +32,20 @@ class Node(ABC):
     @abstractmethod
     def backward(self, adjoint: FloatArray, gradient: FloatArray) -> None:
         """Write this node's entries of the gradient, given the derivative in its values."""
+
+
+class ZeroNode(Node):
+    """The kernel of the null model, whose values are zero."""
+
+    def __init__(self, pairs: Pairs) -> None:
+        self.value = np.broadcast_to(0.0, pairs.shape)  # one number in memory
+
+    def forward(self, params: FloatArray) -> FloatArray:  # noqa: ARG002 - there are none
+        """Return the zeros."""
+        return self.value
+
+    def backward(self, adjoint: FloatArray, gradient: FloatArray) -> None:
+        """Write nothing, as there are no parameters."""
 
 
 class LeafNode(Node):
@@ -177,6 +191,8 @@ class Covariance:
 
     def _compile(self, expression: Expression) -> Node:
         """Build the node of an expression; an operator that commutes gets all its terms."""
+        if isinstance(expression, Null):
+            return ZeroNode(self._pairs(0))  # the pairs of any column have the shape of all
         if isinstance(expression, Leaf):
             return self._compile_product([expression])
         assert isinstance(expression, Operation)

@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, solve_triangular
+from scipy.linalg import LinAlgError
 
-from autokernel.expression import Expression
+from autokernel.expression import NOISE, Expression
 from autokernel.kernels import NOISE_VARIANCE
 from autokernel.likelihood.base import TrainingData, ValueAndGradient
-from autokernel.likelihood.covariance import Covariance
+from autokernel.likelihood.cholesky import Cholesky
+from autokernel.likelihood.covariance import Covariance, diagonal_covariance
+from autokernel.likelihood.diagonal import DiagonalCholesky
 from autokernel.likelihood.linalg import PackedCholesky, packed_diagonal
 from autokernel.typing import FloatArray, IntArray
 
@@ -25,15 +27,23 @@ class ExactLikelihood:
 
     ``n_evaluations`` counts the calls, including those of other likelihoods that share ``calls``.
     If the matrix cannot be factorised, the value is ``-inf`` and the gradient is zero.
+
+    The matrix of the null model is diagonal. Only its diagonal is stored, and every cost is O(n).
     """
 
     def __init__(
         self, expression: Expression, data: TrainingData, *, calls: Calls | None = None
     ) -> None:
         self.expression, self.data = expression, data
-        self._covariance = Covariance(expression, data.pairs)
         self._y = data.y
-        self._diagonal = packed_diagonal(len(data.y))
+        self._is_diagonal = expression == NOISE
+        self._diagonal: IntArray | slice  # where the stored matrix has its diagonal
+        if self._is_diagonal:
+            self._covariance = diagonal_covariance(expression, data.X)
+            self._diagonal = slice(None)
+        else:
+            self._covariance = Covariance(expression, data.pairs)
+            self._diagonal = packed_diagonal(len(data.y))
         self._calls = Calls() if calls is None else calls
         self.parameters = (*self._covariance.parameters, NOISE_VARIANCE)
 
@@ -82,29 +92,20 @@ class ExactLikelihood:
             return np.full(len(self._y), -np.inf)
         alpha = cholesky.solve(self._y)
         precision = cholesky.inverse_diagonal()
-        return _log_normal(alpha / precision, variance=1 / precision)
+        return _log_normal(alpha / precision, 1 / precision)
 
     def held_out(self, theta: FloatArray, n_given: int) -> FloatArray:
         """Compute log predictive densities (n - n_given,) of the later targets, given the first.
 
         Each target is predicted by itself, in nats and including its noise. O(n^3 / 3).
-
-        Notes
-        -----
-        With ``L = [[L11, 0], [L21, L22]]`` and ``L z = y``, the later targets ``L21 z1 + L22 z2``
-        have the mean ``L21 z1`` and the covariance ``L22 L22^T`` given the first (R&W eq. A.6).
-        Each variance is a sum of squares and therefore stays positive.
         """
         try:
             cholesky = self.factorise(theta)
         except LinAlgError:
             return np.full(len(self._y) - n_given, -np.inf)
-        L = cholesky.lower()
-        z = solve_triangular(L, self._y, lower=True, check_finite=False)
-        L22 = L[n_given:, n_given:]
-        return _log_normal(L22 @ z[n_given:], variance=(L22**2).sum(axis=1))
+        return _log_normal(*cholesky.predict_later(self._y, n_given))
 
-    def factorise(self, theta: FloatArray, *, jitter: float = 0.0) -> PackedCholesky:
+    def factorise(self, theta: FloatArray, *, jitter: float = 0.0) -> Cholesky:
         """Factorise ``K_theta + (s + jitter) I``.
 
         Raises
@@ -116,19 +117,19 @@ class ExactLikelihood:
         params = np.exp(theta)
         K = self._covariance.forward(params[:-1]).copy()  # the reverse sweep needs the original
         K[self._diagonal] += params[-1] + jitter
-        return PackedCholesky(K, len(self._y))
+        return DiagonalCholesky(K) if self._is_diagonal else PackedCholesky(K, len(self._y))
 
     def mean_variance(self, theta: FloatArray) -> float:
         """Compute the mean of the diagonal of ``K_theta + s I``."""
         params = np.exp(theta)
         return float(np.mean(self._covariance.forward(params[:-1])[self._diagonal]) + params[-1])
 
-    def _value(self, cholesky: PackedCholesky, alpha: FloatArray) -> float:
+    def _value(self, cholesky: Cholesky, alpha: FloatArray) -> float:
         """Compute the log likelihood in nats from ``alpha`` (R&W alg. 2.1, line 7)."""
         n = len(self._y)
         return float(-0.5 * (self._y @ alpha + cholesky.log_determinant() + n * np.log(2 * np.pi)))
 
 
-def _log_normal(residual: FloatArray, *, variance: FloatArray) -> FloatArray:
+def _log_normal(residual: FloatArray, variance: FloatArray) -> FloatArray:
     """Compute the log densities of independent normal variables, in nats."""
     return -0.5 * (residual**2 / variance + np.log(2 * np.pi * variance))

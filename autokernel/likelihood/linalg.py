@@ -9,9 +9,10 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from scipy.linalg import LinAlgError
+from scipy.linalg import LinAlgError, solve_triangular
 from scipy.linalg.lapack import dpftrf, dpftri, dpftrs, dsfrk, dtfsm, dtfttr, dtrttf
 
+from autokernel.likelihood.cholesky import Cholesky, Prediction
 from autokernel.typing import FloatArray, IntArray
 
 
@@ -110,6 +111,20 @@ class PackedCholesky:
         """Return the full triangular factor (n, n)."""
         return np.tril(dtfttr(self.n, self.factor, uplo="L")[0])
 
+    def predict_later(self, y: FloatArray, n_given: int) -> Prediction:
+        """Predict each target after the first ``n_given`` from these. O(n^2).
+
+        Notes
+        -----
+        With ``L = [[L11, 0], [L21, L22]]`` and ``L z = y``, the later targets ``L21 z1 + L22 z2``
+        have the mean ``L21 z1`` and the covariance ``L22 L22^T`` given the first (R&W eq. A.6).
+        Each variance is a sum of squares and therefore stays positive.
+        """
+        L = self.lower()
+        z = solve_triangular(L, y, lower=True, check_finite=False)
+        L22 = L[n_given:, n_given:]
+        return Prediction(L22 @ z[n_given:], (L22**2).sum(axis=1))
+
     def inverse_diagonal(self) -> FloatArray:
         """Compute the diagonal (n,) of the inverse and overwrite the factor. O(2 n^3 / 3)."""
         return self._invert()[_diagonal_by_row(self.n)]
@@ -133,8 +148,8 @@ class PackedCholesky:
 
 
 def factorise_with_jitter(
-    factorise: Callable[[float], PackedCholesky], scale: float
-) -> tuple[PackedCholesky, float]:
+    factorise: Callable[[float], Cholesky], scale: float
+) -> tuple[Cholesky, float]:
     """Factorise without jitter, or else with the smallest decade of jitter that suffices.
 
     Parameters

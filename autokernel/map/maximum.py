@@ -51,8 +51,10 @@ class Maximum:
         )
 
 
-def measure_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
-    """Compute the gradient and the Hessian at a point, without moving it.
+def measure_maximum(
+    posterior: LogPosterior, mode: Mode, hessian: FloatArray | None = None
+) -> Maximum:
+    """Compute the gradient and, where it is not given, the Hessian at a point, without moving it.
 
     Raises
     ------
@@ -63,7 +65,8 @@ def measure_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
     gradient = posterior.value_and_gradient(theta).gradient
     at_lower, at_upper = theta <= posterior.lower + _AT_BOUND, theta >= posterior.upper - _AT_BOUND
     outward = np.where(at_lower, -gradient, np.where(at_upper, gradient, 0.0))
-    return Maximum(mode, posterior.hessian(theta), gradient, np.maximum(outward, 0.0))
+    hessian = posterior.hessian(theta) if hessian is None else hessian
+    return Maximum(mode, hessian, gradient, np.maximum(outward, 0.0))
 
 
 def find_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:

@@ -4,6 +4,7 @@ from autokernel.model.exact import ExactPredictor
 from autokernel.model.feature_kernel import FeatureKernel
 from autokernel.model.fitted import FittedModel
 from autokernel.model.inference import EXACT, Inference
+from autokernel.model.mixture import MixturePredictor
 from autokernel.model.predictor import MakePredictor, Predictor
 from autokernel.model.sklearn_export import to_sklearn
 from autokernel.model.wrappers import WrappedKernel, WrappedOperation
@@ -15,6 +16,7 @@ __all__ = [
     "FittedModel",
     "Inference",
     "MakePredictor",
+    "MixturePredictor",
     "Predictor",
     "WrappedKernel",
     "WrappedOperation",

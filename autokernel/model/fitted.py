@@ -1,51 +1,65 @@
-"""A fitted kernel with its predictor, in the units of the user."""
+"""A fitted kernel with the mixture that predicts, in the units of the user."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
+from autokernel.averaging import KernelPosterior
 from autokernel.data import Scaling, TargetScaling
 from autokernel.evaluation import Evaluation
-from autokernel.model.predictor import Predictor
+from autokernel.model.mixture import MixturePredictor
 from autokernel.typing import FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
 class FittedModel:
-    """A kernel with its parameters, its predictor and the scaling of the data."""
+    """The best kernel, the kernels that are believed, the mixture that predicts and the scaling."""
 
-    evaluation: Evaluation
-    predictor: Predictor
+    evaluation: Evaluation  # of the best kernel
+    scaled_noise_variance: float  # of the best kernel, for the standardised target
+    mixture: MixturePredictor
     kernel: Kernel  # scikit-learn kernel on inputs before scaling, noise included
     scaling: Scaling
     target_scaling: TargetScaling
     feature_names: list[str] | None
+    kernels: Sequence[KernelPosterior]  # the most probable first
 
     @property
     def noise_variance(self) -> float:
-        """Variance of the noise, in the squared unit of the target."""
-        return self.predictor.noise_variance * self.target_scaling.scale**2
+        """Variance of the noise of the best kernel, in the squared unit of the target."""
+        return self.scaled_noise_variance * self.target_scaling.scale**2
 
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean (n,) at inputs (n, n_features)."""
-        return self.target_scaling.undo(self.predictor.mean(self.scaling.apply(X)))
+        return self.target_scaling.undo(self.mixture.mean(self.scaling.apply(X)))
 
-    def mean_and_std(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute the predictive mean (n,) and standard deviation (n,), noise included."""
-        mean, variance = self.predictor.mean_and_variance(self.scaling.apply(X))
+    def mean_and_std(self, X: FloatArray, *, noise: bool = True) -> tuple[FloatArray, FloatArray]:
+        """Compute the predictive mean (n,) and standard deviation (n,), with or without noise."""
+        mean, variance = self.mixture.moments(self.scaling.apply(X), noise=noise)
         return self.target_scaling.undo(mean), self.target_scaling.scale * np.sqrt(variance)
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""
-        mean, covariance = self.predictor.mean_and_covariance(self.scaling.apply(X))
+        mean, covariance = self.mixture.mean_and_covariance(self.scaling.apply(X))
         return self.target_scaling.undo(mean), self.target_scaling.scale**2 * covariance
+
+    def quantiles(self, X: FloatArray, levels: FloatArray) -> FloatArray:
+        """Compute the quantiles (n, n_levels) of new observations."""
+        return self.target_scaling.undo(self.mixture.quantiles(self.scaling.apply(X), levels))
+
+    def log_density(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        """Compute the log density (n,) of new observations (n,), in nats."""
+        scaled = self.target_scaling.apply(y)
+        log_density = self.mixture.log_density(self.scaling.apply(X), scaled)
+        return log_density - np.log(self.target_scaling.scale)
 
     def samples(
         self, X: FloatArray, n_samples: int, random_state: int | np.random.RandomState | None
     ) -> FloatArray:
         """Draw new observations (n, n_samples), noise included."""
         rng = check_random_state(random_state)
-        draws = self.predictor.samples(self.scaling.apply(X), n_samples, rng)
+        draws = self.mixture.samples(self.scaling.apply(X), n_samples, rng)
         return self.target_scaling.undo(draws)

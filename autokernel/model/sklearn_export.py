@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
 from autokernel.data import Scaling
-from autokernel.expression import Expression, Leaf, Operation, slots_of
+from autokernel.expression import NOISE, Expression, Leaf, Operation, slots_of
 from autokernel.kernels.export_bounds import around
 from autokernel.model.feature_kernel import FeatureKernel
 from autokernel.model.wrappers import WrappedKernel, WrappedOperation
@@ -34,13 +34,14 @@ def to_sklearn(
     -------
     Kernel
         A composition of ``Sum``, ``Product``, :class:`FeatureKernel` and scikit-learn's own
-        kernels, plus a ``WhiteKernel``. Base kernels and operators that scikit-learn lacks are
-        wrapped.
+        kernels, plus a ``WhiteKernel``, which is all of the null model. Base kernels and operators
+        that scikit-learn lacks are wrapped.
     """
     params = np.exp(theta)
     own = iter([params[entries] for _, entries in slots_of(expression)])
     noise = float(params[-1]) + jitter
-    return _export(expression, own, scaling) + WhiteKernel(noise, around(noise))
+    white = WhiteKernel(noise, around(noise))
+    return white if expression == NOISE else _export(expression, own, scaling) + white
 
 
 def _export(expression: Expression, params: Iterator[FloatArray], scaling: Scaling) -> Kernel:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
+from autokernel.kernels import check_not_reserved
 from autokernel.operators.arithmetic import ADD, MULTIPLY
 from autokernel.operators.base import Operands, Operator
 
@@ -30,6 +31,7 @@ def require_operators(own: Iterable[object], *, base_kernels: Collection[str]) -
         if not isinstance(operator, Operator):
             raise TypeError(f"operators must hold symbols or Operator objects, got {operator!r}")
         operator.check()
+        check_not_reserved("operators", operator.symbol)
         if operator.symbol in base_kernels:
             raise ValueError(f"operators must not have the name of a base kernel, got {operator!r}")
         if known.setdefault(operator.symbol, operator) != operator:

@@ -1,13 +1,18 @@
 """Tables and texts about a search and a fitted kernel, for a person to read."""
 
-from autokernel.report.leaderboard import Leaderboard
+from autokernel.report.beliefs import Inclusion, Intervals, Posterior
+from autokernel.report.leaderboard import Leaderboard, SizeFront
 from autokernel.report.progress import Improvements, reporter
 from autokernel.report.summary import fill, summary
 from autokernel.report.words import caption, describe, describe_model
 
 __all__ = [
     "Improvements",
+    "Inclusion",
+    "Intervals",
     "Leaderboard",
+    "Posterior",
+    "SizeFront",
     "caption",
     "describe",
     "describe_model",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.expression import parse_expression
+from autokernel.expression import NOISE, parse_expression
 from autokernel.model import FittedModel
 from autokernel.report.words import describe_model
 
@@ -40,6 +40,7 @@ def summary(
         return parse_expression(text).to_text(feature_names)
 
     phrases = describe_model(fitted, feature_names)
+    is_what = "noise alone" if fitted.evaluation.expression == NOISE else "a sum of"
     order = np.argsort(-history["score"], kind="stable")[:5]
     best = [
         f"{_INDENT}{history['score'][row]:9.2f} {history['n_leaves'][row]:4d}  "
@@ -50,10 +51,9 @@ def summary(
         [
             "\nBest kernel\n",
             fill(named(str(fitted.evaluation.expression)), indent=_INDENT),
-            f"\nIn words, {target_name} is a sum of\n",
+            f"\nIn words, {target_name} is {is_what}\n",
             *(fill(f"- {phrase}", indent=_INDENT) for phrase in phrases),
-            f"\nBest five of {len(history['score'])} "
-            "(log evidence in nats, base kernels, kernel)\n",
+            f"\nBest five of {len(history['score'])} (score in nats, base kernels, kernel)\n",
             *best,
         ]
     )

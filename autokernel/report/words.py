@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from autokernel.expression import Expression, Leaf, Operation, slots_of
+from autokernel.expression import NOISE, Expression, Leaf, Operation, slots_of
 from autokernel.model import FittedModel
 from autokernel.operators import ADD, MULTIPLY
 from autokernel.typing import FloatArray
@@ -37,8 +37,11 @@ def describe(
     -------
     list of str
         One phrase for each addend, such as ``"repeating every 1 x smooth over 9"``. With more than
-        one column, each factor has the name of its column.
+        one column, each factor has the name of its column. For the null model, the statement that
+        no structure was found.
     """
+    if expression == NOISE:
+        return ["no structure was found"]
     params = np.exp(theta)
     own = iter([params[entries] for _, entries in slots_of(expression)])
     writer = _Writer(own, scale, feature_names)
@@ -99,4 +102,5 @@ def describe_model(fitted: FittedModel, feature_names: Sequence[str] | None = No
 
 def caption(fitted: FittedModel) -> str:
     """Describe a fitted kernel in one line that fits below the name of an estimator."""
-    return textwrap.shorten(" + ".join(describe_model(fitted)), _CAPTION_WIDTH, placeholder=" …")
+    sign = ", only " if fitted.evaluation.expression == NOISE else " + "
+    return textwrap.shorten(sign.join(describe_model(fitted)), _CAPTION_WIDTH, placeholder=" …")

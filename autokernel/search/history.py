@@ -18,6 +18,7 @@ class Phase(StrEnum):
 
     INITIAL = "initial"
     SEARCH = "search"
+    PRUNING = "pruning"
 
 
 class StopReason(StrEnum):
@@ -38,7 +39,7 @@ class Trial:
     phase: Phase
     proposal_seconds: float  # seconds of its proposal, a share of those of the batch
     elapsed: float  # seconds from the start of the search to the end of the evaluation
-    start: int = 0  # number of search trials on which its proposal was based
+    start: int = 0  # number of search trials, or in pruning of all, on which its proposal was based
 
 
 @dataclass
@@ -67,14 +68,23 @@ class History:
 
     @property
     def elapsed(self) -> float:
-        """Seconds until the last trial ended."""
-        return self.trials[-1].elapsed if self.trials else 0.0
+        """Seconds until the latest trial ended."""
+        return max((trial.elapsed for trial in self.trials), default=0.0)
 
     def before(self, n_searched: int) -> "History":
-        """Return the initial design and the first ``n_searched`` trials after it."""
-        trials = [trial for trial in self.trials if trial.phase == Phase.INITIAL]
-        searched = [trial for trial in self.trials if trial.phase == Phase.SEARCH]
-        return History(self.n_samples, trials + searched[:n_searched])
+        """Return the initial design, its pruning and the first ``n_searched`` trials after them.
+
+        The null model is left out, from whose score nothing is learned about kernels.
+        """
+        kernels = [trial for trial in self.trials if trial.evaluation.expression.leaves]
+        searched = [trial for trial in kernels if trial.phase == Phase.SEARCH]
+        first = kernels.index(searched[0]) if searched else len(kernels)
+        begun = [
+            trial
+            for number, trial in enumerate(kernels)
+            if trial.phase == Phase.INITIAL or (trial.phase == Phase.PRUNING and number < first)
+        ]
+        return History(self.n_samples, begun + searched[:n_searched])
 
     @property
     def evaluations(self) -> list[Evaluation]:
@@ -96,14 +106,27 @@ class History:
         scored = [e for e in self.evaluations if np.isfinite(e.score)]
         return sorted(scored, key=lambda evaluation: -evaluation.score)
 
+    def drop_last_pruning(self) -> list[Trial]:
+        """Remove and return the pruning after the search, with which it cannot be continued."""
+        phases = [trial.phase for trial in self.trials]
+        first = phases.index(Phase.SEARCH) if Phase.SEARCH in phases else len(phases)
+        dropped = [trial for trial in self.trials[first:] if trial.phase == Phase.PRUNING]
+        self.trials[:] = [trial for trial in self.trials if trial not in dropped]
+        return dropped
+
+    def restore(self, trials: Iterable[Trial]) -> None:
+        """Append trials that were removed, except those of kernels evaluated since."""
+        known = self.canonical_texts()
+        self.trials += [t for t in trials if t.evaluation.expression.canonical not in known]
+
     def canonical_texts(self) -> frozenset[str]:
         """Collect the canonical texts of all evaluated kernels."""
         return frozenset(evaluation.expression.canonical for evaluation in self.evaluations)
 
     def without_known(self, expressions: Iterable[Expression]) -> list[Expression]:
-        """Return the expressions that have not been evaluated."""
+        """Return the expressions that have not been evaluated, one for each canonical text."""
         known = self.canonical_texts()
-        return [e for e in expressions if e.canonical not in known]
+        return list({e.canonical: e for e in expressions if e.canonical not in known}.values())
 
     def to_columns(self, feature_names: Sequence[str] | None = None) -> dict[str, npt.NDArray[Any]]:
         """Build a dict of arrays (n_trials,), ready for ``pandas.DataFrame``."""
@@ -113,6 +136,7 @@ class History:
         return {
             "kernel": np.array(text, dtype=object),
             "score": scores,
+            "log_prior": np.array([e.log_structure_prior for e in evaluations]),
             "score_per_sample": scores / self.n_samples,
             "best_score": np.maximum.accumulate(scores),
             "n_leaves": np.array([e.expression.n_leaves for e in evaluations]),

@@ -1,4 +1,4 @@
-"""The loop of every search: evaluate the design, then propose and evaluate until the end."""
+"""The loop of every search: evaluate the design, propose and evaluate, then prune the best."""
 
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 
 from autokernel.evaluation import Evaluation
 from autokernel.exceptions import OutOfTimeError
-from autokernel.expression import Expression
+from autokernel.expression import NOISE, Expression, normal_form, simplifications
 from autokernel.search.design import Design
 from autokernel.search.history import History, Phase, StopReason, Trial
 from autokernel.search.strategies.base import Strategy, Task
@@ -29,7 +29,7 @@ _DESIGN_STREAM, _PROPOSAL_STREAM = 0, 1
 class Observer(Protocol):
     """Receives the events of a search."""
 
-    def begin(self) -> None:
+    def begin(self, phase: Phase) -> None:
         """React to the begin of a trial."""
 
     def end(self, history: History) -> bool:
@@ -42,7 +42,7 @@ class Observer(Protocol):
 class Silent:
     """An observer that does nothing."""
 
-    def begin(self) -> None:
+    def begin(self, phase: Phase) -> None:
         """Do nothing."""
 
     def end(self, history: History) -> bool:  # noqa: ARG002 - other observers use it
@@ -64,7 +64,7 @@ def run_search(
     batch_size: int = 1,
     observer: Observer | None = None,
 ) -> StopReason:
-    """Evaluate the initial design of a strategy, then its proposals.
+    """Evaluate the initial design of a strategy and its proposals, and prune the best after each.
 
     A search can be continued from any history, even one that ends within a batch; the result is the
     same as without the interruption.
@@ -94,26 +94,42 @@ def run_search(
     observer = observer or Silent()
     began = time.perf_counter() - history.elapsed
     plan = _Plan(strategy, task, n_iter, seed, batch_size)
-    for together in _rounds(plan, history):
-        n_left = len(together.expressions)
-        seconds = together.proposal_seconds / n_left
-        with closing(evaluate_all(together.expressions, together.known)) as evaluations:
-            observer.begin()
-            for evaluation in evaluations:
-                if evaluation is None:
-                    observer.abandon()
-                    return StopReason.MAX_TIME
-                elapsed = time.perf_counter() - began
-                trial = Trial(evaluation, together.phase, seconds, elapsed, together.start)
-                history.trials.append(trial)
-                if observer.end(history):
-                    return StopReason.CALLBACK
-                n_left -= 1
-                if n_left:
-                    observer.begin()
+    with closing(_rounds(plan, history)) as rounds:
+        for together in rounds:
+            ended = _run_round(evaluate_all, together, history, observer, began=began)
+            if ended is not None:
+                return ended
     if history.n_searched < n_iter:
         return StopReason.MAX_TIME if task.deadline.has_passed else StopReason.EXHAUSTED
     return StopReason.N_ITER
+
+
+def _run_round(
+    evaluate_all: EvaluateAll,
+    together: "_Round",
+    history: History,
+    observer: Observer,
+    *,
+    began: float,
+) -> StopReason | None:
+    """Evaluate kernels and append their trials; return the reason if the search ends with them."""
+    n_left = len(together.expressions)
+    seconds = together.proposal_seconds / n_left
+    with closing(evaluate_all(together.expressions, together.known)) as evaluations:
+        observer.begin(together.phase)
+        for evaluation in evaluations:
+            if evaluation is None:
+                observer.abandon()
+                return StopReason.MAX_TIME
+            elapsed = time.perf_counter() - began
+            trial = Trial(evaluation, together.phase, seconds, elapsed, together.start)
+            history.trials.append(trial)
+            if observer.end(history):
+                return StopReason.CALLBACK
+            n_left -= 1
+            if n_left:
+                observer.begin(together.phase)
+    return None
 
 
 class _Plan(NamedTuple):
@@ -133,26 +149,88 @@ class _Round(NamedTuple):
     known: list[Evaluation]
     phase: Phase
     proposal_seconds: float = 0.0
-    start: int = 0  # number of search trials on which the proposal is based
+    start: int = 0  # number of trials on which the proposal is based, see Trial
 
 
-def _rounds(plan: _Plan, history: History) -> Iterator[_Round]:
-    """Yield the kernels to evaluate next; the caller appends their trials to the history."""
-    strategy, task, n_iter, seed, _ = plan
-    design = design_of(strategy, task, seed)
-    for part in (lambda: design.fixed, lambda: design.rest(history.evaluations)):
-        new = history.without_known(part())
+def _rounds(plan: _Plan, history: History) -> Generator[_Round, None, None]:
+    """Yield the kernels to evaluate next; the caller appends their trials to the history.
+
+    A search that goes on does so without the pruning at its end. If it ends early, or proposes
+    nothing, these trials come back.
+    """
+    goes_on, n_searched = history.n_searched < plan.n_iter, history.n_searched
+    dropped = history.drop_last_pruning() if goes_on else []
+    try:
+        yield from _designed(plan, history)
+        if not n_searched:  # otherwise the search goes on from what it began with
+            yield from _pruning(plan, history)
+        yield from _searched(plan, history)
+        if history.n_searched == n_searched:
+            history.restore(dropped)
+        yield from _pruning(plan, history)
+        if not plan.task.deadline.has_passed:
+            dropped = []
+    except OutOfTimeError:  # in a proposal
+        return
+    finally:
+        history.restore(dropped)
+
+
+def _designed(plan: _Plan, history: History) -> Iterator[_Round]:
+    """Yield the two parts of the initial design, the second one with noise alone."""
+    design = design_of(plan.strategy, plan.task, plan.seed)
+    for part in (lambda: design.fixed, lambda: [*design.rest(history.evaluations), NOISE]):
+        new = history.without_known(_plain(expression, plan.task) for expression in part())
         if new:
             yield _Round(new, [], Phase.INITIAL)
-    while history.n_searched < n_iter and not task.deadline.has_passed:
+
+
+def _searched(plan: _Plan, history: History) -> Iterator[_Round]:
+    """Yield the proposals of the strategy, until there are enough or no more."""
+    while _goes_on(plan, history):
         asked = time.perf_counter()
-        try:
-            together = _rest_of_batch(plan, history) or _batch(plan, history, history.n_searched)
-        except OutOfTimeError:
-            return
+        together = _rest_of_batch(plan, history) or _batch(plan, history, history.n_searched)
         if together is None:
             return
         yield together._replace(proposal_seconds=time.perf_counter() - asked)
+
+
+def _goes_on(plan: _Plan, history: History) -> bool:
+    """Return whether kernels are to be proposed; there are none if no column varies."""
+    is_short = history.n_searched < plan.n_iter
+    return is_short and bool(plan.task.grammar.columns) and not plan.task.deadline.has_passed
+
+
+def _pruning(plan: _Plan, history: History) -> Iterator[_Round]:
+    """Yield the simpler forms of the best kernel until none of them is better.
+
+    After each batch the best kernel may be another one. A batch whose evaluation is incomplete is
+    completed first.
+    """
+    last = history.trials[-1:]
+    start = last[0].start if last and last[0].phase == Phase.PRUNING else len(history)
+    while not plan.task.deadline.has_passed:
+        before = History(history.n_samples, history.trials[:start])
+        batch = _simpler_than_best(before, plan.task)[: plan.batch_size]
+        if not batch:
+            return
+        new = history.without_known(batch)
+        if new:
+            yield _Round(new, before.evaluations, Phase.PRUNING, start=start)
+        start = len(history)
+
+
+def _simpler_than_best(history: History, task: Task) -> list[Expression]:
+    """List the simpler forms of the best kernel that have not been evaluated."""
+    best = history.best
+    if best is None or not np.isfinite(best.score):
+        return []
+    return history.without_known(filter(task.allows, simplifications(best.expression)))
+
+
+def _plain(expression: Expression, task: Task) -> Expression:
+    """Return the normal form of an expression, if the grammar of the task reduces expressions."""
+    return normal_form(expression) if task.grammar.reduces else expression
 
 
 def _rest_of_batch(plan: _Plan, history: History) -> _Round | None:
@@ -170,10 +248,13 @@ def _batch(plan: _Plan, history: History, start: int) -> _Round | None:
     rng = np.random.default_rng([seed, _PROPOSAL_STREAM, start])
     batch = strategy.propose(task, before, n_proposals=batch_size, rng=rng)
     n_left = min(n_iter, start + batch_size) - history.n_searched
-    new = history.without_known(batch[: n_iter - start])[:n_left]
+    plain = (_plain(expression, task) for expression in batch[: n_iter - start])
+    new = history.without_known(plain)[:n_left]
     return _Round(new, before.evaluations, Phase.SEARCH, start=start) if new else None
 
 
 def design_of(strategy: Strategy, task: Task, seed: int) -> Design:
-    """Return the initial design of a search with this seed."""
+    """Return the initial design of a search with this seed, empty if no column varies."""
+    if not task.grammar.columns:
+        return Design((), (), 0)
     return strategy.design(task, rng=np.random.default_rng([seed, _DESIGN_STREAM]))

@@ -140,7 +140,7 @@ def _evaluate(
 ) -> Evaluation | None:
     """Read an evaluation from the store or compute it; None if there was not enough time."""
     if store is not None and (found := store.load(task.key, task.job.expression)):
-        return found
+        return evaluator.priced(found)
     try:
         evaluation = evaluator.run(task.job, deadline=deadline)
     except OutOfTimeError:

@@ -40,6 +40,8 @@ class SurrogateGP:
         Evaluated expressions.
     targets : ndarray of shape (n,)
         Finite scores of the expressions.
+    offset : callable, optional
+        Function that returns the part of an expression's score that is known beforehand.
 
     Attributes
     ----------
@@ -55,9 +57,14 @@ class SurrogateGP:
     """
 
     def __init__(
-        self, kernel_kernel: KernelKernel, expressions: Sequence[Expression], targets: FloatArray
+        self,
+        kernel_kernel: KernelKernel,
+        expressions: Sequence[Expression],
+        targets: FloatArray,
+        offset: Callable[[Expression], float] | None = None,
     ) -> None:
-        self._kernel_kernel = kernel_kernel
+        self._kernel_kernel, self._offset = kernel_kernel, offset
+        targets = targets - self._offsets(expressions)
         self._shift = float(targets.mean())
         self._scale = float(targets.std()) or 1.0
         y: FloatArray = (targets - self._shift) / self._scale
@@ -85,7 +92,8 @@ class SurrogateGP:
         the new expressions only the uncertainty that comes from the noise remains. O(n^3).
         """
         known = [*self._expressions, *expressions]
-        believed = (self.predict(expressions).mean - self._shift) / self._scale
+        mean = self.predict(expressions).mean - self._offsets(expressions)
+        believed = (mean - self._shift) / self._scale
         other = copy(self)
         other._condition(known, self._kernel_kernel.distances(known), np.append(self._y, believed))
         return other
@@ -104,8 +112,9 @@ class SurrogateGP:
         cross = self._covariance(self._kernel_kernel.distances(expressions, self._expressions))
         v = solve_triangular(self._L, cross.T, lower=True, check_finite=False)
         variance = np.exp(self.theta[_LOG_VARIANCE]) - np.einsum("ij,ij->j", v, v)
+        mean = self._shift + self._scale * (self.theta[_MEAN] + cross @ self._alpha)
         return Prediction(
-            mean=self._shift + self._scale * (self.theta[_MEAN] + cross @ self._alpha),
+            mean=mean + self._offsets(expressions),
             std=self._scale * np.sqrt(np.maximum(variance, 0.0)),
         )
 
@@ -120,6 +129,12 @@ class SurrogateGP:
             standard deviation.
         """
         return _Draw(self, rng)
+
+    def _offsets(self, expressions: Sequence[Expression]) -> FloatArray:
+        """Compute the part of the scores (n,) that is known beforehand."""
+        if self._offset is None:
+            return np.zeros(len(expressions))
+        return np.array([self._offset(expression) for expression in expressions])
 
     def _covariance(self, distances: FloatArray) -> FloatArray:
         """Compute the noise-free covariance at the fitted hyperparameters."""
@@ -150,7 +165,7 @@ class _Draw:
         self._L = np.block([[self._L, np.zeros_like(left.T)], [left, corner]])
         self._whitened = np.append(self._whitened, white)
         self._expressions += expressions
-        return gp._shift + gp._scale * values
+        return gp._shift + gp._scale * values + gp._offsets(expressions)
 
 
 def _bounds(kernel_kernel: KernelKernel) -> list[tuple[float, float]]:

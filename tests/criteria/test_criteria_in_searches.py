@@ -26,7 +26,8 @@ def test_a_search_maximises_its_criterion_and_is_the_same_with_two_workers(name)
     assert model.best_expression_ == history["kernel"][np.argmax(history["score"])]
     assert np.isnan(history["standard_error"]).all() == (name != "importance")
     first = evaluate_kernel(history["kernel"][0], *scaled(X, Y), criterion=name)
-    assert history["score"][0] == first.score
+    assert history["log_prior"][0] < 0
+    assert history["score"][0] == first.score + history["log_prior"][0]
     assert model.score(X, Y) > 0.9
     assert rows(small(criterion=name, n_iter=1, n_jobs=2).fit(X, Y)) == rows(model)
 
@@ -34,7 +35,7 @@ def test_a_search_maximises_its_criterion_and_is_the_same_with_two_workers(name)
 @pytest.mark.parametrize("cv", [5, TimeSeriesSplit(3)], ids=str)
 def test_folds_are_those_of_the_scaled_rows_in_their_order(cv):
     order = np.argsort(X[:, 0])
-    model = small(criterion=CrossValidation(cv=cv), n_iter=0, max_leaves=1)
+    model = small(criterion=CrossValidation(cv=cv), n_iter=0, max_leaves=1, structure_prior=None)
     model.fit(X[order], Y[order])
     expected = evaluate_kernel(
         model.best_expression_, *scaled(X[order], Y[order]), criterion=CrossValidation(cv=cv)

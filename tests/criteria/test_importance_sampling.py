@@ -15,9 +15,9 @@ from autokernel.criteria.importance_sampling import (
     ENOUGH_STANDARD_ERROR,
     N_FIRST,
     N_MOST,
-    importance_log_evidence,
-    pareto_shape,
+    importance_sample,
 )
+from autokernel.criteria.pareto import pareto_shape
 from autokernel.criteria.student_t import Mixture
 from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import parse_expression
@@ -43,9 +43,9 @@ class Problem:
 
     def estimate(self, seed=0, **limits):
         rng = np.random.default_rng(seed)
-        return importance_log_evidence(
+        return importance_sample(
             self.log_density, self.maxima, lower=self.lower, upper=self.upper, rng=rng, **limits
-        )
+        ).log_evidence
 
     def counted(self, seed=0, **limits):
         """Return the estimate and the points at which it has asked for the density."""

@@ -1,4 +1,4 @@
-"""The evidence of whole evaluations; importance_log_evidence has tests of its own."""
+"""The evidence of whole evaluations; importance_sample has tests of its own."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,7 @@
 """Hostile data get a sane fit without a warning, or an error that helps; noise is not explained."""
 
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -28,6 +29,11 @@ def estimator(**parameters):
 @pytest.fixture(scope="module")
 def fitted():
     return estimator(base_kernels=EVERY_KERNEL).fit(X, Y)
+
+
+def says_that_nothing_varies():
+    """Expect the only warning that there is: data without any inputs are probably a mistake."""
+    return pytest.warns(UserWarning, match="^every column of X is constant")
 
 
 def rmse(predicted, target):
@@ -61,13 +67,20 @@ def assert_smooths(model, X, y):
 def test_equal_rows_are_predicted_by_the_mean_of_their_targets(n_samples):
     y = np.random.default_rng(3).normal(size=n_samples)
     rows = np.full((n_samples, 2), 0.1)
-    model = estimator(base_kernels=EVERY_KERNEL).fit(rows, y)
-    mean, std = answers(model, rows[:1])
-    # the standardised target has no mean but rounding
-    assert mean[0] == pytest.approx(y.mean(), abs=1e-12)
-    # noise and uncertainty of the mean are fitted together to a target of unit variance; the priors
-    # count as much as a few rows
-    assert std[0] == pytest.approx(y.std(), rel=0.05)
+    # noise alone, for a target of unit variance: log p(s | y) = a log s - n / (2 s) - 2 s, in log s
+    a = 1 - n_samples / 2
+    mode = (a + np.sqrt(a**2 + 4 * n_samples)) / 4
+    s = np.exp(np.linspace(-6, 4, 1000))
+    density = s**a * np.exp(-n_samples / (2 * s) - 2 * s)
+    mean_of_s = np.average(s, weights=density)
+    error = np.sqrt(np.average((s - mean_of_s) ** 2, weights=density) / 8)  # of eight draws
+    for averaging, expected, tolerance in ((None, mode, 1e-6), ("posterior", mean_of_s, 3 * error)):
+        with says_that_nothing_varies():
+            model = estimator(base_kernels=EVERY_KERNEL, averaging=averaging).fit(rows, y)
+        mean, std = answers(model, rows[:1])
+        # the standardised target has no mean but rounding
+        assert mean[0] == pytest.approx(y.mean(), abs=1e-12)
+        assert std[0] ** 2 / y.var() == pytest.approx(expected, abs=tolerance)
 
 
 @pytest.mark.parametrize("base_kernels", [["LIN"], ["SE", "LIN"]])
@@ -185,7 +198,8 @@ def test_rows_that_occur_twice_with_other_targets_are_noise_around_their_mean():
 @pytest.mark.parametrize("targets", [(1.0, 3.0), (3.0, 3.0)])
 def test_two_rows_are_enough(distance, targets):
     rows = np.array([[0.0], [distance]])
-    model = estimator(base_kernels=EVERY_KERNEL).fit(rows, targets)
+    with nullcontext() if distance else says_that_nothing_varies():
+        model = estimator(base_kernels=EVERY_KERNEL).fit(rows, targets)
     assert_smooths(model, rows, np.array(targets))
     mean, _ = answers(model, np.array([[0.5], [9.0], [0.0], [distance]]))
     # symmetric in the two rows, of which the kernel knows no more than their distance
@@ -256,7 +270,9 @@ def test_any_small_table_is_refused_with_a_reason_or_smoothed(table):
     inputs, target = table
     model, refused = estimator(base_kernels=["SE"]), ""
     try:
-        model.fit(inputs, target)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "every column of X is constant", UserWarning)
+            model.fit(inputs, target)
     except ValueError as error:
         refused = str(error)
     if refused:

@@ -261,4 +261,7 @@ def test_what_the_error_on_times_says_makes_days_of_them(frame, kind):
 def test_columns_of_numbers_may_be_called_date_and_time():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=["date", "time period"])
-    assert estimator().fit(frame, Y).best_expression_ == "SE[date]"
+    # of twenty rows, half of the variance is that of a column which one leaf leaves to the noise:
+    # a prior over structures prefers noise alone
+    model = estimator(structure_prior=None).fit(frame, Y)
+    assert model.best_expression_ == "SE[date]"

@@ -41,8 +41,8 @@ def test_a_search_on_a_file_tells_kernel_words_table_and_test_errors(series, cap
         name.strip(): float(error)
         for error, name in (line.split(maxsplit=1) for line in output.splitlines()[-3:])
     }
-    assert set(errors) == {"this kernel", "an RBF kernel", "the mean"}
-    assert errors["this kernel"] < 0.3 * errors["the mean"]
+    assert set(errors) == {"this model", "an RBF kernel", "the mean"}
+    assert errors["this model"] < 0.3 * errors["the mean"]
 
 
 def test_a_series_is_extrapolated(series, capsys):

@@ -1,6 +1,6 @@
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -8,14 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, geom
 
-from autokernel.expression import Expression, Grammar, Leaf, Operation, parse_expression
+from autokernel.expression import Expression, Grammar, Leaf, Operation, parse_expression, reduced
 from autokernel.kernels import BASE_KERNELS
 from autokernel.operators import ADD, MULTIPLY
 from tests.batteries import expressions, grammars, seeds
+from tests.operators.gate import GATE
 from tests.processes import outputs_under_two_hash_seeds
 
 SE, LIN = BASE_KERNELS["SE"], BASE_KERNELS["LIN"]
 SMALL = Grammar((SE, LIN), (ADD, MULTIPLY), columns=(0, 1), max_leaves=4)
+REDUCING = replace(SMALL, reduces=True)
 
 
 def rewritings(expression: Expression, grammar: Grammar) -> Iterator[Expression]:
@@ -35,6 +37,15 @@ def rewritings(expression: Expression, grammar: Grammar) -> Iterator[Expression]
             yield from (Operation(tree.operator, left, new) for new in below(right))
 
     return below(expression)
+
+
+def deletions(tree: Expression) -> Iterator[Expression]:
+    """Result of every deletion, by recursion over the tree: the definition written out."""
+    if isinstance(tree, Operation):
+        yield from tree.operands
+        for number, operand in enumerate(tree.operands):
+            before, after = tree.operands[:number], tree.operands[number + 1 :]
+            yield from (tree.with_operands([*before, e, *after]) for e in deletions(operand))
 
 
 @st.composite
@@ -247,3 +258,94 @@ print(grammar.random_walk(start, 20, np.random.default_rng(0)))
     outputs = outputs_under_two_hash_seeds(code)
     assert len(outputs) == 1
     assert outputs != {""}
+
+
+@given(grammars_with_members())
+def test_operations_of_a_grammar_that_reduces_are_those_of_the_others_and_deletions_reduced(
+    member: tuple[Grammar, Expression],
+) -> None:
+    grammar, expression = member
+    reducing = replace(grammar, reduces=True)
+    expected = [*every_result(grammar, expression), *deletions(expression)]
+    found = every_result(reducing, expression)
+    n_kept = grammar.n_operations(expression)
+    assert found[:n_kept] == [reduced(e) for e in expected[:n_kept]]  # in the same order
+    assert Counter(found) == Counter(map(reduced, expected))
+    with pytest.raises(IndexError):
+        reducing.apply(expression, len(expected))
+
+
+def test_any_operand_may_take_the_place_of_its_operation() -> None:
+    grammar = Grammar((SE, LIN), (ADD, GATE), columns=(0,), max_leaves=4, reduces=True)
+    start = parse_expression("SE[0] + GATE[0](SE[0] * LIN[0], SE[0])", operators=[GATE])
+    results = list(map(str, every_result(grammar, start)))
+    assert results[-6:] == [
+        "SE[0]",
+        "GATE[0](SE[0] * LIN[0], SE[0])",
+        "SE[0] + SE[0] * LIN[0]",
+        "SE[0] + SE[0]",
+        "SE[0] + GATE[0](SE[0], SE[0])",
+        "SE[0] + GATE[0](LIN[0], SE[0])",
+    ]
+    assert grammar.n_operations(start) == len(results) == 4 + 6  # it is full: exchanges, deletions
+
+
+def test_a_kernel_that_is_too_large_for_the_grammar_can_shrink() -> None:
+    grammar = Grammar((SE,), (ADD,), columns=(0,), max_leaves=1, reduces=True)
+    start = parse_expression("SE[0] + SE[0] + SE[0]")
+    assert set(map(str, grammar.neighbours(start))) == {"SE[0]", "SE[0] + SE[0]"}
+
+
+@given(grammars_with_members())
+def test_neighbours_in_a_grammar_that_reduces_are_reduced_and_not_the_start(
+    member: tuple[Grammar, Expression],
+) -> None:
+    grammar, start = replace(member[0], reduces=True), member[1]
+    neighbours = grammar.neighbours(start)
+    texts = [neighbour.canonical for neighbour in neighbours]
+    assert len(texts) == len(set(texts))
+    assert {*texts, start.canonical} == {
+        start.canonical,
+        *(e.canonical for e in every_result(grammar, start)),
+    }
+    assert start.canonical not in texts
+    assert all(reduced(neighbour) is neighbour for neighbour in neighbours)
+
+
+def test_neighbours_of_a_base_kernel_in_a_grammar_that_reduces() -> None:
+    grammar = Grammar((SE, LIN), (ADD, MULTIPLY), columns=(0,), max_leaves=2, reduces=True)
+    assert list(map(str, grammar.neighbours(Leaf(SE, 0)))) == [
+        "SE[0] + SE[0]",
+        "SE[0] + LIN[0]",
+        "SE[0] * LIN[0]",
+        "LIN[0]",
+    ]
+
+
+@given(grammars(), seeds, st.integers(0, 8))
+def test_random_kernels_of_a_grammar_that_reduces_are_reduced(
+    grammar: Grammar, seed: int, n_steps: int
+) -> None:
+    grammar, rng = replace(grammar, reduces=True), np.random.default_rng(seed)
+    walk = grammar.random_walk(grammar.leaves[0], n_steps, rng)
+    for made in (walk, *grammar.random_walks(5, rng), grammar.random_tree(6, rng)):
+        assert reduced(made) is made
+        assert grammar.spans(made, grammar.base_kernels)
+
+
+def test_random_trees_of_a_grammar_that_reduces_are_as_large_as_they_can_be() -> None:
+    rng = np.random.default_rng(0)
+    trees = [REDUCING.random_tree(4, rng) for _ in range(200)]
+    # an attempt to grow fails once in four times, so that forty fail to reach the size never
+    assert {tree.n_leaves for tree in trees} == {4}
+    grammar = Grammar((SE,), (MULTIPLY,), columns=(0,), max_leaves=10**4, reduces=True)
+    assert grammar.random_tree(5, rng) == Leaf(SE, 0)  # the only kernel there is
+    grammar = replace(grammar, columns=(0, 1), max_leaves=5)
+    assert grammar.random_tree(10**12, rng).canonical == "SE[0] * SE[1]"
+
+
+def test_a_grammar_tidies_expressions_only_if_it_reduces() -> None:
+    twice = parse_expression("LIN[1] + SE[0] * (LIN[0] + LIN[0])")
+    assert SMALL.tidy(twice) is twice
+    assert REDUCING.tidy(twice) == parse_expression("LIN[1] + SE[0] * LIN[0]")
+    assert REDUCING != SMALL

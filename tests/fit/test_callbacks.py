@@ -18,10 +18,11 @@ from tests.estimator.test_estimator import wave
 X, Y = wave(15, n_features=2)
 X = X[:, ::-1]  # the wave is in the last column, so that the first kernel is not the best
 FIT, KERNEL = "fit", "kernel"
+N_PRUNINGS = 2  # tasks that a search counts with and begins only where there is something to prune
 
 
 def tiny(**parameters):
-    """An estimator that looks at four kernels: two on each column."""
+    """An estimator that looks at five kernels: two on each column, and noise alone."""
     fixed = {"n_iter": 0, "base_kernels": ["SE", "LIN"], "max_leaves": 1, "random_state": 0}
     return AutoKernelGPRegressor(**{**fixed, **parameters})
 
@@ -76,7 +77,7 @@ class Propagated(Recorder):
 
 
 def whole(n_kernels):
-    """What a callback hears of a fit that evaluates so many kernels."""
+    """What a callback hears of a fit that evaluates so many kernels and finds none to prune."""
     kernels = [("begin", KERNEL), ("end", KERNEL)] * n_kernels
     return [("setup", FIT), ("begin", FIT), *kernels, ("end", FIT), ("teardown", FIT)]
 
@@ -95,12 +96,12 @@ def rough_evaluations(monkeypatch):
 @pytest.mark.parametrize(
     ("parameters", "n_features", "n_kernels"),
     [
-        ({}, 2, 4),
+        ({}, 2, 5),
         ({"n_iter": 2, "max_leaves": 3}, 1, None),
         ({"n_iter": 3, "batch_size": 2, "max_leaves": 3}, 1, None),
         ({"n_iter": 1, "strategy": SOT(initial_design="paper"), "max_leaves": 2}, 2, None),
-        ({"base_kernels": "auto", "max_leaves": "auto", "n_iter": 1}, 23, 61),
-        ({"base_kernels": ["LIN"], "max_leaves": "auto"}, 23, 60),
+        ({"base_kernels": "auto", "max_leaves": "auto", "n_iter": 1}, 23, 62),
+        ({"base_kernels": ["LIN"], "max_leaves": "auto"}, 23, 61),
     ],
 )
 def test_a_fit_is_a_task_with_one_task_below_it_for_each_kernel(
@@ -111,7 +112,7 @@ def test_a_fit_is_a_task_with_one_task_below_it_for_each_kernel(
     model = tiny(**parameters).set_callbacks(recorder).fit(X, y)
     n_evaluated = len(model.search_history_["kernel"])
     assert n_kernels in (None, n_evaluated)
-    assert recorder.root.max_subtasks == n_evaluated
+    assert recorder.root.max_subtasks == n_evaluated + N_PRUNINGS
     assert recorder.tasks == whole(n_evaluated)
     kernels = [context for context in recorder.contexts if context.task_name == KERNEL]
     assert [context.task_id for context in kernels[::2]] == list(range(n_evaluated))
@@ -126,7 +127,7 @@ def test_total_of_a_search_that_goes_on_counts_what_is_left(rough_evaluations):
     for n_iter, n_left in ((1, 0), (3, 2)):
         recorder = Recorder()
         model.set_params(n_iter=n_iter).set_callbacks(recorder).fit(X, Y)
-        assert recorder.root.max_subtasks == n_left
+        assert recorder.root.max_subtasks == n_left + N_PRUNINGS
         assert recorder.tasks == whole(n_left)
     assert len(model.search_history_["kernel"]) == n_first + 2
 
@@ -150,14 +151,14 @@ def test_total_is_an_upper_bound_where_the_space_ends_before_it():
     recorder = Recorder()
     model = tiny(n_iter=5).set_callbacks(recorder).fit(X, Y)
     assert model.stop_reason_ == "exhausted"
-    assert recorder.root.max_subtasks == 4 + 5
-    assert recorder.tasks == whole(4)
+    assert recorder.root.max_subtasks == 5 + 5 + N_PRUNINGS
+    assert recorder.tasks == whole(5)
 
 
 def test_callbacks_get_the_estimator_and_the_data_as_they_were_given():
     recorder, data = Recorder(), (X.tolist(), Y.tolist())
     model = tiny(base_kernels=["LIN"]).set_callbacks(recorder).fit(*data)
-    assert len(recorder.given) == 6
+    assert len(recorder.given) == 8
     for estimator, inputs, target in recorder.given:
         assert estimator is model
         assert inputs is data[0]
@@ -167,11 +168,12 @@ def test_callbacks_get_the_estimator_and_the_data_as_they_were_given():
 def test_each_kernel_hands_on_the_model_of_a_fit_that_ends_there():
     recorder = Recorder()
     model = tiny(base_kernels=["LIN"]).fit(X[:, ::-1], Y)  # of which nothing may be left
-    model.set_params(base_kernels=["SE", "LIN"]).set_callbacks(recorder).fit(X, Y)
+    model.set_params(base_kernels=["SE", "LIN"], averaging=None)
+    model.set_callbacks(recorder).fit(X, Y)
     n_kernels = len(recorder.models) - 1
     assert len({handed.best_expression_ for handed in recorder.models}) > 1
     for place in range(n_kernels):
-        stopped = tiny().set_callbacks(Recorder(stop_at=place)).fit(X, Y)
+        stopped = tiny(averaging=None).set_callbacks(Recorder(stop_at=place)).fit(X, Y)
         handed = recorder.models[place]
         for ours, theirs in zip(
             handed.predict(X, return_std=True), stopped.predict(X, return_std=True), strict=True
@@ -202,7 +204,7 @@ def test_scoring_monitor_inside_a_grid_search_records_each_kernel_of_each_fit(n_
     rows = monitor.get_logs().data
     names = [row["task_name"] for row in rows]
     assert names.count(FIT) == 2 * 2 + 1  # candidates by folds, and the best on all data
-    assert names.count(KERNEL) == 2 * (2 * 2 + 1)
+    assert names.count(KERNEL) == 3 * (2 * 2 + 1)
     assert all(np.isfinite(row["r2"]) for row in rows)
     assert grid.score(X, Y) in [row["r2"] for row in rows]
 
@@ -211,13 +213,13 @@ def test_callbacks_of_a_pipeline_and_a_grid_search_hear_of_the_kernels():
     recorder = Propagated()
     pipeline = make_pipeline(StandardScaler(), tiny(base_kernels=["LIN"]))
     pipeline.set_callbacks(recorder).fit(X, Y)
-    assert recorder.tasks.count(("end", KERNEL)) == 2
+    assert recorder.tasks.count(("end", KERNEL)) == 3
     kernel = recorder.contexts[recorder.tasks.index(("end", KERNEL))]
     assert kernel.parent.source_task_name == "fit-final-estimator"
     recorder = Propagated()
     grid = GridSearchCV(tiny(base_kernels=["LIN"]), {"n_iter": [0]}, cv=KFold(2))
     grid.set_callbacks(recorder).fit(X, Y)
-    assert recorder.tasks.count(("begin", KERNEL)) == recorder.tasks.count(("end", KERNEL)) == 6
+    assert recorder.tasks.count(("begin", KERNEL)) == recorder.tasks.count(("end", KERNEL)) == 9
 
 
 def test_a_scoring_monitor_on_the_last_step_of_a_pipeline_scores_what_that_step_gets():
@@ -225,7 +227,7 @@ def test_a_scoring_monitor_on_the_last_step_of_a_pipeline_scores_what_that_step_
     pipeline = make_pipeline(StandardScaler(), tiny(base_kernels=["LIN"]).set_callbacks(monitor))
     pipeline.fit(X, Y)
     rows = monitor.get_logs().data
-    assert [row["task_name"] for row in rows] == [FIT, KERNEL, KERNEL]
+    assert [row["task_name"] for row in rows] == [FIT, KERNEL, KERNEL, KERNEL]
     assert rows[0]["r2"] == pipeline.score(X, Y)
 
 
@@ -261,12 +263,12 @@ def test_teardown_is_called_whatever_ends_a_fit(error, moment):
 @pytest.mark.parametrize(("moment", "n_kernels"), [(("end", 1), 2), (("begin", 2), 2)])
 def test_ctrl_c_leaves_the_best_kernel_so_far(moment, n_kernels):
     recorder = Recorder(raise_at=moment, error=KeyboardInterrupt())
-    model = tiny().set_callbacks(recorder)
+    model = tiny().set_callbacks(recorder)  # after Ctrl-C there is no time for an average
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
     assert model.stop_reason_ == "interrupted"
     assert len(model.search_history_["kernel"]) == n_kernels
-    stopped = tiny().set_callbacks(Recorder(stop_at=n_kernels - 1)).fit(X, Y)
+    stopped = tiny(averaging=None).set_callbacks(Recorder(stop_at=n_kernels - 1)).fit(X, Y)
     np.testing.assert_array_equal(model.predict(X), stopped.predict(X))
 
 
@@ -311,9 +313,10 @@ def test_there_is_no_fitted_estimator_until_a_kernel_could_be_fitted(unfittable)
     unfittable(2)
     monitor, recorder = ScoringMonitor(scoring="r2"), Recorder()
     model = tiny().set_callbacks(monitor, recorder).fit(X, Y)
-    assert [handed is None for handed in recorder.models] == [True, True, False, False, False]
-    assert [row["task_id_path"] for row in monitor.get_logs().data] == [(0,), (0, 2), (0, 3)]
-    assert list(model.search_history_["status"]) == ["injected", "injected", "ok", "ok"]
+    assert [handed is None for handed in recorder.models] == [True] * 2 + [False] * 4
+    paths = [row["task_id_path"] for row in monitor.get_logs().data]
+    assert paths == [(0,), (0, 2), (0, 3), (0, 4)]
+    assert list(model.search_history_["status"]) == ["injected"] * 2 + ["ok"] * 3
 
 
 def test_a_callback_may_stop_a_search_that_has_fitted_nothing(unfittable):
@@ -327,12 +330,12 @@ def test_a_callback_may_stop_a_search_that_has_fitted_nothing(unfittable):
 
 
 def test_teardown_is_called_where_no_kernel_could_be_fitted(unfittable):
-    unfittable(4)
+    unfittable(5)
     recorder = Recorder()
     model = tiny().set_callbacks(recorder)
-    with pytest.raises(EvaluationError, match=r"none of the 4 kernels .*injected"):
+    with pytest.raises(EvaluationError, match=r"none of the 5 kernels .*injected"):
         model.fit(X, Y)
-    assert recorder.tasks == [task for task in whole(4) if task != ("end", FIT)]
+    assert recorder.tasks == [task for task in whole(5) if task != ("end", FIT)]
     with pytest.raises(NotFittedError):
         model.predict(X)
 
@@ -352,7 +355,7 @@ def test_progress_bar_of_an_interrupted_search_stops_where_it_was(capsys):
     recorder = Recorder(raise_at=("begin", 3), error=KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         tiny().set_callbacks(ProgressBar(), recorder).fit(X, Y)
-    assert " 75% " in capsys.readouterr().out  # three of four kernels
+    assert " 43% " in capsys.readouterr().out  # three of seven: five kernels and two prunings
 
 
 def test_progress_bars_of_a_pipeline_and_a_grid_search_name_the_estimator(capsys):

@@ -87,14 +87,13 @@ def test_what_workers_have_kept_is_found_without_them(tmp_path, evaluated, undis
         {"strategy": SOT(population_size=20)},
     ],
 )
-def test_settings_that_a_score_does_not_depend_on_share_what_is_kept(
-    tmp_path, evaluated, undisturbed, settings
-):
+def test_settings_that_a_score_does_not_depend_on_share_what_is_kept(tmp_path, evaluated, settings):
     X, y = wave()
-    small(memory=tmp_path).fit(X, y)
+    one = {"memory": tmp_path, "structure_prior": 2.0}  # the default depends on the base kernels
+    history = small(**one).fit(X, y).search_history_
     evaluated.clear()
-    other = small(memory=tmp_path, n_iter=0, **settings).fit(X, y)
-    known = set(undisturbed.search_history_["kernel"])
+    other = small(n_iter=0, **one, **settings).fit(X, y)
+    known = set(history["kernel"][history["phase"] == "initial"])  # the others had warm starts
     assert not known & set(evaluated)
     assert known & set(other.search_history_["kernel"])
 
@@ -121,16 +120,16 @@ def test_settings_that_a_score_depends_on_do_not_share_what_is_kept(tmp_path, ev
     X, y = wave()
     base = {"base_kernels": ["SE"], "max_leaves": 1, "criterion": Importance(max_draws=100)}
     small(memory=tmp_path, **base).fit(X, y)
-    assert evaluated == ["SE[0]"]
+    assert evaluated == ["SE[0]", "NOISE"]
     other = {**base, **settings}
     found = rows(small(memory=tmp_path, **other).fit(X, y))
-    assert evaluated == ["SE[0]"] * 2
+    assert evaluated == ["SE[0]", "NOISE"] * 2
     assert found == rows(small(**other).fit(X, y))
 
 
 def test_criteria_with_equal_parameters_do_not_share_what_is_kept(tmp_path):
     X, y = wave()
-    one = {"memory": tmp_path, "base_kernels": ["SE"], "max_leaves": 1}
+    one = {"memory": tmp_path, "base_kernels": ["SE"], "max_leaves": 1, "structure_prior": None}
     score = small(**one).fit(X, y).best_score_
     assert small(criterion=Halved(), **one).fit(X, y).best_score_ == score / 2
 
@@ -146,7 +145,7 @@ def test_other_data_do_not_share_what_is_kept(tmp_path, evaluated, change):
         y[3] += 1e-9
     X, y = {"order": (X[::-1], y[::-1]), "fewer": (X[1:], y[1:])}.get(change, (X, y))
     small(memory=tmp_path, **one).fit(X, y)
-    assert evaluated == ["SE[0]"] * 2
+    assert evaluated == ["SE[0]", "NOISE"] * 2
 
 
 def test_other_units_share_what_is_kept(tmp_path, evaluated):
@@ -154,7 +153,7 @@ def test_other_units_share_what_is_kept(tmp_path, evaluated):
     # halves and doubles are exact, so that what is scaled inside is the same to the last bit
     for unit in (0.5, 2.0):
         small(memory=tmp_path, base_kernels=["SE"], max_leaves=1).fit(unit * X, unit * y)
-    assert evaluated == ["SE[0]"]
+    assert evaluated == ["SE[0]", "NOISE"]
 
 
 def test_entries_that_cannot_be_read_are_evaluated_again_without_a_word(

@@ -8,7 +8,8 @@ import pytest
 from autokernel.criteria import Importance
 from tests.fits import At, count_evaluations, interrupt, rows, small, wave
 
-TINY = {"base_kernels": ["SE"], "max_leaves": 4}  # three kernels in the initial design
+# three kernels in the initial design, and noise alone; many more where none is redundant
+TINY = {"base_kernels": ["SE"], "max_leaves": 4, "structure_prior": None}
 
 
 @pytest.fixture
@@ -97,6 +98,7 @@ def test_a_search_that_has_been_long_enough_evaluates_nothing(whole, evaluated):
         {"random_state": 1},
         {"priors": "paper"},
         {"criterion": Importance(max_draws=100)},
+        {"structure_prior": 2.0},
     ],
 )
 def test_where_scores_would_differ_a_search_begins_anew(evaluated, settings):
@@ -104,7 +106,7 @@ def test_where_scores_would_differ_a_search_begins_anew(evaluated, settings):
     evaluated.clear()
     model.set_params(**settings).fit(*wave())
     assert evaluated == list(model.search_history_["kernel"])
-    assert rows(model) == rows(small(n_iter=1, **TINY, **settings).fit(*wave()))
+    assert rows(model) == rows(small(n_iter=1, **{**TINY, **settings}).fit(*wave()))
     assert model.n_iter_ == 1
 
 

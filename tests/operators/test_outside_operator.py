@@ -265,6 +265,7 @@ def test_every_strategy_searches_with_it(name: str) -> None:
         strategy=QUICK[name],
         n_iter=12,
         max_leaves=3,
+        averaging=None,
         random_state=0,
     ).fit(X, y)
     history = model.search_history_

@@ -86,6 +86,12 @@ class Finished(NamedTuple):
         """Kernels in the order of their evaluation."""
         return [str(evaluation.expression) for evaluation in self.history.evaluations]
 
+    @property
+    def unpruned(self) -> History:
+        """The history without the trials of pruning."""
+        trials = [trial for trial in self.history if trial.phase is not Phase.PRUNING]
+        return History(self.history.n_samples, trials)
+
 
 def _make_evaluation(
     expression: str | Expression,

@@ -8,6 +8,7 @@ from autokernel.search import History, Phase
 COLUMNS = [
     "kernel",
     "score",
+    "log_prior",
     "score_per_sample",
     "best_score",
     "n_leaves",
@@ -130,4 +131,4 @@ def test_an_empty_history_has_empty_columns():
 
 
 def test_phases_are_their_words():
-    assert [str(phase) for phase in Phase] == ["initial", "search"]
+    assert [str(phase) for phase in Phase] == ["initial", "search", "pruning"]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from autokernel.expression import NOISE
 from autokernel.search import SOT, design_of
 from autokernel.search.design import (
     DESIGNS,
@@ -27,16 +28,20 @@ def build(name, task, *, seed=0):
 
 @pytest.fixture
 def evaluated(run, make_evaluation):
-    """What a search without proposals evaluates, given the lengthscales of all its fits."""
+    """What a search without proposals evaluates, given the lengthscales of all its fits.
+
+    The end is noise alone, which is left out. It is the best, so that nothing is pruned.
+    """
 
     def evaluate_design(name, task, *, lengthscales=None, score=-1.0):
-        finished = run(
-            lambda expression, known: make_evaluation(expression, score, lengthscales=lengthscales),
-            SOT(initial_design=name),
-            task,
-            n_iter=0,
-        )
-        return [evaluation.expression for evaluation in finished.history.evaluations]
+        def evaluate(expression, known):
+            own = score + 1.0 if expression == NOISE else score
+            return make_evaluation(expression, own, lengthscales=lengthscales)
+
+        history = run(evaluate, SOT(initial_design=name), task, n_iter=0).history
+        *design, last = [evaluation.expression for evaluation in history.evaluations]
+        assert last == NOISE
+        return design
 
     return evaluate_design
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from autokernel.evaluation import Evaluator
+from autokernel.expression import NOISE
 from autokernel.kernels.priors import check_priors
 from autokernel.search import SOT, History, Phase, StopReason, Trial
 
@@ -17,10 +18,10 @@ def test_the_fixed_design_comes_first_then_the_random_one_then_proposals(
         fixed=["SE[0]", "LIN[0]"], grown=["PER[0]"], proposals=["RQ[0]", "SE[0] + LIN[0]"]
     )
     result = run(planted, script, make_task(), n_iter=2)
-    assert result.texts == ["SE[0]", "LIN[0]", "PER[0]", "RQ[0]", "SE[0] + LIN[0]"]
+    assert result.texts == ["SE[0]", "LIN[0]", "PER[0]", "NOISE", "RQ[0]", "SE[0] + LIN[0]"]
     phases = [trial.phase for trial in result.history]
-    assert phases == [Phase.INITIAL] * 3 + [Phase.SEARCH] * 2
-    assert script.lengths == [3, 4]  # each proposal sees all before it
+    assert phases == [Phase.INITIAL] * 4 + [Phase.SEARCH] * 2
+    assert script.lengths == [3, 4]  # each proposal sees all before it but the null model
 
 
 def test_the_random_design_sees_how_the_fixed_one_went(
@@ -28,14 +29,15 @@ def test_the_random_design_sees_how_the_fixed_one_went(
 ):
     def first_after(scales):
         def evaluate(expression, known):
-            return make_evaluation(expression, -1.0, lengthscales=scales)
+            score = -float(expression.n_leaves)  # nothing is better than noise, or is pruned
+            return make_evaluation(expression, score, lengthscales=scales)
 
         # room for one of the columns
         script = make_script(fixed=["SE[0] * SE[1]"], grown=["RQ[0]", "RQ[1]"], size=2)
         return run(evaluate, script, make_task(2), n_iter=0).texts[1:]
 
-    assert first_after({0: 0.1, 1: 5.0}) == ["RQ[0]"]
-    assert first_after({0: 5.0, 1: 0.1}) == ["RQ[1]"]
+    assert first_after({0: 0.1, 1: 5.0}) == ["RQ[0]", "NOISE"]
+    assert first_after({0: 5.0, 1: 0.1}) == ["RQ[1]", "NOISE"]
 
 
 def test_what_was_known_helps_to_score_proposals_and_not_the_design(
@@ -51,8 +53,9 @@ def test_what_was_known_helps_to_score_proposals_and_not_the_design(
         fixed=["SE[0]", "LIN[0]"], grown=["PER[0]"], proposals=["RQ[0]", "RQ[0] * LIN[0]"]
     )
     trials = run(evaluate, script, make_task(), n_iter=2).history.trials
-    evaluations = [trial.evaluation for trial in trials]
-    assert [list(known) for known in given] == [[], [], [], evaluations[:3], evaluations[:4]]
+    *design, noise, proposed, _ = [trial.evaluation for trial in trials]
+    assert noise.expression == NOISE
+    assert [list(known) for known in given] == [[]] * 4 + [design, [*design, proposed]]
 
 
 def test_what_is_known_is_left_out_of_the_random_design(run, planted, make_task, make_script):
@@ -61,14 +64,14 @@ def test_what_is_known_is_left_out_of_the_random_design(run, planted, make_task,
         grown=["SE[0]", "LIN[0] + SE[0]", "RQ[0]", "PER[0]"],
     )
     result = run(planted, script, make_task(), n_iter=0)
-    assert result.texts == ["SE[0]", "SE[0] + LIN[0]", "RQ[0]", "PER[0]"]
+    assert result.texts == ["SE[0]", "SE[0] + LIN[0]", "RQ[0]", "PER[0]", "NOISE"]
 
 
 @pytest.mark.parametrize("n_iter", [0, 1, 3])
 def test_n_iter_counts_what_comes_after_the_design(run, planted, make_task, n_iter, make_script):
     script = make_script(fixed=["SE[0]"], proposals=["RQ[0]", "LIN[0]", "PER[0]", "SE[0] * SE[0]"])
     result = run(planted, script, make_task(), n_iter=n_iter)
-    assert len(result.history) == 1 + n_iter
+    assert len(result.history) == 2 + n_iter  # one kernel and noise alone are the design
     assert result.history.n_searched == n_iter
     assert result.stop_reason == "n_iter"
 
@@ -76,7 +79,7 @@ def test_n_iter_counts_what_comes_after_the_design(run, planted, make_task, n_it
 def test_a_strategy_without_proposal_ends_the_search(run, planted, make_task, make_script):
     script = make_script(fixed=["SE[0]"], proposals=["RQ[0]"])
     result = run(planted, script, make_task(), n_iter=5)
-    assert result.texts == ["SE[0]", "RQ[0]"]
+    assert result.texts == ["SE[0]", "NOISE", "RQ[0]"]
     assert result.history.n_searched == 1
     assert result.stop_reason is StopReason.EXHAUSTED
     assert result.stop_reason == "exhausted"
@@ -111,10 +114,10 @@ def test_a_search_in_which_everything_fails_goes_on(run, make_evaluation, make_t
 
 
 def test_what_is_known_is_left_out_of_proposals(run, planted, make_task, make_script):
-    proposals = ["RQ[0]", "LIN[0] + SE[0]", "PER[0]"]
-    script = make_script(fixed=["SE[0]", "SE[0] + LIN[0]"], proposals=proposals)
+    proposals = ["RQ[0]", "LIN[0] * SE[0]", "PER[0]"]
+    script = make_script(fixed=["SE[0]", "SE[0] * LIN[0]"], proposals=proposals)
     result = run(planted, script, make_task(), n_iter=3, batch_size=3)
-    assert result.texts[2:] == ["RQ[0]", "PER[0]"]
+    assert result.texts[2:] == ["NOISE", "RQ[0]", "PER[0]"]
 
 
 class Diary:
@@ -123,8 +126,8 @@ class Diary:
     def __init__(self):
         self.lines = []
 
-    def begin(self):
-        self.lines.append("begin")
+    def begin(self, phase):
+        self.lines.append(f"begin {phase}")
 
     def end(self, history):
         self.lines.append((len(history), str(history.evaluations[-1].expression)))
@@ -146,19 +149,20 @@ def test_the_observer_sees_every_trial_as_it_begins_and_ends(
 
     script = make_script(fixed=["SE[0]"], grown=["PER[0]"], proposals=["RQ[0]", "LIN[0]"])
     run(evaluate, script, make_task(), n_iter=2, batch_size=batch_size, observer=diary)
-    texts = ["SE[0]", "PER[0]", "RQ[0]", "LIN[0]"]
+    texts = ["SE[0]", "PER[0]", "NOISE", "RQ[0]", "LIN[0]"]
+    phases = ["initial"] * 3 + ["search"] * 2
     assert diary.lines == [
         line
-        for number, text in enumerate(texts, start=1)
-        for line in ("begin", f"evaluate {text}", (number, text))
+        for number, (text, phase) in enumerate(zip(texts, phases, strict=True), start=1)
+        for line in (f"begin {phase}", f"evaluate {text}", (number, text))
     ]
 
 
 def test_seconds_add_up(run, planted, make_task, make_script):
     script = make_script(fixed=["SE[0]"], grown=["PER[0]"], proposals=["RQ[0]", "LIN[0]"])
     table = run(planted, script, make_task(), n_iter=2).history.to_columns()
-    assert list(table["proposal_seconds"][:2]) == [0, 0]
-    assert np.all(table["proposal_seconds"][2:] > 0)
+    assert list(table["proposal_seconds"][:3]) == [0, 0, 0]
+    assert np.all(table["proposal_seconds"][3:] > 0)
     assert np.all(np.diff(table["elapsed"]) > 0)
     assert table["elapsed"][-1] > table["proposal_seconds"].sum()
 
@@ -173,7 +177,7 @@ def test_the_seconds_of_a_proposal_are_shared_among_its_kernels(
 
     script = Slow(fixed=["SE[0]"], proposals=["RQ[0]", "LIN[0]", "PER[0]"])
     history = run(planted, script, make_task(), n_iter=3, batch_size=3).history
-    one, *others = [trial.proposal_seconds for trial in history.trials[1:]]
+    one, *others = [trial.proposal_seconds for trial in history.trials[2:]]
     assert others == [one, one]
     assert one > 0.009  # a third of what it slept, less the grain of clocks
     assert history.elapsed > 3 * one

@@ -8,7 +8,8 @@ import pytest
 from autokernel.deadline import NEVER, Deadline
 from autokernel.search import History, StopReason, run_search
 
-DESIGN, PROPOSALS = ["SE[0]", "LIN[0]", "PER[0]"], ["RQ[0]", "SE[0] + SE[0]", "SE[0] * LIN[0]"]
+DESIGN = ["SE[0]", "LIN[0]", "PER[0]", "NOISE"]  # PER is the best kernel: nothing is pruned
+PROPOSALS = ["RQ[0]", "SE[0] + SE[0]", "SE[0] * LIN[0]"]
 
 
 class Laboratory:
@@ -16,7 +17,7 @@ class Laboratory:
 
     def __init__(self, planted, make_script, task):
         self.planted, self.task = planted, task
-        self.script = make_script(fixed=DESIGN[:2], grown=DESIGN[2:], proposals=PROPOSALS)
+        self.script = make_script(fixed=DESIGN[:2], grown=DESIGN[2:3], proposals=PROPOSALS)
         self.history = History(10)
         self.generators = []
         self.evaluated = []
@@ -54,7 +55,7 @@ class AfterTrials:
         self.n_trials, self.act = n_trials, act
         self.n_begun = self.n_ended = self.n_abandoned = 0
 
-    def begin(self):
+    def begin(self, phase):
         self.n_begun += 1
 
     def end(self, history):
@@ -75,7 +76,7 @@ class Switch:
         return False
 
 
-@pytest.mark.parametrize("n_trials", [1, 2, 3, 4, 5, 6])
+@pytest.mark.parametrize("n_trials", [1, 2, 3, 4, 5, 6, 7])
 def test_an_observer_ends_the_search_with_the_trial_that_it_has_heard_of(laboratory, n_trials):
     observer = AfterTrials(n_trials, lambda: True)
     reason = laboratory.search(observer=observer)
@@ -86,7 +87,7 @@ def test_an_observer_ends_the_search_with_the_trial_that_it_has_heard_of(laborat
     assert laboratory.evaluated == [*DESIGN, *PROPOSALS][:n_trials]
 
 
-@pytest.mark.parametrize("n_trials", [0, 1, 2, 3, 4, 5])
+@pytest.mark.parametrize("n_trials", [0, 1, 2, 3, 4, 5, 6])
 def test_an_evaluation_that_time_did_not_suffice_for_ends_the_search(laboratory, n_trials):
     laboratory.score = lambda expression, known: (
         None if len(laboratory.history) == n_trials else laboratory.planted(expression, known)
@@ -110,7 +111,7 @@ def test_once_the_deadline_has_passed_nothing_is_proposed(laboratory, seconds):
     assert laboratory.evaluated == DESIGN
 
 
-@pytest.mark.parametrize(("n_trials", "n_batches"), [(1, 0), (3, 0), (4, 1), (5, 2)])
+@pytest.mark.parametrize(("n_trials", "n_batches"), [(1, 0), (3, 0), (4, 0), (5, 1), (6, 2)])
 def test_a_deadline_that_passes_on_the_way_leaves_what_was_proposed(
     laboratory, n_trials, n_batches
 ):
@@ -119,12 +120,12 @@ def test_a_deadline_that_passes_on_the_way_leaves_what_was_proposed(
     reason = laboratory.search(batch_size=1, deadline=switch, observer=observer)
     assert reason == "max_time"
     assert len(laboratory.script.lengths) == n_batches
-    assert len(laboratory.history) == 3 + n_batches
+    assert len(laboratory.history) == 4 + n_batches
 
 
 def test_a_search_that_has_done_all_it_was_asked_for_ends_for_that_reason(laboratory):
     switch = Switch()
-    assert laboratory.search(deadline=switch, observer=AfterTrials(6, switch.turn)) == "n_iter"
+    assert laboratory.search(deadline=switch, observer=AfterTrials(7, switch.turn)) == "n_iter"
     assert laboratory.search(n_iter=0, deadline=Deadline(-1.0)) == "n_iter"
 
 
@@ -134,7 +135,7 @@ def test_without_a_deadline_a_search_ends_with_what_it_was_asked_for(laboratory)
     assert laboratory.states() == {inspect.GEN_CLOSED}
 
 
-@pytest.mark.parametrize("n_trials", [1, 3, 4, 5])
+@pytest.mark.parametrize("n_trials", [1, 3, 4, 5, 6])
 def test_who_evaluates_is_closed_where_an_observer_ends_the_search(laboratory, n_trials):
     laboratory.search(observer=AfterTrials(n_trials, lambda: True))
     # or workers would go on with what was begun ahead of time
@@ -148,7 +149,7 @@ def test_who_evaluates_is_closed_where_time_is_over(laboratory):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-@pytest.mark.parametrize("n_trials", [1, 5])
+@pytest.mark.parametrize("n_trials", [1, 5, 6])
 def test_who_evaluates_is_closed_where_an_observer_raises(laboratory, n_trials, error):
     def interrupt():
         raise error
@@ -161,7 +162,7 @@ def test_who_evaluates_is_closed_where_an_observer_raises(laboratory, n_trials, 
 
 def test_who_evaluates_is_closed_where_the_beginning_of_a_trial_raises(laboratory):
     class Impatient(AfterTrials):
-        def begin(self):
+        def begin(self, phase):
             if len(laboratory.history) == 1:
                 raise KeyboardInterrupt
 
@@ -173,15 +174,15 @@ def test_who_evaluates_is_closed_where_the_beginning_of_a_trial_raises(laborator
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 def test_what_the_evaluation_raises_leaves_the_trials_that_have_ended(laboratory, error):
-    def fail_at_the_fifth(expression, known):
-        if len(laboratory.history) == 4:
+    def fail_at_the_sixth(expression, known):
+        if len(laboratory.history) == 5:
             raise error
         return laboratory.planted(expression, known)
 
-    laboratory.score = fail_at_the_fifth
+    laboratory.score = fail_at_the_sixth
     with pytest.raises(error):
         laboratory.search()
-    assert len(laboratory.history) == 4
+    assert len(laboratory.history) == 5
 
 
 def test_the_reasons_are_their_words():

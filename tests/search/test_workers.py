@@ -33,6 +33,7 @@ def unlike(evaluator, *, only=TEXTS, dies):
 
     class Unlike:
         prepare, without_fit, key = evaluator.prepare, evaluator.without_fit, evaluator.key
+        priced = evaluator.priced
 
         def run(self, job, *, deadline):
             if str(job.expression) not in only:

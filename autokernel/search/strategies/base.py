@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import StrOptions
 
 from autokernel.deadline import NEVER, Deadline
-from autokernel.expression import Expression, Grammar
+from autokernel.expression import Expression, Grammar, StructurePrior, UniformPrior
 from autokernel.kernels import PRESETS, BaseKernel, Priors
 from autokernel.search.design import DESIGNS, Design, initial_design
 from autokernel.search.history import History
@@ -31,6 +31,7 @@ class Task:
     X: FloatArray  # (n_samples, n_features), inputs in the unit interval
     priors: Priors = field(default_factory=lambda: PRESETS["default"])
     acquisition: Acquisition = field(default_factory=ExpectedImprovement)
+    structure_prior: StructurePrior = field(default_factory=UniformPrior)  # part of every score
     deadline: Deadline = NEVER  # slow strategies must check it
     cache: dict[Hashable, Any] = field(init=False, default_factory=dict)  # values of :meth:`cached`
 
@@ -86,6 +87,8 @@ class Strategy(ABC, BaseEstimator):
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
     ) -> list[Expression]:
         """Choose the next batch: distinct kernels that are not in the history.
+
+        They must be what ``task.grammar.tidy`` makes of them.
 
         The list is shorter than ``n_proposals`` if no more are left for now, and empty if the
         search is over. The first proposals do not depend on ``n_proposals``.

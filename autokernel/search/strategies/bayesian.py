@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from itertools import count
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -42,7 +43,11 @@ def propose_by_surrogate(
     scores = finite_scores(history)
     best = float(scores.max())
     cost = _cost(history)
-    surrogate = SurrogateGP(kernel_kernel, known, scores)
+
+    def log_prior(expression: Expression) -> float:
+        return task.structure_prior(expression) / history.n_samples
+
+    surrogate = SurrogateGP(kernel_kernel, known, scores, log_prior)
     proposals: list[Expression] = []
     while True:
         belief = Belief(surrogate, best, cost, rng)
@@ -105,6 +110,7 @@ class EvolvingStrategy(DesignedStrategy):
         "population_size": [Interval(Integral, 1, None, closed="left")],
         "n_offspring": [Interval(Integral, 1, None, closed="left")],
         "n_generations": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "local_steps": [StrOptions({"auto"}), "boolean"],
     }
 
     def __init__(
@@ -113,11 +119,13 @@ class EvolvingStrategy(DesignedStrategy):
         population_size: int = 100,
         n_offspring: int = 4,
         n_generations: int | str = "auto",
+        local_steps: bool | str = "auto",
         initial_design: str = "default",
     ) -> None:
         self.population_size = population_size
         self.n_offspring = n_offspring
         self.n_generations = n_generations
+        self.local_steps = local_steps
         self.initial_design = initial_design
 
     @abstractmethod
@@ -129,13 +137,21 @@ class EvolvingStrategy(DesignedStrategy):
     ) -> list[Expression]:
         """Choose the kernels of highest acquisition value, fewer where no more are left."""
         parents = parents_of(task, history)[:_N_PARENTS]
+        steps = count(history.n_searched)
 
         def maximise(values: Values, known: Sequence[Expression]) -> Expression | None:
+            excluded = frozenset(expression.canonical for expression in known)
+            if next(steps) % 2 == 0 and self._takes_local_steps(task.grammar):
+                near = [
+                    e for e in task.grammar.neighbours(parents[0]) if e.canonical not in excluded
+                ]
+                if near:
+                    return near[int(np.argmax(values(near)))]
             return evolve(
                 values,
                 task.grammar,
                 self._first_generation(task.grammar, parents, rng),
-                excluded=frozenset(expression.canonical for expression in known),
+                excluded=excluded,
                 n_survivors=max(1, self.population_size // (self.n_offspring + 1)),
                 n_offspring=self.n_offspring,
                 n_generations=self._resolve_generations(task.grammar),
@@ -157,6 +173,10 @@ class EvolvingStrategy(DesignedStrategy):
             for number in range(self.population_size - n_walks)
         ]
         return [*grammar.random_walks(n_walks, rng), *neighbours]
+
+    def _takes_local_steps(self, grammar: Grammar) -> bool:
+        """Turn ``"auto"`` into a choice: the algorithm of the paper has no local steps."""
+        return grammar.reduces if self.local_steps == "auto" else bool(self.local_steps)
 
     def _resolve_generations(self, grammar: Grammar) -> int:
         """Turn ``"auto"`` into a number (SOT, appendix D)."""

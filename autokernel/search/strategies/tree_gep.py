@@ -103,7 +103,8 @@ class TreeGEP(DesignedStrategy):
             planted = task.grammar.random_tree(int(rng.integers(1, _MUTANT_LEAVES + 1)), rng)
         else:
             planted = _random_subtree(self._winner(parents, rng), rng)
-        return mother.replace(int(rng.integers(mother.n_subtrees)), planted)
+        child = mother.replace(int(rng.integers(mother.n_subtrees)), planted)
+        return task.grammar.tidy(child)
 
     def _winner(self, parents: Sequence[Expression], rng: np.random.Generator) -> Expression:
         """Return the winner of a tournament among ``parents``, which are sorted, the best first."""

@@ -215,9 +215,9 @@ def test_kernels_are_compared_by_what_they_say_about_the_inputs(monkeypatch, mak
     surrogates = []
 
     class Noting(SurrogateGP):
-        def __init__(self, kernel_kernel, expressions, targets):
+        def __init__(self, kernel_kernel, expressions, targets, offset):
             surrogates.append((kernel_kernel, expressions))
-            super().__init__(kernel_kernel, expressions, targets)
+            super().__init__(kernel_kernel, expressions, targets, offset)
 
     monkeypatch.setattr(bayesian, "SurrogateGP", Noting)
     priors = {**make_task().priors, "lengthscale": (20.0, 2.0)}

@@ -134,9 +134,9 @@ def test_improvement_is_over_the_best_score_and_failures_count_as_the_worst(
     targets, bests = [], []
 
     class Surrogate(SurrogateGP):
-        def __init__(self, kernel_kernel, expressions, scores):
+        def __init__(self, kernel_kernel, expressions, scores, offset):
             targets.append(list(scores))
-            super().__init__(kernel_kernel, expressions, scores)
+            super().__init__(kernel_kernel, expressions, scores, offset)
 
     class Improvement(ExpectedImprovement):
         def values(self, belief):
@@ -157,9 +157,9 @@ def test_the_kernel_between_expressions_is_kept_in_the_task(
     used = []
 
     class Noting(SurrogateGP):
-        def __init__(self, kernel_kernel, expressions, scores):
+        def __init__(self, kernel_kernel, expressions, scores, offset):
             used.append(kernel_kernel)
-            super().__init__(kernel_kernel, expressions, scores)
+            super().__init__(kernel_kernel, expressions, scores, offset)
 
     monkeypatch.setattr(bayesian, "SurrogateGP", Noting)
     task, history = make_task(), make_history(("SE[0]", -3.0), ("RQ[0]", -2.0))

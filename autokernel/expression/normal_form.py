@@ -1,0 +1,140 @@
+"""The normal form of a kernel: one expression for what is provably one family of functions.
+
+Two rules remove leaves that add nothing, however the parameters are set:
+
+- In a product, a factor whose kernel is closed under products is redundant if another factor
+  absorbs it. It is absorbed by the same leaf, by a product of which a factor absorbs it, and by a
+  sum of which *all* terms absorb it. The sum may have a factor taken into each of its terms; in the
+  other direction, its terms have a common factor of that kind, which can be taken out.
+- In a sum, a leaf whose kernel is closed under sums is redundant beside the same leaf.
+
+The families are equal, while priors and so evidences are not: each parameter has its own prior.
+"""
+
+from collections.abc import Iterator, Sequence
+from operator import is_
+
+from autokernel.expression.canonical import arrange, join, outermost_terms
+from autokernel.expression.tree import Expression, Leaf, Operation
+from autokernel.operators import ADD, MULTIPLY, Operator
+
+
+def reduced(expression: Expression) -> Expression:
+    """Remove all leaves that are redundant.
+
+    The result is the same object if there are none, and otherwise grouped from the left where terms
+    were removed. Its canonical text does not depend on the order or grouping of the operands.
+    """
+    if not _may_have_redundant_leaves(expression):
+        return expression
+    assert isinstance(expression, Operation)  # it has two leaves
+    terms = outermost_terms(expression)
+    parts = [reduced(term) for term in terms]
+    if not all(map(is_, parts, terms)):
+        # a product that is reduced to a sum, or a sum to a product, joins the terms of its parent
+        parts = [part for term in parts for part in term.terms(expression.operator)]
+    kept = _without_redundant(parts, expression.operator)
+    if len(kept) == len(terms) and all(map(is_, kept, terms)):
+        return expression
+    return join(expression, kept)
+
+
+def normal_form(expression: Expression) -> Expression:
+    """Reduce an expression, sort its terms, and group them from the left.
+
+    The result is the same for all expressions that reduce to one canonical text.
+    """
+    return arrange(reduced(expression)).expression
+
+
+def simplifications(expression: Expression) -> list[Expression]:
+    """List the normal forms that are one step simpler than the normal form of an expression.
+
+    A step removes a term of an operation that commutes, be it a leaf or a group, or puts an operand
+    of any other operation in its place, or replaces a leaf by a limit of its base kernel. If
+    several leaves have limits, one more step replaces all of them, each by its first limit.
+
+    Returns
+    -------
+    list of Expression
+        Normal forms with different canonical texts, none of them that of the expression. Removals
+        come first, in the order of the subtrees of the normal form, then limits.
+    """
+    whole = normal_form(expression)
+    found: dict[str, Expression] = {}
+    for simpler in (*_removals(whole), *_limits(whole)):
+        form = normal_form(simpler)
+        found.setdefault(form.canonical, form)
+    found.pop(whole.canonical, None)
+    return list(found.values())
+
+
+def _may_have_redundant_leaves(expression: Expression) -> bool:
+    """Return whether a leaf that a rule may remove occurs twice, told by its text."""
+    if expression.n_leaves < 2:
+        return False
+    texts = [
+        leaf.canonical
+        for leaf in expression.leaves
+        if leaf.kernel.closed_under_products or leaf.kernel.closed_under_sums
+    ]
+    return len(set(texts)) < len(texts)
+
+
+def _without_redundant(terms: list[Expression], operator: Operator) -> list[Expression]:
+    """Remove terms that add nothing to the others of their operation, from left to right."""
+    for term in [*terms]:
+        if term.n_leaves == 1:
+            others = [*terms]
+            others.remove(term)  # the first of those that are equal
+            if _is_redundant(term.leaves[0], others, operator):
+                terms = others
+    return terms
+
+
+def _is_redundant(leaf: Leaf, others: Sequence[Expression], operator: Operator) -> bool:
+    """Return whether a leaf adds nothing to the other terms of its operation."""
+    if leaf.kernel.closed_under_products and operator == MULTIPLY:
+        return any(_absorbs(other, leaf) for other in others)
+    return leaf.kernel.closed_under_sums and operator == ADD and leaf in others
+
+
+def _absorbs(expression: Expression, leaf: Leaf) -> bool:
+    """Return whether the product with a leaf, closed under products, is the same family."""
+    if expression.n_leaves == 1:
+        return expression == leaf
+    assert isinstance(expression, Operation)  # it has two leaves
+    if expression.operator == MULTIPLY:
+        return any(_absorbs(factor, leaf) for factor in expression.operands)
+    return expression.operator == ADD and all(_absorbs(e, leaf) for e in expression.operands)
+
+
+def _removals(expression: Expression) -> Iterator[Expression]:
+    """Yield expressions without one term, or with one operand in place of an operation."""
+    if not isinstance(expression, Operation):
+        return
+    terms = outermost_terms(expression)
+    for number, term in enumerate(terms):
+        if expression.operator.commutes:
+            yield join(expression, terms[:number] + terms[number + 1 :])
+        else:
+            yield term
+    for number, term in enumerate(terms):
+        for simpler in _removals(term):
+            yield join(expression, [*terms[:number], simpler, *terms[number + 1 :]])
+
+
+def _limits(expression: Expression) -> Iterator[Expression]:
+    """Yield expressions with a leaf replaced by a limit of it, then with all such leaves."""
+    places = [
+        (expression.leaf_index(number), leaf)
+        for number, leaf in enumerate(expression.leaves)
+        if leaf.kernel.limits
+    ]
+    for place, leaf in places:
+        for limit in leaf.kernel.limits:
+            yield expression.replace(place, Leaf(limit, leaf.column))
+    if len(places) > 1:
+        for place, leaf in places:
+            expression = expression.replace(place, Leaf(leaf.kernel.limits[0], leaf.column))
+        yield expression

@@ -1,0 +1,138 @@
+"""Predictions of a mixture of Gaussian processes."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError
+from scipy.optimize import elementwise
+from scipy.special import logsumexp, ndtr, ndtri
+
+from autokernel.averaging import Component
+from autokernel.likelihood import TrainingData, one_blas_thread
+from autokernel.model.predictor import MakePredictor, Predictor
+from autokernel.typing import FloatArray
+
+
+class MixturePredictor:
+    """A mixture of predictive distributions, one for each kernel with its parameters.
+
+    Parameters
+    ----------
+    components : sequence of Component
+        Kernels with parameters and weights. One whose covariance matrix has no Cholesky factor is
+        left out.
+    data : TrainingData
+        Inputs and targets to condition on.
+    make_predictor : callable
+        Function that makes the predictor of one component.
+
+    Raises
+    ------
+    scipy.linalg.LinAlgError
+        If all components are left out.
+
+    Notes
+    -----
+    A pickle holds the components and the data: the factorisations are made anew at the first
+    prediction, O(n_components n_samples^3 / 3).
+    """
+
+    def __init__(
+        self, components: Sequence[Component], data: TrainingData, make_predictor: MakePredictor
+    ) -> None:
+        self._make_predictor, self._X, self._y = make_predictor, data.X, data.y
+        predictors: dict[Component, Predictor] = {}
+        for component in components:
+            with suppress(LinAlgError):
+                predictors[component] = self._condition(component, data)
+        if not predictors:
+            raise LinAlgError("no component has a covariance matrix with a Cholesky factor")
+        self._components = tuple(predictors)
+        self._weights = np.array([component.weight for component in predictors])
+        self._weights /= self._weights.sum()
+        self._predictors: list[Predictor] | None = list(predictors.values())
+
+    def _condition(self, component: Component, data: TrainingData) -> Predictor:
+        """Condition one component on the data."""
+        return self._make_predictor(component.expression, component.theta, data)
+
+    @property
+    def predictors(self) -> list[Predictor]:
+        """The predictors of the components."""
+        if self._predictors is None:
+            data = TrainingData(self._X, self._y)
+            with one_blas_thread():  # as in the fit, for bit-identical results
+                self._predictors = [self._condition(one, data) for one in self._components]
+        return self._predictors
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_predictors": None}
+
+    def mean(self, X: FloatArray) -> FloatArray:
+        """Compute the mean (n,) at inputs (n, n_features)."""
+        return self._weights @ np.array([one.mean(X) for one in self.predictors])
+
+    def moments(self, X: FloatArray, *, noise: bool = True) -> tuple[FloatArray, FloatArray]:
+        """Compute the mean (n,) and the variance (n,), of the function itself without noise."""
+        means, variances = self._of_components(X, noise=noise)
+        mean = self._weights @ means
+        return mean, self._weights @ (variances + (means - mean) ** 2)
+
+    def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute the mean (n,) and covariance (n, n), noise included."""
+        both = [one.mean_and_covariance(X) for one in self.predictors]
+        means = np.array([mean for mean, _ in both])
+        mean = self._weights @ means
+        between = (means - mean).T @ ((means - mean) * self._weights[:, None])
+        within = sum(w * cov for w, (_, cov) in zip(self._weights, both, strict=True))
+        return mean, within + between
+
+    def samples(self, X: FloatArray, n_samples: int, rng: np.random.RandomState) -> FloatArray:
+        """Draw new observations (n, n_samples), each from one component."""
+        if len(self._weights) == 1:
+            return self.predictors[0].samples(X, n_samples, rng)
+        numbers = rng.multinomial(n_samples, self._weights)
+        draws = [
+            predictor.samples(X, int(number), rng)
+            for predictor, number in zip(self.predictors, numbers, strict=True)
+            if number or not n_samples
+        ]
+        return np.concatenate(draws, axis=1)[:, rng.permutation(n_samples)]
+
+    def quantiles(self, X: FloatArray, levels: FloatArray) -> FloatArray:
+        """Compute the quantiles (n, n_levels) of new observations."""
+        means, variances = self._of_components(X, noise=True)
+        centre = self._weights @ means
+        away, stds = (means - centre).T[:, None, :], np.sqrt(variances).T[:, None, :]
+        ends = away + stds * ndtri(levels)[:, None]  # of each component
+        low, high = ends.min(axis=-1), ends.max(axis=-1)
+        if len(self._weights) == 1:
+            return low + centre[:, None]
+
+        def excess(value: FloatArray, level: FloatArray, row: FloatArray) -> FloatArray:
+            index = row.astype(int)
+            z = (value[..., None] - away[index, 0]) / stds[index, 0]
+            return ndtr(z) @ self._weights - level
+
+        level, row = np.broadcast_arrays(levels, np.arange(len(X), dtype=float)[:, None])
+        margin = 1e-9 * stds.max(axis=-1)  # rounding must not hide the change of sign
+        found = elementwise.find_root(excess, (low - margin, high + margin), args=(level, row))
+        roots = np.where(found.success, found.x, (low + high) / 2)  # equal ends, but for rounding
+        return roots + centre[:, None]
+
+    def log_density(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        """Compute the log density (n,) of targets (n,), in nats."""
+        means, variances = self._of_components(X, noise=True)
+        logs = -0.5 * ((y - means) ** 2 / variances + np.log(2 * np.pi * variances))
+        return logsumexp(logs + np.log(self._weights)[:, None], axis=0)
+
+    def _of_components(self, X: FloatArray, *, noise: bool) -> tuple[FloatArray, FloatArray]:
+        """Compute the means and variances (n_components, n) of the components."""
+        both = [one.mean_and_variance(X) for one in self.predictors]
+        means, variances = (np.array(part) for part in zip(*both, strict=True))
+        if not noise:
+            own = np.array([one.noise_variance for one in self.predictors])
+            variances = np.maximum(variances - own[:, None], 0.0)
+        return means, variances

@@ -1,0 +1,253 @@
+"""Priors over structures, against products of probabilities by hand."""
+
+from collections.abc import Iterator
+from itertools import combinations
+from math import comb, exp, log
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from autokernel import AutoKernelGPRegressor
+from autokernel.expression import (
+    NOISE,
+    Expression,
+    Grammar,
+    GrammarPrior,
+    Operation,
+    UniformPrior,
+    UnitPrior,
+    normal_form,
+    parse_expression,
+)
+from autokernel.expression.structure_prior import units_of
+from autokernel.kernels import BASE_KERNELS
+from autokernel.operators import ADD, MULTIPLY
+from tests.batteries import expressions, reshuffled, seeds
+from tests.operators.gate import GATE
+
+ARD = " * ".join(f"SE[{column}]" for column in range(8))
+ARD_WITHOUT_ONE = " * ".join(f"SE[{column}]" for column in range(8) if column != 3)
+ADDITIVE = " + ".join(f"SE[{column}]" for column in range(8))
+
+
+def read(text: str) -> Expression:
+    return parse_expression(text, operators=[GATE])
+
+
+def kernels(*names: str) -> tuple:
+    return tuple(BASE_KERNELS[name] for name in names)
+
+
+def every_tree(grammar: Grammar, n_leaves: int) -> Iterator[Expression]:
+    """All trees with so many leaves over a grammar of operators with two operands."""
+    if n_leaves == 1:
+        yield from grammar.leaves
+    for n_left in range(1, n_leaves):
+        for left in every_tree(grammar, n_left):
+            for right in every_tree(grammar, n_leaves - n_left):
+                for operator in grammar.operators:
+                    for column in grammar.columns if operator.acts_on_column else (None,):
+                        yield Operation(operator, left, right, column=column)
+
+
+@pytest.mark.parametrize(
+    ("text", "units", "of_products"),
+    [
+        ("NOISE", [], []),
+        ("SE[0]", [1], [1]),
+        ("SE[0] + SE[1]", [2], [1, 1]),
+        ("SE[0] * SE[1]", [2], [2]),
+        ("SE[0] * LIN[0]", [1, 1], [1, 1]),
+        ("SE[0] + LIN[1] + SE[1] + LIN[0] + SE[2]", [3, 2], [1] * 5),
+        ("SE[0] * LIN[0] * SE[1] * LIN[1] * SE[2]", [3, 2], [3, 2]),
+        # a column that occurs twice is of another unit
+        ("SE[0] + SE[0]", [1, 1], [1, 1]),
+        ("LIN[0] * LIN[0]", [1, 1], [1, 1]),
+        ("LIN[0] * LIN[1] * LIN[0]", [2, 1], [2, 1]),
+        ("LIN[0] * LIN[1] * LIN[0] * LIN[1] * LIN[0]", [2, 2, 1], [2, 2, 1]),
+        ("SE[0] + SE[1] + SE[0] + SE[1] + SE[0]", [2, 2, 1], [1] * 5),
+        # leaves of different operations are of different units
+        ("(SE[0] + SE[1]) * SE[2]", [2, 1], [1, 1, 1]),
+        ("(SE[0] + LIN[1]) * SE[2]", [1, 1, 1], [1, 1, 1]),
+        ("(SE[0] * SE[1] + LIN[0]) * SE[2] * SE[3]", [2, 2, 1], [2, 2, 1]),
+        ("SE[0] * SE[1] + SE[0] * SE[2]", [2, 2], [2, 2]),
+        ("SE[0] * SE[1] + SE[2] + SE[3]", [2, 2], [2, 1, 1]),
+        ("GATE[1](SE[0], SE[1])", [1, 1], [1, 1]),
+        ("GATE[1](SE[0], LIN[0] * LIN[1])", [2, 1], [2, 1]),
+        ("GATE[1](SE[0], SE[1]) * SE[2]", [1, 1, 1], [1, 1, 1]),
+        ("GATE[1](SE[0] + SE[1], SE[1]) * SE[2] * SE[3] + LIN[0]", [2, 2, 1, 1], [2, 1, 1, 1, 1]),
+        (ARD, [8], [8]),
+        (ARD_WITHOUT_ONE, [7], [7]),
+        (ADDITIVE, [8], [1] * 8),
+        (f"{ARD} + {ADDITIVE}", [8, 8], [8] + [1] * 8),
+    ],
+)
+def test_units_are_one_base_kernel_over_several_columns(text, units, of_products):
+    assert sorted(units_of(read(text)), reverse=True) == units
+    assert sorted(units_of(read(text), (MULTIPLY,)), reverse=True) == of_products
+
+
+@pytest.mark.parametrize(
+    ("text", "n_columns", "n_units"),
+    [
+        ("NOISE", 1, 0),
+        ("SE[0]", 1, 1),
+        ("SE[0] * LIN[0] + PER[0]", 1, 3),
+        ("LIN[0] * LIN[0]", 1, 2),
+        ("SE[0] * SE[1]", 2, 1),
+        ("SE[0] * SE[1]", 3, 2),  # of all columns, or each leaf by itself
+        ("SE[0] * SE[1] * LIN[0]", 2, 2),
+        (ARD, 8, 1),
+        (ARD_WITHOUT_ONE, 8, 7),
+        (ADDITIVE, 8, 8),
+        (f"{ARD} + {ADDITIVE}", 8, 9),
+        ("GATE[1](SE[0], LIN[0] * LIN[1])", 2, 2),
+    ],
+)
+@pytest.mark.parametrize("nats", [0.0, 1.0, 2.5])
+def test_the_unit_prior_asks_one_price_for_each_unit(text, n_columns, n_units, nats):
+    assert UnitPrior(nats, n_columns)(read(text)) == -nats * n_units
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes", "probability"),
+    [
+        ("NOISE", (4, 2, 1), 1 / 2),
+        # not noise, a unit, one of four base kernels
+        ("SE[0]", (4, 2, 1), 1 / (2 * 2 * 4)),
+        # not noise; an operation, two units; one of two operators; two base kernels
+        ("SE[0] + LIN[0]", (4, 2, 1), 1 / (2 * 2**3 * 2 * 4**2)),
+        ("SE[0] * LIN[0]", (4, 2, 1), 1 / (2 * 2**3 * 2 * 4**2)),
+        ("(SE[0] + LIN[0]) * PER[0]", (4, 2, 1), 1 / (2 * 2**5 * 2**2 * 4**3)),
+        ("(SE[0] + LIN[0]) * PER[0]", (3, 1, 1), 1 / (2 * 2**5 * 3**3)),
+        # the number of columns of the unit, of three, and which of them
+        ("SE[1]", (4, 2, 3), 1 / (2 * 2 * 4 * 3 * 3)),
+        # whether they are joined by a product or by a sum
+        ("SE[1] * SE[2]", (4, 2, 3), 1 / (2 * 2 * 4 * 3 * 3 * 2)),
+        ("SE[1] + SE[2]", (4, 2, 3), 1 / (2 * 2 * 4 * 3 * 3 * 2)),
+        ("SE[0] * SE[1] * SE[2]", (4, 2, 3), 1 / (2 * 2 * 4 * 3 * 2)),
+        (
+            "SE[0] * SE[1] + LIN[2]",
+            (4, 2, 3),
+            1 / (2 * 2**3 * 2 * (4 * 3 * 3 * 2) * (4 * 3 * 3)),
+        ),
+        ("SE[0] + SE[0]", (4, 2, 3), 1 / (2 * 2**3 * 2 * (4 * 3 * 3) ** 2)),
+        (ARD, (2, 2, 8), 1 / (2 * 2 * 2 * 8 * 2)),
+        (ARD_WITHOUT_ONE, (2, 2, 8), 1 / (2 * 2 * 2 * 8 * 8 * 2)),
+        (ADDITIVE, (2, 2, 8), 1 / (2 * 2 * 2 * 8 * 2)),
+        (f"{ARD} + {ADDITIVE}", (2, 2, 8), 1 / (2 * 2**3 * 2 * (2 * 8 * 2) ** 2)),
+        # one of three operators, which acts on one of two columns
+        (
+            "GATE[1](SE[0], LIN[0] * LIN[1])",
+            (4, 3, 2),
+            1 / (2 * 2**3 * 3 * 2 * (4 * 2 * 2) * (4 * 2 * 2)),
+        ),
+    ],
+)
+@pytest.mark.parametrize("strength", [1.0, 0.5, 0.0])
+def test_the_grammar_prior_is_the_product_of_all_choices(text, sizes, probability, strength):
+    prior = GrammarPrior(*sizes, strength=strength)
+    assert prior(read(text)) == pytest.approx(strength * log(probability), rel=1e-12)
+
+
+def test_the_uniform_prior_knows_no_difference():
+    assert [UniformPrior()(read(text)) for text in ("NOISE", "SE[0]", ARD)] == [0.0, 0.0, 0.0]
+
+
+def test_without_operators_there_is_a_prior_of_what_has_none():
+    assert GrammarPrior(2, 0, 1, strength=1.0)(read("SE[0]")) == pytest.approx(-log(2 * 2 * 2))
+
+
+@pytest.mark.parametrize("text", ["SE[0] * SE[1]", "SE[1]"])
+@pytest.mark.parametrize("n_varying", [0, 1])
+def test_a_kernel_on_columns_that_do_not_vary_can_be_asked_for(text, n_varying):
+    X, y = np.random.default_rng(0).uniform(size=(12, 2)), np.arange(12.0)
+    X[:, n_varying:] = 1.0
+    model = AutoKernelGPRegressor(base_kernels=["SE"], random_state=0).refit(X, y, text)
+    assert model.best_expression_ == text
+    assert np.isfinite(model.best_score_)
+
+
+@given(expression=expressions(), seed=seeds)
+def test_order_and_grouping_do_not_matter(expression: Expression, seed: int) -> None:
+    other = reshuffled(expression, np.random.default_rng(seed))
+    for grouping in ((ADD, MULTIPLY), (MULTIPLY,), ()):
+        assert sorted(units_of(other, grouping)) == sorted(units_of(expression, grouping))
+    for prior in (UnitPrior(1.5, 3), GrammarPrior(6, 2, 3), GrammarPrior(4, 2, 5, strength=1.0)):
+        # sums of the same numbers in another order
+        assert prior(other) == pytest.approx(prior(expression), rel=1e-12)
+
+
+@given(expression=expressions())
+def test_units_hold_all_leaves(expression: Expression) -> None:
+    for grouping in ((ADD, MULTIPLY), (MULTIPLY,)):
+        units = units_of(expression, grouping)
+        assert sum(units) == expression.n_leaves
+        assert min(units) >= 1
+    assert units_of(expression, ()) == [1] * expression.n_leaves
+
+
+@pytest.mark.parametrize("n_columns", [1, 2, 5])
+def test_the_probabilities_of_all_units_sum_to_that_of_a_unit(n_columns):
+    names = ("SE", "LIN", "PER")
+    prior = GrammarPrior(len(names), 2, n_columns, strength=1.0)
+    units = [
+        read(f" {sign} ".join(f"{name}[{column}]" for column in columns))
+        for name in names
+        for size in range(1, n_columns + 1)
+        for columns in combinations(range(n_columns), size)
+        for sign in ("+*" if size > 1 else "+")
+    ]
+    assert len(units) == len(names) * (2 * (2**n_columns - 1) - n_columns)
+    assert sum(exp(prior(unit)) for unit in units) == pytest.approx(1 / 4, rel=1e-12)
+
+
+@pytest.mark.parametrize("n_leaves", [1, 2, 3, 4])
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_the_probabilities_of_all_trees_of_a_size_sum_to_that_of_the_size(n_columns, n_leaves):
+    """Each derivation is a tree of its own where the only operator does not commute."""
+    grammar = Grammar(kernels("SE", "LIN"), (GATE,), tuple(range(n_columns)), 4)
+    prior = GrammarPrior(2, 1, n_columns, strength=1.0)
+    total = sum(exp(prior(tree)) for tree in every_tree(grammar, n_leaves))
+    n_shapes = comb(2 * n_leaves - 2, n_leaves - 1) / n_leaves  # a Catalan number
+    # units of one column alone have a share of 1 / n_columns
+    expected = n_shapes / 2 ** (2 * n_leaves) / n_columns**n_leaves
+    assert total == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("names", "n_columns", "most_leaves"),
+    [(("SE", "PER"), 1, 4), (("SE", "LIN"), 2, 3), (("SE", "LIN", "PER", "RQ"), 1, 3)],
+)
+def test_the_probabilities_of_all_normal_forms_sum_to_no_more_than_one(
+    names, n_columns, most_leaves
+):
+    grammar = Grammar(kernels(*names), (ADD, MULTIPLY), tuple(range(n_columns)), most_leaves)
+    prior = GrammarPrior(len(names), 2, n_columns, strength=1.0)
+    forms = {"NOISE": NOISE}
+    for n_leaves in range(1, most_leaves + 1):
+        for tree in every_tree(grammar, n_leaves):
+            form = normal_form(tree)
+            forms.setdefault(form.canonical, form)
+    total = sum(exp(prior(form)) for form in forms.values())
+    assert 3 / 4 <= total <= 1  # noise and single units have three quarters
+
+
+@pytest.mark.parametrize("prior", [UnitPrior(2.0, 2), GrammarPrior(4, 2, 2)])
+def test_every_step_of_growth_costs(prior):
+    for smaller, larger in [
+        ("NOISE", "SE[0]"),
+        ("SE[0]", "SE[0] + LIN[1]"),
+        ("SE[0] * LIN[1]", "SE[0] * LIN[1] + PER[0]"),
+        ("SE[0] * SE[1]", "SE[0] * SE[1] + LIN[0]"),
+    ]:
+        assert prior(read(larger)) < prior(read(smaller))
+
+
+def test_a_prior_tells_its_numbers():
+    """Fits are continued and stored under the text of their prior."""
+    texts = {repr(prior) for prior in (UniformPrior(), UnitPrior(1.0, 2), UnitPrior(2.0, 2))}
+    texts |= {repr(GrammarPrior(4, 2, n)) for n in (1, 2)}
+    texts.add(repr(GrammarPrior(4, 2, 1, strength=1.0)))
+    assert len(texts) == 6

@@ -1,0 +1,333 @@
+"""Predictions of a mixture of Gaussian processes."""
+
+import pickle
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.linalg import LinAlgError
+from scipy.stats import norm
+
+from autokernel import parse_expression
+from autokernel.averaging import Component
+from autokernel.likelihood import TrainingData, one_blas_thread
+from autokernel.model import ExactPredictor
+from autokernel.model.mixture import MixturePredictor
+from tests.model.cases import random_case
+
+TEXTS = ("SE[0]", "LIN[0] + PER[0]", "RQ[0]")
+THETAS = (
+    np.log([0.2, 1.0, 0.02]),
+    np.log([0.5, 0.5, 0.8, 1.0, 0.3, 0.3]),
+    np.log([0.1, 0.7, 1.0, 0.005]),
+)
+WEIGHTS = (0.5, 0.375, 0.125)
+X_NEW = np.linspace(-0.3, 1.6, 7)[:, None]
+
+
+def wave(n_samples=15):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(n_samples, 1))
+    return TrainingData(X, np.sin(6 * X[:, 0]) + 0.1 * rng.normal(size=n_samples))
+
+
+def components(weights=WEIGHTS):
+    return [
+        Component(parse_expression(text), theta, weight)
+        for text, theta, weight in zip(TEXTS, THETAS, weights, strict=False)
+    ]
+
+
+@pytest.fixture(scope="module")
+def mixture():
+    """A mixture of three kernels that disagree."""
+    return MixturePredictor(components(), wave(), ExactPredictor)
+
+
+@pytest.fixture(scope="module")
+def parts():
+    """Moments of the components, from the predictors of each."""
+    predictors = [ExactPredictor(one.expression, one.theta, wave()) for one in components()]
+    both = [one.mean_and_covariance(X_NEW) for one in predictors]
+    means, covariances = (np.array(part) for part in zip(*both, strict=True))
+    return means, covariances, np.array([one.noise_variance for one in predictors])
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed:
+    """A predictor with given moments, the same at all rows."""
+
+    mean_: float
+    variance: float
+    noise_variance: float = 0.0
+
+    def mean(self, X):
+        return np.full(len(X), self.mean_)
+
+    def mean_and_variance(self, X):
+        return self.mean(X), np.full(len(X), self.variance)
+
+
+def of_fixed(*moments, weights):
+    """A mixture of normal distributions."""
+    given = iter(moments)
+    expression = parse_expression("SE[0]")
+    made = [Component(expression, np.zeros(3), weight) for weight in weights]
+    return MixturePredictor(made, wave(3), lambda *_: Fixed(*next(given)))
+
+
+def distribution_function(value, means, stds, weights):
+    """The probability of a new observation below a value."""
+    return sum(
+        w * norm.cdf(value, mean, std) for w, mean, std in zip(weights, means, stds, strict=True)
+    )
+
+
+@pytest.mark.parametrize("n_features", [1, 3])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_mixture_of_one_component_is_its_predictor_bit_for_bit(seed, n_features):
+    expression, theta, X, y, _ = random_case(seed, n_features=n_features)
+    data = TrainingData(X, y)
+    one = MixturePredictor([Component(expression, theta, 1.0)], data, ExactPredictor)
+    predictor = ExactPredictor(expression, theta, data)
+    rows = np.random.default_rng(1).uniform(-0.2, 1.2, size=(9, n_features))
+    mean, variance = predictor.mean_and_variance(rows)
+    np.testing.assert_array_equal(one.mean(rows), predictor.mean(rows))
+    np.testing.assert_array_equal(one.moments(rows), (mean, variance))
+    for found, expected in zip(
+        one.mean_and_covariance(rows), predictor.mean_and_covariance(rows), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(
+        one.samples(rows, 5, np.random.RandomState(3)),
+        predictor.samples(rows, 5, np.random.RandomState(3)),
+    )
+    levels = np.array([0.025, 0.5, 0.9])
+    expected = mean[:, None] + np.sqrt(variance)[:, None] * norm.ppf(levels)
+    np.testing.assert_allclose(one.quantiles(rows, levels), expected, rtol=1e-12, atol=1e-12)
+    expected = norm.logpdf(y[:9], mean, np.sqrt(variance))
+    np.testing.assert_allclose(one.log_density(rows, y[:9]), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_there_are_as_many_predictors_as_components(n):
+    mixture = MixturePredictor(components()[:n], wave(), ExactPredictor)
+    assert len(mixture.predictors) == n
+
+
+def test_moments_of_two_components_are_those_of_the_formulas():
+    mixture = of_fixed((1.0, 4.0, 1.0), (-2.0, 0.25, 0.05), weights=(0.25, 0.75))
+    mean = 0.25 * 1.0 + 0.75 * -2.0
+    second = 0.25 * (4.0 + 1.0**2) + 0.75 * (0.25 + 2.0**2)
+    rows = np.zeros((2, 1))
+    found_mean, found_variance = mixture.moments(rows)
+    np.testing.assert_allclose(mixture.mean(rows), mean, rtol=1e-14)
+    np.testing.assert_allclose(found_mean, mean, rtol=1e-14)
+    np.testing.assert_allclose(found_variance, second - mean**2, rtol=1e-14)
+    # of the function: each component without noise of its own
+    of_function = mixture.moments(rows, noise=False)
+    np.testing.assert_allclose(of_function[0], mean, rtol=1e-14)
+    noise = 0.25 * 1.0 + 0.75 * 0.05
+    np.testing.assert_allclose(of_function[1], second - mean**2 - noise, rtol=1e-14)
+
+
+def test_moments_of_processes_are_those_of_the_formulas(mixture, parts):
+    means, covariances, noise = parts
+    weights = np.array(WEIGHTS)
+    mean = weights @ means
+    # E[f f'] - E[f] E[f]', where E[f f'] of a component is its covariance and the outer product
+    second = sum(
+        w * (C + np.outer(m, m)) for w, C, m in zip(weights, covariances, means, strict=True)
+    )
+    covariance = second - np.outer(mean, mean)
+    np.testing.assert_allclose(mixture.mean(X_NEW), mean, rtol=1e-12, atol=1e-12)
+    found_mean, found = mixture.mean_and_covariance(X_NEW)
+    np.testing.assert_allclose(found_mean, mean, rtol=1e-12, atol=1e-12)
+    # differences of numbers up to 10
+    np.testing.assert_allclose(found, covariance, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found, found.T, rtol=1e-12, atol=1e-12)
+    found_mean, variance = mixture.moments(X_NEW)
+    np.testing.assert_allclose(found_mean, mean, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(variance, np.diag(covariance), rtol=1e-9)
+    _, of_function = mixture.moments(X_NEW, noise=False)
+    np.testing.assert_allclose(of_function, np.diag(covariance) - weights @ noise, rtol=1e-9)
+    # kernels disagree, and this counts: far from the data more than the variances themselves
+    assert np.all(variance > weights @ np.array([np.diag(C) for C in covariances]))
+
+
+def test_the_variance_of_the_function_is_never_negative():
+    mixture = of_fixed((0.0, 0.3, 0.3 * (1 + 1e-15)), (0.0, 0.1, 0.1), weights=(0.5, 0.5))
+    np.testing.assert_array_equal(mixture.moments(np.zeros((1, 1)), noise=False)[1], 0.0)
+
+
+def test_samples_have_the_mean_and_the_covariance_of_the_mixture(mixture):
+    n = 20_000
+    draws = mixture.samples(X_NEW, n, np.random.RandomState(0))
+    assert draws.shape == (len(X_NEW), n)
+    mean, covariance = mixture.mean_and_covariance(X_NEW)
+    std = np.sqrt(np.diag(covariance))
+    # four standard errors of a mean
+    assert np.all(np.abs(draws.mean(axis=1) - mean) < 4 * std / np.sqrt(n))
+    # of a covariance: at most sqrt(2 / n) for normal draws, and a mixture has heavier tails by far
+    # less than a factor of two
+    error = np.abs(np.cov(draws) - covariance) / np.outer(std, std)
+    assert error.max() < 8 / np.sqrt(n)
+
+
+def test_a_sample_is_of_one_component_at_all_rows():
+    """Where the means of two components differ by far, signs at two rows are always the same."""
+    expression = parse_expression("SE[0]")
+    data = TrainingData(np.array([[0.0], [1.0]]), np.array([5.0, 5.0]))
+    made = [
+        Component(expression, np.log([9.0, 25.0, 1e-4]), 0.5),  # 5 everywhere
+        Component(expression, np.log([9.0, 1e-6, 1e-4]), 0.5),  # zero everywhere
+    ]
+    mixture = MixturePredictor(made, data, ExactPredictor)
+    draws = mixture.samples(np.array([[0.2], [0.7]]), 400, np.random.RandomState(0)) > 2.5
+    np.testing.assert_array_equal(draws[0], draws[1])
+    # in random order: neither all of the first one first, nor all of the other
+    n_changes = np.count_nonzero(draws[0, 1:] != draws[0, :-1])
+    assert abs(n_changes - 200) < 4 * np.sqrt(100)
+    assert abs(draws[0].sum() - 200) < 4 * np.sqrt(100)
+
+
+def test_samples_depend_on_their_seed_alone(mixture):
+    first, again, other = (
+        mixture.samples(X_NEW, 6, np.random.RandomState(seed)) for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.any(first == other)
+
+
+LEVELS = np.array([1e-6, 0.01, 0.025, 0.3, 0.5, 0.77, 0.975, 0.999, 1 - 1e-6])
+
+
+def test_quantiles_invert_the_distribution_function(mixture, parts):
+    means, covariances, _ = parts
+    found = mixture.quantiles(X_NEW, LEVELS)
+    assert found.shape == (len(X_NEW), len(LEVELS))
+    assert np.all(np.diff(found, axis=1) > 0)
+    stds = np.sqrt([np.diag(C) for C in covariances])
+    for row in range(len(X_NEW)):
+        probabilities = distribution_function(found[row], means[:, row], stds[:, row], WEIGHTS)
+        np.testing.assert_allclose(probabilities, LEVELS, atol=1e-8)
+        # the slope is small in the tails: probabilities there, of either side, to many digits
+        np.testing.assert_allclose(probabilities[:2], LEVELS[:2], rtol=1e-8)
+        np.testing.assert_allclose(1 - probabilities[-2:], 1 - LEVELS[-2:], rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("moments", "weights"),
+    [
+        (((0.0, 1.0), (0.0, 1.0)), (0.5, 0.5)),
+        (((0.0, 1.0), (1e-13, 1.0), (0.0, 1.0 + 1e-13)), (0.5, 0.25, 0.25)),
+        (((0.0, 1.0), (1e-13, 1.0)), (1 - 1e-9, 1e-9)),
+        (((1e6, 1e-6), (1e6, 1e-6)), (0.3, 0.7)),
+        (((-5.0, 1e-8), (5.0, 1e-8)), (0.25, 0.75)),
+        (((0.0, 1.0), (0.0, 1e6)), (0.875, 0.125)),
+    ],
+    ids=["equal", "nearly equal", "one has no weight", "far", "apart", "of two scales"],
+)
+@pytest.mark.parametrize("level", [1e-12, 1e-9, 0.1, 0.5, 0.9, 1 - 1e-9, 1 - 1e-12])
+def test_extreme_quantiles_of_all_kinds_of_mixtures(moments, weights, level):
+    mixture = of_fixed(*moments, weights=weights)
+    found = mixture.quantiles(np.zeros((1, 1)), np.array([level]))[0, 0]
+    means, variances = np.array(moments).T
+    stds = np.sqrt(variances)
+    assert np.isfinite(found)
+    # the nearest number to the quantile, in the unit of the narrowest component
+    step = 4e-16 * max(abs(found), 1e-300)
+    at = distribution_function(
+        np.array([found - step, found + step]), means, stds, np.array(weights)
+    )
+    assert at[0] - 1e-8 * level - 2e-15 <= level <= at[1] + 1e-8 * level + 2e-15
+
+
+def test_the_quantile_between_two_narrow_components_is_at_the_edge_of_one():
+    mixture = of_fixed((-5.0, 1e-8), (5.0, 1e-8), weights=(0.25, 0.75))
+    found = mixture.quantiles(np.zeros((1, 1)), np.array([0.2, 0.3]))[0]
+    expected = [-5 + 1e-4 * norm.ppf(0.2 / 0.25), 5 + 1e-4 * norm.ppf(0.05 / 0.75)]
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+def test_log_densities_are_those_of_the_sum(mixture, parts):
+    means, covariances, _ = parts
+    stds = np.sqrt([np.diag(C) for C in covariances])
+    y = np.linspace(-2, 3, len(X_NEW))
+    expected = np.log(np.array(WEIGHTS) @ norm.pdf(y, means, stds))
+    np.testing.assert_allclose(mixture.log_density(X_NEW, y), expected, rtol=1e-9)
+
+
+def test_log_densities_far_from_all_components_are_finite(mixture):
+    found = mixture.log_density(X_NEW, np.full(len(X_NEW), 1e4))
+    assert np.isfinite(found).all()
+    assert found.max() < -1e5
+
+
+def test_the_density_integrates_to_one(mixture):
+    def density(y):
+        return np.exp(mixture.log_density(X_NEW[:1], np.array([y])))[0]
+
+    mass, _ = quad(density, -30, 30, points=[-1, 0, 1], limit=200)
+    assert mass == pytest.approx(1.0, abs=1e-7)
+
+
+def test_a_pickle_predicts_the_same_bit_for_bit_and_holds_no_factor():
+    n_samples = 300
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(n_samples, 1)), rng.normal(size=n_samples)
+    with one_blas_thread():  # as in a fit; several threads would round in another way
+        mixture = MixturePredictor(components(), TrainingData(X, y), ExactPredictor)
+    before = mixture.mean(X_NEW), *mixture.moments(X_NEW)
+    for _ in range(2):  # also after it has predicted
+        kept = pickle.dumps(mixture)
+        assert len(kept) < n_samples**2 * 8 / 2
+        assert len(kept) < 3 * (X.nbytes + y.nbytes)
+        twin = pickle.loads(kept)
+        np.testing.assert_array_equal((twin.mean(X_NEW), *twin.moments(X_NEW)), before)
+        assert len(pickle.dumps(twin)) == len(kept)
+
+
+def test_factors_are_made_once(monkeypatch):
+    made = []
+
+    def counting(*arguments):
+        made.append(arguments)
+        return ExactPredictor(*arguments)
+
+    mixture = MixturePredictor(components(), wave(), counting)
+    for _ in range(3):
+        mixture.mean(X_NEW)
+        mixture.moments(X_NEW)
+    assert len(made) == 3
+
+
+def without_factor(*texts):
+    """Make predictors, but none for some kernels."""
+
+    def make(expression, theta, data):
+        if str(expression) in texts:
+            raise LinAlgError("not positive definite")
+        return ExactPredictor(expression, theta, data)
+
+    return make
+
+
+def test_a_component_without_a_factor_is_left_out_and_others_get_its_weight():
+    mixture = MixturePredictor(components(), wave(), without_factor(TEXTS[0]))
+    first, _, third = WEIGHTS
+    others = components((0.0, 1 - third / (1 - first), third / (1 - first)))[1:]
+    expected = MixturePredictor(others, wave(), ExactPredictor)
+    for one in (mixture, pickle.loads(pickle.dumps(expected))):
+        assert len(one.predictors) == 2
+        np.testing.assert_allclose(one.moments(X_NEW), expected.moments(X_NEW), rtol=1e-9)
+        levels = np.array([0.1, 0.9])
+        np.testing.assert_allclose(
+            one.quantiles(X_NEW, levels), expected.quantiles(X_NEW, levels), rtol=1e-9
+        )
+
+
+def test_a_mixture_without_components_is_refused():
+    with pytest.raises(LinAlgError, match="no component"):
+        MixturePredictor(components(), wave(), without_factor(*TEXTS))

@@ -1,0 +1,345 @@
+"""What is believed after a fit, and the best kernel of each size."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from autokernel import AutoKernelGPRegressor, Criterion, NotAMaximumError, parse_expression
+from autokernel.likelihood import ExactLikelihood, TrainingData
+from autokernel.map.posterior import LogPosterior
+from autokernel.report.table import Table
+from tests.fits import wave
+
+N_SEEDS = 6  # of fits of the sine
+
+
+@cache
+def fit_of_a_line():
+    """A line in the first of two columns, in units of thousands."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(60, 2)) * [10.0, 1e-3]
+    y = 1000 * (2 * X[:, 0] / 10 + 0.05 * rng.normal(size=60))
+    model = AutoKernelGPRegressor(
+        base_kernels=["SE", "LIN"], max_leaves=2, n_iter=0, random_state=0
+    )
+    return model.fit(X, y)
+
+
+@cache
+def fit_of_a_sine(seed):
+    """Five cycles in twelve years, with a noise of ten."""
+    rng = np.random.default_rng(seed)
+    years = 1949 + 12 * np.append(rng.uniform(size=28), [0, 1])
+    y = 100 * np.sin(2 * np.pi * years / 2.4) + 10 * rng.normal(size=30)
+    model = AutoKernelGPRegressor(
+        base_kernels=["SE", "PER"], max_leaves=1, n_iter=0, random_state=0
+    )
+    return model.fit(years[:, None], y)
+
+
+@cache
+def fit_of_noise():
+    """Noise alone."""
+    X, y = np.linspace(0, 1, 30)[:, None], np.random.default_rng(1).normal(size=30)
+    return AutoKernelGPRegressor(base_kernels=["SE"], n_iter=0, random_state=0).fit(X, 10 * y)
+
+
+FITS = {
+    "line": fit_of_a_line,
+    "sine": lambda: fit_of_a_sine(0),
+    "noise": fit_of_noise,
+}
+TABLES = ("posterior_", "inclusion_probabilities_", "parameter_intervals_")
+
+
+def rows_of(table):
+    """The rows of a table as dicts."""
+    return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+
+
+def row_of(table, **values):
+    """The only row with these values."""
+    (row,) = (row for row in rows_of(table) if all(row[name] == v for name, v in values.items()))
+    return row
+
+
+def test_a_line_in_one_of_two_columns_is_recognised():
+    model = fit_of_a_line()
+    used, unused = rows_of(model.inclusion_probabilities_)
+    assert model.inclusion_probabilities_["column"].tolist() == ["x0", "x1"]
+    assert used["depends"] > 0.99
+    assert used["linear"] > 0.6  # smooth functions may be nearly straight, too
+    # a sum over both columns costs no more than one: little but the evidence speaks against it
+    assert unused["depends"] < 0.3
+    for row in (used, unused):
+        assert row["repeats"] == 0.0  # no kernel repeats itself
+        assert row["linear"] <= row["depends"]
+
+
+@pytest.mark.parametrize("seed", range(N_SEEDS))
+def test_a_sine_of_five_cycles_is_recognised(seed):
+    model = fit_of_a_sine(seed)
+    (row,) = rows_of(model.inclusion_probabilities_)
+    assert row["depends"] > 0.99
+    assert row["repeats"] > 0.99
+    assert row["linear"] == 0.0
+    period = row_of(model.parameter_intervals_, kernel="PER[0]", parameter="period")
+    assert period["low"] < period["median"] < period["high"]
+    # in years; a cycle is known to a few hundredths
+    assert period["median"] == pytest.approx(2.4, rel=0.02)
+    assert period["high"] - period["low"] < 0.1
+    # which is a lengthscale within a cycle, without unit
+    length = row_of(model.parameter_intervals_, parameter="lengthscale")
+    assert 0.1 < length["low"] < length["high"] < 5
+
+
+def test_the_interval_of_the_period_holds_the_true_one():
+    table = fit_of_a_sine(0).parameter_intervals_
+    period = row_of(table, parameter="period")
+    assert period["low"] < 2.4 < period["high"]
+    noise = row_of(table, parameter="noise_variance")
+    assert noise["low"] < 10.0**2 < noise["high"]
+
+
+def test_intervals_are_those_of_a_markov_chain_over_the_parameters():
+    model = fit_of_a_sine(1)
+    best, scaling = model._fitted.evaluation, model._fitted.scaling
+    data = TrainingData(
+        scaling.apply(model.X_train_), model._fitted.target_scaling.apply(model.y_train_)
+    )
+    posterior = LogPosterior(ExactLikelihood(best.expression, data), priors={})
+    step = 1.2 * np.linalg.cholesky(np.linalg.inv(best.hessian))
+    rng = np.random.default_rng(0)
+    states, value = [best.theta], best.log_posterior
+    for _ in range(8000):
+        proposed = states[-1] + step @ rng.normal(size=4)
+        new = posterior.value(proposed)
+        accepted = np.log(rng.uniform()) < new - value
+        states.append(proposed if accepted else states[-1])
+        value = new if accepted else value
+    factors = [1.0, 1.0, 12.0, np.var(model.y_train_)]
+    expected = np.quantile(np.exp(states) * factors, [0.05, 0.5, 0.95], axis=0)
+    table = model.parameter_intervals_
+    assert table["parameter"].tolist() == ["lengthscale", "variance", "period", "noise_variance"]
+    found = np.log([table[level] for level in ("low", "median", "high")])
+    # 200 draws know an end to 0.2 standard deviations, or to 0.5 where its tail is long, and the
+    # median to 0.1; ends at other levels, such as 0.25, would be off by one on average
+    deviations = np.abs(found - np.log(expected)) / np.std(states, axis=0)
+    assert deviations[1].max() < 0.4
+    assert deviations.max() < 2
+    assert deviations.mean() < 0.4
+
+
+def test_a_period_as_long_as_the_data_is_no_repetition():
+    X = np.linspace(0, 1, 25)[:, None]
+    y = X[:, 0] ** 2 + 0.02 * np.random.default_rng(0).normal(size=25)
+    model = AutoKernelGPRegressor(base_kernels=["PER"], max_leaves=1, n_iter=0, random_state=0)
+    (row,) = rows_of(model.fit(X, y).inclusion_probabilities_)
+    assert row["depends"] > 0.99
+    assert row["repeats"] < 0.05
+
+
+def test_of_noise_alone_little_is_believed():
+    model = fit_of_noise()
+    assert model.best_expression_ == "NOISE"
+    (row,) = rows_of(model.inclusion_probabilities_)
+    assert row["depends"] < 0.5
+    (interval,) = rows_of(model.parameter_intervals_)
+    assert interval["kernel"] == ""
+    assert interval["parameter"] == "noise_variance"
+    assert interval["low"] < np.var(model.y_train_) < interval["high"]
+    # a variance of 30 values is known to sqrt(2 / 30): 0.26, and a 90 % interval to 1.64 of that
+    assert interval["high"] / interval["low"] == pytest.approx(np.exp(2 * 1.64 * 0.26), rel=0.2)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_the_posterior_is_a_distribution_over_evaluated_kernels(name):
+    model = FITS[name]()
+    table, history = model.posterior_, model.search_history_
+    assert list(table) == [
+        "probability",
+        "log_evidence",
+        "log_prior",
+        "n_leaves",
+        "pareto_k",
+        "kernel",
+    ]
+    assert table["probability"].sum() == pytest.approx(1.0, rel=1e-12)
+    assert np.all(np.diff(table["probability"]) <= 0)
+    joint = table["log_evidence"] + table["log_prior"]
+    odds = np.log(table["probability"] / table["probability"][0])
+    np.testing.assert_allclose(odds, joint - joint[0], atol=1e-9)
+    for row in rows_of(table):
+        before = history["kernel"].tolist().index(row["kernel"])
+        assert row["log_prior"] == history["log_prior"][before]
+        assert row["n_leaves"] == history["n_leaves"][before]
+        # Laplace's method is off by less than two nats here
+        evidence = history["score"][before] - history["log_prior"][before]
+        assert row["log_evidence"] == pytest.approx(evidence, abs=2)
+    assert model.best_expression_ in table["kernel"]
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_intervals_are_of_all_parameters_of_the_best_kernel(name):
+    model = FITS[name]()
+    table = model.parameter_intervals_
+    best = model._fitted.evaluation
+    own = [(p.kernel or "", p.name) for p in best.parameters]
+    assert list(zip(table["kernel"], table["parameter"], strict=True)) == own
+    assert np.all((table["low"] < table["median"]) & (table["median"] < table["high"]))
+    assert table["low"].min() > 0
+    noise = rows_of(table)[-1]
+    assert noise["low"] < model.noise_variance_ < noise["high"]
+
+
+def test_intervals_are_in_the_units_of_the_user():
+    X, y = wave(20)
+
+    def fit(x_unit, y_unit):
+        model = AutoKernelGPRegressor(base_kernels=["SE"], max_leaves=1, n_iter=0, random_state=0)
+        return model.fit(x_unit * X, y_unit * y).parameter_intervals_
+
+    plain, other = fit(1.0, 1.0), fit(1000.0, 10.0)
+    assert plain["parameter"].tolist() == ["lengthscale", "variance", "noise_variance"]
+    for level in ("low", "median", "high"):
+        # rounding of the standardised data, which a fit amplifies: a mode is known to 1e-5
+        np.testing.assert_allclose(other[level] / plain[level], [1000, 1, 100], rtol=1e-2)
+
+
+def test_columns_have_their_names_and_constant_ones_no_say():
+    pandas = pytest.importorskip("pandas")
+    x, y = wave(20)
+    frame = pandas.DataFrame({"time": x[:, 0], "site": 3.0})
+    model = AutoKernelGPRegressor(base_kernels=["SE"], max_leaves=1, n_iter=0, random_state=0)
+    model.fit(frame, y)
+    time, site = rows_of(model.inclusion_probabilities_)
+    assert time["column"] == "time"
+    assert time["depends"] > 0.99
+    assert site == {"column": "site", "depends": 0.0, "repeats": 0.0, "linear": 0.0}
+    assert model.posterior_["kernel"][0] == "SE[time]"
+    assert model.parameter_intervals_["kernel"].tolist() == ["SE[time]", "SE[time]", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "depends", "linear"),
+    [
+        ("LIN[0]", [1, 0], [1, 0]),
+        ("LIN[0] + SE[1]", [1, 1], [1, 0]),
+        ("LIN[0] + LIN[1]", [1, 1], [1, 1]),
+        ("LIN[0] * SE[1]", [1, 1], [0, 0]),  # its slope depends on the other
+        ("LIN[0] + SE[0]", [1, 0], [0, 0]),
+        ("LIN[0] + LIN[0] * LIN[1]", [1, 1], [0, 0]),
+        ("LIN[0] * LIN[0]", [1, 0], [0, 0]),  # a parabola
+        ("NOISE", [0, 0], [0, 0]),
+    ],
+)
+def test_what_a_kernel_says_about_columns(text, depends, linear):
+    X, y = wave(15)
+    X = np.column_stack([X, np.random.default_rng(2).uniform(size=15)])
+    table = AutoKernelGPRegressor(random_state=0).refit(X, y, text).inclusion_probabilities_
+    assert table["depends"].tolist() == depends
+    assert table["linear"].tolist() == linear
+
+
+def test_after_refit_one_kernel_is_believed():
+    X, y = wave(20)
+    model = AutoKernelGPRegressor(random_state=0).refit(X, y, "SE[0] + LIN[0]")
+    (row,) = rows_of(model.posterior_)
+    assert row["kernel"] == "SE[0] + LIN[0]"
+    assert row["probability"] == 1.0
+    assert len(model.parameter_intervals_["low"]) == 5
+
+
+class Without(Criterion):
+    """A criterion that no kernel has a score by."""
+
+    def __call__(self, fit):
+        raise NotAMaximumError("there is none")
+
+
+def test_after_refit_a_kernel_without_a_score_is_believed():
+    X, y = wave(20)
+    model = AutoKernelGPRegressor(criterion=Without(), random_state=0).refit(X, y, "SE[0]")
+    assert model.best_score_ == -np.inf
+    assert model.posterior_["probability"].tolist() == [1.0]
+    assert model.inclusion_probabilities_["depends"].tolist() == [1.0]
+
+
+@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("attribute", TABLES)
+def test_tables_print_a_line_for_each_row(attribute, name):
+    table = getattr(FITS[name](), attribute)
+    head, *lines = str(table).splitlines()
+    assert head.split() == list(table)
+    assert len(lines) == len(next(iter(table.values())))
+    for line, row in zip(lines, rows_of(table), strict=True):
+        texts = [value for value in row.values() if isinstance(value, str)]
+        assert all(text in line for text in texts)
+        assert line == line.rstrip()
+        assert "nan" not in line
+
+
+@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("attribute", TABLES)
+def test_tables_go_into_a_frame(attribute, name):
+    pandas = pytest.importorskip("pandas")
+    table = getattr(FITS[name](), attribute)
+    frame = pandas.DataFrame(table)
+    assert list(frame.columns) == list(table)
+    for column, values in table.items():
+        np.testing.assert_array_equal(frame[column], values)
+
+
+def test_a_table_aligns_its_columns_and_ends_after_twenty_rows():
+    table = Table(name=np.array(["a", "long"], dtype=object), value=np.array([1.0, 123456.0]))
+    assert str(table).splitlines() == [
+        "name      value",
+        "a             1",
+        "long  1.235e+05",
+    ]
+    table = Table(number=np.arange(25), value=np.full(25, np.nan))
+    lines = str(table).splitlines()
+    assert len(lines) == 22
+    assert lines[-1] == "... and 5 more"
+    assert lines[20].split() == ["19"]  # nan is left out
+    assert str(Table(number=np.arange(20))).splitlines()[-1].split() == ["19"]
+    assert str(Table(number=np.arange(0))).split() == ["number"]
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_the_leaderboard_by_leaves_is_the_front_of_the_history(name):
+    pandas = pytest.importorskip("pandas")
+    model = FITS[name]()
+    table, history = model.leaderboard(by="leaves"), model.search_history_
+    assert np.all(np.diff(table["n_leaves"]) > 0)
+    for row in rows_of(table):
+        own = history["score"][history["n_leaves"] == row["n_leaves"]]
+        assert row["score"] == own.max()
+        assert parse_expression(row["kernel"]).n_leaves == row["n_leaves"]
+    assert table["suggested"].sum() == 1
+    assert table["kernel"][table["chosen"]].tolist() == [model.best_expression_]
+    assert pandas.DataFrame(table).shape == (len(table["score"]), 6)
+    title, head, *lines = str(table).splitlines()
+    assert "best kernel of each size" in title
+    assert head.split() == list(table)
+    assert len(lines) == len(table["score"])
+    assert len(model.leaderboard(1, by="leaves")["score"]) == 1
+
+
+def test_the_leaderboard_is_by_score_unless_told():
+    model = fit_of_noise()
+    assert str(model.leaderboard(by="score")) == str(model.leaderboard())
+    with pytest.raises(ValueError, match=r"by must be one of \['score', 'leaves'\], got 'size'"):
+        model.leaderboard(by="size")
+
+
+def test_a_search_without_a_trial_has_an_empty_front():
+    X, y = wave(20)
+    model = AutoKernelGPRegressor(base_kernels=["SE"], max_time=1e-6, random_state=0)
+    with pytest.warns(UserWarning, match="before any kernel had a score"):
+        model.fit(X, y)
+    assert len(model.search_history_["kernel"]) == 0
+    table = model.leaderboard(by="leaves")
+    assert {len(column) for column in table.values()} == {0}
+    assert str(table)

@@ -1,0 +1,395 @@
+"""The end of a search: simpler forms of the best kernel."""
+
+from dataclasses import replace
+from zlib import crc32
+
+import numpy as np
+import pytest
+
+from autokernel import AutoKernelGPRegressor, parse_expression
+from autokernel.deadline import Deadline
+from autokernel.exceptions import OutOfTimeError
+from autokernel.expression import normal_form, simplifications
+from autokernel.search import History, Phase, StopReason, run_search
+from tests.fits import wave
+
+BIG = "SE[0] * PER[0] + LIN[0]"
+# in the order in which they are tried: terms of the sum go first, then factors
+SIMPLER = ["PER[0] * SE[0]", "LIN[0]", "LIN[0] + SE[0]", "LIN[0] + PER[0]"]
+
+
+def canonical(text):
+    return parse_expression(text).canonical
+
+
+class Laboratory:
+    """Searches by a script where the scores of some kernels are given, and all others are bad."""
+
+    def __init__(self, script, task, make_evaluation, scores):
+        self.script, self.task, self.make_evaluation = script, task, make_evaluation
+        self.scores = {canonical(text): score for text, score in scores.items()}
+        self.history = History(10)
+        self.rounds = []  # texts of the kernels that were evaluated together
+        self.known = []  # texts of what was known then
+
+    def score(self, expression):
+        return self.scores.get(expression.canonical, -50.0)
+
+    def evaluate_all(self, expressions, known):
+        self.rounds.append([str(expression) for expression in expressions])
+        self.known.append([str(evaluation.expression) for evaluation in known])
+        for expression in expressions:
+            score = self.score(expression)
+            yield None if score is None else self.make_evaluation(expression, score)
+
+    def search(self, *, task=None, **settings):
+        given = {"n_iter": 0, "seed": 0, **settings}
+        task = task or self.task
+        return run_search(self.evaluate_all, self.script, task, self.history, **given)
+
+    def pruned(self):
+        return [
+            str(trial.evaluation.expression)
+            for trial in self.history
+            if trial.phase == Phase.PRUNING
+        ]
+
+
+@pytest.fixture
+def laboratory(make_script, make_task, make_evaluation):
+    """Build a laboratory that begins with one kernel."""
+
+    def build(scores, *, fixed=(BIG,), proposals=(), script=None, **of_task):
+        script = script or make_script(fixed=fixed, proposals=proposals)
+        return Laboratory(script, make_task(**of_task), make_evaluation, scores)
+
+    return build
+
+
+class Diary:
+    """An observer that writes down what it is told, and may do something after some trials."""
+
+    def __init__(self, n_trials=None, act=None):
+        self.n_trials, self.act = n_trials, act
+        self.lines = []
+
+    def begin(self, phase):
+        self.lines.append(f"begin {phase}")
+
+    def end(self, history):
+        self.lines.append(f"end {len(history)}")
+        return len(history) == self.n_trials and self.act()
+
+    def abandon(self):
+        self.lines.append("abandon")
+
+
+class Switch:
+    """Stands for a deadline that passes when it is told to."""
+
+    has_passed = False
+
+    def turn(self):
+        self.has_passed = True
+        return False
+
+
+def signature(history):
+    return [(str(trial.evaluation.expression), trial.phase) for trial in history]
+
+
+def test_the_simpler_forms_are_those_that_this_file_is_written_for():
+    assert list(map(str, simplifications(parse_expression(BIG)))) == SIMPLER
+
+
+def test_all_simpler_forms_of_the_best_kernel_are_tried_where_none_is_better(laboratory):
+    subject = laboratory({BIG: 0.0})
+    assert subject.search() is StopReason.N_ITER
+    assert sorted(subject.pruned()) == sorted(SIMPLER)
+    phases = [trial.phase for trial in subject.history]
+    assert phases == [Phase.INITIAL] * 2 + [Phase.PRUNING] * 4
+    assert phases[-1] == "pruning"
+    assert subject.history.n_searched == 0
+    assert subject.history.best.expression == parse_expression(BIG)
+
+
+@pytest.mark.parametrize(
+    ("scores", "pruned"),
+    [
+        ({"PER[0] * SE[0]": 1.0}, ["PER[0] * SE[0]", "SE[0]", "PER[0]"]),
+        ({"PER[0] * SE[0]": 1.0, "SE[0]": 2.0}, ["PER[0] * SE[0]", "SE[0]"]),
+        ({"LIN[0]": 1.0}, ["PER[0] * SE[0]", "LIN[0]"]),
+        ({"LIN[0] + PER[0]": 1.0, "PER[0]": 2.0}, [*SIMPLER, "PER[0]"]),
+    ],
+)
+def test_pruning_goes_on_from_a_simpler_kernel_as_soon_as_it_is_better(laboratory, scores, pruned):
+    subject = laboratory({BIG: 0.0, **scores})
+    subject.search()
+    assert subject.pruned() == pruned
+    assert subject.history.best.score == max(scores.values())
+
+
+def test_a_kernel_that_is_only_as_good_is_not_gone_on_from(laboratory):
+    subject = laboratory({BIG: 0.0, "PER[0] + LIN[0]": 0.0, "PER[0]": -1.0})
+    subject.search()
+    assert str(subject.history.best.expression) == BIG
+    assert sorted(subject.pruned()) == sorted(SIMPLER)  # not PER[0]
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 3, 10])
+@pytest.mark.parametrize("seed", range(12))
+def test_no_simpler_form_of_the_last_best_kernel_is_better(laboratory, seed, batch_size):
+    """Scores are random: there are chains of any length."""
+    big = "(SE[0] + LIN[0]) * PER[0] * RQ[0] + LIN[0] * RQ[0] + PER[0]"
+    subject = laboratory({}, fixed=[big])
+
+    def score(expression):
+        rng = np.random.default_rng([seed, crc32(expression.canonical.encode())])
+        return rng.normal() + (expression.n_leaves > 6)
+
+    subject.score = score
+    subject.search(batch_size=batch_size)
+    texts = subject.history.canonical_texts()
+    assert len(texts) == len(subject.history)
+    best = subject.history.best
+    for simpler in simplifications(best.expression):
+        assert simpler.canonical in texts
+        assert score(simpler) <= best.score
+    # each round has only simpler forms of the kernel that was the best before it
+    n_before = 2
+    for together in subject.rounds[2:]:
+        before = History(10, subject.history.trials[:n_before])
+        allowed = {e.canonical for e in simplifications(before.best.expression)}
+        assert 1 <= len(together) <= batch_size
+        assert {canonical(text) for text in together} <= allowed
+        n_before += len(together)
+    assert n_before == len(subject.history)
+
+
+def test_every_round_of_pruning_knows_all_fits_before_it(laboratory):
+    subject = laboratory({BIG: 0.0})
+    subject.search(batch_size=2)
+    texts = [text for text, _ in signature(subject.history)]
+    assert subject.known[-2:] == [texts[:2], texts[:4]]
+    assert [trial.start for trial in subject.history.trials[2:]] == [2, 2, 4, 4]
+
+
+def test_what_was_evaluated_before_is_not_evaluated_again(laboratory):
+    subject = laboratory({BIG: 0.0}, fixed=["LIN[0]", "PER[0] + LIN[0]", BIG])
+    subject.search()
+    assert subject.pruned() == ["PER[0] * SE[0]", "LIN[0] + SE[0]"]
+
+
+LATE = "RQ[0] + PER[0]"  # found by the search
+
+
+def test_the_best_kernel_of_the_design_is_pruned_and_then_that_of_the_search(laboratory):
+    scores = {"LIN[0] + SE[0]": 0.0, LATE: 1.0}
+    subject = laboratory(scores, fixed=["LIN[0] + SE[0]"], proposals=["LIN[0] * PER[0]", LATE])
+    subject.search(n_iter=2)
+    phases = [trial.phase for trial in subject.history]
+    assert phases == (
+        [Phase.INITIAL] * 2 + [Phase.PRUNING] * 2 + [Phase.SEARCH] * 2 + [Phase.PRUNING] * 3
+    )
+    assert sorted(subject.pruned()) == ["LIN[0]", "PER[0]", "PER[0] + SE[0]", "RQ[0]", "SE[0]"]
+    assert subject.history.n_searched == 2  # pruning does not count
+    assert [trial.start for trial in subject.history] == [0, 0, 2, 3, 0, 1, 6, 7, 8]
+
+
+def test_an_exhausted_search_is_pruned_too(laboratory):
+    subject = laboratory({BIG: 0.0})
+    assert subject.search(n_iter=5) is StopReason.EXHAUSTED
+    assert sorted(subject.pruned()) == sorted(SIMPLER)
+
+
+@pytest.mark.parametrize("text", ["SE[0]", "NOISE"])
+def test_a_best_kernel_without_simpler_forms_ends_the_search(laboratory, text):
+    subject = laboratory({text: 0.0}, fixed=["SE[0]"])
+    subject.search()
+    assert subject.pruned() == []
+
+
+def test_where_everything_failed_nothing_is_pruned(laboratory):
+    subject = laboratory({BIG: -np.inf, "NOISE": -np.inf})
+    subject.search()
+    assert subject.pruned() == []
+
+
+def test_failures_in_pruning_are_rows(laboratory):
+    subject = laboratory({BIG: 0.0, **dict.fromkeys(SIMPLER, -np.inf)})
+    assert subject.search() is StopReason.N_ITER
+    assert sorted(subject.pruned()) == sorted(SIMPLER)
+
+
+def test_an_observer_hears_of_every_trial_of_pruning(laboratory):
+    diary = Diary()
+    laboratory({BIG: 0.0}).search(observer=diary)
+    assert diary.lines == [
+        line
+        for number, phase in enumerate(["initial"] * 2 + ["pruning"] * 4, start=1)
+        for line in (f"begin {phase}", f"end {number}")
+    ]
+
+
+@pytest.mark.parametrize("batch_size", [1, 3])
+@pytest.mark.parametrize("n_trials", [3, 4, 5, 6])
+def test_an_observer_ends_the_pruning(laboratory, n_trials, batch_size):
+    subject = laboratory({BIG: 0.0})
+    diary = Diary(n_trials, lambda: True)
+    assert subject.search(batch_size=batch_size, observer=diary) is StopReason.CALLBACK
+    assert len(subject.history) == n_trials
+    assert diary.lines[-1] == f"end {n_trials}"
+
+
+@pytest.mark.parametrize("n_trials", [2, 3, 4])
+def test_a_deadline_ends_the_pruning(laboratory, n_trials):
+    subject, switch = laboratory({BIG: 0.0}), Switch()
+    task = replace(subject.task, deadline=switch)
+    reason = subject.search(task=task, observer=Diary(n_trials, switch.turn))
+    assert reason is StopReason.N_ITER  # all that was asked for had been done
+    assert len(subject.history) == n_trials
+
+
+def test_nothing_is_pruned_once_the_deadline_has_passed(laboratory):
+    subject = laboratory({BIG: 0.0})
+    subject.search(task=replace(subject.task, deadline=Deadline(-1.0)))
+    assert subject.pruned() == []
+
+
+def test_nothing_is_pruned_after_a_proposal_that_took_too_long(laboratory, make_script):
+    class Slow(make_script):
+        def propose(self, task, history, **options):
+            if history.n_searched == 1:
+                raise OutOfTimeError
+            return super().propose(task, history, **options)
+
+    script = Slow(fixed=["SE[0]"], proposals=[LATE, "LIN[0]"])
+    subject = laboratory({LATE: 1.0}, script=script)
+    subject.search(n_iter=2)
+    assert [text for text, _ in signature(subject.history)] == ["SE[0]", "NOISE", LATE]
+
+
+def test_an_evaluation_in_pruning_that_time_did_not_suffice_for_ends_the_search(laboratory):
+    subject = laboratory({BIG: 0.0, "LIN[0] + SE[0]": None})
+    diary = Diary()
+    assert subject.search(observer=diary) is StopReason.MAX_TIME
+    assert diary.lines[-2:] == ["begin pruning", "abandon"]
+    assert "LIN[0] + SE[0]" not in subject.pruned()
+
+
+def random_scores(make_evaluation, fits):
+    """Evaluate kernels by random scores, of which larger kernels have somewhat better ones."""
+
+    def evaluate(expression, known):
+        rng = np.random.default_rng(crc32(expression.canonical.encode()))
+        fits.append((str(expression), [str(one.expression) for one in known]))
+        return make_evaluation(expression, 3 * rng.normal() + expression.n_leaves)
+
+    return evaluate
+
+
+@pytest.mark.parametrize("batch_size", [1, 3])
+@pytest.mark.parametrize("first", [0, 1, 4])
+@pytest.mark.parametrize("name", ["random", "tree_gep"])
+def test_a_search_that_is_prolonged_after_pruning_is_the_longer_search(
+    run, make_evaluation, make_task, quick, name, first, batch_size
+):
+    fits, task = [], make_task()
+    task = replace(task, grammar=replace(task.grammar, reduces=True))  # as that of a fit
+    evaluate = random_scores(make_evaluation, fits)
+
+    def search(n_iter, history):
+        fits.clear()
+        settings = {"n_iter": n_iter, "batch_size": batch_size, "history": history}
+        return run(evaluate, quick[name], task, **settings).history
+
+    whole = search(6, History(10))
+    fits_of_whole = list(fits)
+    history = search(first, History(10))
+    n_short, elapsed = len(history), history.elapsed
+    last = max(n for n, trial in enumerate(history) if trial.phase == Phase.SEARCH) if first else -1
+    n_kept = last + 1 or n_short  # all but the pruning after the search
+    assert signature(history)[:n_kept] == signature(whole)[:n_kept]
+    again = search(6, history)
+    assert signature(again) == signature(whole)
+    assert fits == fits_of_whole[n_kept:]
+    assert all(trial.elapsed > elapsed for trial in again.trials[n_kept:])
+
+
+@pytest.mark.parametrize("batch_size", [1, 2])
+def test_a_search_that_goes_on_does_not_prune_what_it_has_found_before_its_end(
+    laboratory, batch_size
+):
+    def search(trials):
+        subject = laboratory({LATE: 1.0}, fixed=["SE[0]"], proposals=[LATE, "LIN[0]", "RQ[0]"])
+        subject.history.trials.extend(trials)
+        subject.search(n_iter=3, batch_size=batch_size)
+        return signature(subject.history), subject.history.trials
+
+    whole, trials = search([])
+    assert [text for text, _ in whole[2:5]] == [LATE, "LIN[0]", "RQ[0]"]
+    for length in range(6):
+        assert search(trials[:length])[0] == whole, length
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 3])
+def test_pruning_goes_on_from_wherever_its_history_ends(laboratory, batch_size):
+    scores = {BIG: 0.0, **{text: 1.0 + number for number, text in enumerate(SIMPLER)}}
+    whole = laboratory(scores)
+    whole.search(batch_size=batch_size)
+    assert len(whole.history) >= 4
+    for length in range(len(whole.history) + 1):
+        again = laboratory(scores)
+        again.history.trials.extend(whole.history.trials[:length])
+        again.search(batch_size=batch_size)
+        assert signature(again.history) == signature(whole.history), length
+
+
+def test_a_search_that_has_been_pruned_evaluates_nothing_more(laboratory):
+    subject = laboratory({BIG: 0.0, "LIN[0] + PER[0]": 1.0}, proposals=["RQ[0]"])
+    subject.search(n_iter=1)
+    before = list(subject.history.trials)
+    subject.rounds.clear()
+    assert subject.search(n_iter=1) is StopReason.N_ITER
+    assert subject.history.trials == before
+    assert subject.rounds == []
+
+
+@pytest.mark.parametrize(
+    ("base_kernels", "simpler"),
+    [
+        (("RQ",), []),
+        (("SE", "RQ"), ["SE[0]"]),
+        (("LIN", "PER", "RQ"), []),
+    ],
+)
+def test_a_limit_that_is_no_base_kernel_of_the_user_is_not_tried(laboratory, base_kernels, simpler):
+    subject = laboratory({"RQ[0]": 0.0}, fixed=["RQ[0]"], base_kernels=base_kernels)
+    subject.search()
+    assert subject.pruned() == simpler
+
+
+def test_a_fit_evaluates_no_base_kernel_that_was_not_allowed():
+    X, y = wave(12)
+    model = AutoKernelGPRegressor(
+        base_kernels=["RQ"], max_leaves=2, n_iter=2, batch_size=2, random_state=0
+    ).fit(X, y)
+    texts = set(model.search_history_["kernel"])
+    assert "NOISE" in texts
+    assert not any("SE" in text.replace("NOISE", "") for text in texts)
+    best = normal_form(parse_expression(model.best_expression_))
+    allowed = [
+        e for e in simplifications(best) if {leaf.kernel.name for leaf in e.leaves} <= {"RQ"}
+    ]
+    known = {parse_expression(text).canonical for text in texts}
+    assert {e.canonical for e in allowed} <= known
+
+
+def test_kernels_of_the_fixed_design_may_be_tried_where_the_space_is_left_open(
+    laboratory, make_task
+):
+    """For more than two columns the search has SE and RQ, and the design may have LIN, too."""
+    subject = laboratory({"LIN[0] + SE[1]": 0.0}, fixed=["LIN[0] + SE[1]"])
+    task = make_task(3, base_kernels=("SE", "RQ"), allowed=("SE", "LIN", "PER", "RQ"))
+    subject.search(task=task)
+    assert sorted(subject.pruned()) == ["LIN[0]", "SE[1]"]

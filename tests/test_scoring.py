@@ -1,0 +1,115 @@
+"""The scorer of predictive distributions."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from autokernel import AutoKernelGPRegressor, neg_log_predictive_density
+from tests.fits import wave
+
+X, Y = wave(20)
+X_NEW = np.linspace(-0.2, 1.3, 6)[:, None]
+Y_NEW = np.array([0.1, 0.6, 0.9, 0.0, -1.0, -0.5])
+FOLDS = KFold(3)
+
+
+def tiny(**parameters):
+    """An estimator that looks at two base kernels, which is done in half a second."""
+    fixed = {"n_iter": 0, "base_kernels": ["SE"], "max_leaves": 1, "random_state": 0}
+    return AutoKernelGPRegressor(**{**fixed, **parameters})
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """A mixture, which no test may change."""
+    return tiny().fit(X, Y)
+
+
+def test_the_scorer_is_the_mean_log_density_of_a_row(fitted):
+    expected = fitted.log_predictive_density(X_NEW, Y_NEW).mean()
+    assert neg_log_predictive_density(fitted, X_NEW, Y_NEW) == pytest.approx(expected, rel=1e-12)
+    assert isinstance(neg_log_predictive_density(fitted, X_NEW, Y_NEW), float)
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda model: make_pipeline(StandardScaler(), model),
+        lambda model: make_pipeline(model),
+        lambda model: make_pipeline("passthrough", model),
+        lambda model: make_pipeline(make_pipeline(StandardScaler(), model)),
+        lambda model: GridSearchCV(model, {"n_iter": [0]}, cv=2),
+        lambda model: GridSearchCV(make_pipeline(StandardScaler(), model), {}, cv=2),
+        lambda model: make_pipeline(StandardScaler(), GridSearchCV(model, {"n_iter": [0]}, cv=2)),
+    ],
+    ids=[
+        "pipeline",
+        "pipeline of one step",
+        "pipeline with a step that does nothing",
+        "pipeline in a pipeline",
+        "grid",
+        "grid over a pipeline",
+        "grid in a pipeline",
+    ],
+)
+def test_the_scorer_finds_the_estimator_in_what_is_around_it(wrap, fitted):
+    model = wrap(tiny()).fit(X, Y)
+    expected = neg_log_predictive_density(tiny().fit(X, Y), X_NEW, Y_NEW)
+    # inputs of another unit are scaled to the same ones but for rounding
+    assert neg_log_predictive_density(model, X_NEW, Y_NEW) == pytest.approx(expected, abs=1e-2)
+
+
+def test_the_scorer_scores_in_cross_validation():
+    model = make_pipeline(StandardScaler(), tiny())
+    found = cross_val_score(model, X, Y, scoring=neg_log_predictive_density, cv=FOLDS)
+    for score, (train, test) in zip(found, FOLDS.split(X), strict=True):
+        own = clone(model).fit(X[train], Y[train])
+        scaled = own[0].transform(X[test])
+        expected = own[-1].log_predictive_density(scaled, Y[test]).mean()
+        assert score == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_scorer_takes_a_gaussian_process_of_scikit_learn():
+    gpr = GaussianProcessRegressor(RBF(0.3) + WhiteKernel(0.01), optimizer=None)
+    for model in (gpr, make_pipeline(StandardScaler(), clone(gpr))):
+        model.fit(X, Y)
+        mean, std = model.predict(X_NEW, return_std=True)
+        expected = norm.logpdf(Y_NEW, mean, std).mean()
+        found = neg_log_predictive_density(model, X_NEW, Y_NEW)
+        assert found == pytest.approx(expected, rel=1e-12)
+    scores = cross_val_score(gpr, X, Y, scoring=neg_log_predictive_density, cv=FOLDS)
+    assert np.isfinite(scores).all()
+
+
+def test_the_scorer_prefers_the_truth():
+    model = tiny().fit(X, Y)
+    bad = GaussianProcessRegressor(RBF(30.0) + WhiteKernel(0.01), optimizer=None).fit(X, Y)
+    rows, targets = wave(30, seed=1)
+    good = neg_log_predictive_density(model, rows, targets)
+    assert good > neg_log_predictive_density(bad, rows, targets) + 1
+    # the noise has the deviation 0.1: no prediction is better than its density on average
+    assert good < -np.log(0.1) - 0.5 * np.log(2 * np.pi * np.e) + 0.5
+
+
+@pytest.mark.parametrize("wrap", [lambda model: model, make_pipeline], ids=["alone", "pipeline"])
+def test_the_scorer_refuses_an_estimator_without_a_deviation(wrap):
+    model = wrap(LinearRegression()).fit(X, Y)
+    message = "whose predict takes return_std, got LinearRegression"
+    with pytest.raises(TypeError, match=message):
+        neg_log_predictive_density(model, X_NEW, Y_NEW)
+    with pytest.raises(TypeError, match=message):
+        cross_val_score(
+            LinearRegression(),
+            X,
+            Y,
+            scoring=neg_log_predictive_density,
+            cv=FOLDS,
+            error_score="raise",
+        )
