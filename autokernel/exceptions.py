@@ -30,4 +30,4 @@ class OutOfTimeError(AutoKernelError, TimeoutError):
 
 
 class EvaluationError(AutoKernelError, RuntimeError):
-    """No kernel could be fitted; the message says why."""
+    """No kernel could be fitted, or one could not be sampled; the message says why."""

@@ -12,7 +12,9 @@ from autokernel import (
     evaluate_kernel,
     parse_expression,
 )
+from autokernel.averaging import AVERAGES, posterior_over_kernels
 from autokernel.evaluation import Evaluator
+from autokernel.expression import Leaf
 from autokernel.kernels import LENGTHSCALE, VARIANCE
 from autokernel.search import STRATEGIES
 from tests.own_kernels import OU, ByDifferences, OrnsteinUhlenbeck, exponential, fitted, rough
@@ -68,6 +70,32 @@ def test_a_kernel_that_fails_is_a_row_with_its_reason():
     model = fitted(base_kernels=("SE", CallableKernel("BAD", fails, (VARIANCE,))), n_iter=0)
     reasons = dict(zip(*(model.search_history_[key] for key in ("kernel", "status")), strict=True))
     assert reasons["BAD[0]"] == "ZeroDivisionError: of mine"
+
+
+class FailsLater(OrnsteinUhlenbeck):
+    """Fails away from its best parameters once it is told to."""
+
+    name = "LATER"
+    only = None
+
+    def value(self, params, pairs):
+        if self.only is not None and not np.allclose(params, self.only):
+            raise ZeroDivisionError("of mine")
+        return super().value(params, pairs)
+
+
+@pytest.mark.parametrize("average", AVERAGES.values())
+def test_a_kernel_that_fails_at_a_draw_counts_at_its_best_parameters(average):
+    kernel = FailsLater()
+    evaluator = Evaluator(*rough(), priors={}, seed=0)
+    later, same = (evaluator(Leaf(one, 0)) for one in (kernel, OU))
+    kernel.only = np.exp(later.theta[:2])
+    kernels = posterior_over_kernels(evaluator, [later, same])
+    drawn = {one.evaluation: one for one in kernels}
+    assert len(drawn[same].draws) == 100
+    np.testing.assert_array_equal(drawn[later].draws, [later.theta])
+    assert drawn[later].log_score == later.score
+    assert average().components(evaluator, kernels)  # conditioned on the data later on
 
 
 class Power(BaseKernel):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from autokernel.averaging.posterior import KernelPosterior, systematic
+from autokernel.averaging.support_points import support_points
 from autokernel.expression import Expression
 from autokernel.typing import FloatArray
 
@@ -27,15 +28,12 @@ def choose_components(
 
     Equal draws become one component. The components of one kernel stand together.
     """
-    weight_of_draw = [
-        np.full(len(kernel.draws), weight / len(kernel.draws))
-        for kernel, weight in zip(kernels, weights, strict=True)
-    ]
-    owner = np.repeat(np.arange(len(kernels)), [len(kernel.draws) for kernel in kernels])
-    theta = [draw for kernel in kernels for draw in kernel.draws]
-    chosen = systematic(np.concatenate(weight_of_draw), n)
-    counts = Counter((int(owner[index]), theta[index].tobytes()) for index in chosen)
-    return [
-        Component(kernels[number].evaluation.expression, np.frombuffer(values), count / n)
-        for (number, values), count in counts.items()
-    ]
+    components: list[Component] = []
+    for number, count in sorted(Counter(systematic(weights, n).tolist()).items()):
+        kernel = kernels[number]
+        chosen = kernel.draws[support_points(kernel.draws, count)]
+        components += [
+            Component(kernel.evaluation.expression, theta, times / n)
+            for theta, times in zip(*np.unique(chosen, axis=0, return_counts=True), strict=True)
+        ]
+    return components

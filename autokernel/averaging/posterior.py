@@ -1,6 +1,6 @@
 """The posterior over kernels, and draws from the posterior over the parameters of each."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -9,13 +9,16 @@ from scipy.special import softmax
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evaluation import Evaluation, Evaluator
-from autokernel.exceptions import NotAMaximumError, OutOfTimeError
+from autokernel.exceptions import EvaluationError, OutOfTimeError
 from autokernel.typing import FloatArray
 
 _WINDOW = 5.0  # nats below the best score at which a kernel is left out
 _MOST_KERNELS = 12
 _LEAST_PROBABILITY = 1e-3
-_MOST_DRAWS = 400  # for each kernel
+_N_DRAWS = 400  # for each kernel
+_MORE_DRAWS = 1600  # for a kernel that matters, if so few do not suffice
+_MATTERS = 0.05  # probability
+_UNRELIABLE = 0.7  # Pareto k (Vehtari et al. 2024, JMLR 25)
 _N_KEPT = 100  # draws of each kernel that the model keeps
 
 
@@ -27,7 +30,7 @@ class KernelPosterior:
     probability: float  # given the kernels that the search has evaluated
     log_score: float  # nats, the score after the correction by importance sampling
     draws: FloatArray  # (n_draws, n_params), equally probable
-    pareto_k: float = np.nan  # above 0.7 the correction cannot be trusted
+    pareto_k: float = np.nan  # above 0.7 the correction is not reliable
 
 
 def posterior_over_kernels(
@@ -55,21 +58,36 @@ def posterior_over_kernels(
     near = [other for other in others if other.score > best.score - _WINDOW]
     with suppress(OutOfTimeError):
         for evaluation in [best, *near[: _MOST_KERNELS - 1]]:
-            found.append(_draw(evaluator, evaluation, deadline=deadline))
+            found.append(_draw(evaluator, evaluation, _N_DRAWS, deadline=deadline))
+        for number, one in enumerate(_with_probabilities(found)):
+            if one.pareto_k > _UNRELIABLE and one.probability > _MATTERS:
+                found[number] = _draw(evaluator, one.evaluation, _MORE_DRAWS, deadline=deadline)
     found = found or [KernelPosterior(best, 1.0, best.score, best.theta[None])]
-    probabilities = softmax(np.nan_to_num([one.log_score for one in found]))  # -inf after a refit
-    found = [replace(one, probability=p) for one, p in zip(found, probabilities, strict=True)]
-    kept = [one for one in found if one.probability > _LEAST_PROBABILITY or one.evaluation is best]
+    kept = [
+        one
+        for one in _with_probabilities(found)
+        if one.probability > _LEAST_PROBABILITY or one.evaluation is best
+    ]
     total = sum(one.probability for one in kept)
-    kept = [replace(one, probability=float(one.probability / total)) for one in kept]
+    kept = [replace(one, probability=one.probability / total) for one in kept]
     return sorted(kept, key=lambda one: -one.probability)
 
 
-def _draw(evaluator: Evaluator, evaluation: Evaluation, *, deadline: Deadline) -> KernelPosterior:
+def _with_probabilities(kernels: Sequence[KernelPosterior]) -> list[KernelPosterior]:
+    """Compute the probabilities of kernels from their scores."""
+    scores = np.nan_to_num([one.log_score for one in kernels])  # -inf after a refit
+    return [
+        replace(one, probability=float(p)) for one, p in zip(kernels, softmax(scores), strict=True)
+    ]
+
+
+def _draw(
+    evaluator: Evaluator, evaluation: Evaluation, n_draws: int, *, deadline: Deadline
+) -> KernelPosterior:
     """Draw the parameters of one kernel; the probability is left to the caller."""
     try:
-        sample = evaluator.sample(evaluation, max_draws=_MOST_DRAWS, deadline=deadline)
-    except NotAMaximumError:  # a rough fit, or a saddle
+        sample = evaluator.sample(evaluation, max_draws=n_draws, deadline=deadline)
+    except EvaluationError:  # a rough fit, a saddle, or a kernel that fails elsewhere
         return KernelPosterior(evaluation, 1.0, evaluation.score, evaluation.theta[None])
     chosen = systematic(sample.weights, _N_KEPT)
     log_score = evaluation.score

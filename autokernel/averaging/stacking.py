@@ -6,6 +6,7 @@ from scipy.special import logsumexp, softmax
 from autokernel.criteria.pareto import pareto_smoothed
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evaluation import Evaluator
+from autokernel.exceptions import EvaluationError
 from autokernel.expression import Expression
 from autokernel.typing import FloatArray
 
@@ -36,7 +37,10 @@ def loo_log_densities(
     the importance weight of one over this density, as its posterior had seen the row (Vehtari et
     al. 2017, *Practical Bayesian model evaluation using leave-one-out cross-validation*).
     """
-    densities = evaluator.leave_one_out(expression, draws, deadline=deadline)
+    try:
+        densities = evaluator.leave_one_out(expression, draws, deadline=deadline)
+    except EvaluationError:  # a kernel that fails at one of the draws
+        densities = np.full((1, len(evaluator.data.y)), np.nan)
     possible = np.isfinite(densities).all(axis=1)
     if not possible.any():
         return np.full(densities.shape[1], _HOPELESS)

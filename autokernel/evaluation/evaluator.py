@@ -2,7 +2,8 @@
 
 import hashlib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import joblib
@@ -14,7 +15,7 @@ from autokernel.criteria.laplace import log_evidence_of
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evaluation.record import Evaluation, as_written
 from autokernel.evaluation.similar import warm_starts_from_similar
-from autokernel.exceptions import NotAMaximumError, OutOfTimeError
+from autokernel.exceptions import EvaluationError, NotAMaximumError, OutOfTimeError
 from autokernel.expression import Expression, StructurePrior, UniformPrior, arrange
 from autokernel.kernels import Priors
 from autokernel.likelihood import (
@@ -156,14 +157,14 @@ class Evaluator:
 
         Raises
         ------
-        NotAMaximumError
-            If the kernel has no Hessian, or no draw has a finite density.
+        EvaluationError
+            If the kernel has no Hessian, no draw has a finite density, or the kernel fails at one.
         OutOfTimeError
             Once the deadline has passed.
         """
-        posterior = self._posterior(evaluation.expression, deadline)
         mode = Mode(evaluation.theta, evaluation.log_posterior)
-        with one_blas_thread():
+        with _failing_as_evaluation_error(), one_blas_thread():
+            posterior = self._posterior(evaluation.expression, deadline)
             return importance_sample(
                 posterior.value,
                 [measure_maximum(posterior, mode, evaluation.hessian)],
@@ -176,9 +177,17 @@ class Evaluator:
     def leave_one_out(
         self, expression: Expression, draws: FloatArray, *, deadline: Deadline = NEVER
     ) -> FloatArray:
-        """Compute log densities (n_draws, n_samples) of each row given all others."""
-        posterior = self._posterior(expression, deadline)
-        with one_blas_thread():
+        """Compute log densities (n_draws, n_samples) of each row given all others.
+
+        Raises
+        ------
+        EvaluationError
+            If the kernel fails at a draw.
+        OutOfTimeError
+            Once the deadline has passed.
+        """
+        with _failing_as_evaluation_error(), one_blas_thread():
+            posterior = self._posterior(expression, deadline)
             return np.array([posterior.leave_one_out(theta) for theta in draws])
 
     @property
@@ -335,6 +344,17 @@ def _digest(*parts: object) -> str:
 def _reason(error: Exception) -> str:
     """State in one line why an evaluation failed."""
     return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+@contextmanager
+def _failing_as_evaluation_error() -> Iterator[None]:
+    """Turn the errors of one kernel into one that callers expect."""
+    try:
+        yield
+    except OutOfTimeError:
+        raise
+    except Exception as error:
+        raise EvaluationError(_reason(error)) from error
 
 
 def _evidence_or_nothing(fit: KernelFit) -> float:

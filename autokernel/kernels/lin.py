@@ -1,5 +1,7 @@
 """The linear kernel."""
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct, Kernel
 
@@ -9,12 +11,15 @@ from autokernel.kernels.pairs import Pairs
 from autokernel.kernels.parameters import OFFSET, VARIANCE
 from autokernel.typing import FloatArray
 
+SLOPE_VARIANCE = replace(VARIANCE, prior=(1.0, 0.25))
+"""A line from edge to edge has a squared slope of twelve, see docs/theory.md."""
+
 
 class Linear(BaseKernel):
-    """``v x x' + c``; SOT appendix A.4, item 3."""
+    """``v x x' + c``; SOT appendix A.4, item 3, but for the prior of v."""
 
     name = "LIN"
-    parameters = (VARIANCE, OFFSET)
+    parameters = (SLOPE_VARIANCE, OFFSET)
     words = "linear"
     broadcasts = True
     closed_under_sums = True  # variances and offsets add up

@@ -94,7 +94,7 @@ class KernelParameter:
         return priors.get(self.name, self.prior)
 
 
-# The priors are taken from SOT, appendix A.4.
+# The priors are taken from SOT, appendix A.4, except those of the noise and of LIN's variance.
 
 LENGTHSCALE = KernelParameter("lengthscale", (2.0, 2.0), Unit.INPUT, Role.LENGTHSCALE)
 VARIANCE = KernelParameter(

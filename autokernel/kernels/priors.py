@@ -7,16 +7,24 @@ from types import MappingProxyType
 import numpy as np
 from scipy.special import gammaincinv, gammaln
 
-from autokernel.kernels.parameters import NOISE_VARIANCE, KernelParameter, Priors, is_shape_and_rate
+from autokernel.kernels.parameters import (
+    NOISE_VARIANCE,
+    VARIANCE,
+    KernelParameter,
+    Priors,
+    is_shape_and_rate,
+)
 from autokernel.typing import FloatArray
 
 PRESETS: Mapping[str, Priors] = MappingProxyType(
     {
         "default": MappingProxyType({}),
-        "paper": MappingProxyType({NOISE_VARIANCE.name: (1.0, 100.0)}),
+        "paper": MappingProxyType(
+            {NOISE_VARIANCE.name: (1.0, 100.0), VARIANCE.name: VARIANCE.prior}
+        ),
     }
 )
-"""For each preset, the priors that differ from those that the parameters declare."""
+"""For each preset, the priors that replace those that the parameters declare."""
 
 
 def check_priors(

@@ -45,8 +45,10 @@ def believed(number: int, probability: float, draws: np.ndarray) -> KernelPoster
     return KernelPosterior(found, probability, 0.0, thetas)
 
 
-def sample_of(evaluation: Evaluation, log_evidence: float, weights: np.ndarray) -> ImportanceSample:
+def sample_of(
+    evaluation: Evaluation, log_evidence: float, weights: np.ndarray, pareto_k: float = 0.3
+) -> ImportanceSample:
     """Draws that are numbered, with weights."""
     numbers = np.arange(float(len(weights)))
     theta = np.repeat(numbers[:, None], evaluation.n_params, axis=1)
-    return ImportanceSample(theta, np.array(weights), Score(log_evidence, 0.01, 0.3))
+    return ImportanceSample(theta, np.array(weights), Score(log_evidence, 0.01, pareto_k))

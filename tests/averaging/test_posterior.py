@@ -12,7 +12,7 @@ from autokernel.averaging.posterior import systematic
 from autokernel.criteria import CRITERIA
 from autokernel.deadline import Deadline
 from autokernel.evaluation import Evaluator
-from autokernel.exceptions import NotAMaximumError, OutOfTimeError
+from autokernel.exceptions import EvaluationError, OutOfTimeError
 from autokernel.expression import NOISE, GrammarPrior
 from autokernel.kernels.priors import check_priors
 from autokernel.likelihood import ExactLikelihood, TrainingData
@@ -27,8 +27,10 @@ PRIORS = check_priors("default")
 class Sampler:
     """Stands for an evaluator: the draws of all kernels have been made before."""
 
-    def __init__(self, *, corrections=None, is_laplace=True, weights=(0.25,) * 4, fails=None):
-        self.corrections, self.weights = corrections or {}, weights
+    def __init__(
+        self, *, corrections=None, is_laplace=True, weights=(0.25,) * 4, fails=None, shapes=None
+    ):
+        self.corrections, self.weights, self.shapes = corrections or {}, weights, shapes or {}
         self.score_is_laplace, self.fails = is_laplace, fails or {}
         self.sampled = []
 
@@ -37,8 +39,12 @@ class Sampler:
         if number in self.fails:
             raise self.fails[number]
         self.sampled.append(number)
+        self.most = max_draws
         correction = self.corrections.get(number, 0.0)
-        return sample_of(evaluation, evaluation.log_evidence + correction, self.weights)
+        if max_draws > 400:
+            correction *= 2
+        shape = self.shapes.get(number, 0.3)
+        return sample_of(evaluation, evaluation.log_evidence + correction, self.weights, shape)
 
 
 def numbers(kernels):
@@ -105,6 +111,22 @@ def test_draws_correct_the_scores_by_the_error_of_laplaces_approximation():
     assert [kernel.log_score for kernel in kernels] == pytest.approx([1.0, -1.0, -2.5], abs=1e-12)
     np.testing.assert_allclose(probabilities(kernels), softmax([1.0, -1.0, -2.5]), rtol=1e-12)
     assert [kernel.pareto_k for kernel in kernels] == [0.3] * 3
+
+
+def test_a_kernel_that_matters_is_drawn_from_again_where_its_weights_are_not_reliable():
+    sampler = Sampler(corrections={1: 0.5, 2: 0.5}, shapes={1: 0.71, 2: 0.7, 3: 0.9})
+    kernels = posterior_over_kernels(sampler, scored(0.0, -1.0, -1.0, -4.5))
+    assert sampler.sampled == [0, 1, 2, 3, 1]  # the last one has a probability of less than .05
+    scores = {int(one.evaluation.theta[0]): one.log_score for one in kernels}
+    assert scores == pytest.approx({0: 0.0, 1: 0.0, 2: -0.5, 3: -4.5}, abs=1e-12)
+    expected = softmax([0.0, 0.0, -0.5, -4.5])
+    np.testing.assert_allclose(np.sort(probabilities(kernels))[::-1], expected, rtol=1e-12)
+
+
+def test_more_draws_are_more():
+    sampler = Sampler(shapes={0: 0.8})
+    posterior_over_kernels(sampler, scored(0.0))
+    assert sampler.most == 1600
 
 
 def test_the_prior_of_the_structure_stays_in_a_corrected_score():
@@ -190,7 +212,7 @@ def test_a_passed_deadline_leaves_the_best_kernel_at_its_best_parameters(fits):
 
 
 def test_a_kernel_without_draws_has_its_best_parameters_and_its_score():
-    sampler = Sampler(corrections={0: 1.0}, fails={1: NotAMaximumError("a saddle")})
+    sampler = Sampler(corrections={0: 1.0}, fails={1: EvaluationError("a saddle")})
     evaluations = scored(0.0, -1.0, -2.0)
     kernels = posterior_over_kernels(sampler, evaluations)
     assert numbers(kernels) == [0, 1, 2]

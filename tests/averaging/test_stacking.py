@@ -15,6 +15,7 @@ from autokernel.averaging import posterior_over_kernels
 from autokernel.averaging.posterior import systematic
 from autokernel.averaging.stacking import loo_log_densities, stacking_weights
 from autokernel.evaluation import Evaluator
+from autokernel.exceptions import EvaluationError
 from autokernel.expression import NOISE, Leaf
 from autokernel.kernels.priors import check_priors
 from tests.batteries import seeds
@@ -226,3 +227,13 @@ def test_stacking_chooses_the_components(fitted):
     assert [str(one.expression) for one in components] == ["SE[0]"] * 5
     others = PosteriorAveraging(n_components=6).components(evaluator, kernels)
     assert {str(one.expression) for one in others} == {"SE[0]", "LIN[0]", "NOISE"}
+
+
+def test_a_kernel_that_fails_at_a_draw_gets_no_weight():
+    def leave_one_out(expression, draws, deadline):
+        raise EvaluationError("it fails")
+
+    subject = SimpleNamespace(leave_one_out=leave_one_out, data=SimpleNamespace(y=np.zeros(5)))
+    failed = loo_log_densities(subject, parse_expression("SE[0]"), np.zeros((3, 3)))
+    weights = stacking_weights(np.array([failed, np.full(5, -3.0)]))
+    np.testing.assert_allclose(weights, [0.0, 1.0], atol=1e-12)

@@ -133,7 +133,8 @@ def test_parameters_name_the_leaves_from_left_to_right_and_the_noise_last(table)
 
 def test_each_parameter_belongs_to_the_leaf_that_it_names(table):
     X, _ = table
-    fit = evaluate_kernel("LIN[1] + SE[0]", X, np.sin(12 * X[:, 0]))  # column 1 says nothing
+    y = np.sin(12 * X[:, 0])  # column 1 says nothing
+    fit = evaluate_kernel("LIN[1] + SE[0]", X, y, priors="paper")
     values = {(p.kernel, p.name): p.value for p in fit.parameters}
     assert values["SE[0]", "lengthscale"] < 0.5  # a wave of half a unit
     assert values["LIN[1]", "variance"] < values["SE[0]", "variance"]

@@ -89,10 +89,9 @@ def test_what_workers_have_kept_is_found_without_them(tmp_path, evaluated, undis
 )
 def test_settings_that_a_score_does_not_depend_on_share_what_is_kept(tmp_path, evaluated, settings):
     X, y = wave()
-    one = {"memory": tmp_path, "structure_prior": 2.0}  # the default depends on the base kernels
-    history = small(**one).fit(X, y).search_history_
+    history = small(memory=tmp_path).fit(X, y).search_history_
     evaluated.clear()
-    other = small(n_iter=0, **one, **settings).fit(X, y)
+    other = small(memory=tmp_path, n_iter=0, **settings).fit(X, y)
     known = set(history["kernel"][history["phase"] == "initial"])  # the others had warm starts
     assert not known & set(evaluated)
     assert known & set(other.search_history_["kernel"])

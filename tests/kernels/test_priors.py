@@ -36,29 +36,31 @@ PUBLISHED = {
 shapes_and_rates = st.tuples(st.floats(0.5, 20), st.floats(0.1, 100))
 
 
-def every_prior(priors: Priors) -> dict[str, tuple[float, float]]:
-    """Priors of all parameters of the package by name; one name has one prior."""
-    found: dict[str, tuple[float, float]] = {}
+def every_prior(priors: Priors) -> dict[str, set[tuple[float, float]]]:
+    """Priors of all parameters of the package by name."""
+    found: dict[str, set[tuple[float, float]]] = {}
     own = [parameter for kernel in BASE_KERNELS.values() for parameter in kernel.parameters]
     for parameter in (*own, NOISE_VARIANCE):
-        prior = parameter.prior_in(priors)
-        assert found.setdefault(parameter.name, prior) == prior
+        found.setdefault(parameter.name, set()).add(parameter.prior_in(priors))
     return found
 
 
-def test_declared_priors_and_the_preset_paper_give_the_published_values() -> None:
-    assert every_prior(PRESETS["paper"]) == PUBLISHED
+def test_the_preset_paper_gives_the_published_values() -> None:
+    expected = {name: {prior} for name, prior in PUBLISHED.items()}
+    assert every_prior(PRESETS["paper"]) == expected
 
 
-def test_default_differs_from_paper_by_its_wider_noise_prior() -> None:
-    assert every_prior(PRESETS["default"]) == {**PUBLISHED, "noise_variance": (1, 2)}
+def test_default_differs_from_paper_by_wider_priors_of_the_noise_and_of_slopes() -> None:
+    published = every_prior(PRESETS["paper"])
+    slope, others = {(1, 0.25)}, published["variance"]
+    expected = {**published, "noise_variance": {(1, 2)}, "variance": others | slope}
+    assert every_prior(PRESETS["default"]) == expected
+    (variance, _) = BASE_KERNELS["LIN"].parameters
+    assert variance.prior_in(PRESETS["default"]) == (1, 0.25)
 
 
-def test_presets_hold_only_what_differs_from_the_declared_priors() -> None:
-    assert {name: dict(priors) for name, priors in PRESETS.items()} == {
-        "default": {},
-        "paper": {"noise_variance": (1, 100)},
-    }
+def test_a_prior_given_by_name_is_that_of_every_kernel() -> None:
+    assert every_prior({"variance": (3.0, 4.0)})["variance"] == {(3.0, 4.0)}
 
 
 @given(entries=st.lists(shapes_and_rates, min_size=1, max_size=6), seed=seeds)
@@ -136,14 +138,15 @@ def test_a_mapping_replaces_entries_of_the_default() -> None:
     priors = {"period": (5.0, 0.5), "alpha": [1, 2]}
     checked = check_priors(priors)
     assert checked == {"period": (5.0, 0.5), "alpha": (1.0, 2.0)}
-    assert every_prior(checked) == {**default, "period": (5.0, 0.5), "alpha": (1.0, 2.0)}
+    assert every_prior(checked) == {**default, "period": {(5.0, 0.5)}, "alpha": {(1.0, 2.0)}}
     assert priors == {"period": (5.0, 0.5), "alpha": [1, 2]}
     assert every_prior(PRESETS["default"]) == default
 
 
 def test_a_complete_mapping_replaces_every_prior() -> None:
     priors = {name: (3.0, float(number)) for number, name in enumerate(NAMES, start=1)}
-    assert every_prior(check_priors(priors, parameters=PARAMETERS)) == priors
+    expected = {name: {prior} for name, prior in priors.items()}
+    assert every_prior(check_priors(priors, parameters=PARAMETERS)) == expected
 
 
 def test_names_are_checked_only_against_parameters_that_are_given() -> None:

@@ -62,10 +62,10 @@ def affinity(a, b):
 def test_the_distance_of_two_numbers_is_the_integral_of_its_definition():
     # of one input: LIN has v + c, SE a variance that is drawn as c is, and both the noise
     def integrand(v, c):
-        prior = 9 * v * exp(-3 * v) * 9 * c * exp(-3 * c)  # Gamma(2, 3), 1e-14 of it beyond 12
+        prior = 0.25 * exp(-0.25 * v) * 9 * c * exp(-3 * c)  # 1e-14 of it beyond 12 and 130
         return prior * affinity(v + c + NOISE, c + NOISE)
 
-    expected = 1 - dblquad(integrand, 0, 12, 0, 12, epsabs=1e-6)[0]
+    expected = 1 - dblquad(integrand, 0, 12, 0, 130, epsabs=1e-6)[0]
     computed = distance("LIN[0]", "SE[0]", X=[[1.0]], n_samples=4096)
     assert computed == pytest.approx(expected, abs=1e-4)  # the quasi-Monte-Carlo error
 
@@ -288,9 +288,10 @@ def test_twenty_different_inputs_are_used_where_there_are_more():
 
 
 def test_the_noise_prior_does_not_matter_and_the_others_do():
-    paper = distance("SE[0]", "LIN[0]", priors="paper")
-    assert paper == distance("SE[0]", "LIN[0]")
-    assert paper != distance("SE[0]", "LIN[0]", priors={"lengthscale": (3, 1)})
+    default = distance("SE[0]", "LIN[0]")
+    assert default == distance("SE[0]", "LIN[0]", priors={"noise_variance": (1, 100)})
+    assert default != distance("SE[0]", "LIN[0]", priors={"lengthscale": (3, 1)})
+    assert default != distance("SE[0]", "LIN[0]", priors="paper")  # of the slope
 
 
 def test_there_may_be_more_parameters_than_dimensions_of_the_points():
