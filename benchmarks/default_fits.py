@@ -6,6 +6,8 @@ before are made by the same file in a checkout of that version, with ``--label``
 ``AUTOKERNEL_RESULTS`` naming the folder of these results. NLL and coverage of the 95 % interval are
 those of the predictive distribution. ``init`` is the best kernel before the search at its best
 parameters, ``ard`` a product of Matern kernels over all columns, at its best parameters too.
+``point`` is the best kernel at its best parameters, and ``stacking`` the mixture whose weights
+maximise the density of rows left out, both of the same search.
 
 Rows go to results/default_fits.csv, and rows of any commit count.
 
@@ -15,7 +17,7 @@ Rows go to results/default_fits.csv, and rows of any commit count.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from common import (  # isort: skip
     Row,
@@ -36,10 +38,13 @@ from runs import NAME as SEARCHED  # isort: skip
 
 import numpy as np
 
-from autokernel import AutoKernelGPRegressor, parse_expression
+from autokernel import AutoKernelGPRegressor, Stacking, parse_expression
+from autokernel.averaging import Component
+from autokernel.model import MixturePredictor
 
 NAME = "default_fits"  # of the CSV file
 FEW = 120
+OTHERS = ("init", "ard", "point", "stacking")
 MEASURES = ("rmse", "nll", "coverage", "n_leaves", "cpu_seconds")
 
 
@@ -74,6 +79,7 @@ def measure(unit: Fit) -> Row:
         "cpu_seconds": rounded(seconds),
         "score_per_sample": rounded(model.best_score_ / unit.n_train),
         **baselines_of(model, X[train], y[train], X[test], y[test]),
+        **other_averages_of(model, X[train], y[train], X[test], y[test]),
         "n_evaluations": len(history["score"]),
         "n_pruning": int(np.sum(history["phase"] == "pruning")),
         "kernel": model.best_expression_,
@@ -115,6 +121,30 @@ def baselines_of(
     return found
 
 
+def other_averages_of(
+    model: AutoKernelGPRegressor,
+    X: np.ndarray,
+    y: np.ndarray,
+    X_test: np.ndarray,
+    y_test: np.ndarray,
+) -> dict[str, float]:
+    """Compute the errors of other predictions from the same search."""
+    problem = pose(X, y, seed=model.random_state)
+    best = model._fitted.evaluation
+    point = [Component(best.expression, best.theta, 1.0)]
+    stacked = Stacking().components(problem.evaluator, model._fitted.kernels)
+    found = {}
+    for name, components in {"point": point, "stacking": stacked}.items():
+        mixture = MixturePredictor(components, problem.evaluator.data, problem.make_predictor)
+        other = replace(model._fitted, mixture=mixture)
+        low, high = other.quantiles(X_test, np.array([0.025, 0.975])).T
+        inside = (low < y_test) & (y_test < high)
+        found[f"{name}_rmse"] = rounded(float(np.sqrt(np.mean((other.mean(X_test) - y_test) ** 2))))
+        found[f"{name}_nll"] = rounded(-float(np.mean(other.log_density(X_test, y_test))))
+        found[f"{name}_coverage"] = rounded(float(np.mean(inside)))
+    return found
+
+
 def summarise(rows: Sequence[Mapping[str, str]]) -> None:
     """Print means by set and version, and differences from the other version split by split."""
     table = []
@@ -134,7 +164,7 @@ def summarise(rows: Sequence[Mapping[str, str]]) -> None:
                 less = np.array([float(new[name]) - float(old[name]) for new, old in pairs])
                 line[f"{name} less before"] = f"{less.mean():.4f} ± {standard_error(less):.4f}"
                 line[f"{name} lower"] = int(np.sum(less < 0))
-            for baseline in ("init", "ard"):
+            for baseline in OTHERS:
                 less = numbers(found, "nll") - numbers(found, f"{baseline}_nll")
                 line[f"nll less {baseline}"] = f"{less.mean():.4f} ± {standard_error(less):.4f}"
             if int(n_train) == N_TRAIN[dataset]:
@@ -148,7 +178,7 @@ def searched_before(n_iter: str) -> list[dict[str, str]]:
     """Take runs of the first stage from another benchmark, which ran the same splits."""
     return [
         {
-            **dict.fromkeys((*MEASURES, "init_nll", "ard_nll"), "nan"),
+            **dict.fromkeys((*MEASURES, *(f"{one}_nll" for one in OTHERS)), "nan"),
             **row,
             "label": "before",
             "n_train": str(N_TRAIN[row["dataset"]]),

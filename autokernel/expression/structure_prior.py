@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from math import comb, log
 
+from autokernel.expression.null import NOISE
 from autokernel.expression.tree import Expression, Leaf, Operation
 from autokernel.operators import ADD, MULTIPLY, Operator
 
@@ -61,10 +62,9 @@ class GrammarPrior(StructurePrior):
 
     def __call__(self, expression: Expression) -> float:
         """Compute the log prior of an expression."""
-        if not expression.leaves:
+        if expression == NOISE:
             return -self.strength * log(2)
-        sizes: list[int] = []
-        n_choices = _collect_units(expression, _GROUPING, sizes)
+        sizes, n_choices = _units_and_choices(expression, _GROUPING)
         price = log(2) + (2 * len(sizes) - 1) * log(2)  # not noise; a unit or an operation
         price += (len(sizes) - 1) * log(max(1, self.n_operators))
         for size in sizes:
@@ -80,20 +80,20 @@ def units_of(expression: Expression, grouping: Collection[Operator] = _GROUPING)
     Leaves that an operator in ``grouping`` joins, and that are one base kernel on different
     columns, form one unit. If a column occurs twice, its second leaf belongs to another unit.
     """
-    units: list[int] = []
-    _collect_units(expression, grouping, units)
-    return units
+    return _units_and_choices(expression, grouping)[0]
 
 
-def _collect_units(expression: Expression, grouping: Collection[Operator], units: list[int]) -> int:
-    """Append the units of an expression; return the number of operators that act on a column."""
+def _units_and_choices(
+    expression: Expression, grouping: Collection[Operator]
+) -> tuple[list[int], int]:
+    """List the units of an expression, and count the operators that act on a column."""
     if isinstance(expression, Leaf):
-        units.append(1)
-        return 0
+        return [1], 0
     if not isinstance(expression, Operation):
-        return 0
+        return [], 0
     operator = expression.operator
     groups = operator in grouping
+    units: list[int] = []
     n_choices = 0 if expression.column is None else 1
     columns: dict[str, list[int]] = {}  # of the leaves that are terms, by base kernel
     waiting = list(expression.operands)
@@ -104,11 +104,13 @@ def _collect_units(expression: Expression, grouping: Collection[Operator], units
         elif groups and isinstance(term, Operation) and term.operator == operator:
             waiting += term.operands
         else:
-            n_choices += _collect_units(term, grouping, units)
+            of_term = _units_and_choices(term, grouping)
+            units += of_term[0]
+            n_choices += of_term[1]
     for of_kernel in columns.values():
         while of_kernel:
             unit = set(of_kernel)
             units.append(len(unit))
             for column in unit:
                 of_kernel.remove(column)
-    return n_choices
+    return units, n_choices

@@ -21,8 +21,9 @@ class Monitor:
     X, y : array-like
         Data as the user passed them, for the callbacks.
     attributes : callable
-        Function that returns the fitted attributes of the best kernel so far, or None while there
-        is none. It is called only if a callback requests a fitted estimator.
+        Function that returns the fitted attributes of the best kernel so far, which predicts
+        alone, or None while there is none. It is called only if a callback requests a fitted
+        estimator.
     report : callable of History, optional
         Function that writes a progress line.
     """

@@ -13,6 +13,7 @@ from autokernel.deadline import NEVER, Deadline
 from autokernel.evaluation import Evaluation, Evaluator, check_expression
 from autokernel.exceptions import EvaluationError, OutOfTimeError
 from autokernel.expression import (
+    NOISE,
     Expression,
     Grammar,
     GrammarPrior,
@@ -162,7 +163,7 @@ class Problem:
         model = replace(point, kernels=kernels)
         if self.averaging is None:
             return model
-        if not point.evaluation.expression.leaves:  # where nothing is found, nothing is predicted
+        if point.evaluation.expression == NOISE:  # where nothing is found, nothing is predicted
             kernels = [one for one in kernels if one.evaluation is point.evaluation]
         # where this fails, the kernel at its best parameters remains
         with one_blas_thread(), suppress(LinAlgError, OutOfTimeError, MemoryError):
