@@ -33,7 +33,7 @@ from common import (  # isort: skip
     standard_error,
 )
 from published import TEST_NLL, TEST_RMSE  # isort: skip
-from runs import LOADERS, N_TRAIN, Prediction, mean_nll, pose, rmse  # isort: skip
+from runs import LOADERS, N_TRAIN, Prediction, Split, mean_nll, pose, rmse  # isort: skip
 from runs import NAME as SEARCHED  # isort: skip
 
 import numpy as np
@@ -66,30 +66,30 @@ def measure(unit: Fit) -> Row:
     y = (y - y.mean()) / y.std()
     order = np.random.default_rng(unit.seed).permutation(len(y))
     train, test = np.split(order, [unit.n_train])
+    split = Split(X[train], y[train], X[test], y[test])
     began = time.process_time()
     model = AutoKernelGPRegressor(n_iter=unit.n_iter, random_state=unit.seed)
-    model.fit(X[train], y[train])
+    model.fit(split.X_train, split.y_train)
     seconds = time.process_time() - began
-    predicted = Prediction(*model.predict(X[test], return_std=True))
+    predicted = Prediction(*model.predict(split.X_test, return_std=True))
     history = model.search_history_
     return {
-        "rmse": rounded(rmse(predicted, y[test])),
-        **bands_of(model, predicted, X[test], y[test]),
+        "rmse": rounded(rmse(predicted, split.y_test)),
+        **bands_of(model, predicted, split),
         "n_leaves": parse_expression(model.best_expression_).n_leaves,
         "cpu_seconds": rounded(seconds),
         "score_per_sample": rounded(model.best_score_ / unit.n_train),
-        **baselines_of(model, X[train], y[train], X[test], y[test]),
-        **other_averages_of(model, X[train], y[train], X[test], y[test]),
+        **baselines_of(model, split),
+        **other_averages_of(model, split),
         "n_evaluations": len(history["score"]),
         "n_pruning": int(np.sum(history["phase"] == "pruning")),
         "kernel": model.best_expression_,
     }
 
 
-def bands_of(
-    model: AutoKernelGPRegressor, predicted: Prediction, X: np.ndarray, y: np.ndarray
-) -> dict[str, float]:
+def bands_of(model: AutoKernelGPRegressor, predicted: Prediction, split: Split) -> dict[str, float]:
     """Compute the NLL and the coverage; versions before the mixture predict a normal density."""
+    X, y = split.X_test, split.y_test
     if hasattr(model, "predict_interval"):
         low, high = model.predict_interval(X).T
         nll = -float(np.mean(model.log_predictive_density(X, y)))
@@ -99,49 +99,37 @@ def bands_of(
     return {"nll": rounded(nll), "coverage": rounded(float(np.mean((low < y) & (y < high))))}
 
 
-def baselines_of(
-    model: AutoKernelGPRegressor,
-    X: np.ndarray,
-    y: np.ndarray,
-    X_test: np.ndarray,
-    y_test: np.ndarray,
-) -> dict[str, float]:
+def baselines_of(model: AutoKernelGPRegressor, split: Split) -> dict[str, float]:
     """Compute the errors of the best kernel before the search, and of an ARD Matern kernel."""
-    problem = pose(X, y, seed=model.random_state)
+    problem = pose(split.X_train, split.y_train, seed=model.random_state)
     initial = [t.evaluation for t in model._past.history.trials if t.phase == "initial"]
-    ard = " * ".join(f"MAT52[{column}]" for column in range(X.shape[1]))
+    ard = " * ".join(f"MAT52[{column}]" for column in range(split.X_train.shape[1]))
     found = {}
     for name, evaluation in {
         "init": max(initial, key=lambda one: one.score),
         "ard": problem.evaluator(parse_expression(ard)),
     }.items():
-        predicted = Prediction(*problem.fitted(evaluation).mean_and_std(X_test))
-        found[f"{name}_rmse"] = rounded(rmse(predicted, y_test))
-        found[f"{name}_nll"] = rounded(mean_nll(predicted, y_test))
+        predicted = Prediction(*problem.fitted(evaluation).mean_and_std(split.X_test))
+        found[f"{name}_rmse"] = rounded(rmse(predicted, split.y_test))
+        found[f"{name}_nll"] = rounded(mean_nll(predicted, split.y_test))
     return found
 
 
-def other_averages_of(
-    model: AutoKernelGPRegressor,
-    X: np.ndarray,
-    y: np.ndarray,
-    X_test: np.ndarray,
-    y_test: np.ndarray,
-) -> dict[str, float]:
+def other_averages_of(model: AutoKernelGPRegressor, split: Split) -> dict[str, float]:
     """Compute the errors of other predictions from the same search."""
-    problem = pose(X, y, seed=model.random_state)
+    problem = pose(split.X_train, split.y_train, seed=model.random_state)
     best = model._fitted.evaluation
     point = [Component(best.expression, best.theta, 1.0)]
     stacked = Stacking().components(problem.evaluator, model._fitted.kernels)
+    X, y = split.X_test, split.y_test
     found = {}
     for name, components in {"point": point, "stacking": stacked}.items():
         mixture = MixturePredictor(components, problem.evaluator.data, problem.make_predictor)
         other = replace(model._fitted, mixture=mixture)
-        low, high = other.quantiles(X_test, np.array([0.025, 0.975])).T
-        inside = (low < y_test) & (y_test < high)
-        found[f"{name}_rmse"] = rounded(float(np.sqrt(np.mean((other.mean(X_test) - y_test) ** 2))))
-        found[f"{name}_nll"] = rounded(-float(np.mean(other.log_density(X_test, y_test))))
-        found[f"{name}_coverage"] = rounded(float(np.mean(inside)))
+        low, high = other.quantiles(X, np.array([0.025, 0.975])).T
+        found[f"{name}_rmse"] = rounded(rmse(Prediction(*other.mean_and_std(X)), y))
+        found[f"{name}_nll"] = rounded(-float(np.mean(other.log_density(X, y))))
+        found[f"{name}_coverage"] = rounded(float(np.mean((low < y) & (y < high))))
     return found
 
 
