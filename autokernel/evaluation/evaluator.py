@@ -33,6 +33,7 @@ from autokernel.typing import FloatArray
 
 _NO_SCORE = Score(-np.inf)
 _UNIFORM = UniformPrior()
+_ENOUGH = 0.1  # standard error of the log evidence, in nats, with which draws suffice
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: a warm start holds arrays
@@ -172,6 +173,7 @@ class Evaluator:
                 upper=posterior.upper,
                 rng=random_stream(self._seed, evaluation.expression, "draws"),
                 max_draws=max_draws,
+                enough=_ENOUGH,
             )
 
     def leave_one_out(

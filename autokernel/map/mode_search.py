@@ -101,8 +101,8 @@ class ModeSearch:
             Log posterior of an expression that :func:`arrange` has returned. Its deadline applies
             to the whole search.
         warm_starts : sequence of sequence of WarmStart
-            Parameters of similar kernels. The search starts from them, and scans only the nodes
-            that the first of them does not have.
+            Parameters of similar kernels. The search starts from the likeliest of them, and scans
+            only nodes that the first of them does not have.
 
         Raises
         ------
@@ -116,7 +116,7 @@ class ModeSearch:
         if warm_starts:
             budget = LIGHT
             taken = warm_starts[0][0].nodes
-            nodes = [node for node in range(len(expression.nodes)) if node not in taken]
+            nodes = [node for node in _nodes_to_scan(expression) if node not in taken]
         else:
             budget = THOROUGH
             warm_starts, calls = self._from_parts(expression, posterior.deadline)

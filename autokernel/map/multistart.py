@@ -20,14 +20,15 @@ _HOPELESS = 10.0  # nats below the best mode at which a point is dropped
 class Budget:
     """The numbers of runs and scans in the search for the modes of one kernel."""
 
+    n_tried: int | None  # starting points from which short runs start, None for all
     n_followed: int  # ends of short runs from which long runs start
     n_scanned: tuple[int, int, int]  # runs from points of a scan, in each of three stages
     rounds: int  # most scans, each around a new best mode
 
 
-THOROUGH = Budget(n_followed=4, n_scanned=(14, 6, 3), rounds=4)
-OF_PARTS = Budget(n_followed=3, n_scanned=(6, 3, 2), rounds=1)
-LIGHT = Budget(n_followed=4, n_scanned=(6, 3, 1), rounds=1)
+THOROUGH = Budget(n_tried=None, n_followed=4, n_scanned=(14, 6, 3), rounds=4)
+OF_PARTS = Budget(n_tried=None, n_followed=3, n_scanned=(6, 3, 2), rounds=1)
+LIGHT = Budget(n_tried=4, n_followed=3, n_scanned=(6, 3, 1), rounds=1)
 
 
 def find_modes(
@@ -60,14 +61,23 @@ def find_modes(
         Distinct modes, the best first and to full precision. If the covariance could not be
         factorised at any start, one point with the log posterior ``-inf``.
     """
+    cheap = posterior if subsample is None else subsample
+    ends = _short_runs(cheap, _highest(cheap, starts, budget.n_tried), steps=15)
     if subsample is None:
-        modes = _search(posterior, _short_runs(posterior, starts, steps=15), scan, budget)
+        modes = _search(posterior, ends, scan, budget)
     else:
-        ends = _short_runs(subsample, starts, steps=15)
         modes = _refine(posterior, [*_search(subsample, ends, scan, budget), *ends], budget)
     if not modes:
         return [Mode(starts[0], -np.inf)]
     return [maximise(posterior, modes[0].theta, max_iterations=_LONG), *modes[1:]]
+
+
+def _highest(posterior: LogPosterior, starts: FloatArray, n: int | None) -> FloatArray:
+    """Return the ``n`` starting points of the highest log posterior, or all of them."""
+    if n is None or n >= len(starts):
+        return starts
+    values = [posterior.value(start) for start in starts]
+    return starts[np.argsort(values, kind="stable")[::-1][:n]]
 
 
 def _search(
