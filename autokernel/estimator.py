@@ -75,7 +75,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, PredictionMixi
         second, an upper confidence bound, or a draw from the posterior; or an object such as
         ``UpperConfidenceBound(kappa=3)``. Other strategies do without.
     n_iter : int, default=50
-        Kernels to evaluate after the initial design; those of its pruning do not count.
+        Most kernels to evaluate after the initial design; those of its pruning do not count.
+    tol : float, default=0.05
+        The search ends once its last 15 kernels have gained less than so many nats together.
     max_time : float or None, default=None
         Seconds of wall clock for the whole of ``fit``. An evaluation that is under way when they
         are over is left out. If they suffice for none, the model is a rough fit, with a warning.
@@ -120,8 +122,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, PredictionMixi
         ``GaussianProcessRegressor(kernel=best_kernel_, optimizer=None, normalize_y=True, alpha=0)``
         fitted to the same data predicts the same as this estimator with ``averaging=None``.
     best_expression_ : str
-        Its structure, such as ``"LIN[time] * PER[time] + SE[time]"``, or ``"NOISE"`` where noise
-        alone has the highest score.
+        Its structure, such as ``"LIN[time] * PER[time]"``, or ``"NOISE"``: noise alone is best.
     best_score_ : float
         The value of ``criterion`` in nats, for the whole data set, plus the log prior of the
         structure: by default the log evidence, the density of the standardised target, plus that
@@ -134,8 +135,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, PredictionMixi
         along it within the data, and that it is ``linear`` in it, beside a function of the others.
     parameter_intervals_ : dict of ndarray
         The parameters of the best kernel with central 90 % intervals: lengthscales and periods in
-        the units of ``X``, the noise variance in that of y squared, all others as the search has
-        them.
+        the units of ``X``, the noise variance in that of y squared, others as the search has them.
     noise_variance_ : float
         In units of y squared.
     search_history_ : dict of ndarray
@@ -146,8 +146,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, PredictionMixi
     n_iter_ : int
         Kernels evaluated after the initial design.
     stop_reason_ : str
-        ``"n_iter"``, ``"max_time"``, ``"interrupted"`` by Ctrl-C, ``"callback"`` where one asked to
-        stop, or ``"exhausted"`` where no kernel was left to try, or none better for ``"greedy"``.
+        ``"n_iter"``, ``"converged"`` by ``tol``, ``"max_time"``, ``"interrupted"`` by Ctrl-C,
+        ``"callback"``, or ``"exhausted"``: no kernel was left, or for ``"greedy"`` none better.
     X_train_, y_train_ : ndarray of shape (n_samples, n_features) and (n_samples,)
         Training inputs and targets.
     n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
@@ -180,6 +180,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, PredictionMixi
         criterion: str | Criterion = "laplace",
         acquisition: str | Acquisition = "ei",
         n_iter: int = 50,
+        tol: float = 0.05,
         max_time: float | None = None,
         max_leaves: int | str = "auto",
         batch_size: int = 1,
@@ -198,6 +199,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, PredictionMixi
         self.criterion = criterion
         self.acquisition = acquisition
         self.n_iter = n_iter
+        self.tol = tol
         self.max_time = max_time
         self.max_leaves = max_leaves
         self.batch_size = batch_size
@@ -254,6 +256,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, PredictionMixi
             self._past_to_continue(),
             n_iter=self.n_iter,
             batch_size=self.batch_size,
+            tol=self.tol,
             deadline=deadline,
         )
         context = self._init_callback_context(max_subtasks=run.n_trials)

@@ -149,13 +149,13 @@ class CpuClock:
         return sum(map(float.__sub__, self.ended[first:], self.begun[first:]))
 
 
-def draw_split(dataset: str, seed: int) -> Split:
+def draw_split(dataset: str, seed: int, *, n_train: int | None = None) -> Split:
     """Scale a data set and draw the rows to train on."""
     X, y = LOADERS[dataset](return_X_y=True)
     X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     y = (y - y.mean()) / y.std()
     order = np.random.default_rng(seed).permutation(len(y))
-    train, test = np.split(order, [N_TRAIN[dataset]])
+    train, test = np.split(order, [n_train or N_TRAIN[dataset]])
     return Split(X[train], y[train], X[test], y[test])
 
 

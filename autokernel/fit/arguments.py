@@ -36,6 +36,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "criterion": [StrOptions(set(CRITERIA)), Criterion],
     "acquisition": [StrOptions(set(ACQUISITIONS)), Acquisition],
     "n_iter": [Interval(Integral, 0, None, closed="left")],
+    "tol": [Interval(Real, 0, None, closed="left")],
     "max_time": [Interval(Real, 0, None, closed="neither"), None],
     "max_leaves": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
     "batch_size": [Interval(Integral, 1, None, closed="left")],

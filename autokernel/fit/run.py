@@ -43,6 +43,8 @@ class Run:
         What an earlier search has left, which this one continues if it holds for it.
     n_iter, batch_size : int
         Numbers of kernels, as for :func:`run_search`.
+    tol : float
+        Nats, as for :func:`run_search`.
     deadline : Deadline
         Moment by which all must be done, including conditioning of the best kernel.
     """
@@ -55,12 +57,14 @@ class Run:
         *,
         n_iter: int,
         batch_size: int,
+        tol: float,
         deadline: Deadline,
     ) -> None:
         self.problem = problem
         self._strategy, self._task = arguments.strategy, problem.task(arguments)
         self.history = problem.history_to_continue(past, self._task)
-        self._n_iter, self._batch_size, self._deadline = n_iter, batch_size, deadline
+        self._n_iter, self._batch_size, self._tol = n_iter, batch_size, tol
+        self._deadline = deadline
         self._design = design_of(self._strategy, self._task, problem.seed)
         self._rough: FittedModel | None = None
         self._best: FittedModel | None = None
@@ -105,6 +109,7 @@ class Run:
                     n_iter=self._n_iter,
                     seed=self.problem.seed,
                     batch_size=self._batch_size,
+                    tol=self._tol,
                     observer=observer,
                 )
         finally:

@@ -12,6 +12,8 @@ from autokernel.evaluation import Evaluation
 from autokernel.expression import Expression
 from autokernel.typing import FloatArray
 
+PATIENCE = 15  # kernels without a gain after which a search has converged
+
 
 class Phase(StrEnum):
     """The part of the search in which a kernel was proposed."""
@@ -29,6 +31,7 @@ class StopReason(StrEnum):
     INTERRUPTED = "interrupted"
     CALLBACK = "callback"
     EXHAUSTED = "exhausted"
+    CONVERGED = "converged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,19 @@ class History:
         """Number of search trials on which the proposal of the last one was based."""
         searched = (trial for trial in reversed(self.trials) if trial.phase == Phase.SEARCH)
         return next((trial.start for trial in searched), 0)
+
+    def has_converged(self, tol: float) -> bool:
+        """Return whether the last kernels searched have gained less than ``tol`` nats together.
+
+        With a ``tol`` of zero the answer is no.
+        """
+        scores = self.scores
+        searched = np.array([trial.phase == Phase.SEARCH for trial in self.trials], dtype=bool)
+        late = np.flatnonzero(searched)[-PATIENCE:]
+        if not tol or len(late) < PATIENCE:
+            return False
+        early = np.delete(scores, late).max(initial=-np.inf)
+        return bool(scores[late].max() < early + tol)
 
     @property
     def elapsed(self) -> float:

@@ -62,6 +62,7 @@ def run_search(
     n_iter: int,
     seed: int,
     batch_size: int = 1,
+    tol: float = 0.0,
     observer: Observer | None = None,
 ) -> StopReason:
     """Evaluate the initial design of a strategy and its proposals, and prune the best after each.
@@ -88,20 +89,24 @@ def run_search(
         the trials before it.
     batch_size : int
         Number of kernels that are proposed together and can be evaluated in parallel.
+    tol : float
+        Nats that the last ``PATIENCE`` kernels must have gained together for the search to go on.
     observer : Observer, optional
         Receives the begin and end of every trial.
     """
     observer = observer or Silent()
     began = time.perf_counter() - history.elapsed
-    plan = _Plan(strategy, task, n_iter, seed, batch_size)
+    plan = _Plan(strategy, task, n_iter, seed, batch_size, tol)
     with closing(_rounds(plan, history)) as rounds:
         for together in rounds:
             ended = _run_round(evaluate_all, together, history, observer, began=began)
             if ended is not None:
                 return ended
-    if history.n_searched < n_iter:
-        return StopReason.MAX_TIME if task.deadline.has_passed else StopReason.EXHAUSTED
-    return StopReason.N_ITER
+    if history.n_searched >= n_iter:
+        return StopReason.N_ITER
+    if task.deadline.has_passed:
+        return StopReason.MAX_TIME
+    return StopReason.CONVERGED if history.has_converged(tol) else StopReason.EXHAUSTED
 
 
 def _run_round(
@@ -140,6 +145,7 @@ class _Plan(NamedTuple):
     n_iter: int
     seed: int
     batch_size: int
+    tol: float
 
 
 class _Round(NamedTuple):
@@ -177,19 +183,28 @@ def _rounds(plan: _Plan, history: History) -> Generator[_Round, None, None]:
 
 
 def _designed(plan: _Plan, history: History) -> Iterator[_Round]:
-    """Yield the two parts of the initial design, the second one with noise alone."""
+    """Yield the two parts of the initial design, the second one with noise alone.
+
+    Without periods, fits of the second part begin at those of the first one.
+    """
     design = design_of(plan.strategy, plan.task, plan.seed)
-    for part in (lambda: design.fixed, lambda: [*design.rest(history.evaluations), NOISE]):
-        new = history.without_known(_plain(expression, plan.task) for expression in part())
-        if new:
-            yield _Round(new, [], Phase.INITIAL)
+    first = [_plain(expression, plan.task) for expression in design.fixed]
+    if new := history.without_known(first):
+        yield _Round(new, [], Phase.INITIAL)
+    second = [*design.rest(history.evaluations), NOISE]
+    if new := history.without_known(_plain(expression, plan.task) for expression in second):
+        texts = {expression.canonical for expression in first}
+        fitted = [e for e in history.evaluations if e.expression.canonical in texts]
+        yield _Round(new, [] if plan.task.has_many_modes else fitted, Phase.INITIAL)
 
 
 def _searched(plan: _Plan, history: History) -> Iterator[_Round]:
     """Yield the proposals of the strategy, until there are enough or no more."""
     while _goes_on(plan, history):
         asked = time.perf_counter()
-        together = _rest_of_batch(plan, history) or _batch(plan, history, history.n_searched)
+        together = _rest_of_batch(plan, history)
+        if together is None and not history.has_converged(plan.tol):
+            together = _batch(plan, history, history.n_searched)
         if together is None:
             return
         yield together._replace(proposal_seconds=time.perf_counter() - asked)
@@ -243,7 +258,7 @@ def _rest_of_batch(plan: _Plan, history: History) -> _Round | None:
 
 def _batch(plan: _Plan, history: History, start: int) -> _Round | None:
     """Propose the batch after ``start`` search trials, or None if all of it is evaluated."""
-    strategy, task, n_iter, seed, batch_size = plan
+    strategy, task, n_iter, seed, batch_size, _ = plan
     before = history.before(start)
     rng = np.random.default_rng([seed, _PROPOSAL_STREAM, start])
     batch = strategy.propose(task, before, n_proposals=batch_size, rng=rng)

@@ -155,7 +155,7 @@ def assert_only_these_failed(model, failed, undisturbed, *, reason):
     for status in history["status"][failed]:
         assert status != "ok"
         assert re.search(reason, status)
-    # the kernels of a design inherit nothing from each other
+    # the kernels of a design inherit nothing from those that failed
     for column in ("score", "status", "n_params", "n_leaves", "phase"):
         np.testing.assert_array_equal(history[column][~failed], sound[column][~failed])
 
@@ -184,7 +184,7 @@ def test_a_failure_is_a_row_with_its_reason_and_leaves_the_others_alone(
     [(MemoryError("late"), "^MemoryError: late$"), (LinAlgError("late"), NO_FACTOR)],
     ids=["memory", "factor"],
 )
-@pytest.mark.parametrize("n_calls", [1, 20, 100])
+@pytest.mark.parametrize("n_calls", [1, 20, 50])
 def test_a_failure_in_the_midst_of_an_evaluation_is_a_failure_of_that_kernel(
     n_calls, error, reason, monkeypatch, undisturbed
 ):

@@ -178,9 +178,10 @@ def deadly_for(text):
 
 def test_a_kernel_that_kills_its_worker_is_a_row_of_the_history_and_the_search_goes_on():
     X, y = wave()
-    model = small(criterion=deadly_for("LIN[0]"), n_jobs=2, n_iter=1).fit(X, y)
+    deadly = "LIN[0] * SE[0]"  # in the second part of the design: no other begins at its fit
+    model = small(criterion=deadly_for(deadly), n_jobs=2, n_iter=1).fit(X, y)
     kernels = list(model.search_history_["kernel"])
-    place = kernels.index("LIN[0]")
+    place = kernels.index(deadly)
     assert model.search_history_["score"][place] == -np.inf
     assert "TerminatedWorkerError" in model.search_history_["status"][place]
     assert list(model.search_history_["status"]).count("ok") == len(kernels) - 1

@@ -58,6 +58,25 @@ def test_what_was_known_helps_to_score_proposals_and_not_the_design(
     assert [list(known) for known in given] == [[]] * 4 + [design, [*design, proposed]]
 
 
+@pytest.mark.parametrize("allowed", [("SE", "LIN", "RQ"), ("SE", "LIN", "RQ", "PER")])
+def test_without_periods_the_second_part_of_the_design_begins_at_the_first(
+    run, planted, make_task, make_script, allowed
+):
+    given = {}
+
+    def evaluate(expression, known):
+        given[str(expression)] = [str(evaluation.expression) for evaluation in known]
+        return planted(expression, known)
+
+    script = make_script(fixed=["SE[0]", "LIN[0]"], grown=["RQ[0]"], proposals=["SE[0] + LIN[0]"])
+    run(evaluate, script, make_task(base_kernels=allowed), n_iter=1)
+    first = [] if "PER" in allowed else ["SE[0]", "LIN[0]"]
+    design = ["SE[0]", "LIN[0]", "RQ[0]"]
+    assert given["SE[0]"] == given["LIN[0]"] == []
+    assert given["RQ[0]"] == given["NOISE"] == first
+    assert given["SE[0] + LIN[0]"] == design
+
+
 def test_what_is_known_is_left_out_of_the_random_design(run, planted, make_task, make_script):
     script = make_script(
         fixed=["SE[0]", "SE[0] + LIN[0]"],

@@ -76,6 +76,65 @@ class Switch:
         return False
 
 
+@pytest.fixture
+def improving(laboratory, make_evaluation):
+    """Search proposals of which those with given numbers raise the best score by so many nats."""
+    texts = [" + ".join(["SE[0]"] * (2 + number)) for number in range(40)]
+
+    def search(improvements, **settings):
+        best = 0.0
+
+        def score(expression, known):
+            nonlocal best
+            if str(expression) not in texts:
+                return make_evaluation(expression, 0.0)
+            evaluation = make_evaluation(
+                expression, best + improvements.get(texts.index(str(expression)), -1.0)
+            )
+            best = max(best, evaluation.score)
+            return evaluation
+
+        laboratory.script.proposals, laboratory.score = texts, score
+        return laboratory.search(n_iter=40, **{"batch_size": 1, **settings})
+
+    return search
+
+
+@pytest.mark.parametrize(
+    ("improvements", "n_searched"),
+    [
+        ({}, 15),
+        ({0: 0.04}, 15),  # less than a gain
+        ({0: 0.06}, 16),
+        ({14: 0.06}, 30),
+        ({3: 0.03, 9: 0.03}, 19),  # together they are one, until the first of them is long past
+        ({15: 5.0}, 15),  # too late
+    ],
+)
+def test_a_search_ends_where_its_last_kernels_have_gained_nothing(
+    laboratory, improving, improvements, n_searched
+):
+    assert improving(improvements, tol=0.05) == StopReason.CONVERGED
+    assert laboratory.history.n_searched == n_searched
+
+
+def test_without_a_tolerance_it_goes_on(improving):
+    assert improving({}, tol=0.0) == StopReason.N_ITER
+
+
+def test_it_ends_after_a_whole_batch(laboratory, improving):
+    assert improving({}, tol=0.05, batch_size=4) == StopReason.CONVERGED
+    assert laboratory.history.n_searched == 16
+
+
+def test_a_search_that_has_converged_goes_on_with_a_smaller_tolerance(laboratory, improving):
+    for _ in range(2):
+        assert improving({}, tol=0.05) == StopReason.CONVERGED
+        assert laboratory.history.n_searched == 15
+    assert improving({}, tol=0.0) == StopReason.N_ITER
+    assert laboratory.history.n_searched == 40
+
+
 @pytest.mark.parametrize("n_trials", [1, 2, 3, 4, 5, 6, 7])
 def test_an_observer_ends_the_search_with_the_trial_that_it_has_heard_of(laboratory, n_trials):
     observer = AfterTrials(n_trials, lambda: True)
@@ -192,4 +251,5 @@ def test_the_reasons_are_their_words():
         "interrupted",
         "callback",
         "exhausted",
+        "converged",
     ]

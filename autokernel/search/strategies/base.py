@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 from autokernel.deadline import NEVER, Deadline
 from autokernel.expression import Expression, Grammar, StructurePrior, UniformPrior
 from autokernel.kernels import PRESETS, BaseKernel, Priors
+from autokernel.operators import Operator
 from autokernel.search.design import DESIGNS, Design, initial_design
 from autokernel.search.history import History
 from autokernel.surrogate.acquisition import Acquisition, ExpectedImprovement
@@ -39,6 +40,12 @@ class Task:
     def n_features(self) -> int:
         """Number of columns of X, including those that the grammar leaves out."""
         return self.X.shape[1]
+
+    @property
+    def has_many_modes(self) -> bool:
+        """Whether posteriors of some kernels tend to have many modes, as with a period."""
+        parts: list[BaseKernel | Operator] = [*self.grammar.base_kernels, *self.grammar.operators]
+        return any(part.has_many_modes for part in parts)
 
     def cached(self, key: Hashable, make: Callable[[], Cached]) -> Cached:
         """Return a cached value of a strategy, or make and cache it.
