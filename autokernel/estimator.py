@@ -198,8 +198,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, PredictionMixi
         self.strategy = strategy
         self.criterion = criterion
         self.acquisition = acquisition
-        self.n_iter = n_iter
-        self.tol = tol
+        self.n_iter, self.tol = n_iter, tol
         self.max_time = max_time
         self.max_leaves = max_leaves
         self.batch_size = batch_size
