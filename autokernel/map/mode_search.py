@@ -8,7 +8,7 @@ kernels are given, as in a kernel search, the search starts from them instead.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -121,9 +121,12 @@ class ModeSearch:
             budget = THOROUGH
             warm_starts, calls = self._from_parts(expression, posterior.deadline)
             nodes = _nodes_to_scan(expression)
+        starts = self._starting_points(posterior, warm_starts, purpose="whole")
+        if budget is LIGHT:
+            starts = np.concatenate([starts, *self._taken_from_noise(posterior, warm_starts)])
         modes = find_modes(
             posterior,
-            self._starting_points(posterior, warm_starts, purpose="whole"),
+            starts,
             CoordinateScan(subsample or posterior, self._scales, nodes),
             subsample=subsample,
             budget=budget,
@@ -216,6 +219,20 @@ class ModeSearch:
             for some, fits in zip(others, warm_starts, strict=True)
         ]
         return np.clip(np.concatenate([own, *warm]), posterior.lower, posterior.upper)
+
+    def _taken_from_noise(
+        self, posterior: LogPosterior, warm_starts: WarmStarts
+    ) -> Iterator[FloatArray]:
+        """Yield points (1, n_params) at warm starts, at which new nodes explain some of the noise."""
+        expression = posterior.expression
+        mean = np.log(posterior.prior.shape / posterior.prior.rate)
+        for fits in warm_starts:
+            taken = {node for fit in fits for node in fit.nodes}
+            new = [node for node in range(len(expression.nodes)) if node not in taken]
+            if new:
+                point = with_warm_starts(expression, mean[None], fits)
+                self._starts.take_from_noise(point, expression, new)
+                yield np.clip(point, posterior.lower, posterior.upper)
 
     def _on_subsample(self, expression: Expression, deadline: Deadline) -> LogPosterior:
         """Build the log posterior on the subsample."""

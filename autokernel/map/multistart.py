@@ -62,7 +62,7 @@ def find_modes(
         factorised at any start, one point with the log posterior ``-inf``.
     """
     cheap = posterior if subsample is None else subsample
-    ends = _short_runs(cheap, _highest(cheap, starts, budget.n_tried), steps=15)
+    ends = _short_runs(cheap, _highest(posterior, starts, budget.n_tried), steps=15)
     if subsample is None:
         modes = _search(posterior, ends, scan, budget)
     else:

@@ -1,8 +1,11 @@
 """Starting points of the MAP search: from the priors and from the structure of the data."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.stats import qmc
 
+from autokernel.expression import Expression, slots_of
 from autokernel.kernels import KernelParameter, Role, Unit
 from autokernel.map.data_scales import DataScales
 from autokernel.map.posterior import LogPosterior
@@ -10,6 +13,8 @@ from autokernel.typing import FloatArray
 
 _TAILS = np.array([0.05, 0.95])  # prior quantiles that bound a parameter without a declared range
 _FRACTIONS = (0.01, 3.0)  # default range of a squared-target parameter, in mean squares
+_OF_SPACING = 0.1  # lengthscale of what was noise
+_NOISE_LEFT = 0.25  # part of the noise variance that is still noise then
 _FROM_PEAKS = 0.75  # fraction of the starting values of a period that are peaks
 
 
@@ -52,6 +57,25 @@ class StartingPoints:
             if parameter.role == Role.PERIOD and column is not None:
                 self._draw_periods(theta[:, entry], column, rng)
         return np.clip(theta, posterior.lower, posterior.upper)
+
+    def take_from_noise(
+        self, theta: FloatArray, expression: Expression, nodes: Sequence[int]
+    ) -> None:
+        """Let some nodes explain what was noise, in points (n_points, n_params) that are changed.
+
+        Their lengthscale becomes a tenth of the spacing of the data, and their variance three
+        quarters of that of the noise. So the covariance is nearly what it was, except between rows
+        that have the same value in a column.
+        """
+        slots = slots_of(expression)
+        for node, entries in (slots[number] for number in nodes):
+            for entry, parameter in enumerate(node.parameters, start=entries.start):
+                if parameter.role == Role.VARIANCE:
+                    theta[:, entry] = theta[:, -1] + np.log1p(-_NOISE_LEFT)
+                elif parameter.role == Role.LENGTHSCALE and node.column is not None:
+                    spacing, _ = self._scales.spacing_and_extent(node.column)
+                    theta[:, entry] = np.log(_OF_SPACING * spacing)
+        theta[:, -1] += np.log(_NOISE_LEFT)
 
     def _draw_periods(self, theta: FloatArray, column: int, rng: np.random.Generator) -> None:
         """Replace three of four log periods by those of peaks, with high peaks more often."""

@@ -213,3 +213,15 @@ def test_roles_are_sought_for_new_leaves_alone(series, calls):
     calls.clear()
     evaluator(series)(read("LIN[0] + PER[0] * SE[0] + PER[0]"), known)
     assert len(calls) > 2 * few
+
+
+def test_a_new_term_finds_what_rows_with_the_same_value_have_in_common():
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(40), 2)
+    X = np.column_stack([rng.uniform(size=80), rng.uniform(size=40)[group]])
+    y = np.sin(6 * X[:, 0]) + 0.5 * rng.normal(size=40)[group] + 0.1 * rng.normal(size=80)
+    parent = evaluator((X, y))(read("SE[0]"))
+    child = evaluator((X, y))(read("SE[0] + SE[1]"), [parent])
+    assert child.log_evidence > parent.log_evidence + 10
+    values = {(p.kernel, p.name): p.value for p in child.parameters}
+    assert values["SE[1]", "lengthscale"] < 0.01

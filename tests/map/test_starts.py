@@ -8,6 +8,7 @@ from autokernel.likelihood import ExactLikelihood, TrainingData
 from autokernel.map.data_scales import DataScales, periodogram_periods
 from autokernel.map.posterior import LogPosterior
 from autokernel.map.starts import StartingPoints
+from autokernel.map.warm_start import WarmStart, with_warm_starts
 
 EVERY_KERNEL = "PER[0] * SE[1] + RQ[1] + LIN[0]"
 
@@ -143,3 +144,17 @@ def test_half_of_the_shapes_of_a_period_are_log_uniform(two_waves):
     (index,) = np.flatnonzero(names_of(posterior) == "lengthscale")
     # 1024 random draws would be further off in one case of a hundred, Sobol points are not
     assert kstest(np.exp(theta[:, index]), distribution).statistic < 0.05
+
+
+def test_a_node_that_takes_from_the_noise_leaves_the_covariance_nearly_as_it_was():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(30, 2))
+    data = TrainingData(X, rng.normal(size=30))
+    parent, child = parse_expression("SE[0]"), parse_expression("SE[0] + SE[1]")
+    theta = np.log([0.3, 1.0, 0.4])
+    points = with_warm_starts(child, np.zeros((1, 5)), [WarmStart([0], theta)])
+    StartingPoints(DataScales(data)).take_from_noise(points, child, [1])
+    before = ExactLikelihood(parent, data).value(theta)
+    # a tenth of the spacing is short against most distances
+    assert ExactLikelihood(child, data).value(points[0]) == pytest.approx(before, abs=0.5)
+    assert np.exp(points[0, -1]) == pytest.approx(0.1)  # a quarter of the noise
