@@ -223,7 +223,7 @@ class ModeSearch:
     def _taken_from_noise(
         self, posterior: LogPosterior, warm_starts: WarmStarts
     ) -> Iterator[FloatArray]:
-        """Yield points (1, n_params) at warm starts, at which new nodes explain some of the noise."""
+        """Yield points (1, n_params) at warm starts where new nodes explain some of the noise."""
         expression = posterior.expression
         mean = np.log(posterior.prior.shape / posterior.prior.rate)
         for fits in warm_starts:
