@@ -77,7 +77,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, PredictionMixi
     n_iter : int, default=50
         Most kernels to evaluate after the initial design; those of its pruning do not count.
     tol : float, default=0.05
-        The search ends once its last 15 kernels have gained less than so many nats together.
+        The search ends once its last 30 kernels have gained less than so many nats together.
     max_time : float or None, default=None
         Seconds of wall clock for the whole of ``fit``. An evaluation that is under way when they
         are over is left out. If they suffice for none, the model is a rough fit, with a warning.

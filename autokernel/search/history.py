@@ -12,7 +12,7 @@ from autokernel.evaluation import Evaluation
 from autokernel.expression import Expression
 from autokernel.typing import FloatArray
 
-PATIENCE = 15  # kernels without a gain after which a search has converged
+PATIENCE = 30  # kernels without a gain after which a search has converged
 
 
 class Phase(StrEnum):

@@ -79,7 +79,7 @@ class Switch:
 @pytest.fixture
 def improving(laboratory, make_evaluation):
     """Search proposals of which those with given numbers raise the best score by so many nats."""
-    texts = [" + ".join(["SE[0]"] * (2 + number)) for number in range(40)]
+    texts = [" + ".join(["SE[0]"] * (2 + number)) for number in range(80)]
 
     def search(improvements, **settings):
         best = 0.0
@@ -95,7 +95,7 @@ def improving(laboratory, make_evaluation):
             return evaluation
 
         laboratory.script.proposals, laboratory.score = texts, score
-        return laboratory.search(n_iter=40, **{"batch_size": 1, **settings})
+        return laboratory.search(n_iter=80, **{"batch_size": 1, **settings})
 
     return search
 
@@ -103,12 +103,12 @@ def improving(laboratory, make_evaluation):
 @pytest.mark.parametrize(
     ("improvements", "n_searched"),
     [
-        ({}, 15),
-        ({0: 0.04}, 15),  # less than a gain
-        ({0: 0.06}, 16),
-        ({14: 0.06}, 30),
-        ({3: 0.03, 9: 0.03}, 19),  # together they are one, until the first of them is long past
-        ({15: 5.0}, 15),  # too late
+        ({}, 30),
+        ({0: 0.04}, 30),  # less than a gain
+        ({0: 0.06}, 31),
+        ({29: 0.06}, 60),
+        ({3: 0.03, 9: 0.03}, 34),  # together they are one, until the first of them is long past
+        ({30: 5.0}, 30),  # too late
     ],
 )
 def test_a_search_ends_where_its_last_kernels_have_gained_nothing(
@@ -124,15 +124,15 @@ def test_without_a_tolerance_it_goes_on(improving):
 
 def test_it_ends_after_a_whole_batch(laboratory, improving):
     assert improving({}, tol=0.05, batch_size=4) == StopReason.CONVERGED
-    assert laboratory.history.n_searched == 16
+    assert laboratory.history.n_searched == 32
 
 
 def test_a_search_that_has_converged_goes_on_with_a_smaller_tolerance(laboratory, improving):
     for _ in range(2):
         assert improving({}, tol=0.05) == StopReason.CONVERGED
-        assert laboratory.history.n_searched == 15
+        assert laboratory.history.n_searched == 30
     assert improving({}, tol=0.0) == StopReason.N_ITER
-    assert laboratory.history.n_searched == 40
+    assert laboratory.history.n_searched == 80
 
 
 @pytest.mark.parametrize("n_trials", [1, 2, 3, 4, 5, 6, 7])
