@@ -148,7 +148,7 @@ def test_nothing_of_size_n_by_n_is_allocated_outside_the_exact_likelihood_and_pr
         inference = Inference(IndependentLikelihood, IndependentPredictor)
         arguments = replace(Arguments.of(estimator), inference=inference)
         problem = Problem.of(X, y, arguments, seed=0, feature_names=None)
-        run = Run(problem, arguments, None, n_iter=1, batch_size=1, deadline=NEVER)
+        run = Run(problem, arguments, None, n_iter=1, batch_size=1, tol=0.0, deadline=NEVER)
         assert run.search(Silent()) is StopReason.N_ITER
         model = run.result(StopReason.N_ITER)
         mean, std = model.mean_and_std(X)

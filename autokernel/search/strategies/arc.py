@@ -21,8 +21,9 @@ class Arc(EvolvingStrategy):
     n_generations : int or "auto", default="auto"
         Number of generations; ``"auto"`` is 6 for one column and 10 for more.
     local_steps : bool or "auto", default="auto"
-        Whether every second proposal is the neighbour of the best kernel with the highest
-        acquisition value; ``"auto"`` is True unless the estimator has ``structure_prior=None``.
+        Whether every second proposal is a neighbour of the best kernel: of eight that are drawn,
+        that with the highest acquisition value; ``"auto"`` is True unless the estimator has
+        ``structure_prior=None``.
     initial_design : {"default", "paper"}, default="default"
         Initial design, as for :class:`SOT`.
 

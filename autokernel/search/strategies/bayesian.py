@@ -19,6 +19,7 @@ from autokernel.surrogate.kernel_kernels import KernelKernel
 from autokernel.typing import FloatArray
 
 _ENOUGH_TIMES = 5  # least number of search evaluations to fit the cost
+_N_NEIGHBOURS = 8  # neighbours that a local step compares: the most similar are not always best
 _N_PARENTS = 10  # number of best kernels with neighbours in the first generation
 
 Maximise = Callable[[Values, Sequence[Expression]], Expression | None]
@@ -146,7 +147,9 @@ class EvolvingStrategy(DesignedStrategy):
                     e for e in task.grammar.neighbours(parents[0]) if e.canonical not in excluded
                 ]
                 if near:
-                    return near[int(np.argmax(values(near)))]
+                    drawn = np.sort(rng.permutation(len(near))[:_N_NEIGHBOURS])
+                    some = [near[number] for number in drawn]
+                    return some[int(np.argmax(values(some)))]
             return evolve(
                 values,
                 task.grammar,
