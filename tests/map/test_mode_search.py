@@ -216,10 +216,11 @@ def test_roles_are_sought_for_new_leaves_alone(series, calls):
 
 
 def test_a_new_term_finds_what_rows_with_the_same_value_have_in_common():
+    # on the subsample of the rows hardly two have the same value
     rng = np.random.default_rng(0)
-    group = np.repeat(np.arange(40), 2)
-    X = np.column_stack([rng.uniform(size=80), rng.uniform(size=40)[group]])
-    y = np.sin(6 * X[:, 0]) + 0.5 * rng.normal(size=40)[group] + 0.1 * rng.normal(size=80)
+    group = np.repeat(np.arange(150), 2)
+    X = np.column_stack([rng.uniform(size=300), rng.uniform(size=150)[group]])
+    y = np.sin(6 * X[:, 0]) + 0.5 * rng.normal(size=150)[group] + 0.2 * rng.normal(size=300)
     parent = evaluator((X, y))(read("SE[0]"))
     child = evaluator((X, y))(read("SE[0] + SE[1]"), [parent])
     assert child.log_evidence > parent.log_evidence + 10
