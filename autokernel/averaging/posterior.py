@@ -15,9 +15,9 @@ from autokernel.typing import FloatArray
 _WINDOW = 5.0  # nats below the best score at which a kernel is left out
 _MOST_KERNELS = 12
 _LEAST_PROBABILITY = 1e-3
-_N_DRAWS = 400  # for each kernel
-_MORE_DRAWS = 1600  # for a kernel that matters, if so few do not suffice
-_MATTERS = 0.05  # probability
+_N_DRAWS = 400  # at most, for each kernel
+_MORE_DRAWS = 1600  # at most, for a probable kernel whose weights are not reliable
+_MATTERS = 0.05  # probability from which such a kernel is drawn from again
 _UNRELIABLE = 0.7  # Pareto k (Vehtari et al. 2024, JMLR 25)
 _N_KEPT = 100  # draws of each kernel that the model keeps
 

@@ -101,8 +101,8 @@ class ModeSearch:
             Log posterior of an expression that :func:`arrange` has returned. Its deadline applies
             to the whole search.
         warm_starts : sequence of sequence of WarmStart
-            Parameters of similar kernels. The search starts from the likeliest of them, and scans
-            only nodes that the first of them does not have.
+            Parameters of similar kernels. The search starts from those of the highest log
+            posterior, and scans only nodes that the first of them does not have.
 
         Raises
         ------
