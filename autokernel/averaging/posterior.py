@@ -15,10 +15,9 @@ from autokernel.typing import FloatArray
 _WINDOW = 5.0  # nats below the best score at which a kernel is left out
 _MOST_KERNELS = 12
 _LEAST_PROBABILITY = 1e-3
-_N_DRAWS = 400  # at most, for each kernel
-_MORE_DRAWS = 1600  # at most, for a probable kernel whose weights are not reliable
+_N_DRAWS = 200  # for each kernel
+_MORE_DRAWS = ((0.5, 400), (0.7, 1600))  # most draws where the Pareto k of a kernel exceeds this
 _MATTERS = 0.05  # probability from which such a kernel is drawn from again
-_UNRELIABLE = 0.7  # Pareto k (Vehtari et al. 2024, JMLR 25)
 _N_KEPT = 100  # draws of each kernel that the model keeps
 
 
@@ -30,7 +29,7 @@ class KernelPosterior:
     probability: float  # given the kernels that the search has evaluated
     log_score: float  # nats, the score after the correction by importance sampling
     draws: FloatArray  # (n_draws, n_params), equally probable
-    pareto_k: float = np.nan  # above 0.7 the correction is not reliable
+    pareto_k: float = np.nan  # above 0.7 the correction is not reliable (Vehtari et al. 2024)
 
 
 def posterior_over_kernels(
@@ -59,9 +58,10 @@ def posterior_over_kernels(
     with suppress(OutOfTimeError):
         for evaluation in [best, *near[: _MOST_KERNELS - 1]]:
             found.append(_draw(evaluator, evaluation, _N_DRAWS, deadline=deadline))
-        for number, one in enumerate(_with_probabilities(found)):
-            if one.pareto_k > _UNRELIABLE and one.probability > _MATTERS:
-                found[number] = _draw(evaluator, one.evaluation, _MORE_DRAWS, deadline=deadline)
+        for least_k, n_draws in _MORE_DRAWS:
+            for number, one in enumerate(_with_probabilities(found)):
+                if one.pareto_k > least_k and one.probability > _MATTERS:
+                    found[number] = _draw(evaluator, one.evaluation, n_draws, deadline=deadline)
     found = found or [KernelPosterior(best, 1.0, best.score, best.theta[None])]
     kept = [
         one

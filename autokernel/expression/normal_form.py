@@ -25,7 +25,8 @@ def reduced(expression: Expression) -> Expression:
     The result is the same object if there are none, and otherwise grouped from the left where terms
     were removed. Its canonical text does not depend on the order or grouping of the operands.
     """
-    if not _may_have_redundant_leaves(expression):
+    recurring = _texts_that_recur(expression)
+    if not recurring:
         return expression
     assert isinstance(expression, Operation)  # it has two leaves
     terms = outermost_terms(expression)
@@ -33,7 +34,7 @@ def reduced(expression: Expression) -> Expression:
     if not all(map(is_, parts, terms)):
         # a product that is reduced to a sum, or a sum to a product, joins the terms of its parent
         parts = [part for term in parts for part in term.terms(expression.operator)]
-    kept = _without_redundant(parts, expression.operator)
+    kept = _without_redundant(parts, expression.operator, recurring)
     if len(kept) == len(terms) and all(map(is_, kept, terms)):
         return expression
     return join(expression, kept)
@@ -69,22 +70,22 @@ def simplifications(expression: Expression) -> list[Expression]:
     return list(found.values())
 
 
-def _may_have_redundant_leaves(expression: Expression) -> bool:
-    """Return whether a leaf that a rule may remove occurs twice, told by its text."""
-    if expression.n_leaves < 2:
-        return False
-    texts = [
-        leaf.canonical
-        for leaf in expression.leaves
-        if leaf.kernel.closed_under_products or leaf.kernel.closed_under_sums
-    ]
-    return len(set(texts)) < len(texts)
+def _texts_that_recur(expression: Expression) -> set[str]:
+    """Collect the texts of leaves that occur twice and that a rule may remove."""
+    once: set[str] = set()
+    twice: set[str] = set()
+    for leaf in expression.leaves:
+        if leaf.kernel.closed_under_products or leaf.kernel.closed_under_sums:
+            (twice if leaf.canonical in once else once).add(leaf.canonical)
+    return twice
 
 
-def _without_redundant(terms: list[Expression], operator: Operator) -> list[Expression]:
+def _without_redundant(
+    terms: list[Expression], operator: Operator, recurring: set[str]
+) -> list[Expression]:
     """Remove terms that add nothing to the others of their operation, from left to right."""
     for term in [*terms]:
-        if term.n_leaves == 1:
+        if term.canonical in recurring:
             others = [*terms]
             others.remove(term)  # the first of those that are equal
             if _is_redundant(term.leaves[0], others, operator):

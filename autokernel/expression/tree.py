@@ -213,6 +213,7 @@ class Operation(Expression):
     last_column: int = field(compare=False)
     leaves: tuple[Leaf, ...] = field(compare=False)
     # Larger trees reuse these: a search makes some thousand trees for each proposal.
+    _terms: tuple[Expression, ...] = field(compare=False)  # empty if the operator does not commute
     _term_texts: tuple[str, ...] = field(compare=False)
     has_parameters: bool = field(compare=False)
     _hash: int = field(compare=False)
@@ -230,7 +231,9 @@ class Operation(Expression):
             last = operand.last_column if operand.last_column > last else last
             has_parameters = has_parameters or operand.has_parameters
         texts: Sequence[str]
+        terms: tuple[Expression, ...] = ()
         if operator.commutes:
+            terms = first.terms(operator) + others[0].terms(operator)
             texts = sorted(first.term_texts(operator) + others[0].term_texts(operator))
             canonical = f" {operator.symbol} ".join(texts)
         else:
@@ -246,6 +249,7 @@ class Operation(Expression):
         put(self, "last_column", last if column is None else max(column, last))
         put(self, "leaves", leaves)
         put(self, "has_parameters", has_parameters)
+        put(self, "_terms", terms)
         put(self, "_term_texts", tuple(texts))
         # Equal trees have equal texts; unlike hash(), crc32 is the same in every process.
         put(self, "_hash", crc32(canonical.encode()))
@@ -278,7 +282,7 @@ class Operation(Expression):
     def term_texts(self, operator: Operator) -> tuple[str, ...]:
         """Return the canonical texts of the terms of ``operator``, in brackets if necessary."""
         own = self.operator
-        if type(operator) is type(own) and operator == own:
+        if own is operator or own == operator:
             return self._term_texts
         if own.is_word or operator.is_word or own.precedence > operator.precedence:
             return (self.canonical,)
@@ -308,9 +312,10 @@ class Operation(Expression):
 
     def terms(self, operator: Operator) -> tuple[Expression, ...]:
         """Return the largest subtrees that are not joined by ``operator``, from left to right."""
-        if operator != self.operator or not operator.commutes:
-            return (self,)
-        return tuple(term for operand in self.operands for term in operand.terms(operator))
+        own = self.operator
+        if own is operator or own == operator:
+            return self._terms or (self,)
+        return (self,)
 
     def replace(self, index: int, new: Expression) -> Expression:
         """Return a copy in which the subtree at ``index`` of :meth:`subtrees` is ``new``."""

@@ -59,6 +59,10 @@ class BaseKernel(Declared):
         such a kernel, and any of it. Redundant terms are then removed from expressions.
     is_linear : bool
         Whether its functions are straight lines.
+    is_stationary : bool
+        Whether its values depend on the two inputs by their difference alone. They are then
+        computed once for each distinct difference, where there are few of them. A subclass with
+        another function must set it anew.
     """
 
     name: str
@@ -68,6 +72,7 @@ class BaseKernel(Declared):
     closed_under_products: ClassVar[bool] = False
     closed_under_sums: ClassVar[bool] = False
     is_linear: ClassVar[bool] = False
+    is_stationary: ClassVar[bool] = False
 
     def __init__(self, name: str | None = None) -> None:
         if name is not None:

@@ -17,6 +17,7 @@ class Matern32(ExponentialKernel):
     parameters = (LENGTHSCALE, VARIANCE)
     words = "rough over {lengthscale}"
     broadcasts = True
+    is_stationary = True
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         """Compute the logarithm of the kernel at unit variance, as a new array."""

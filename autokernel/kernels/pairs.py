@@ -3,10 +3,11 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 
 _BLOCK = 256  # number of pairs whose values are taken from one matrix
 
@@ -53,6 +54,18 @@ class Pairs(ABC):
     @abstractmethod
     def matrix(self, kernel: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
         """Evaluate a symmetric function ``k(X, Y)`` of (n, 1) and (m, 1) that returns (n, m)."""
+
+    @property
+    def distinct(self) -> "DistinctLags | None":
+        """The distinct lags, None where there are too many of them for a gain in time."""
+        return None
+
+
+class DistinctLags(NamedTuple):
+    """The lags ``|x - x'|`` of pairs without repetitions, as on a grid where most are equal."""
+
+    lags: FloatArray  # (n_lags,)
+    indices: IntArray  # of the lag of each pair
 
 
 class BroadcastPairs(Pairs):

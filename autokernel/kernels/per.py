@@ -17,6 +17,7 @@ class Periodic(ExponentialKernel):
     parameters = (CYCLE_LENGTHSCALE, VARIANCE, PERIOD)
     words = "repeating every {period}"
     broadcasts = True
+    is_stationary = True
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         """Compute the logarithm of the kernel at unit variance, as a new array."""

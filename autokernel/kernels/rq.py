@@ -19,6 +19,7 @@ class RationalQuadratic(ExponentialKernel):
     parameters = (LENGTHSCALE, VARIANCE, ALPHA)
     words = "smooth on several scales around {lengthscale}"
     broadcasts = True
+    is_stationary = True
 
     @property
     def limits(self) -> tuple[BaseKernel, ...]:

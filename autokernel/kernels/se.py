@@ -17,6 +17,7 @@ class SquaredExponential(ExponentialKernel):
     parameters = (LENGTHSCALE, VARIANCE)
     words = "smooth over {lengthscale}"
     broadcasts = True
+    is_stationary = True
     closed_under_products = True  # 1 / l^2 add up, variances multiply
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:

@@ -10,14 +10,21 @@ number of parameters.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from autokernel.expression import Expression, Leaf, Null, Operation, slots_of
-from autokernel.kernels import BaseKernel, BroadcastPairs, Exponent, ExponentialKernel, Pairs
+from autokernel.kernels import (
+    BaseKernel,
+    BroadcastPairs,
+    DistinctLags,
+    Exponent,
+    ExponentialKernel,
+    Pairs,
+)
 from autokernel.operators import MULTIPLY, Operands, Operator
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 
 
 class Node(ABC):
@@ -159,6 +166,24 @@ class OperationNode(Node):
             child.backward(of_child, gradient)
 
 
+class ExpandedNode(Node):
+    """A node over distinct lags, expanded to all pairs."""
+
+    def __init__(self, child: Node, indices: IntArray) -> None:
+        self.child, self.indices = child, indices
+
+    def forward(self, params: FloatArray) -> FloatArray:
+        """Compute the values at the distinct lags, and look up those of all pairs."""
+        self.value = self.child.forward(params).take(self.indices, mode="clip")  # the fastest mode
+        return self.value
+
+    def backward(self, adjoint: FloatArray, gradient: FloatArray) -> None:
+        """Add up the derivative over the pairs of each lag, and pass it on."""
+        n_lags = len(self.child.value)
+        of_lags: FloatArray = np.bincount(self.indices, adjoint, n_lags).astype(float, copy=False)
+        self.child.backward(of_lags, gradient)
+
+
 class Covariance:
     """Covariance of an expression on pairs of points, as a function of the parameters.
 
@@ -172,9 +197,8 @@ class Covariance:
 
     def __init__(self, expression: Expression, pairs: Callable[[int], Pairs]) -> None:
         self.parameters = tuple(p for node in expression.nodes for p in node.parameters)
-        self._pairs = pairs
-        self._entries = iter(slot.entries for slot in slots_of(expression))  # in node order
-        self._root = self._compile(expression)
+        entries = iter(slot.entries for slot in slots_of(expression))
+        self._root = _Compiler(pairs, entries).compile(expression)
 
     def forward(self, params: FloatArray) -> FloatArray:
         """Compute the values at parameters (n_params,), elementwise; do not overwrite them."""
@@ -189,10 +213,24 @@ class Covariance:
         self._root.backward(adjoint, gradient)
         return gradient
 
-    def _compile(self, expression: Expression) -> Node:
+
+class _Compiler:
+    """Builds the nodes of expressions on some pairs.
+
+    What depends on the lags of one column alone is computed once for each distinct lag, where the
+    pairs have few of them.
+    """
+
+    def __init__(self, pairs: Callable[[int], Pairs], entries: Iterator[slice]) -> None:
+        self._pairs, self._entries = pairs, entries  # the entries of theta, in node order
+
+    def compile(self, expression: Expression) -> Node:
         """Build the node of an expression; an operator that commutes gets all its terms."""
         if isinstance(expression, Null):
             return ZeroNode(self._pairs(0))  # the pairs of any column have the shape of all
+        distinct = self._distinct(expression)
+        if distinct is not None:
+            return ExpandedNode(self._on_lags(distinct).compile(expression), distinct.indices)
         if isinstance(expression, Leaf):
             return self._compile_product([expression])
         assert isinstance(expression, Operation)
@@ -202,24 +240,51 @@ class Covariance:
         entries = next(self._entries) if operator.parameters else slice(0, 0)
         pairs = None if expression.column is None else self._pairs(expression.column)
         terms = expression.terms(operator) if operator.commutes else expression.operands
-        return OperationNode(operator, [self._compile(term) for term in terms], pairs, entries)
+        return OperationNode(operator, [self.compile(term) for term in terms], pairs, entries)
 
     def _compile_product(self, factors: Sequence[Expression]) -> Node:
         """Build the node of a leaf or a product, with all exponential leaves in one node."""
         nodes: list[Node] = []
-        exponentials: list[ExponentialTerm] = []
+        terms: list[ExponentialTerm] = []
+        leaves = [factor for factor in factors if _is_exponential(factor)]
+        distinct = self._distinct(*leaves)
+        of_leaves = self if distinct is None else self._on_lags(distinct)
         for factor in factors:
             if not isinstance(factor, Leaf):
-                nodes.append(self._compile(factor))
-                continue
-            kernel, pairs, entries = factor.kernel, self._pairs(factor.column), next(self._entries)
-            if isinstance(kernel, ExponentialKernel):
-                exponentials.append(ExponentialTerm(kernel, pairs, entries))
+                nodes.append(self.compile(factor))
+            elif isinstance(factor.kernel, ExponentialKernel):
+                pairs = of_leaves._pairs(factor.column)
+                terms.append(ExponentialTerm(factor.kernel, pairs, next(self._entries)))
             else:
-                nodes.append(LeafNode(kernel, pairs, entries))
-        if exponentials:
-            nodes.append(ExponentialNode(exponentials))
+                pairs = self._pairs(factor.column)
+                nodes.append(LeafNode(factor.kernel, pairs, next(self._entries)))
+        if terms:
+            node = ExponentialNode(terms)
+            nodes.append(node if distinct is None else ExpandedNode(node, distinct.indices))
         return nodes[0] if len(nodes) == 1 else OperationNode(MULTIPLY, nodes, None, slice(0, 0))
+
+    def _on_lags(self, distinct: DistinctLags) -> "_Compiler":
+        """Return a compiler on the distinct lags, which goes on with the same entries."""
+        lags = BroadcastPairs(distinct.lags, np.zeros(1))
+        return _Compiler(lambda _: lags, self._entries)
+
+    def _distinct(self, *expressions: Expression) -> DistinctLags | None:
+        """Return the distinct lags on which expressions depend alone, None if there are none."""
+        trees = [tree for expression in expressions for tree in expression.subtrees()]
+        leaves = [tree for tree in trees if isinstance(tree, Leaf)]
+        columns = {leaf.column for leaf in leaves}
+        if (
+            len(columns) != 1
+            or not all(leaf.kernel.is_stationary for leaf in leaves)
+            or any(tree.column is not None for tree in trees if isinstance(tree, Operation))
+        ):
+            return None
+        return self._pairs(columns.pop()).distinct
+
+
+def _is_exponential(expression: Expression) -> bool:
+    """Return whether an expression is a leaf that is defined by its exponent."""
+    return isinstance(expression, Leaf) and isinstance(expression.kernel, ExponentialKernel)
 
 
 def cross_covariance(expression: Expression, X: FloatArray, Z: FloatArray) -> Covariance:

@@ -5,9 +5,9 @@ from functools import cached_property
 
 import numpy as np
 
-from autokernel.kernels import Pairs
+from autokernel.kernels import DistinctLags, Pairs
 from autokernel.likelihood.linalg import pack, packed_gram
-from autokernel.typing import FloatArray, IntArray
+from autokernel.typing import FloatArray
 
 _SAME = 1e-13  # fraction of the extent by which equal lags differ through rounding
 _MANY = 8  # pairs per distinct lag from which a lookup is faster than a product
@@ -50,9 +50,9 @@ class PackedPairs(Pairs):
         By ``cos(a - b) = cos a cos b + sin a sin b`` it follows from a product of rank two. That
         needs 2 n sines, and the definition n^2 / 2 of them.
         """
-        if self._lags is not None:
-            distinct, indices = self._lags
-            return (np.sin(np.pi / period * distinct) ** 2).take(indices, mode="clip")
+        if self.distinct is not None:
+            lags, indices = self.distinct
+            return (np.sin(np.pi / period * lags) ** 2).take(indices, mode="clip")
         phase = (2 * np.pi / period) * self._centred
         cosine = packed_gram(np.stack([np.cos(phase), np.sin(phase)], axis=1))
         cosine *= -0.5
@@ -67,9 +67,9 @@ class PackedPairs(Pairs):
         and of rank four. It is the difference of two products of rank two:
         ``2 (u v^T + v u^T) = (u+v)(u+v)^T - (u-v)(u-v)^T``.
         """
-        if self._lags is not None:
-            distinct, indices = self._lags
-            angle = (2 * np.pi / period) * distinct
+        if self.distinct is not None:
+            lags, indices = self.distinct
+            angle = (2 * np.pi / period) * lags
             return float(-0.5 * (np.bincount(indices, weights) @ (angle * np.sin(angle))))
         phase = (2 * np.pi / period) * self._centred
         # u and v are scaled to similar sizes, so that few digits cancel in the difference
@@ -92,8 +92,8 @@ class PackedPairs(Pairs):
         return pack(kernel(column, column))
 
     @cached_property
-    def _lags(self) -> tuple[FloatArray, IntArray] | None:
-        """Distinct lags (n_lags,) and the index of each pair's lag; None if there are many lags."""
+    def distinct(self) -> DistinctLags | None:
+        """The distinct lags; None unless there are many pairs for each of them."""
         lags = np.sqrt(self.squared_distance)
         order = np.argsort(lags)
         new = np.diff(lags[order], prepend=-np.inf) > _SAME * lags.max()
@@ -102,4 +102,4 @@ class PackedPairs(Pairs):
             return None
         indices = np.empty(len(lags), dtype=np.intp)
         indices[order] = np.cumsum(new) - 1
-        return np.bincount(indices, lags) / np.bincount(indices), indices
+        return DistinctLags(np.bincount(indices, lags) / np.bincount(indices), indices)

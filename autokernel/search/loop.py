@@ -9,9 +9,10 @@ import numpy as np
 
 from autokernel.evaluation import Evaluation
 from autokernel.exceptions import OutOfTimeError
-from autokernel.expression import NOISE, Expression, normal_form, simplifications
+from autokernel.expression import NOISE, Expression, normal_form
 from autokernel.search.design import Design
 from autokernel.search.history import History, Phase, StopReason, Trial
+from autokernel.search.pruning import simpler_than_best
 from autokernel.search.strategies.base import Strategy, Task
 
 EvaluateAll = Callable[
@@ -226,21 +227,13 @@ def _pruning(plan: _Plan, history: History) -> Iterator[_Round]:
     start = last[0].start if last and last[0].phase == Phase.PRUNING else len(history)
     while not plan.task.deadline.has_passed:
         before = History(history.n_samples, history.trials[:start])
-        batch = _simpler_than_best(before, plan.task)[: plan.batch_size]
+        batch = simpler_than_best(before, plan.task)[: plan.batch_size]
         if not batch:
             return
         new = history.without_known(batch)
         if new:
             yield _Round(new, before.evaluations, Phase.PRUNING, start=start)
         start = len(history)
-
-
-def _simpler_than_best(history: History, task: Task) -> list[Expression]:
-    """List the simpler forms of the best kernel that have not been evaluated."""
-    best = history.best
-    if best is None or not np.isfinite(best.score):
-        return []
-    return history.without_known(filter(task.allows, simplifications(best.expression)))
 
 
 def _plain(expression: Expression, task: Task) -> Expression:

@@ -26,57 +26,59 @@ class TreeFeatures(NamedTuple):
 class FeatureReader:
     """Computes the frequencies of trees, and caches the latest results.
 
-    The trees of a search have most of their subtrees in common, so that each subtree is cached.
     The caller must treat unused columns.
     """
 
     def __init__(self) -> None:
-        self._read = lru_cache(_MOST)(self._read_tree)
-        self._paths = lru_cache(_MOST)(self._list_paths)
-        self._subtrees = lru_cache(_MOST)(self._list_subtrees)
+        self._read = lru_cache(_MOST)(_read_tree)
 
     def __call__(self, expression: Expression) -> TreeFeatures:
         """Return the frequencies of one tree."""
         return self._read(expression)
 
-    def _read_tree(self, expression: Expression) -> TreeFeatures:
-        """Compute the frequencies of a tree."""
-        return TreeFeatures(
-            base=_base_frequencies(expression),
-            paths=_frequencies(self._paths(expression, "")),
-            subtrees=_frequencies(self._subtrees(expression)),
-        )
 
-    def _list_paths(self, expression: Expression, above: str) -> tuple[str, ...]:
-        """List the paths to the leaves (SOT, appendix A.1).
+def _read_tree(expression: Expression) -> TreeFeatures:
+    """Compute the frequencies of a tree."""
+    paths: list[str] = []
+    keys: list[str] = []
+    _list_paths(expression, "", paths)
+    _list_subtrees(expression, keys)
+    return TreeFeatures(_base_frequencies(expression), _frequencies(paths), _frequencies(keys))
 
-        A run of the same commuting operator counts once. An operator that does not commute is
-        written with the number of the operand.
-        """
-        if not isinstance(expression, Operation):
-            return (above + expression.canonical,)
-        label = _label(expression)
-        if expression.operator.commutes:
-            here = above if above.endswith(label) else above + label
-            ways = [here] * len(expression.operands)
-        else:
-            ways = [f"{above}{label}{number}:" for number in range(len(expression.operands))]
-        paths = [self._paths(e, way) for e, way in zip(expression.operands, ways, strict=True)]
-        return tuple(path for of_operand in paths for path in of_operand)
 
-    def _list_subtrees(self, expression: Expression) -> tuple[str, ...]:
-        """List the keys of all subtrees, the whole tree first.
+def _list_paths(expression: Expression, above: str, found: list[str]) -> None:
+    """Append the paths to the leaves (SOT, appendix A.1).
 
-        The keys do not depend on the order of the operands of a commuting operator.
-        """
-        if not isinstance(expression, Operation):
-            return (expression.canonical,)
-        below = [self._subtrees(operand) for operand in expression.operands]
-        keys = [keys[0] for keys in below]
+    A run of the same commuting operator counts once. An operator that does not commute is written
+    with the number of the operand.
+    """
+    if not isinstance(expression, Operation):
+        found.append(above + expression.canonical)
+        return
+    label = _label(expression)
+    if expression.operator.commutes:
+        here = above if above.endswith(label) else above + label
+        for operand in expression.operands:
+            _list_paths(operand, here, found)
+    else:
+        for number, operand in enumerate(expression.operands):
+            _list_paths(operand, f"{above}{label}{number}:", found)
+
+
+def _list_subtrees(expression: Expression, found: list[str]) -> str:
+    """Append the keys of all subtrees, and return that of the whole tree.
+
+    The keys do not depend on the order of the operands of a commuting operator.
+    """
+    if not isinstance(expression, Operation):
+        key = expression.canonical
+    else:
+        keys = [_list_subtrees(operand, found) for operand in expression.operands]
         if expression.operator.commutes:
             keys.sort()
-        whole = f"({_label(expression).join(keys)})"
-        return (whole, *(key for of_operand in below for key in of_operand))
+        key = f"({_label(expression).join(keys)})"
+    found.append(key)
+    return key
 
 
 def _label(operation: Operation) -> str:

@@ -1,0 +1,107 @@
+"""Parts of a kernel that are computed once for each distinct lag of a column."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autokernel.expression import Grammar, n_kernel_params, parse_expression
+from autokernel.kernels import BASE_KERNELS, BaseKernel
+from autokernel.likelihood import TrainingData
+from autokernel.likelihood.covariance import Covariance
+from autokernel.likelihood.pairs import PackedPairs
+from autokernel.operators import OPERATORS
+from tests.batteries import expressions, seeds
+
+GRAMMAR = Grammar(
+    tuple(BASE_KERNELS.values()), tuple(OPERATORS.values()), columns=(0, 1, 2), max_leaves=7
+)
+FLAT = ("SE[0]", "PER[0] * RQ[0]", "LIN[0] * PER[0] + SE[0] * MAT32[0]", "SE[0] * SE[2] + PER[0]")
+
+
+class AllPairs(PackedPairs):
+    """The pairs of a column that are all computed one by one."""
+
+    distinct = None
+
+
+class CountedLags(BaseKernel):
+    """A stationary kernel that remembers of how many pairs it has computed the values."""
+
+    name = "COUNTED"
+    parameters = BASE_KERNELS["SE"].parameters
+    is_stationary = True
+    _sizes: list[int]
+
+    def __init__(self):
+        self._sizes = []
+
+    def value(self, params, pairs):
+        self._sizes.append(pairs.difference.size)
+        return params[1] / (1 + pairs.difference / params[0])
+
+
+def inputs(rng):
+    """A grid in any order, another one with ties, and a column without equal lags."""
+    return np.stack(
+        [rng.permutation(np.linspace(-1, 2, 60)), rng.integers(0, 9, 60) / 7, rng.uniform(size=60)],
+        axis=1,
+    )
+
+
+@given(expression=expressions(GRAMMAR), seed=seeds)
+def test_values_and_gradients_are_those_of_all_pairs(expression, seed):
+    rng = np.random.default_rng(seed)
+    X = inputs(rng)
+    params = np.exp(rng.uniform(-1, 1, n_kernel_params(expression)))
+    by_lags = Covariance(expression, TrainingData(X, X[:, 0]).pairs)
+    one_by_one = Covariance(expression, lambda column: AllPairs(X[:, column].copy()))
+    expected = one_by_one.forward(params)
+    # the phases of PER, up to some hundred, are rounded differently, and so are lags themselves
+    np.testing.assert_allclose(
+        by_lags.forward(params), expected, rtol=1e-10, atol=1e-11 * abs(expected).max()
+    )
+    adjoint = rng.normal(size=expected.shape)
+    scale = (abs(adjoint) @ abs(expected)) * (1 + 1e3)  # of a derivative along a period
+    np.testing.assert_allclose(
+        by_lags.backward(adjoint), one_by_one.backward(adjoint), rtol=1e-7, atol=1e-12 * scale
+    )
+
+
+@pytest.mark.parametrize(
+    "name", sorted(name for name, k in BASE_KERNELS.items() if k.is_stationary)
+)
+@given(seed=seeds, shift=st.floats(-10, 10))
+def test_a_stationary_kernel_does_not_change_with_a_shift_of_both_inputs(name, seed, shift):
+    rng = np.random.default_rng(seed)
+    x, leaf = rng.uniform(size=20), parse_expression(f"{name}[0]")
+    params = np.exp(rng.uniform(-1, 1, n_kernel_params(leaf)))
+    here, there = (Covariance(leaf, lambda _, z=z: AllPairs(z)) for z in (x, x + shift))
+    np.testing.assert_allclose(here.forward(params), there.forward(params), rtol=1e-10)
+
+
+def test_all_built_in_kernels_but_the_line_are_stationary():
+    assert [name for name, kernel in BASE_KERNELS.items() if not kernel.is_stationary] == ["LIN"]
+
+
+@pytest.mark.parametrize(("column", "size"), [(0, 60), (1, 9), (2, 60 * 61 // 2)])
+def test_a_kernel_is_computed_once_for_each_distinct_lag(column, size):
+    kernel = CountedLags()
+    (leaf,) = Grammar((kernel,), tuple(OPERATORS.values()), (column,), max_leaves=1).leaves
+    X = inputs(np.random.default_rng(0))
+    values = Covariance(leaf, TrainingData(X, X[:, 0]).pairs).forward(np.ones(2))
+    assert kernel._sizes == [size]
+    assert len(values) == 60 * 61 // 2
+
+
+@pytest.mark.parametrize("text", FLAT)
+def test_theta_has_the_same_order_with_distinct_lags(text):
+    """Each entry changes its own leaf: the values respond as those of all pairs do."""
+    X = inputs(np.random.default_rng(1))
+    expression = parse_expression(text)
+    by_lags = Covariance(expression, TrainingData(X, X[:, 0]).pairs)
+    one_by_one = Covariance(expression, lambda column: AllPairs(X[:, column].copy()))
+    for entry in range(n_kernel_params(expression)):
+        params = np.linspace(0.5, 1.5, n_kernel_params(expression))
+        params[entry] = 3.0
+        np.testing.assert_allclose(by_lags.forward(params), one_by_one.forward(params), rtol=1e-9)
