@@ -16,8 +16,9 @@ _WINDOW = 5.0  # nats below the best score at which a kernel is left out
 _MOST_KERNELS = 12
 _LEAST_PROBABILITY = 1e-3
 _N_DRAWS = 200  # for each kernel
-_MORE_DRAWS = ((0.5, 400), (0.7, 1600))  # most draws where the Pareto k of a kernel exceeds this
+_MORE_DRAWS = 800  # at most, for a probable kernel whose weights are not reliable
 _MATTERS = 0.05  # probability from which such a kernel is drawn from again
+_UNRELIABLE = 0.7  # Pareto k (Vehtari et al. 2024, JMLR 25)
 _N_KEPT = 100  # draws of each kernel that the model keeps
 
 
@@ -29,7 +30,7 @@ class KernelPosterior:
     probability: float  # given the kernels that the search has evaluated
     log_score: float  # nats, the score after the correction by importance sampling
     draws: FloatArray  # (n_draws, n_params), equally probable
-    pareto_k: float = np.nan  # above 0.7 the correction is not reliable (Vehtari et al. 2024)
+    pareto_k: float = np.nan  # above 0.7 the correction is not reliable
 
 
 def posterior_over_kernels(
@@ -58,10 +59,9 @@ def posterior_over_kernels(
     with suppress(OutOfTimeError):
         for evaluation in [best, *near[: _MOST_KERNELS - 1]]:
             found.append(_draw(evaluator, evaluation, _N_DRAWS, deadline=deadline))
-        for least_k, n_draws in _MORE_DRAWS:
-            for number, one in enumerate(_with_probabilities(found)):
-                if one.pareto_k > least_k and one.probability > _MATTERS:
-                    found[number] = _draw(evaluator, one.evaluation, n_draws, deadline=deadline)
+        for number, one in enumerate(_with_probabilities(found)):
+            if one.pareto_k > _UNRELIABLE and one.probability > _MATTERS:
+                found[number] = _draw(evaluator, one.evaluation, _MORE_DRAWS, deadline=deadline)
     found = found or [KernelPosterior(best, 1.0, best.score, best.theta[None])]
     kept = [
         one

@@ -114,17 +114,16 @@ def test_draws_correct_the_scores_by_the_error_of_laplaces_approximation():
 
 
 def test_a_kernel_that_matters_is_drawn_from_again_where_its_weights_are_not_reliable():
-    sampler = Sampler(corrections={1: 0.5, 2: 0.5}, shapes={0: 0.5, 1: 0.71, 2: 0.7, 3: 0.9})
+    sampler = Sampler(corrections={1: 0.5, 2: 0.5}, shapes={1: 0.71, 2: 0.7, 3: 0.9})
     kernels = posterior_over_kernels(sampler, scored(0.0, -1.0, -1.0, -4.5))
-    # twice as many above .5, and more above .7; the last one has a probability of less than .05
-    assert sampler.sampled == [0, 1, 2, 3, 1, 2, 1]
+    assert sampler.sampled == [0, 1, 2, 3, 1]  # the last one has a probability of less than .05
     scores = {int(one.evaluation.theta[0]): one.log_score for one in kernels}
     assert scores == pytest.approx({0: 0.0, 1: 0.0, 2: -0.5, 3: -4.5}, abs=1e-12)
     expected = softmax([0.0, 0.0, -0.5, -4.5])
     np.testing.assert_allclose(np.sort(probabilities(kernels))[::-1], expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("shape", "most"), [(0.4, 200), (0.6, 400), (0.8, 1600)])
+@pytest.mark.parametrize(("shape", "most"), [(0.6, 200), (0.8, 800)])
 def test_the_less_reliable_the_weights_the_more_draws(shape, most):
     sampler = Sampler(shapes={0: shape})
     posterior_over_kernels(sampler, scored(0.0))
