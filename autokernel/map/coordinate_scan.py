@@ -84,12 +84,19 @@ class CoordinateScan:
         Scales of the data of the posterior.
     nodes : sequence of int or None
         Indices of the nodes to scan; None for all nodes.
+    coarse : bool
+        Whether periods are scanned at every other lengthscale, and with the noise as it is.
     """
 
     def __init__(
-        self, posterior: LogPosterior, scales: DataScales, nodes: Sequence[int] | None = None
+        self,
+        posterior: LogPosterior,
+        scales: DataScales,
+        nodes: Sequence[int] | None = None,
+        *,
+        coarse: bool = False,
     ) -> None:
-        self._posterior, self._scales = posterior, scales
+        self._posterior, self._scales, self._coarse = posterior, scales, coarse
         expression = posterior.expression
         scanned = [
             _Scanned(number, slot.node, slot.entries)
@@ -127,10 +134,12 @@ class CoordinateScan:
 
     def _periodic(self, theta: FloatArray, leaf: _Scanned) -> Iterator[Mode]:
         """Scan the period at several lengthscales, and at short ones also with less noise."""
+        lengthscales = _cycle_lengthscales(leaf.node)[:: 2 if self._coarse else 1]
         least = np.log(_LEAST_FRACTION * self._scales.mean_square)
         variance = leaf.entry(Role.VARIANCE)
-        for length in _cycle_lengthscales(leaf.node):
-            for noise in (0.0, np.log(10.0)) if length < _SHARP else (0.0,):
+        for length in lengthscales:
+            is_sharp = length < _SHARP and not self._coarse
+            for noise in (0.0, np.log(10.0)) if is_sharp else (0.0,):
                 base = theta.copy()
                 if variance is not None:
                     base[variance] = max(base[variance], least)

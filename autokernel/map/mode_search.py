@@ -127,7 +127,7 @@ class ModeSearch:
         modes = find_modes(
             posterior,
             starts,
-            CoordinateScan(subsample or posterior, self._scales, nodes),
+            CoordinateScan(subsample or posterior, self._scales, nodes, coarse=budget is LIGHT),
             subsample=subsample,
             budget=budget,
         )

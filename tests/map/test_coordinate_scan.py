@@ -11,10 +11,10 @@ from autokernel.map.multistart import find_modes
 from autokernel.map.posterior import LogPosterior
 
 
-def build(text, x, y, *, nodes=None):
+def build(text, x, y, *, nodes=None, coarse=False):
     expression, data = parse_expression(text), TrainingData(x[:, None], y)
     posterior = LogPosterior(ExactLikelihood(expression, data), priors=check_priors("paper"))
-    return posterior, CoordinateScan(posterior, DataScales(data), nodes)
+    return posterior, CoordinateScan(posterior, DataScales(data), nodes, coarse=coarse)
 
 
 @pytest.fixture
@@ -40,6 +40,18 @@ def test_the_shape_and_the_period_of_pulses_are_found_together(pulses):
     assert np.exp(mode.theta[2]) == pytest.approx(1 / 13.4, rel=2e-3)
     assert np.exp(mode.theta[0]) < 0.3
     assert mode.log_posterior > stuck.log_posterior + 30
+
+
+def test_a_coarse_scan_finds_the_period_with_half_of_the_calls(pulses):
+    calls = {}
+    for coarse in (False, True):
+        posterior, scan = build("PER[0]", *pulses, coarse=coarse)
+        stuck = smooth_mode(posterior)
+        before = posterior.n_evaluations
+        best = scan.around(stuck.theta)[0]
+        calls[coarse] = posterior.n_evaluations - before
+        assert np.exp(best.theta[2]) == pytest.approx(1 / 13.4, rel=1e-2)
+    assert calls[True] < 0.5 * calls[False]
 
 
 def test_candidates_come_best_first_with_their_values_within_the_bounds(pulses):
