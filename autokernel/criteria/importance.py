@@ -27,7 +27,9 @@ _N_IMAGES = 24  # most images of a mode: all of them for up to four equal operan
 class Importance(Criterion):
     """Log evidence by importance sampling around the best modes found.
 
-    Equal operands, as in ``SE[0] + SE[0]``, may be exchanged, so each mode has mirror images.
+    Equal operands, as in ``SE[0] + SE[0]``, may be exchanged, so each mode has mirror images. Where
+    images overlap, a few hundred draws may miss some of the mass between them, and the standard
+    error does not show it.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from autokernel.kernels.lin import Linear
 from autokernel.kernels.mat32 import Matern32
 from autokernel.kernels.mat52 import Matern52
 from autokernel.kernels.null import NULL_KERNEL, NullKernel, check_not_reserved
-from autokernel.kernels.pairs import BroadcastPairs, DistinctLags, Pairs
+from autokernel.kernels.pairs import BroadcastPairs, DistinctLags, LagPairs, Pairs
 from autokernel.kernels.parameters import (
     ALPHA,
     CYCLE_LENGTHSCALE,
@@ -98,6 +98,7 @@ __all__ = [
     "Exponent",
     "ExponentialKernel",
     "KernelParameter",
+    "LagPairs",
     "LogGammaPrior",
     "NullKernel",
     "Pairs",

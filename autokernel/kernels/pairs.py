@@ -127,6 +127,41 @@ class BroadcastPairs(Pairs):
         return np.concatenate([*values, np.empty(0)]).reshape(x.shape)
 
 
+class LagPairs(BroadcastPairs):
+    """Pairs of which only the lags are known, for kernels that are stationary.
+
+    Parameters
+    ----------
+    lags : ndarray of shape (n_lags,)
+        The lags ``|x - x'|``.
+
+    Raises
+    ------
+    ValueError
+        If a kernel asks for quantities that depend on the inputs themselves.
+    """
+
+    def __init__(self, lags: FloatArray) -> None:
+        super().__init__(lags, np.zeros(1))
+
+    @property
+    def product(self) -> FloatArray:
+        """Raise an error, as the lags do not say what it is."""
+        raise _not_stationary("product")
+
+    def outer(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:  # noqa: ARG002 - there are no inputs
+        """Raise an error, as the lags do not say what it is."""
+        raise _not_stationary("outer")
+
+
+def _not_stationary(name: str) -> ValueError:
+    """Build the error for a kernel that is not stationary and says that it is."""
+    return ValueError(
+        "a kernel with is_stationary = True must use differences, squared_distance and periodic "
+        f"alone, got pairs.{name}: set is_stationary = False"
+    )
+
+
 def _elementwise(
     kernel: Callable[[FloatArray, FloatArray], FloatArray], x: FloatArray, other: FloatArray
 ) -> FloatArray:

@@ -21,6 +21,7 @@ from autokernel.kernels import (
     DistinctLags,
     Exponent,
     ExponentialKernel,
+    LagPairs,
     Pairs,
 )
 from autokernel.operators import MULTIPLY, Operands, Operator
@@ -218,7 +219,8 @@ class _Compiler:
     """Builds the nodes of expressions on some pairs.
 
     What depends on the lags of one column alone is computed once for each distinct lag, where the
-    pairs have few of them.
+    pairs have few of them. The exponential factors of a product share one exponential. They are so
+    computed only where all of them are on that column.
     """
 
     def __init__(self, pairs: Callable[[int], Pairs], entries: Iterator[slice]) -> None:
@@ -256,16 +258,22 @@ class _Compiler:
                 pairs = of_leaves._pairs(factor.column)
                 terms.append(ExponentialTerm(factor.kernel, pairs, next(self._entries)))
             else:
-                pairs = self._pairs(factor.column)
-                nodes.append(LeafNode(factor.kernel, pairs, next(self._entries)))
+                nodes.append(self._compile_leaf(factor))
         if terms:
             node = ExponentialNode(terms)
             nodes.append(node if distinct is None else ExpandedNode(node, distinct.indices))
         return nodes[0] if len(nodes) == 1 else OperationNode(MULTIPLY, nodes, None, slice(0, 0))
 
+    def _compile_leaf(self, leaf: Leaf) -> Node:
+        """Build the node of a leaf that is defined by its values."""
+        distinct = self._distinct(leaf)
+        if distinct is not None:
+            return ExpandedNode(self._on_lags(distinct)._compile_leaf(leaf), distinct.indices)
+        return LeafNode(leaf.kernel, self._pairs(leaf.column), next(self._entries))
+
     def _on_lags(self, distinct: DistinctLags) -> "_Compiler":
         """Return a compiler on the distinct lags, which goes on with the same entries."""
-        lags = BroadcastPairs(distinct.lags, np.zeros(1))
+        lags = LagPairs(distinct.lags)
         return _Compiler(lambda _: lags, self._entries)
 
     def _distinct(self, *expressions: Expression) -> DistinctLags | None:

@@ -10,14 +10,14 @@ from autokernel.likelihood.linalg import pack, packed_gram
 from autokernel.typing import FloatArray
 
 _SAME = 1e-13  # fraction of the extent by which equal lags differ through rounding
-_MANY = 8  # pairs per distinct lag from which a lookup is faster than a product
+_MANY = 8  # pairs per distinct lag from which a lookup is faster
 
 
 class PackedPairs(Pairs):
     """Pairs of the entries of ``x`` (n,).
 
-    On a regular grid most of the n^2 / 2 lags are equal. The periodic terms are then computed once
-    for each distinct lag and looked up.
+    On a regular grid most of the n^2 / 2 lags are equal. What depends on lags alone, such as the
+    periodic terms, is then computed once for each distinct lag and looked up.
     """
 
     def __init__(self, x: FloatArray) -> None:

@@ -42,11 +42,12 @@ def difference_hessian(
     Notes
     -----
     One-sided differences take n_params + 1 calls. A parameter along which the function oscillates,
-    or that is determined sharply, has central differences instead, with two to six calls. Their
+    or that is determined sharply, has central differences instead, with two to seven calls. Their
     step is short compared with ``1 / sqrt(H_ii)``, the conditional standard deviation along the
     axis, which may be a millionth for a period. Differences along axis i and along axis j both give
     ``H_ij``, with different truncation and rounding errors. Their disagreement, in units of the
-    standard deviations, estimates the error of the log determinant. Above ``_AGREED`` the gradient
+    standard deviations, estimates the error of the log determinant, except for errors of the
+    diagonal alone. Above ``_AGREED`` the gradient
     has lost digits: central differences are tried along all axes, then with steps ten times as
     long. The most symmetric result is returned.
     """

@@ -127,7 +127,9 @@ class ModeSearch:
         modes = find_modes(
             posterior,
             starts,
-            CoordinateScan(subsample or posterior, self._scales, nodes, coarse=budget is LIGHT),
+            CoordinateScan(
+                subsample or posterior, self._scales, nodes, coarse=budget.scans_coarsely
+            ),
             subsample=subsample,
             budget=budget,
         )

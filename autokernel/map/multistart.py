@@ -25,11 +25,14 @@ class Budget:
     n_scanned: tuple[int, int, int]  # runs from points of a scan, in each of three stages
     rounds: int  # most scans, each around a new best mode
     n_refined: tuple[int, int]  # short and long runs on all rows after those on a subsample
+    scans_coarsely: bool = False  # whether scans take every other lengthscale of a period
 
 
 THOROUGH = Budget(n_tried=None, n_followed=4, n_scanned=(14, 6, 3), rounds=4, n_refined=(8, 4))
 OF_PARTS = Budget(n_tried=None, n_followed=3, n_scanned=(6, 3, 2), rounds=1, n_refined=(6, 3))
-LIGHT = Budget(n_tried=4, n_followed=3, n_scanned=(6, 3, 1), rounds=1, n_refined=(2, 1))
+LIGHT = Budget(
+    n_tried=4, n_followed=3, n_scanned=(6, 3, 1), rounds=1, n_refined=(2, 1), scans_coarsely=True
+)
 
 
 def find_modes(
@@ -103,7 +106,7 @@ def _refine(posterior: LogPosterior, found: list[Mode], budget: Budget) -> list[
     seen = _distinct([Mode(mode.theta, posterior.value(mode.theta)) for mode in found])
     n_short, n_long = budget.n_refined
     ends = _short_runs(posterior, [mode.theta for mode in seen[:n_short]], steps=6)
-    return _long_runs(posterior, ends[:n_long])
+    return _distinct([*_long_runs(posterior, ends[:n_long]), *ends[n_long:]])
 
 
 def _search_scanned(

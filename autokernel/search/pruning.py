@@ -4,7 +4,6 @@ from collections import Counter
 
 import numpy as np
 
-from autokernel.evaluation import Evaluation
 from autokernel.expression import Expression, simplifications
 from autokernel.search.history import History, Phase
 from autokernel.search.strategies.base import Task
@@ -35,15 +34,11 @@ def _costs_of_changes(history: History) -> dict[Change, float]:
     for trial in history:
         if trial.phase == Phase.PRUNING and trial.start:
             evaluation = trial.evaluation
-            before = _best_of_first(history, trial.start)
+            before = History(history.n_samples, history.trials[: trial.start]).best
+            assert before is not None  # it was pruned
             change = _change(before.expression, evaluation.expression)
             costs[change] = before.score - evaluation.score
     return costs
-
-
-def _best_of_first(history: History, n: int) -> Evaluation:
-    """Return the best of the first ``n`` evaluations, whose simpler forms were tried next."""
-    return max(history.evaluations[:n], key=lambda evaluation: evaluation.score)
 
 
 def _change(before: Expression, after: Expression) -> Change:

@@ -107,7 +107,9 @@ def test_the_mirror_images_of_a_mode_count(dense_log_posterior, monkeypatch):
     # log 2 = 0.69 is missed without the other image; a single sample may miss some of the mass
     # between the images, and not know it
     score = np.median([fit.score for fit in fits])
-    assert score == pytest.approx(expected, abs=4 * error / np.sqrt(5) + 0.05)
+    # 1.25 is the error of a median over that of a mean; 0.05 the errors of ``expected`` and of
+    # stopping, which is half of the standard error that is asked for, each
+    assert score == pytest.approx(expected, abs=4 * 1.25 * error / np.sqrt(5) + 0.05)
 
 
 def test_the_fit_is_that_of_laplace_and_its_evidence_stays_laplaces():

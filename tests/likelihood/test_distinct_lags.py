@@ -5,18 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autokernel.expression import Grammar, n_kernel_params, parse_expression
-from autokernel.kernels import BASE_KERNELS, BaseKernel
+from autokernel.expression import Grammar, Operation, n_kernel_params, parse_expression
+from autokernel.kernels import BASE_KERNELS, BaseKernel, SquaredExponential
 from autokernel.likelihood import TrainingData
 from autokernel.likelihood.covariance import Covariance
 from autokernel.likelihood.pairs import PackedPairs
 from autokernel.operators import OPERATORS
 from tests.batteries import expressions, seeds
+from tests.operators.gate import Gate
 
 GRAMMAR = Grammar(
-    tuple(BASE_KERNELS.values()), tuple(OPERATORS.values()), columns=(0, 1, 2), max_leaves=7
+    tuple(BASE_KERNELS.values()), tuple(OPERATORS.values()), columns=(0, 1, 2, 3), max_leaves=7
 )
-FLAT = ("SE[0]", "PER[0] * RQ[0]", "LIN[0] * PER[0] + SE[0] * MAT32[0]", "SE[0] * SE[2] + PER[0]")
 
 
 class AllPairs(PackedPairs):
@@ -42,10 +42,10 @@ class CountedLags(BaseKernel):
 
 
 def inputs(rng):
-    """A grid in any order, another one with ties, and a column without equal lags."""
+    """A grid in any order, another one with ties, a column without equal lags, and a constant."""
+    grid = rng.permutation(np.linspace(-1, 2, 60))
     return np.stack(
-        [rng.permutation(np.linspace(-1, 2, 60)), rng.integers(0, 9, 60) / 7, rng.uniform(size=60)],
-        axis=1,
+        [grid, rng.integers(0, 9, 60) / 7, rng.uniform(size=60), np.full(60, 0.4)], axis=1
     )
 
 
@@ -94,14 +94,51 @@ def test_a_kernel_is_computed_once_for_each_distinct_lag(column, size):
     assert len(values) == 60 * 61 // 2
 
 
-@pytest.mark.parametrize("text", FLAT)
-def test_theta_has_the_same_order_with_distinct_lags(text):
-    """Each entry changes its own leaf: the values respond as those of all pairs do."""
-    X = inputs(np.random.default_rng(1))
-    expression = parse_expression(text)
-    by_lags = Covariance(expression, TrainingData(X, X[:, 0]).pairs)
-    one_by_one = Covariance(expression, lambda column: AllPairs(X[:, column].copy()))
-    for entry in range(n_kernel_params(expression)):
-        params = np.linspace(0.5, 1.5, n_kernel_params(expression))
-        params[entry] = 3.0
-        np.testing.assert_allclose(by_lags.forward(params), one_by_one.forward(params), rtol=1e-9)
+@pytest.mark.parametrize("other", ["LIN[0]", "SE[2]", "LIN[0] + SE[2]"])
+def test_a_factor_is_computed_so_beside_others_that_are_not(other):
+    kernel = CountedLags()
+    (leaf,) = Grammar((kernel,), tuple(OPERATORS.values()), (0,), max_leaves=1).leaves
+    X = inputs(np.random.default_rng(0))
+    product = leaf * parse_expression(other)
+    Covariance(product, TrainingData(X, X[:, 0]).pairs).forward(np.ones(n_kernel_params(product)))
+    assert kernel._sizes == [60]
+
+
+@given(seed=seeds)
+def test_an_operator_on_the_column_sees_the_inputs_themselves(seed):
+    rng = np.random.default_rng(seed)
+    X = inputs(rng)
+    gated = Operation(Gate(), parse_expression("SE[0]"), parse_expression("PER[0]"), column=0)
+    params = np.exp(rng.uniform(-1, 1, n_kernel_params(gated)))
+    expected = Covariance(gated, lambda column: AllPairs(X[:, column].copy())).forward(params)
+    found = Covariance(gated, TrainingData(X, X[:, 0]).pairs).forward(params)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+class Warped(SquaredExponential):
+    """A kernel that is not stationary and forgets to say so."""
+
+    name = "WARPED"
+    closed_under_products = False
+
+    def exponent(self, params, pairs):
+        return super().exponent(params, pairs) - 0.3 * getattr(pairs, self._asked)
+
+    def __init__(self, asked):
+        self._asked = asked
+
+
+class WarpedByOuter(Warped):
+    """The same by the other quantity."""
+
+    def exponent(self, params, pairs):
+        return SquaredExponential.exponent(self, params, pairs) - 0.3 * pairs.outer(np.sin)
+
+
+@pytest.mark.parametrize("kernel", [Warped("product"), WarpedByOuter("")])
+def test_a_kernel_that_is_wrongly_declared_stationary_is_an_error_and_not_a_wrong_matrix(kernel):
+    X = inputs(np.random.default_rng(0))
+    (leaf,) = Grammar((kernel,), tuple(OPERATORS.values()), (0,), max_leaves=1).leaves
+    covariance = Covariance(leaf, TrainingData(X, X[:, 0]).pairs)
+    with pytest.raises(ValueError, match="set is_stationary = False"):
+        covariance.forward(np.ones(2))

@@ -65,14 +65,16 @@ def test_the_log_determinant_is_that_of_sixty_digits(text, n_samples, target, no
     calls_before = posterior.n_evaluations
     hessian = posterior.hessian(fit.theta)
     np.testing.assert_array_equal(hessian, hessian.T)
-    # two calls a parameter, and two more for a period, a noise or a lengthscale that is sharp
-    assert posterior.n_evaluations - calls_before <= 3 * fit.n_params + 1
+    calls = posterior.n_evaluations - calls_before
+    # one for each parameter and three more for a period; with little noise all may be central
+    usual = fit.n_params + 1 + 3 * text.count("PER")
+    assert calls <= (usual if noise > 2e-4 else 4 * fit.n_params + 1)
 
     precise = PreciseLogPosterior(text, X, y, priors=PRIORS)
     exact = precise.negative_hessian(fit.theta)
     free = fit.theta > posterior.lower + 1e-9
-    # rounding of the gradient over the step is 1e-4 where the noise is 1e-8, else 1e-6; truncation
-    # is a sixth of the square of steps between 3e-3 and 5e-2 widths, 1e-5 where both are small
+    # rounding of the gradient over the step is at most 1e-4 for each parameter where the noise is
+    # 1e-8, else 1e-6; truncation is half the step of 3e-5 times the skewness, which is one or two
     tolerance = 1e-3 if noise < 1e-2 else 1e-4
     assert half_log_det(hessian, free) == pytest.approx(half_log_det(exact, free), abs=tolerance)
     if free.all():

@@ -6,7 +6,7 @@ from autokernel.kernels.priors import check_priors
 from autokernel.likelihood import ExactLikelihood, TrainingData, ValueAndGradient
 from autokernel.map import multistart as map_module
 from autokernel.map.maximise import maximise
-from autokernel.map.multistart import find_modes
+from autokernel.map.multistart import LIGHT, find_modes
 from autokernel.map.posterior import LogPosterior
 
 FAILED = -np.inf
@@ -207,3 +207,13 @@ def test_modes_that_a_subsample_ranks_wrongly_are_ranked_anew():
     best, *others = find_modes(ripples(), starts, subsample=falling)
     assert best.theta[0] == pytest.approx(20, abs=0.5)  # the last of the three by the subsample
     assert [round(mode.theta[0] / 10) for mode in others] == [1, 0]
+
+
+def test_a_light_search_of_a_subsample_follows_one_end_and_keeps_another():
+    falling = ripples()
+    falling.value = lambda t: 3 * np.cos(2 * np.pi * t[0] / 10) - 0.05 * t[0]
+    falling.gradient = lambda t: -0.6 * np.pi * np.sin(2 * np.pi * t / 10) - 0.05
+    starts = np.array([[0.0], [10.0], [20.0]])
+    best, *others = find_modes(ripples(), starts, subsample=falling, budget=LIGHT)
+    assert best.theta[0] == pytest.approx(20, abs=0.5)
+    assert [round(mode.theta[0] / 10) for mode in others] == [1]
