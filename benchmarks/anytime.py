@@ -151,7 +151,9 @@ def draw(rows: Sequence[Mapping[str, str]]) -> None:
     import matplotlib.pyplot as plt
 
     by_set = group(rows, lambda row: (row["dataset"], row["n_train"]))
-    figure, axes = plt.subplots(2, 4, figsize=(13, 6), layout="constrained", squeeze=False)
+    n_rows = -(-len(by_set) // 4)
+    size = (13, 3 * n_rows)
+    figure, axes = plt.subplots(n_rows, 4, figsize=size, layout="constrained", squeeze=False)
     for axis in axes.ravel()[len(by_set) :]:
         axis.set_visible(False)
     for axis, ((dataset, n), of_set) in zip(axes.ravel(), by_set.items(), strict=False):
@@ -172,6 +174,7 @@ def draw_set(axis: "Axes", rows: Sequence[Mapping[str, str]]) -> None:
         ended = seconds <= np.max(numbers(found, "cpu_seconds"))
         axis.plot(seconds[ended], np.median(lines, axis=0)[ended], label=label)
     axis.set(xscale="log", yscale="symlog", xlabel="CPU seconds")
+    axis.xaxis.set_minor_formatter("")
     axis.set_ylim(0, None)
     axis.legend()
 
