@@ -130,15 +130,13 @@ class BroadcastPairs(Pairs):
 class LagPairs(BroadcastPairs):
     """Pairs of which only the lags are known, for kernels that are stationary.
 
+    The quantities that depend on the inputs themselves, ``product`` and ``outer``, raise a
+    ``ValueError``.
+
     Parameters
     ----------
     lags : ndarray of shape (n_lags,)
         The lags ``|x - x'|``.
-
-    Raises
-    ------
-    ValueError
-        If a kernel asks for quantities that depend on the inputs themselves.
     """
 
     def __init__(self, lags: FloatArray) -> None:
@@ -157,7 +155,7 @@ class LagPairs(BroadcastPairs):
 def _not_stationary(name: str) -> ValueError:
     """Build the error for a kernel that is not stationary and says that it is."""
     return ValueError(
-        "a kernel with is_stationary = True must use differences, squared_distance and periodic "
+        "a kernel with is_stationary = True must use difference, squared_distance and periodic "
         f"alone, got pairs.{name}: set is_stationary = False"
     )
 

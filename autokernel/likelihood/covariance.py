@@ -181,6 +181,7 @@ class ExpandedNode(Node):
     def backward(self, adjoint: FloatArray, gradient: FloatArray) -> None:
         """Add up the derivative over the pairs of each lag, and pass it on."""
         n_lags = len(self.child.value)
+        # the static type of bincount is that without weights
         of_lags: FloatArray = np.bincount(self.indices, adjoint, n_lags).astype(float, copy=False)
         self.child.backward(of_lags, gradient)
 
@@ -219,8 +220,8 @@ class _Compiler:
     """Builds the nodes of expressions on some pairs.
 
     What depends on the lags of one column alone is computed once for each distinct lag, where the
-    pairs have few of them. The exponential factors of a product share one exponential. They are so
-    computed only where all of them are on that column.
+    pairs have few of them. The exponential factors of a product share one exponential, which is
+    computed for distinct lags only if all these factors are on one column.
     """
 
     def __init__(self, pairs: Callable[[int], Pairs], entries: Iterator[slice]) -> None:
@@ -248,8 +249,9 @@ class _Compiler:
         """Build the node of a leaf or a product, with all exponential leaves in one node."""
         nodes: list[Node] = []
         terms: list[ExponentialTerm] = []
-        leaves = [factor for factor in factors if _is_exponential(factor)]
-        distinct = self._distinct(*leaves)
+        leaves = [factor for factor in factors if isinstance(factor, Leaf)]
+        exponentials = [leaf for leaf in leaves if isinstance(leaf.kernel, ExponentialKernel)]
+        distinct = self._distinct(*exponentials)
         of_leaves = self if distinct is None else self._on_lags(distinct)
         for factor in factors:
             if not isinstance(factor, Leaf):
@@ -288,11 +290,6 @@ class _Compiler:
         ):
             return None
         return self._pairs(columns.pop()).distinct
-
-
-def _is_exponential(expression: Expression) -> bool:
-    """Return whether an expression is a leaf that is defined by its exponent."""
-    return isinstance(expression, Leaf) and isinstance(expression.kernel, ExponentialKernel)
 
 
 def cross_covariance(expression: Expression, X: FloatArray, Z: FloatArray) -> Covariance:

@@ -1,7 +1,7 @@
 """The Hessian by finite differences of an exact gradient, with a step for each parameter."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache
 from math import sqrt
 
 import numpy as np
@@ -12,7 +12,7 @@ _ONE_SIDED = 3e-5  # one-sided step in a log parameter
 _LONGEST_ONE_SIDED = 1e-3  # longest one-sided step in standard deviations
 _FIRST = 3e-3  # first central step in a log parameter
 _STEP = 5e-3  # central step in standard deviations along an axis, if the first step is too long
-_LONGEST, _LONGEST_OSCILLATING = 5e-2, 1e-2  # longest central steps
+_LONGEST, _LONGEST_OSCILLATING = 5e-2, 1e-2  # longest central steps in standard deviations
 _ROUNDS = 8
 _AGREED = 1e-3  # nats of disagreement that are accepted
 
@@ -47,24 +47,24 @@ def difference_hessian(
     axis, which may be a millionth for a period. Differences along axis i and along axis j both give
     ``H_ij``, with different truncation and rounding errors. Their disagreement, in units of the
     standard deviations, estimates the error of the log determinant, except for errors of the
-    diagonal alone. Above ``_AGREED`` the gradient
-    has lost digits: central differences are tried along all axes, then with steps ten times as
-    long. The most symmetric result is returned.
+    diagonal alone. Above ``_AGREED`` the gradient has lost digits: central differences are tried
+    along all axes, then with steps ten times as long. The most symmetric result is returned.
     """
     here = gradient(theta)
     longest = np.where(oscillates, _LONGEST_OSCILLATING, _LONGEST)
     axes = np.eye(len(theta))
 
-    def row(number: int, scale: float) -> FloatArray:
+    @cache
+    def central_row(number: int, scale: float) -> FloatArray:
         most = scale * longest[number]
         return _central_row(gradient, theta, here, axes[number], scale=scale, longest=most)
 
     def quick_row(number: int) -> FloatArray:
         found = None if oscillates[number] else _one_sided_row(gradient, theta, here, axes[number])
-        return row(number, 1.0) if found is None else found
+        return central_row(number, 1.0) if found is None else found
 
     answers = []
-    for make_row in (quick_row, partial(row, scale=1.0), partial(row, scale=10.0)):
+    for make_row in (quick_row, lambda n: central_row(n, 1.0), lambda n: central_row(n, 10.0)):
         answers.append(np.array([make_row(number) for number in range(len(theta))]))
         if _disagreement(answers[-1]) < _AGREED:
             break

@@ -24,12 +24,12 @@ class Budget:
     n_followed: int  # ends of short runs from which long runs start
     n_scanned: tuple[int, int, int]  # runs from points of a scan, in each of three stages
     rounds: int  # most scans, each around a new best mode
-    n_refined: tuple[int, int]  # short and long runs on all rows after those on a subsample
+    n_refined: tuple[int, int] = (8, 4)  # short and long runs on all rows after a subsample
     scans_coarsely: bool = False  # whether scans take every other lengthscale of a period
 
 
-THOROUGH = Budget(n_tried=None, n_followed=4, n_scanned=(14, 6, 3), rounds=4, n_refined=(8, 4))
-OF_PARTS = Budget(n_tried=None, n_followed=3, n_scanned=(6, 3, 2), rounds=1, n_refined=(6, 3))
+THOROUGH = Budget(n_tried=None, n_followed=4, n_scanned=(14, 6, 3), rounds=4)
+OF_PARTS = Budget(n_tried=None, n_followed=3, n_scanned=(6, 3, 2), rounds=1)
 LIGHT = Budget(
     n_tried=4, n_followed=3, n_scanned=(6, 3, 1), rounds=1, n_refined=(2, 1), scans_coarsely=True
 )

@@ -1,15 +1,12 @@
 """The three multisets by which SOT describes a tree, as frequencies (SOT, section 3)."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from autokernel.expression import Expression, Operation
 
 Frequencies = Mapping[Hashable, float]
 Element = TypeVar("Element", bound=Hashable)
-
-_MOST = 8192  # number of trees whose features are cached
 
 
 class TreeFeatures(NamedTuple):
@@ -23,22 +20,8 @@ class TreeFeatures(NamedTuple):
     subtrees: Frequencies
 
 
-class FeatureReader:
-    """Computes the frequencies of trees, and caches the latest results.
-
-    The caller must treat unused columns.
-    """
-
-    def __init__(self) -> None:
-        self._read = lru_cache(_MOST)(_read_tree)
-
-    def __call__(self, expression: Expression) -> TreeFeatures:
-        """Return the frequencies of one tree."""
-        return self._read(expression)
-
-
-def _read_tree(expression: Expression) -> TreeFeatures:
-    """Compute the frequencies of a tree."""
+def tree_features(expression: Expression) -> TreeFeatures:
+    """Compute the frequencies of one tree; the caller must treat unused columns."""
     paths: list[str] = []
     keys: list[str] = []
     _list_paths(expression, "", paths)

@@ -8,8 +8,10 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from autokernel.expression import Expression, require_expressions
-from autokernel.surrogate.features import FeatureReader, Frequencies
+from autokernel.surrogate.features import Frequencies, tree_features
 from autokernel.typing import FloatArray
+
+_MOST = 8192  # number of trees whose features are cached
 
 
 def sot_distances(
@@ -61,7 +63,7 @@ class SOTDistances:
 
     def __init__(self, *, n_features: int) -> None:
         self._n_features = n_features
-        self._features = FeatureReader()
+        self._features = lru_cache(_MOST)(tree_features)
         # A search compares many generations with the same evaluated expressions.
         self._tabulate = lru_cache(maxsize=4)(self._make_table)
 

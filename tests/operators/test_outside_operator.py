@@ -33,7 +33,7 @@ from autokernel.operators import ADD, MULTIPLY, Operator
 from autokernel.report import describe_model
 from autokernel.search import STRATEGIES
 from autokernel.surrogate.arc import arc_distances
-from autokernel.surrogate.features import FeatureReader
+from autokernel.surrogate.features import tree_features
 from autokernel.surrogate.hellinger import hellinger_distances
 from autokernel.surrogate.sot import sot_distances
 from tests.batteries import numerical_gradient, reshuffled, seeds
@@ -240,7 +240,7 @@ def test_sot_tells_the_operands_apart_and_counts_what_is_shared() -> None:
     _, paths, subtrees = sot_distances([one], [other], n_features=1)
     assert paths == 1
     assert subtrees == pytest.approx(1 / 3)
-    assert list(FeatureReader()(one).paths) == ["GATE[0]0:SE[0]", "GATE[0]1:LIN[0]"]
+    assert list(tree_features(one).paths) == ["GATE[0]0:SE[0]", "GATE[0]1:LIN[0]"]
 
 
 @given(trees=st.lists(gated(), min_size=8, max_size=12))

@@ -3,7 +3,7 @@ from fractions import Fraction
 import pytest
 
 from autokernel import parse_expression
-from autokernel.surrogate.features import FeatureReader
+from autokernel.surrogate.features import tree_features
 
 # SOT appendix B: MULT(LIN, ADD(MULT(PER, SE), SE)) and MULT(ADD(LIN, SE), ADD(MULT(PER, LIN), SE))
 FIRST = "LIN[0] * (PER[0] * SE[0] + SE[0])"
@@ -12,7 +12,7 @@ SECOND = "(LIN[0] + SE[0]) * (PER[0] * LIN[0] + SE[0])"
 
 def features_of(expression):
     """Read the features with a reader that has kept nothing."""
-    return FeatureReader()(expression)
+    return tree_features(expression)
 
 
 def multiset(frequencies, size):
