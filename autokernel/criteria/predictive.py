@@ -121,5 +121,5 @@ def _refit(fit: KernelFit, rows: IntArray) -> FloatArray:
     """Fit the parameters to some of the rows, starting from the mode of all rows."""
     training = fit.posterior.on_rows(rows)
     start = np.clip(fit.maximum.mode.theta, training.lower, training.upper)
-    scales = fit.maximum.step_scales
-    return maximise(training, start, max_iterations=_LONG, step_scales=scales).theta
+    curvature = fit.maximum.hessian
+    return maximise(training, start, max_iterations=_LONG, curvature=curvature).theta

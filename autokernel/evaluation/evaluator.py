@@ -216,11 +216,7 @@ class Evaluator:
             self.fingerprint(),
             str(job.expression),
             *((*tree.declared.definition, tree.parameters) for tree in job.expression.subtrees()),
-            *(
-                (tuple(start.nodes), start.theta.tobytes(), "and")
-                for together in job.warm_starts
-                for start in together
-            ),
+            *((*start.numbers, "and") for together in job.warm_starts for start in together),
             tuple(len(together) for together in job.warm_starts),
         )
 

@@ -42,7 +42,8 @@ def warm_starts_from_similar(
         starts.append([start])
         missing = [node for node in range(len(nodes)) if node not in start.nodes]
         if missing and all(nodes[node] in alone for node in missing):
-            of_leaves = [WarmStart([node], alone[nodes[node]].theta) for node in missing]
+            others = ((node, alone[nodes[node]]) for node in missing)
+            of_leaves = [WarmStart([node], fit.theta, fit.hessian) for node, fit in others]
             starts.append([start, *of_leaves])
     return starts
 
@@ -50,5 +51,7 @@ def warm_starts_from_similar(
 def _take(pairs: Sequence[tuple[int, int]], other: Evaluation) -> WarmStart:
     """Make a warm start from the parameters of paired nodes."""
     slots = slots_of(other.expression)
-    theta = [other.theta[slots[theirs].entries] for _, theirs in pairs]
-    return WarmStart([ours for ours, _ in pairs], np.concatenate([*theta, other.theta[-1:]]))
+    numbers = np.arange(len(other.theta))
+    taken = np.concatenate([*(numbers[slots[theirs].entries] for _, theirs in pairs), numbers[-1:]])
+    hessian = other.hessian[np.ix_(taken, taken)]
+    return WarmStart([ours for ours, _ in pairs], other.theta[taken], hessian)

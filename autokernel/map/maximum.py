@@ -91,7 +91,7 @@ def find_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
                 posterior,
                 np.clip(start, posterior.lower, posterior.upper),
                 max_iterations=300,
-                step_scales=maximum.step_scales,
+                curvature=maximum.hessian,
             )
             for start in starts
         ]

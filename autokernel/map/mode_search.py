@@ -9,21 +9,30 @@ kernels are given, as in a kernel search, the search starts from them instead.
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from autokernel.deadline import Deadline
-from autokernel.expression import Expression, Split, arrange, seed_text, splits
+from autokernel.expression import (
+    Expression,
+    Leaf,
+    Split,
+    arrange,
+    seed_text,
+    splits,
+)
 from autokernel.kernels import Priors
 from autokernel.likelihood import ExactLikelihood, MakeLikelihood, TrainingData
 from autokernel.map.coordinate_scan import CoordinateScan
 from autokernel.map.data_scales import DataScales
-from autokernel.map.maximise import Mode, maximise
+from autokernel.map.maximise import Mode, Start, maximise
 from autokernel.map.multistart import LIGHT, OF_PARTS, THOROUGH, find_modes
 from autokernel.map.posterior import LogPosterior
 from autokernel.map.starts import StartingPoints
-from autokernel.map.warm_start import WarmStart, with_warm_starts
+from autokernel.map.warm_start import WarmStart, curvature_from, with_warm_starts
+from autokernel.operators import ADD
 from autokernel.typing import FloatArray
 
 _SUBSAMPLE_FROM = 250  # rows; with more, modes are searched on a subsample of the rows
@@ -123,13 +132,14 @@ class ModeSearch:
             nodes = _nodes_to_scan(expression)
         starts = self._starting_points(posterior, warm_starts, purpose="whole")
         if budget is LIGHT:
-            starts = np.concatenate([starts, *self._taken_from_noise(posterior, warm_starts)])
+            starts = [*starts, *self._taken_from_noise(posterior, warm_starts)]
         modes = find_modes(
             posterior,
             starts,
             CoordinateScan(
                 subsample or posterior, self._scales, nodes, coarse=budget.scans_coarsely
             ),
+            variants=partial(self._taken_terms, posterior) if budget is THOROUGH else None,
             subsample=subsample,
             budget=budget,
         )
@@ -142,8 +152,8 @@ class ModeSearch:
         likelihood = self._make_likelihood(expression, self._data.take(rows))
         posterior = LogPosterior(likelihood, priors=self._priors)
         starts = self._starting_points(posterior, [], purpose="rough")
-        best_first = sorted(starts, key=posterior.value, reverse=True)
-        ends = [maximise(posterior, start, max_iterations=15) for start in best_first[:2]]
+        thetas = sorted((start.theta for start in starts), key=posterior.value, reverse=True)
+        ends = [maximise(posterior, theta, max_iterations=15) for theta in thetas[:2]]
         return max(ends, key=lambda mode: mode.log_posterior)
 
     def _fit_part(self, expression: Expression, deadline: Deadline) -> Found:
@@ -198,15 +208,15 @@ class ModeSearch:
         in_whole = [nodes[node] for node in order]
         least = found.modes[0].log_posterior - _HOPELESS
         return [
-            WarmStart(in_whole, mode.theta)
+            WarmStart(in_whole, mode.theta, mode.curvature)
             for mode in found.modes[:_N_MODES_OF_PART]
             if mode.log_posterior >= least
         ]
 
     def _starting_points(
         self, posterior: LogPosterior, warm_starts: WarmStarts, *, purpose: str
-    ) -> FloatArray:
-        """Draw starting points (n_starts, n_params), most of them with warm starts."""
+    ) -> list[Start]:
+        """Draw starting points, most of them with warm starts."""
         expression = posterior.expression
         sizes = [1 if _is_complete(fits, expression) else _N_DRAWS for fits in warm_starts]
         if warm_starts:
@@ -216,16 +226,15 @@ class ModeSearch:
         rng = random_stream(self._seed, expression, purpose)
         draws = self._starts.draw(posterior, n_own + sum(sizes), rng=rng)
         own, *others = np.split(rng.permutation(draws), n_own + np.cumsum([0, *sizes])[:-1])
-        warm = [
-            with_warm_starts(expression, some, fits)
-            for some, fits in zip(others, warm_starts, strict=True)
-        ]
-        return np.clip(np.concatenate([own, *warm]), posterior.lower, posterior.upper)
+        starts = [Start(theta) for theta in own]
+        for some, fits in zip(others, warm_starts, strict=True):
+            starts += _warm(posterior, with_warm_starts(expression, some, fits), fits)
+        return starts
 
     def _taken_from_noise(
         self, posterior: LogPosterior, warm_starts: WarmStarts
-    ) -> Iterator[FloatArray]:
-        """Yield points (1, n_params) at warm starts where new nodes explain some of the noise."""
+    ) -> Iterator[Start]:
+        """Yield starts at warm starts where new nodes explain some of the noise."""
         expression = posterior.expression
         mean = np.log(posterior.prior.shape / posterior.prior.rate)
         for fits in warm_starts:
@@ -234,7 +243,17 @@ class ModeSearch:
             if new:
                 point = with_warm_starts(expression, mean[None], fits)
                 self._starts.take_from_noise(point, expression, new)
-                yield np.clip(point, posterior.lower, posterior.upper)
+                yield from _warm(posterior, point, fits)
+
+    def _taken_terms(self, posterior: LogPosterior, mode: Mode) -> list[Start]:
+        """List variants of a mode in which one term of the sum explains some of the noise."""
+        starts = []
+        for node in _leaf_terms(posterior.expression):
+            point = mode.theta[None].copy()
+            self._starts.take_from_noise(point, posterior.expression, [node])
+            (theta,) = np.clip(point, posterior.lower, posterior.upper)
+            starts.append(Start(theta, mode.curvature))
+        return starts
 
     def _on_subsample(self, expression: Expression, deadline: Deadline) -> LogPosterior:
         """Build the log posterior on the subsample."""
@@ -257,9 +276,27 @@ def _has_many_modes(expression: Expression) -> bool:
     return any(node.declared.has_many_modes for node in expression.nodes)
 
 
+def _leaf_terms(expression: Expression) -> Iterator[int]:
+    """Yield the indices among the nodes of the leaves that are terms of a sum."""
+    terms, number = expression.terms(ADD), 0
+    for term in terms:
+        if isinstance(term, Leaf) and len(terms) > 1:
+            yield number
+        number += len(term.nodes)
+
+
 def _nodes_to_scan(expression: Expression) -> list[int]:
     """Return the nodes to scan: none without a period, as the starting points suffice."""
     return list(range(len(expression.nodes))) if _has_many_modes(expression) else []
+
+
+def _warm(
+    posterior: LogPosterior, thetas: FloatArray, fits: Sequence[WarmStart]
+) -> Iterator[Start]:
+    """Yield starts at points (n_points, n_params), with the curvature of their warm starts."""
+    for theta in np.clip(thetas, posterior.lower, posterior.upper):
+        scales = posterior.step_scales(theta)
+        yield Start(theta, curvature_from(posterior.expression, fits, scales))
 
 
 def _is_complete(fits: Sequence[WarmStart], expression: Expression) -> bool:

@@ -1,18 +1,19 @@
 """The modes of one kernel by short runs from many points and long runs from the best."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from autokernel.map.coordinate_scan import CoordinateScan
-from autokernel.map.maximise import Mode, maximise
+from autokernel.map.maximise import Mode, Start, maximise
 from autokernel.map.posterior import LogPosterior
-from autokernel.typing import FloatArray
 
-_CLOSE = 1e-7  # relative gain of the log posterior below which a run stops
+_CLOSE = 1e-4  # nats that a Newton step may still gain at the end of a run
 _LONG = 300  # most iterations of a long run
 _GAIN = 0.05  # nats, the least gain of a scan after which another scan is made
+_N_VARIANTS = 2  # variants of the best mode that are followed
+_N_KNOWN = 2  # starts with a known curvature that are followed on all rows after a subsample
 _HOPELESS = 10.0  # nats below the best mode at which a point is dropped
 
 
@@ -37,9 +38,10 @@ LIGHT = Budget(
 
 def find_modes(
     posterior: LogPosterior,
-    starts: FloatArray,
+    starts: Sequence[Start],
     scan: CoordinateScan | None = None,
     *,
+    variants: Callable[[Mode], Sequence[Start]] | None = None,
     subsample: LogPosterior | None = None,
     budget: Budget = THOROUGH,
 ) -> list[Mode]:
@@ -49,10 +51,13 @@ def find_modes(
     ----------
     posterior : LogPosterior
         Log posterior to maximise.
-    starts : ndarray of shape (n_starts, n_params)
-        Starting points.
+    starts : sequence of Start
+        Starting points, with a curvature where they are from the fit of a similar kernel.
     scan : CoordinateScan or None
         Scan for further starting points around a mode; None for no scan.
+    variants : callable or None
+        Function from the best mode to points that may lead to a higher one. Those of the highest
+        posterior are followed on all rows.
     subsample : LogPosterior or None
         A cheaper posterior of the same parameters, such as one on some of the rows. The search uses
         it, and its best modes are starting points for runs on ``posterior``.
@@ -65,23 +70,30 @@ def find_modes(
         Distinct modes, the best first and to full precision. If the covariance could not be
         factorised at any start, one point with the log posterior ``-inf``.
     """
-    cheap = posterior if subsample is None else subsample
-    ends = _short_runs(cheap, _highest(posterior, starts, budget.n_tried), steps=15)
+    starts = _highest(posterior, starts, budget.n_tried)
     if subsample is None:
-        modes = _search(posterior, ends, scan, budget)
+        modes = _search(posterior, _short_runs(posterior, starts, steps=15), scan, budget)
     else:
-        modes = _refine(posterior, [*_search(subsample, ends, scan, budget), *ends], budget)
+        ends = _short_runs(subsample, starts, steps=15)
+        found = [*_search(subsample, ends, scan, budget), *ends]
+        modes = _refine(posterior, starts, found, budget)
     if not modes:
-        return [Mode(starts[0], -np.inf)]
-    return [maximise(posterior, modes[0].theta, max_iterations=_LONG), *modes[1:]]
+        return [Mode(starts[0].theta, -np.inf)]
+    if variants is not None:
+        modes = _with_variants(posterior, modes, variants(modes[0]))
+    best, *others = modes
+    return [
+        maximise(posterior, best.theta, max_iterations=_LONG, curvature=best.curvature),
+        *others,
+    ]
 
 
-def _highest(posterior: LogPosterior, starts: FloatArray, n: int | None) -> FloatArray:
+def _highest(posterior: LogPosterior, starts: Sequence[Start], n: int | None) -> Sequence[Start]:
     """Return the ``n`` starting points of the highest log posterior, or all of them."""
     if n is None or n >= len(starts):
         return starts
-    values = [posterior.value(start) for start in starts]
-    return starts[np.argsort(values, kind="stable")[::-1][:n]]
+    values = [posterior.value(start.theta) for start in starts]
+    return [starts[number] for number in np.argsort(values, kind="stable")[::-1][:n]]
 
 
 def _search(
@@ -101,12 +113,32 @@ def _search(
     return modes
 
 
-def _refine(posterior: LogPosterior, found: list[Mode], budget: Budget) -> list[Mode]:
-    """Run from the best points found on a subsample, which may have ranked them wrongly."""
-    seen = _distinct([Mode(mode.theta, posterior.value(mode.theta)) for mode in found])
+def _refine(
+    posterior: LogPosterior, starts: Iterable[Start], found: Iterable[Mode], budget: Budget
+) -> list[Mode]:
+    """Run from the best points found on a subsample, which may have ranked them wrongly.
+
+    The best starts with a known curvature are followed too, without the way over the subsample,
+    which may lack the few rows that a mode explains.
+    """
+    known = [start for start in starts if start.curvature is not None][:_N_KNOWN]
+    seen = _distinct(
+        Mode(mode.theta, posterior.value(mode.theta), mode.curvature) for mode in found
+    )
     n_short, n_long = budget.n_refined
-    ends = _short_runs(posterior, [mode.theta for mode in seen[:n_short]], steps=6)
+    unknown = seen[: max(1, n_short - len(known))]
+    ends = _short_runs(posterior, [*known, *map(_from, unknown)], steps=6)
     return _distinct([*_long_runs(posterior, ends[:n_long]), *ends[n_long:]])
+
+
+def _with_variants(
+    posterior: LogPosterior, modes: list[Mode], variants: Sequence[Start]
+) -> list[Mode]:
+    """Run from the best variants of the best mode, and add the modes that they lead to."""
+    ends = _short_runs(posterior, _highest(posterior, variants, _N_VARIANTS), steps=6)
+    least = modes[0].log_posterior - _HOPELESS
+    near = [end for end in ends if end.log_posterior > least]
+    return _distinct([*modes, *_long_runs(posterior, near)])
 
 
 def _search_scanned(
@@ -115,23 +147,37 @@ def _search_scanned(
     """Run from points of a scan around the first known mode, in three stages of fewer runs."""
     best = known[0]
     first, second, third = budget.n_scanned
-    points = [found.theta for found in scan.around(best.theta)[:first]]
+    points = [Start(found.theta) for found in scan.around(best.theta)[:first]]
     ends = _new(_short_runs(posterior, points, steps=6), known)
-    ends = _new(_short_runs(posterior, [end.theta for end in ends[:second]], steps=12), known)
+    ends = _new(_short_runs(posterior, map(_from, ends[:second]), steps=12), known)
     near = [end for end in ends if end.log_posterior > best.log_posterior - _HOPELESS]
     return _long_runs(posterior, near[:third])
 
 
-def _short_runs(posterior: LogPosterior, starts: Iterable[FloatArray], *, steps: int) -> list[Mode]:
+def _from(mode: Mode) -> Start:
+    """Return the end of a run as the start of another."""
+    return Start(mode.theta, mode.curvature)
+
+
+def _short_runs(posterior: LogPosterior, starts: Iterable[Start], *, steps: int) -> list[Mode]:
     """Run for some iterations from each start, and return the distinct ends, the best first."""
-    return _distinct([maximise(posterior, start, max_iterations=steps) for start in starts])
+    return _distinct(
+        maximise(posterior, theta, max_iterations=steps, tolerance=_CLOSE, curvature=curvature)
+        for theta, curvature in starts
+    )
 
 
 def _long_runs(posterior: LogPosterior, ends: Iterable[Mode]) -> list[Mode]:
     """Run from the ends of short runs to modes, accurate enough to compare; the best first."""
     return _distinct(
         [
-            maximise(posterior, end.theta, max_iterations=_LONG, tolerance=_CLOSE)
+            maximise(
+                posterior,
+                end.theta,
+                max_iterations=_LONG,
+                tolerance=_CLOSE,
+                curvature=end.curvature,
+            )
             for end in ends
             if np.isfinite(end.log_posterior)
         ]

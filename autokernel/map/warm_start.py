@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from autokernel.expression import Expression, slots_of
-from autokernel.typing import FloatArray
+from autokernel.expression import Expression, Slot, slots_of
+from autokernel.typing import FloatArray, IntArray
 
 _LESS_NOISE = np.log(4.0)  # log factor, as terms added to a kernel explain some of the noise
 
@@ -16,6 +16,13 @@ class WarmStart(NamedTuple):
 
     nodes: Sequence[int]  # indices among the nodes of the kernel
     theta: FloatArray  # log parameters of these nodes in this order, the noise variance last
+    hessian: FloatArray | None = None  # of the negative log posterior of the other kernel, in theta
+
+    @property
+    def numbers(self) -> tuple[tuple[int, ...], bytes, bytes]:
+        """All that it holds, to the last bit."""
+        hessian = b"" if self.hessian is None else self.hessian.tobytes()
+        return tuple(self.nodes), self.theta.tobytes(), hessian
 
 
 def with_warm_starts(
@@ -29,14 +36,34 @@ def with_warm_starts(
     draws = draws.copy()
     slots = slots_of(expression)
     noise = np.inf
-    for nodes, theta in fits:
-        start = 0
-        for node in nodes:
-            entries = slots[node].entries
-            stop = start + entries.stop - entries.start
-            draws[:, entries] = theta[start:stop]
-            start = stop
-        noise = min(noise, theta[-1])
+    for fit in fits:
+        draws[:, _entries(slots, fit)] = fit.theta
+        noise = min(noise, fit.theta[-1])
     draws[:, -1] = noise
     draws[1::2, -1] -= _LESS_NOISE
     return draws
+
+
+def curvature_from(
+    expression: Expression, fits: Iterable[WarmStart], scales: FloatArray
+) -> FloatArray | None:
+    """Join the Hessians of fits to that (n_params, n_params) of a kernel, None if none is known.
+
+    The parameters that no fit has are taken as independent, with the standard deviations
+    ``scales`` (n_params,).
+    """
+    curvature = np.diag(scales**-2)
+    slots, is_known = slots_of(expression), False
+    for fit in fits:
+        if fit.hessian is None or not np.all(np.isfinite(fit.hessian)):
+            continue
+        entries, is_known = _entries(slots, fit), True
+        curvature[entries] = curvature[:, entries] = 0.0
+        curvature[np.ix_(entries, entries)] = fit.hessian
+    return curvature if is_known else None
+
+
+def _entries(slots: Sequence[Slot], fit: WarmStart) -> IntArray:
+    """Return the entries of theta that a fit has, the noise variance last."""
+    numbers = np.arange(slots[-1].entries.stop + 1)
+    return np.concatenate([*(numbers[slots[node].entries] for node in fit.nodes), numbers[-1:]])

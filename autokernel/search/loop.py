@@ -186,17 +186,27 @@ def _rounds(plan: _Plan, history: History) -> Generator[_Round, None, None]:
 def _designed(plan: _Plan, history: History) -> Iterator[_Round]:
     """Yield the two parts of the initial design, the second one with noise alone.
 
-    Without periods, fits of the second part begin at those of the first one.
+    Fits of the second part begin at those of the first one, except where they could miss a mode:
+    those of kernels with a period and, if periods are searched, of all kernels on a single column.
     """
     design = design_of(plan.strategy, plan.task, plan.seed)
     first = [_plain(expression, plan.task) for expression in design.fixed]
     if new := history.without_known(first):
         yield _Round(new, [], Phase.INITIAL)
     second = [*design.rest(history.evaluations), NOISE]
-    if new := history.without_known(_plain(expression, plan.task) for expression in second):
-        texts = {expression.canonical for expression in first}
-        fitted = [e for e in history.evaluations if e.expression.canonical in texts]
-        yield _Round(new, [] if plan.task.has_many_modes else fitted, Phase.INITIAL)
+    new = history.without_known(_plain(expression, plan.task) for expression in second)
+    texts = {expression.canonical for expression in first}
+    fitted = [e for e in history.evaluations if e.expression.canonical in texts]
+    alone = [e for e in new if _has_modes_to_miss(e, plan.task)]
+    for expressions, known in ((alone, []), ([e for e in new if e not in alone], fitted)):
+        if expressions:
+            yield _Round(expressions, known, Phase.INITIAL)
+
+
+def _has_modes_to_miss(expression: Expression, task: Task) -> bool:
+    """Return whether a fit that begins at other kernels could miss the highest mode."""
+    has_period = any(node.declared.has_many_modes for node in expression.nodes)
+    return has_period or (task.has_many_modes and len(task.grammar.columns) == 1)
 
 
 def _searched(plan: _Plan, history: History) -> Iterator[_Round]:

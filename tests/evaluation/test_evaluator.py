@@ -89,9 +89,9 @@ def test_the_gradient_vanishes_at_the_map_point(text, table, fits, dense_log_pos
     ends = fit.theta + np.stack([1, -1])[:, None, None] * np.diag(step * width)
     gradient = np.subtract(*log_posterior(ends)) / (2 * step)
     scaled_hessian = fit.hessian * np.outer(width, width)
-    # what a Newton step would still gain, in nats: L-BFGS stops where one step of its own gains
-    # 1e-10 of the value, thousands of which make 1e-4 nats; without the Jacobian it is above 0.1
-    assert 0.5 * gradient @ np.linalg.solve(scaled_hessian, gradient) < 1e-4
+    # what a Newton step would still gain, in nats: a run stops at 1e-11 by its estimate of the
+    # Hessian, which may be off by a factor of ten; without the Jacobian it is above 0.1
+    assert 0.5 * gradient @ np.linalg.solve(scaled_hessian, gradient) < 1e-9
 
 
 @pytest.mark.parametrize("text", KERNELS)
@@ -219,7 +219,7 @@ def test_inputs_and_targets_are_used_as_they_come(dense_log_posterior):
 
 
 def test_lists_and_integers_are_taken_too():
-    fit = evaluate_kernel("LIN[0]", [[0], [1], [2], [4]], [0, 1, 2, 4])
+    fit = evaluate_kernel("LIN[0]", [[0], [1], [2], [4]], [0, 1, 3, 4])
     assert fit.status == "ok"
 
 

@@ -230,6 +230,7 @@ def test_the_key_tells_expressions_and_where_they_begin_apart(table):
         Job(read("SE[0] + LIN[1]"), ((one,),)),
         Job(read("SE[0] + LIN[1]"), ((other,),)),
         Job(read("SE[0] + LIN[1]"), ((fit_of([0], 1.0, 2.0, np.nextafter(3.0, 4.0)),),)),
+        Job(read("SE[0] + LIN[1]"), ((one._replace(hessian=np.eye(3)),),)),
         Job(read("SE[0] + LIN[1]"), ((one, other),)),
         Job(read("SE[0] + LIN[1]"), ((other, one),)),
         Job(read("SE[0] + LIN[1]"), ((one,), (other,))),

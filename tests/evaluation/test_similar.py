@@ -1,5 +1,7 @@
 """Fits of similar kernels at which a kernel begins."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from autokernel import parse_expression
@@ -92,3 +94,10 @@ def test_a_kernel_with_less_than_a_quarter_of_its_leaves_in_a_fit_has_no_warm_st
     quarter, less = "SE[0] + LIN[0] * RQ[0] * PER[0]", "SE[0] + LIN[0] * RQ[0] * PER[0] * LIN[1]"
     assert taken(quarter, known("SE[0]")) == [[([0], [100, 101, -100])]]
     assert taken(less, known("SE[0]")) == []
+
+
+def test_the_hessian_comes_along_in_the_order_of_the_parameters():
+    fit = known("PER[0] * SE[0]")
+    fit = replace(fit, hessian=np.add.outer(10 * fit.theta, fit.theta))
+    ((start,),) = warm_starts_from_similar(parse_expression("SE[0] * PER[0] + RQ[0]"), [fit])
+    np.testing.assert_array_equal(start.hessian, np.add.outer(10 * start.theta, start.theta))

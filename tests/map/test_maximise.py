@@ -1,0 +1,112 @@
+"""One run: what it knows of the curvature, and how long its steps are."""
+
+import numpy as np
+import pytest
+
+from autokernel.likelihood import ValueAndGradient
+from autokernel.map.maximise import maximise
+
+PRECISION = np.array([[3.0, 1.0], [1.0, 2.0]])
+TOP = np.array([0.7, -1.2])
+FAR = np.array([-1.5, 0.6])  # within one longest step of the top
+
+
+class Hill:
+    """A log posterior given by its value and gradient, within wide bounds."""
+
+    def __init__(self, value, gradient, *, n_params=2, bound=60.0):
+        self.value, self.gradient = value, gradient
+        self.lower, self.upper = -bound * np.ones(n_params), bound * np.ones(n_params)
+        self.n_evaluations = 0
+
+    def step_scales(self, theta):
+        return np.ones(len(theta))
+
+    def value_and_gradient(self, theta):
+        self.n_evaluations += 1
+        return ValueAndGradient(float(self.value(theta)), self.gradient(theta))
+
+
+def gaussian():
+    return Hill(
+        lambda t: -0.5 * (t - TOP) @ PRECISION @ (t - TOP), lambda t: -PRECISION @ (t - TOP)
+    )
+
+
+def steep_then_flat():
+    """The shape of a likelihood far below the best noise variance: exp(-t) falls, t rises."""
+    return Hill(lambda t: -np.exp(-t[0]) - t[0], lambda t: np.exp(-t) - 1.0, n_params=1)
+
+
+def test_with_the_true_curvature_one_step_reaches_the_top_of_a_gaussian():
+    hill = gaussian()
+    mode = maximise(hill, FAR, max_iterations=100, curvature=PRECISION)
+    np.testing.assert_allclose(mode.theta, TOP, atol=1e-12)
+    assert hill.n_evaluations == 2  # the start and the top
+    plain = gaussian()
+    maximise(plain, FAR, max_iterations=100)
+    assert plain.n_evaluations > 2 * hill.n_evaluations  # or the test shows nothing
+
+
+def test_a_curvature_of_the_wrong_sign_still_says_how_long_a_step_is():
+    hill = gaussian()
+    maximise(hill, FAR, max_iterations=100, curvature=-PRECISION)
+    assert hill.n_evaluations == 2
+
+
+def test_the_curvature_at_the_end_is_learnt_along_the_way():
+    mode = maximise(gaussian(), FAR, max_iterations=100)
+    # two independent steps determine both curvatures of a parabola, in exact arithmetic
+    np.testing.assert_allclose(mode.curvature, PRECISION, atol=0.05)
+
+
+@pytest.mark.parametrize(
+    "curvature",
+    [1e3 * PRECISION, 1e-3 * PRECISION, -PRECISION, np.diag([1.0, -4.0]), np.zeros((2, 2))],
+    ids=["too stiff", "too soft", "of a valley", "of a saddle", "of a plain"],
+)
+def test_a_wrong_curvature_leads_to_the_same_top(curvature):
+    mode = maximise(gaussian(), FAR, max_iterations=300, curvature=curvature)
+    np.testing.assert_allclose(mode.theta, TOP, atol=1e-3)
+
+
+def test_a_step_is_doubled_where_the_slope_hardly_falls():
+    hill = Hill(lambda t: -np.sqrt(1 + t @ t), lambda t: -t / np.sqrt(1 + t @ t), n_params=1)
+    mode = maximise(hill, np.array([50.0]), max_iterations=6)
+    # six steps of three at most, the first of one, would end at 34 at best
+    assert abs(mode.theta[0]) < 20
+
+
+def test_all_curvatures_shrink_with_the_one_along_a_step():
+    # on its way down an exponential, the curvature falls by a factor of e^20; the second parameter
+    # is never moved until then
+    hill = Hill(
+        lambda t: -np.exp(-t[0]) - t[0] - 0.5 * (t[1] - 3.0) ** 2,
+        lambda t: np.array([np.exp(-t[0]) - 1.0, 3.0 - t[1]]),
+    )
+    mode = maximise(hill, np.array([-20.0, 0.0]), max_iterations=40)
+    np.testing.assert_allclose(mode.theta, [0.0, 3.0], atol=1e-3)
+
+
+@pytest.mark.parametrize("begin", [0.0, 3.0], ids=["held at first", "free at once"])
+def test_a_parameter_at_a_bound_is_held_only_while_the_slope_holds_it(begin):
+    # the second parameter rises only once the first has passed 2
+    hill = Hill(
+        lambda t: -0.5 * (t[0] - 4) ** 2 + t[1] * (t[0] - 2) - 0.5 * t[1] ** 2,
+        lambda t: np.array([4 - t[0] + t[1], t[0] - 2 - t[1]]),
+        bound=5.0,
+    )
+    hill.lower = np.array([-5.0, 0.0])
+    hill.upper = np.array([4.5, 5.0])
+    mode = maximise(hill, np.array([begin, 0.0]), max_iterations=100)
+    np.testing.assert_allclose(mode.theta, [4.5, 2.5], atol=1e-3)  # t0 at its bound, t1 = t0 - 2
+
+
+def test_a_run_from_an_end_goes_on_as_if_it_had_not_ended():
+    hill = steep_then_flat()
+    whole = maximise(hill, np.array([-9.0]), max_iterations=100)
+    n_whole, hill.n_evaluations = hill.n_evaluations, 0
+    half = maximise(hill, np.array([-9.0]), max_iterations=6)
+    end = maximise(hill, half.theta, max_iterations=100, curvature=half.curvature)
+    assert end.theta[0] == pytest.approx(whole.theta[0], abs=1e-4)
+    assert hill.n_evaluations <= n_whole + 3  # the point between is evaluated twice
