@@ -1,6 +1,6 @@
 """Search the best log posterior of every MAP case by brute force.
 
-Each case gets full L-BFGS runs from at least 200 varied starts: draws as the package makes them,
+Each case gets full runs from at least 200 varied starts: draws as the package makes them,
 and draws that are log-uniform over far wider ranges, periods over four decades included. The best
 is kept in results/map_best_known.csv; cases that have enough starts already are skipped.
 

@@ -25,7 +25,7 @@ from autokernel.likelihood import (
     one_blas_thread,
 )
 from autokernel.map.maximise import Mode
-from autokernel.map.maximum import find_maximum, measure_maximum
+from autokernel.map.maximum import find_best_maximum, measure_maximum
 from autokernel.map.mode_search import ModeSearch, random_stream
 from autokernel.map.posterior import LogPosterior
 from autokernel.map.warm_start import WarmStart
@@ -216,7 +216,7 @@ class Evaluator:
             self.fingerprint(),
             str(job.expression),
             *((*tree.declared.definition, tree.parameters) for tree in job.expression.subtrees()),
-            *((*start.numbers, "and") for together in job.warm_starts for start in together),
+            *((*start.definition, "and") for together in job.warm_starts for start in together),
             tuple(len(together) for together in job.warm_starts),
         )
 
@@ -242,7 +242,7 @@ class Evaluator:
                 raise NotAMaximumError(
                     "the covariance matrix has no Cholesky factor at any starting point"
                 )
-            maximum = find_maximum(posterior, mode)
+            maximum = find_best_maximum(posterior, found.modes)
             rng = random_stream(self._seed, posterior.expression, "criterion")
             evaluation = self._score(KernelFit(posterior, maximum, others, rng))
         except NotAMaximumError as error:

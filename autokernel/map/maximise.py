@@ -1,7 +1,7 @@
 """The maximum of a log posterior near one point, by the BFGS method within bounds.
 
-Each call of a posterior costs far more than the algebra with a dense Hessian, and a run can begin
-with the Hessian of a similar kernel. It then takes a third of the calls that it takes from nothing.
+A call of a posterior costs far more than the algebra of a dense Hessian. A run can begin with the
+Hessian of a similar kernel, and then takes fewer calls.
 """
 
 from dataclasses import dataclass
@@ -14,17 +14,18 @@ from autokernel.likelihood import ValueAndGradient
 from autokernel.map.posterior import LogPosterior
 from autokernel.typing import BoolArray, FloatArray
 
-_EXACT = 1e-11  # nats that a Newton step may still gain at the end of a run
-_LONGEST, _FIRST = 3.0, 1.0  # longest step, and longest first one without a known curvature
+_EXACT = 1e-11  # nats that a Newton step is expected to gain at most, at the end of a run
+_LONGEST, _FIRST = 3.0, 1.0  # longest step before it is doubled; that without a known curvature
 _ENOUGH = 1e-4  # least fraction of the gain expected by the slope with which a step is accepted
 _SHORTER, _SHORTEST = 0.5, 0.1  # bounds of the factor by which a rejected step is shortened
 _FAILED = 0.25  # factor for a step to a point where K has no Cholesky factor
 _N_TRIED, _N_TRIED_AT_END = 8, 2  # lengths of a step that are tried, the longest first
 _STEEP = 0.5  # a step is doubled where it leaves this fraction of the slope, and gains by it
 _N_LONGER = 2  # times that a step is doubled
+_STIFFEST = 1e3  # curvature, with steps in their scales, that may be real and not a bad estimate
 _AT_END = 1e-5  # nats of expected gain that rounding errors of the posterior may prevent
 _DAMPED = 0.2  # least ratio of the curvature along a step to the expected one (Powell)
-_MOST_SHRUNK, _SHRUNK_IN_VALLEY = 0.01, 0.25  # factors of all curvatures after one step
+_LEAST_FACTOR, _FACTOR_IN_VALLEY = 0.01, 0.25  # factors of all curvatures after one step
 _LEAST = 1e-3  # least curvature along a principal axis, after scaling the diagonal to one
 
 
@@ -34,7 +35,7 @@ class Mode:
 
     theta: FloatArray  # (n_params,)
     log_posterior: float  # nats, -inf if K had no Cholesky factor at any point
-    curvature: FloatArray | None = None  # (n_params, n_params), estimate of the Hessian below
+    curvature: FloatArray | None = None  # estimate of the Hessian of minus the log posterior
 
 
 class Start(NamedTuple):
@@ -63,21 +64,22 @@ def maximise(
     max_iterations : int
         Largest number of steps.
     tolerance : float
-        Nats that a Newton step may still gain at the end.
+        Nats that a Newton step is expected to gain at most, at the end.
     curvature : ndarray of shape (n_params, n_params) or None
         Estimate of the Hessian of the negative log posterior, such as that of a similar kernel.
-        Without it, steps are measured in :meth:`LogPosterior.step_scales`.
+        Without it, the run begins with that of :meth:`LogPosterior.step_scales`, which limit the
+        steps in either case.
 
     Returns
     -------
     Mode
-        The end of the run, the best point that it has met.
+        The end of the run. The log posterior never falls along the way.
 
     Notes
     -----
     Nocedal and Wright (2006), algorithm 6.1 and section 18.3 for Powell's damping. Parameters that
-    the slope holds at a bound rest; all others take a Newton step, cut off at the bounds. If the
-    covariance has no Cholesky factor at a point, the step is shortened.
+    the slope holds at a bound stay there; all others take a Newton step, cut off at the bounds. If
+    the covariance has no Cholesky factor at a point, the step is shortened.
     """
     scales = posterior.step_scales(theta)
     theta = np.clip(theta, posterior.lower, posterior.upper)
@@ -89,22 +91,25 @@ def maximise(
     for number in range(max_iterations):
         free = ~_held(posterior, theta, here.gradient)
         step = _newton_step(hessian, here.gradient, free)
-        gain = 0.5 * float(here.gradient @ step)
-        if gain < tolerance:
+        if step is None:  # rounding errors have cost the Hessian its positive definiteness
+            hessian = _diagonal(hessian)
+            step = np.where(free, here.gradient / np.diag(hessian), 0.0)
+        gain, in_scales = 0.5 * float(here.gradient @ step), here.gradient[free] * scales[free]
+        if gain <= tolerance and 0.5 * in_scales @ in_scales <= _STIFFEST * tolerance:
             break
         step *= min(1.0, longest / float(np.abs(step / scales).max()))
         n_tried = _N_TRIED if gain > _AT_END else _N_TRIED_AT_END
         found = _search_along(posterior, theta, here, step, n_tried)
         if found is None:
-            diagonal = np.diag(np.diag(hessian))
+            diagonal = _diagonal(hessian)
             if gain < _AT_END or np.array_equal(hessian, diagonal):
                 break
             hessian = diagonal
             continue
-        moved, bent = found.theta - theta, here.gradient - found.point.gradient
+        moved, fall = found.theta - theta, here.gradient - found.point.gradient
         if curvature is None and number == 0:
-            hessian *= _measured_scale(moved, bent, hessian)
-        hessian = _updated(hessian, moved, bent, shrinks=curvature is None)
+            hessian *= _measured_scale(moved, fall, hessian)
+        hessian = _updated(hessian, moved, fall, shrinks=curvature is None)
         theta, here, longest = found.theta, found.point, _LONGEST
     return Mode(theta, here.value, hessian)
 
@@ -123,15 +128,21 @@ def _held(posterior: LogPosterior, theta: FloatArray, gradient: FloatArray) -> B
     return held
 
 
-def _newton_step(hessian: FloatArray, gradient: FloatArray, free: BoolArray) -> FloatArray:
-    """Compute the step (n_params,) to the top of a parabola of the free parameters."""
+def _diagonal(hessian: FloatArray) -> FloatArray:
+    """Return the diagonal matrix of the absolute curvatures along the axes."""
+    return np.diag(np.maximum(np.abs(np.diag(hessian)), _LEAST))
+
+
+def _newton_step(hessian: FloatArray, gradient: FloatArray, free: BoolArray) -> FloatArray | None:
+    """Compute the step (n_params,) to the top of a parabola of the free parameters.
+
+    None if the Hessian is not positive definite.
+    """
     if not free.all():
         hessian = np.where(np.outer(free, free), hessian, np.eye(len(free)))
         gradient = np.where(free, gradient, 0.0)
     _, step, failed = dposv(hessian, gradient)
-    if failed:  # rounding errors have cost the Hessian its positive definiteness
-        return gradient / np.maximum(np.abs(np.diag(hessian)), _LEAST)
-    return np.asarray(step)
+    return None if failed else np.asarray(step)
 
 
 def _search_along(
@@ -142,60 +153,60 @@ def _search_along(
     n_tried: int,
 ) -> _Found | None:
     """Shorten a step until it gains enough; None if no length that is tried does."""
-    slope, fraction = float(here.gradient @ step), 1.0
+    fraction = 1.0
     for _ in range(n_tried):
         end = np.clip(theta + fraction * step, posterior.lower, posterior.upper)
         point = posterior.value_and_gradient(end)
-        gain = point.value - here.value
-        if gain > 0 and gain >= _ENOUGH * here.gradient @ (end - theta):
+        gain, expected = point.value - here.value, float(here.gradient @ (end - theta))
+        if gain > max(0.0, _ENOUGH * expected):
             found = _Found(end, point)
-            return _go_on(posterior, found, step, slope) if fraction == 1.0 else found
-        if np.isfinite(gain):  # the top of the parabola through both values and the slope
-            top = slope * fraction / (2 * (slope * fraction - gain))
+            return _go_on(posterior, found, end - theta, expected) if fraction == 1.0 else found
+        if np.isfinite(gain) and gain < expected:
+            top = expected / (2 * (expected - gain))  # of the parabola through what is known
             fraction *= min(max(top, _SHORTEST), _SHORTER)
         else:
             fraction *= _FAILED
     return None
 
 
-def _go_on(posterior: LogPosterior, found: _Found, step: FloatArray, slope: float) -> _Found:
-    """Double a step while the log posterior still rises as steeply as at its begin."""
+def _go_on(posterior: LogPosterior, found: _Found, step: FloatArray, expected: float) -> _Found:
+    """Double a step of an expected gain while the log posterior still rises nearly as steeply."""
     for _ in range(_N_LONGER):
-        if found.point.gradient @ step < _STEEP * slope:
+        if found.point.gradient @ step < _STEEP * expected:
             break
         end = np.clip(found.theta + step, posterior.lower, posterior.upper)
         point = posterior.value_and_gradient(end)
         if not point.value > found.point.value:
             break
-        found, step, slope = _Found(end, point), 2 * step, 2 * slope
+        found, step, expected = _Found(end, point), 2 * step, 2 * expected
     return found
 
 
 def _updated(
-    hessian: FloatArray, moved: FloatArray, bent: FloatArray, *, shrinks: bool
+    hessian: FloatArray, moved: FloatArray, fall: FloatArray, *, shrinks: bool
 ) -> FloatArray:
-    """Update an estimate of the Hessian by the change of the gradient along a step.
+    """Update an estimate of the Hessian by how much the gradient falls along a step.
 
     With ``shrinks``, all curvatures are reduced with the one along the step (Oren and Luenberger).
     """
     expected = hessian @ moved
-    of_step, measured = float(moved @ expected), float(moved @ bent)
+    of_step, measured = float(moved @ expected), float(moved @ fall)
     if shrinks and measured < of_step:
-        shrunk = max(measured / of_step, _MOST_SHRUNK) if measured > 0 else _SHRUNK_IN_VALLEY
+        shrunk = max(measured / of_step, _LEAST_FACTOR) if measured > 0 else _FACTOR_IN_VALLEY
         hessian, expected, of_step = shrunk * hessian, shrunk * expected, shrunk * of_step
     if measured < _DAMPED * of_step:  # so that the Hessian stays positive definite
         weight = (1 - _DAMPED) * of_step / (of_step - measured)
-        bent = weight * bent + (1 - weight) * expected
+        fall = weight * fall + (1 - weight) * expected
         measured = _DAMPED * of_step
     updated: FloatArray = (
-        hessian + np.outer(bent, bent) / measured - np.outer(expected, expected) / of_step
+        hessian + np.outer(fall, fall) / measured - np.outer(expected, expected) / of_step
     )
     return updated
 
 
-def _measured_scale(moved: FloatArray, bent: FloatArray, hessian: FloatArray) -> float:
+def _measured_scale(moved: FloatArray, fall: FloatArray, hessian: FloatArray) -> float:
     """Return the ratio of the curvature along the first step to that of the first guess."""
-    ratio = float(moved @ bent) / float(moved @ hessian @ moved)
+    ratio = float(moved @ fall) / float(moved @ hessian @ moved)
     return float(np.clip(ratio, 1e-2, 1e4)) if ratio > 0 else 1.0
 
 

@@ -1,5 +1,7 @@
 """The maximum near the end of a run, which may have stopped at a saddle or on a ridge."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,6 +16,7 @@ _ROUNDS = 5
 _LONGEST = 1.0  # longest step off a saddle, in a log parameter
 _LEFT = 1e-3  # nats that a Newton step may still gain at a maximum
 _NOT_CONVERGED = 0.5  # nats of gain by a Newton step that count as a failure
+_ALMOST_AS_HIGH = 3.0  # nats below the best mode at which another may take its place
 _AT_BOUND = 1e-9  # distance at which a parameter counts as at its bound
 
 
@@ -109,6 +112,28 @@ def find_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
             f"{gain:.2g} nats"
         )
     return maximum
+
+
+def find_best_maximum(posterior: LogPosterior, modes: Sequence[Mode]) -> Maximum:
+    """Return the maximum near the best mode, or near the next one that is almost as high.
+
+    Where the covariance is nearly singular, rounding errors can make a point seem the best mode
+    although the covariance has no Cholesky factor next to it.
+
+    Raises
+    ------
+    NotAMaximumError
+        If none of these modes leads to a maximum; the message is that of the best one.
+    """
+    best, *others = modes
+    try:
+        return find_maximum(posterior, best)
+    except NotAMaximumError as error:
+        for other in others:
+            if other.log_posterior > best.log_posterior - _ALMOST_AS_HIGH:
+                with suppress(NotAMaximumError):
+                    return find_maximum(posterior, other)
+        raise error
 
 
 def _steps_on(maximum: Maximum, longest: float) -> list[FloatArray]:

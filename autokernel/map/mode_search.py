@@ -15,15 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from autokernel.deadline import Deadline
-from autokernel.expression import (
-    Expression,
-    Leaf,
-    Split,
-    arrange,
-    seed_text,
-    splits,
-)
-from autokernel.kernels import Priors
+from autokernel.expression import Expression, Leaf, Split, arrange, seed_text, splits
+from autokernel.kernels import Priors, Role
 from autokernel.likelihood import ExactLikelihood, MakeLikelihood, TrainingData
 from autokernel.map.coordinate_scan import CoordinateScan
 from autokernel.map.data_scales import DataScales
@@ -139,7 +132,7 @@ class ModeSearch:
             CoordinateScan(
                 subsample or posterior, self._scales, nodes, coarse=budget.scans_coarsely
             ),
-            variants=partial(self._taken_terms, posterior) if budget is THOROUGH else None,
+            variants=partial(self._terms_as_noise, posterior) if budget is THOROUGH else None,
             subsample=subsample,
             budget=budget,
         )
@@ -245,8 +238,8 @@ class ModeSearch:
                 self._starts.take_from_noise(point, expression, new)
                 yield from _warm(posterior, point, fits)
 
-    def _taken_terms(self, posterior: LogPosterior, mode: Mode) -> list[Start]:
-        """List variants of a mode in which one term of the sum explains some of the noise."""
+    def _terms_as_noise(self, posterior: LogPosterior, mode: Mode) -> list[Start]:
+        """List variants of a mode in which one leaf of the sum explains some of the noise."""
         starts = []
         for node in _leaf_terms(posterior.expression):
             point = mode.theta[None].copy()
@@ -277,10 +270,11 @@ def _has_many_modes(expression: Expression) -> bool:
 
 
 def _leaf_terms(expression: Expression) -> Iterator[int]:
-    """Yield the indices among the nodes of the leaves that are terms of a sum."""
+    """Yield the node indices of the terms of a sum that are leaves with a lengthscale."""
     terms, number = expression.terms(ADD), 0
     for term in terms:
-        if isinstance(term, Leaf) and len(terms) > 1:
+        has_length = any(p.role == Role.LENGTHSCALE for p in term.parameters)
+        if isinstance(term, Leaf) and has_length and len(terms) > 1:
             yield number
         number += len(term.nodes)
 

@@ -25,7 +25,7 @@ class Budget:
     n_followed: int  # ends of short runs from which long runs start
     n_scanned: tuple[int, int, int]  # runs from points of a scan, in each of three stages
     rounds: int  # most scans, each around a new best mode
-    n_refined: tuple[int, int] = (8, 4)  # short and long runs on all rows after a subsample
+    n_refined: tuple[int, int] = (8, 4)  # short runs of all rows after a subsample, and long ones
     scans_coarsely: bool = False  # whether scans take every other lengthscale of a period
 
 
@@ -118,10 +118,11 @@ def _refine(
 ) -> list[Mode]:
     """Run from the best points found on a subsample, which may have ranked them wrongly.
 
-    The best starts with a known curvature are followed too, without the way over the subsample,
-    which may lack the few rows that a mode explains.
+    The best starts with a known curvature are followed on all rows too: the subsample may lack the
+    few rows that a mode explains.
     """
-    known = [start for start in starts if start.curvature is not None][:_N_KNOWN]
+    with_curvature = [start for start in starts if start.curvature is not None]
+    known = _highest(posterior, with_curvature, _N_KNOWN)
     seen = _distinct(
         Mode(mode.theta, posterior.value(mode.theta), mode.curvature) for mode in found
     )
@@ -137,7 +138,7 @@ def _with_variants(
     """Run from the best variants of the best mode, and add the modes that they lead to."""
     ends = _short_runs(posterior, _highest(posterior, variants, _N_VARIANTS), steps=6)
     least = modes[0].log_posterior - _HOPELESS
-    near = [end for end in ends if end.log_posterior > least]
+    near = [end for end in _new(ends, modes) if end.log_posterior > least]
     return _distinct([*modes, *_long_runs(posterior, near)])
 
 

@@ -64,8 +64,8 @@ class StartingPoints:
         """Let some nodes explain what was noise, in points (n_points, n_params) that are changed.
 
         Their lengthscale becomes a tenth of the spacing of the data, and their variance three
-        quarters of that of the noise. So the covariance is nearly what it was, except between rows
-        that have the same value in a column.
+        quarters of that of the noise. What they add to the covariance is nearly diagonal, except
+        between rows that have the same value in a column.
         """
         slots = slots_of(expression)
         for node, entries in (slots[number] for number in nodes):

@@ -19,8 +19,8 @@ class WarmStart(NamedTuple):
     hessian: FloatArray | None = None  # of the negative log posterior of the other kernel, in theta
 
     @property
-    def numbers(self) -> tuple[tuple[int, ...], bytes, bytes]:
-        """All that it holds, to the last bit."""
+    def definition(self) -> tuple[tuple[int, ...], bytes, bytes]:
+        """What tells it from any other: nodes, theta and Hessian to the last bit."""
         hessian = b"" if self.hessian is None else self.hessian.tobytes()
         return tuple(self.nodes), self.theta.tobytes(), hessian
 

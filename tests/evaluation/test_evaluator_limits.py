@@ -160,7 +160,7 @@ class FaultyLikelihoods:
 CRITERION, LIKELIHOODS = Faulty(), FaultyLikelihoods()
 FAULTS = {
     "in the search of modes": (modes_module, "find_modes", raising),
-    "at the maximum": (evaluate_module, "find_maximum", raising),
+    "at the maximum": (evaluate_module, "find_best_maximum", raising),
     "in a factorisation": (exact_module, "PackedCholesky", raising),
     "in the likelihood": (LIKELIHOODS, "error", lambda error: error),
     "in the criterion": (CRITERION, "error", lambda error: error),

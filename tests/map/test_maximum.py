@@ -10,7 +10,7 @@ from autokernel.likelihood import ExactLikelihood, TrainingData, ValueAndGradien
 from autokernel.map import maximum as maximum_module
 from autokernel.map.hessian import difference_hessian
 from autokernel.map.maximise import Mode, maximise
-from autokernel.map.maximum import find_maximum, measure_maximum
+from autokernel.map.maximum import find_best_maximum, find_maximum, measure_maximum
 from autokernel.map.posterior import LogPosterior
 from tests.maxima import maximum_of
 
@@ -236,3 +236,20 @@ def test_twins_at_a_saddle_end_higher():
     twins = maximise(posterior, np.log([0.1, 0.5, 0.1, 0.5, 0.05]), max_iterations=300)
     assert np.linalg.eigvalsh(posterior.hessian(twins.theta))[0] < 0  # or the test shows nothing
     assert find_maximum(posterior, twins).mode.log_posterior > twins.log_posterior + 1
+
+
+def test_a_mode_without_a_factor_next_to_it_gives_way_to_one_almost_as_high():
+    hill = Landscape(lambda t: -0.5 * t @ t, lambda t: -t)
+
+    def hessian(theta):
+        if theta[0] > 0.5:
+            raise NotAMaximumError("no factor")
+        return np.eye(2)
+
+    hill.hessian = hessian
+    cliff, top = Mode(np.array([1.0, 0.0]), 0.3), Mode(np.zeros(2), 0.0)
+    np.testing.assert_array_equal(find_best_maximum(hill, [cliff, top]).mode.theta, top.theta)
+    far_below = Mode(np.zeros(2), -3.0)
+    for modes in ([cliff], [cliff, far_below]):
+        with pytest.raises(NotAMaximumError, match="no factor"):
+            find_best_maximum(hill, modes)

@@ -66,7 +66,7 @@ def propose_by_surrogate(
 def _cost(history: History) -> Cost:
     """Fit the cost of evaluations, to search trials alone where there are enough of them.
 
-    The kernels of the design are fitted without warm starts, which takes longer.
+    Many kernels of the design are fitted without warm starts, which takes longer.
     """
     fitted = [trial for trial in history if np.isfinite(trial.evaluation.log_posterior)]
     searched = [trial for trial in fitted if trial.phase == Phase.SEARCH]
