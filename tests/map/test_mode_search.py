@@ -237,14 +237,14 @@ def test_each_leaf_of_a_sum_is_tried_as_what_explains_the_noise(series, monkeypa
         return modes
 
     monkeypatch.setattr(modes_module, "find_modes", noting)
-    fit = evaluator(series)(read("SE[0] * LIN[0] + RQ[0] + SE[0]"))
+    fit = evaluator(series)(read("SE[0] * LIN[0] + RQ[0] + SE[0] + LIN[0]"))
     ((mode, starts),) = tried
     changed = [np.flatnonzero(start.theta != mode.theta).tolist() for start in starts]
     slots = slots_of(arrange(fit.expression).expression)
     terms = [slot.entries for slot in slots if slot.node.canonical in ("RQ[0]", "SE[0]")]
     *_, noise = range(len(mode.theta))
     possible = [[entries.start, entries.start + 1, noise] for entries in terms]
-    assert len(changed) == 2  # the terms RQ and SE, and no factor of the product
+    assert len(changed) == 2  # the terms RQ and SE, not LIN and no factor of the product
     assert all(entries in possible for entries in changed)
     for start, entries in zip(starts, changed, strict=True):
         length, variance, _ = np.exp(start.theta[entries])
