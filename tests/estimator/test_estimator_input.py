@@ -106,7 +106,7 @@ def test_error_says_why_if_no_kernel_can_be_fitted(monkeypatch):
     def fail(*_args, **_kwargs):
         raise evaluate.NotAMaximumError("injected")
 
-    monkeypatch.setattr(evaluate, "find_maximum", fail)
+    monkeypatch.setattr(evaluate, "find_best_maximum", fail)
     with pytest.raises(EvaluationError, match="injected"):
         quick().fit(*wave())
 

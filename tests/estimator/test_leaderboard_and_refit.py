@@ -106,14 +106,14 @@ def test_leaderboard_keeps_to_a_hundred_characters_where_names_are_long(blank):
 
 
 def test_leaderboard_shows_failed_kernels_last_with_the_reason(monkeypatch):
-    real, left = evaluate.find_maximum, iter(range(2))
+    real, left = evaluate.find_best_maximum, iter(range(2))
 
     def fail(*arguments, **keywords):
         if next(left, None) is not None:
             raise NotAMaximumError("the reason")
         return real(*arguments, **keywords)
 
-    monkeypatch.setattr(evaluate, "find_maximum", fail)
+    monkeypatch.setattr(evaluate, "find_best_maximum", fail)
     table = tiny().fit(X, Y).leaderboard()
     assert list(table["status"]) == ["ok"] * 3 + ["the reason"] * 2  # noise alone among the former
     assert list(table["score"][3:]) == [-np.inf, -np.inf]
@@ -281,7 +281,7 @@ def test_refit_that_fails_leaves_the_model_as_it_was(model, monkeypatch):
         raise NotAMaximumError("the reason")
 
     before = model.predict(X_NEW)
-    monkeypatch.setattr(evaluate, "find_maximum", fail)
+    monkeypatch.setattr(evaluate, "find_best_maximum", fail)
     monkeypatch.setattr(evaluate.Evaluator, "_fit_and_score", fail)
     with pytest.raises(EvaluationError, match=r"LIN\[0\] could not be fitted .*the reason"):
         model.refit(X_NEW, Y_NEW, "LIN[0]")

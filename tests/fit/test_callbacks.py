@@ -294,7 +294,7 @@ def test_ctrl_c_before_any_kernel_leaves_a_rough_model():
 @pytest.fixture
 def unfittable(monkeypatch):
     """Makes kernels fail: the first so many of them."""
-    real = evaluate.find_maximum
+    real = evaluate.find_best_maximum
 
     def of(n_kernels):
         left = iter(range(n_kernels))
@@ -304,7 +304,7 @@ def unfittable(monkeypatch):
                 raise NotAMaximumError("injected")
             return real(*arguments, **keywords)
 
-        monkeypatch.setattr(evaluate, "find_maximum", fail)
+        monkeypatch.setattr(evaluate, "find_best_maximum", fail)
 
     return of
 
