@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from autokernel.likelihood import ValueAndGradient
 from autokernel.map.maximise import Mode
 from autokernel.map.maximum import Maximum
 
@@ -17,3 +18,19 @@ def maximum_of(
     theta, hessian = np.array(theta, dtype=float), np.array(hessian, dtype=float)
     slopes = np.zeros(len(theta)) if outward is None else np.array(outward, dtype=float)
     return Maximum(Mode(theta, log_density), hessian, slopes, slopes)
+
+
+class Toy:
+    """A log posterior given by two functions."""
+
+    def __init__(self, value, gradient, *, lower, upper):
+        self.value, self.gradient = value, gradient
+        self.lower, self.upper = np.array(lower, float), np.array(upper, float)
+        self.n_evaluations = 0
+
+    def step_scales(self, theta):
+        return np.ones(len(theta))
+
+    def value_and_gradient(self, theta):
+        self.n_evaluations += 1
+        return ValueAndGradient(float(self.value(theta)), self.gradient(theta))

@@ -5,30 +5,21 @@ import pytest
 
 from autokernel.likelihood import ValueAndGradient
 from autokernel.map.maximise import maximise
+from tests.maxima import Toy
 
 PRECISION = np.array([[3.0, 1.0], [1.0, 2.0]])
 TOP = np.array([0.7, -1.2])
 FAR = np.array([-1.5, 0.6])  # within one longest step of the top
 
 
-class Hill:
-    """A log posterior given by its value and gradient, within wide bounds."""
-
-    def __init__(self, value, gradient, *, n_params=2, bound=60.0):
-        self.value, self.gradient = value, gradient
-        self.lower, self.upper = -bound * np.ones(n_params), bound * np.ones(n_params)
-        self.n_evaluations = 0
-
-    def step_scales(self, theta):
-        return np.ones(len(theta))
-
-    def value_and_gradient(self, theta):
-        self.n_evaluations += 1
-        return ValueAndGradient(float(self.value(theta)), self.gradient(theta))
+def hill_of(value, gradient, *, n_params=2, bound=60.0):
+    """Build a log posterior from its value and gradient, within wide bounds."""
+    bounds = bound * np.ones(n_params)
+    return Toy(value, gradient, lower=-bounds, upper=bounds)
 
 
 def gaussian():
-    return Hill(
+    return hill_of(
         lambda t: -0.5 * (t - TOP) @ PRECISION @ (t - TOP), lambda t: -PRECISION @ (t - TOP)
     )
 
@@ -66,7 +57,7 @@ def test_a_wrong_curvature_leads_to_the_same_top(curvature):
 
 
 def test_a_step_is_doubled_where_the_slope_hardly_falls():
-    hill = Hill(lambda t: -np.sqrt(1 + t @ t), lambda t: -t / np.sqrt(1 + t @ t), n_params=1)
+    hill = hill_of(lambda t: -np.sqrt(1 + t @ t), lambda t: -t / np.sqrt(1 + t @ t), n_params=1)
     mode = maximise(hill, np.array([50.0]), max_iterations=6)
     # six steps of three at most, the first of one, would end at 34 at best
     assert abs(mode.theta[0]) < 20
@@ -80,7 +71,7 @@ def test_a_step_is_doubled_where_the_slope_hardly_falls():
 def test_curvatures_that_fall_by_orders_of_magnitude_on_the_way_cost_few_calls(start, most):
     # a likelihood far below the best noise variance looks like this; the axes are mixed
     axes = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0]
-    hill = Hill(
+    hill = hill_of(
         lambda t: -np.sum(np.exp(-axes @ t) + axes @ t),
         lambda t: axes.T @ (np.exp(-axes @ t) - 1),
         n_params=6,
@@ -93,7 +84,7 @@ def test_curvatures_that_fall_by_orders_of_magnitude_on_the_way_cost_few_calls(s
 
 
 def test_the_estimate_stays_positive_definite_where_the_posterior_curves_upwards():
-    hill = Hill(lambda t: -np.log1p(t**2).sum(), lambda t: -2 * t / (1 + t**2))
+    hill = hill_of(lambda t: -np.log1p(t**2).sum(), lambda t: -2 * t / (1 + t**2))
     mode = maximise(hill, np.array([6.0, -9.0]), max_iterations=1, curvature=np.eye(2))
     assert np.all(2 * (mode.theta**2 - 1) > 0)  # or the test shows nothing: the second derivatives
     assert np.linalg.eigvalsh(mode.curvature)[0] > 0
@@ -102,7 +93,7 @@ def test_the_estimate_stays_positive_definite_where_the_posterior_curves_upwards
 @pytest.mark.parametrize("begin", [0.0, 3.0], ids=["held at first", "free at once"])
 def test_a_parameter_at_a_bound_is_held_only_while_the_slope_holds_it(begin):
     # the second parameter rises only once the first has passed 2
-    hill = Hill(
+    hill = hill_of(
         lambda t: -0.5 * (t[0] - 4) ** 2 + t[1] * (t[0] - 2) - 0.5 * t[1] ** 2,
         lambda t: np.array([4 - t[0] + t[1], t[0] - 2 - t[1]]),
         bound=5.0,
@@ -119,7 +110,7 @@ def test_a_run_that_goes_on_with_the_curvature_of_its_end_takes_fewer_calls():
     precision = A @ A.T + np.eye(12)
     n_calls = []
     for keeps in (True, False):
-        hill = Hill(lambda t: -0.5 * t @ precision @ t, lambda t: -precision @ t, n_params=12)
+        hill = hill_of(lambda t: -0.5 * t @ precision @ t, lambda t: -precision @ t, n_params=12)
         half = maximise(hill, np.ones(12), max_iterations=10)
         curvature = half.curvature if keeps else None
         end = maximise(hill, half.theta, max_iterations=300, curvature=curvature)
@@ -130,7 +121,7 @@ def test_a_run_that_goes_on_with_the_curvature_of_its_end_takes_fewer_calls():
 
 def test_a_soft_parameter_beside_a_stiff_one_is_not_taken_for_converged():
     precision = np.diag([1e4, 1.0])
-    hill = Hill(lambda t: -0.5 * t @ precision @ t, lambda t: -precision @ t)
+    hill = hill_of(lambda t: -0.5 * t @ precision @ t, lambda t: -precision @ t)
     mode = maximise(hill, np.array([1.0, 1.3]), max_iterations=100, tolerance=1e-4)
     assert mode.log_posterior > -1e-3
 

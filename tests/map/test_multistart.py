@@ -8,24 +8,9 @@ from autokernel.map import multistart as map_module
 from autokernel.map.maximise import Start, maximise
 from autokernel.map.multistart import LIGHT, find_modes
 from autokernel.map.posterior import LogPosterior
+from tests.maxima import Toy
 
 FAILED = -np.inf
-
-
-class Toy:
-    """A log posterior given by two functions."""
-
-    def __init__(self, value, gradient, *, lower, upper):
-        self.value, self.gradient = value, gradient
-        self.lower, self.upper = np.array(lower, float), np.array(upper, float)
-        self.n_evaluations = 0
-
-    def step_scales(self, theta):
-        return np.ones(len(theta))
-
-    def value_and_gradient(self, theta):
-        self.n_evaluations += 1
-        return ValueAndGradient(float(self.value(theta)), self.gradient(theta))
 
 
 def gaussian(top, *, lower=(-10, -10), upper=(10, 10)):
