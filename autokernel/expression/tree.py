@@ -72,6 +72,11 @@ class Expression(ABC):
         """Parameters of the root itself, without those of its operands."""
         return self.declared.parameters
 
+    @property
+    def has_many_modes(self) -> bool:
+        """Whether the posterior tends to have many modes."""
+        return any(node.declared.has_many_modes for node in self.nodes)
+
     @abstractmethod
     def subtrees(self) -> "Iterator[Expression]":
         """Yield this tree and all trees below it, parents first, left before right."""

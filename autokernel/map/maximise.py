@@ -26,6 +26,7 @@ _STIFFEST = 1e3  # curvature, with steps in their scales, that may be real and n
 _AT_END = 1e-5  # nats of expected gain that rounding errors of the posterior may prevent
 _DAMPED = 0.2  # least ratio of the curvature along a step to the expected one (Powell)
 _LEAST_FACTOR, _FACTOR_IN_VALLEY = 0.01, 0.25  # factors of all curvatures after one step
+_LEAST_SCALE, _MOST_SCALE = 1e-2, 1e4  # bounds of the factor of all curvatures after the first step
 _LEAST = 1e-3  # least curvature along a principal axis, after scaling the diagonal to one
 
 
@@ -35,7 +36,12 @@ class Mode:
 
     theta: FloatArray  # (n_params,)
     log_posterior: float  # nats, -inf if K had no Cholesky factor at any point
-    curvature: FloatArray | None = None  # estimate of the Hessian of minus the log posterior
+    curvature: FloatArray | None = None  # estimate of the Hessian of the negative log posterior
+
+    @property
+    def as_start(self) -> "Start":
+        """The same point as the start of another run."""
+        return Start(self.theta, self.curvature)
 
 
 class Start(NamedTuple):
@@ -207,12 +213,17 @@ def _updated(
 def _measured_scale(moved: FloatArray, fall: FloatArray, hessian: FloatArray) -> float:
     """Return the ratio of the curvature along the first step to that of the first guess."""
     ratio = float(moved @ fall) / float(moved @ hessian @ moved)
-    return float(np.clip(ratio, 1e-2, 1e4)) if ratio > 0 else 1.0
+    return float(np.clip(ratio, _LEAST_SCALE, _MOST_SCALE)) if ratio > 0 else 1.0
 
 
 def _positive_definite(hessian: FloatArray) -> FloatArray:
     """Return a matrix like a Hessian, with the absolute value of each principal curvature."""
-    std = 1 / np.sqrt(np.maximum(np.abs(np.diag(hessian)), _LEAST))
+    std = standard_deviations(hessian)
     curvatures, axes = np.linalg.eigh(hessian * np.outer(std, std))
     nearest = (axes * np.maximum(np.abs(curvatures), _LEAST)) @ axes.T
     return nearest / np.outer(std, std)
+
+
+def standard_deviations(hessian: FloatArray) -> FloatArray:
+    """Compute the conditional standard deviations (n_params,) of a Gaussian with this Hessian."""
+    return 1 / np.sqrt(np.maximum(np.abs(np.diag(hessian)), _LEAST))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from autokernel.exceptions import NotAMaximumError
-from autokernel.map.maximise import Mode, maximise
+from autokernel.map.maximise import Mode, maximise, standard_deviations
 from autokernel.map.posterior import LogPosterior
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
@@ -37,7 +37,7 @@ class Maximum:
     @property
     def step_scales(self) -> FloatArray:
         """Conditional standard deviation (n_params,) of each parameter."""
-        return _standard_deviations(self.hessian)
+        return standard_deviations(self.hessian)
 
     def stands_at(self, theta: FloatArray) -> bool:
         """Return whether a point is within one standard deviation, and so the same maximum."""
@@ -128,12 +128,12 @@ def find_best_maximum(posterior: LogPosterior, modes: Sequence[Mode]) -> Maximum
     best, *others = modes
     try:
         return find_maximum(posterior, best)
-    except NotAMaximumError as error:
+    except NotAMaximumError:
         for other in others:
             if other.log_posterior > best.log_posterior - _ALMOST_AS_HIGH:
                 with suppress(NotAMaximumError):
                     return find_maximum(posterior, other)
-        raise error
+        raise
 
 
 def _steps_on(maximum: Maximum, longest: float) -> list[FloatArray]:
@@ -173,13 +173,8 @@ def _principal_axes(maximum: Maximum) -> _Axes:
     free = maximum.free
     hessian = maximum.hessian[np.ix_(free, free)]
     # without the scaling, a period may be 1e8 times as sharp as a variance
-    std = _standard_deviations(hessian)
+    std = standard_deviations(hessian)
     curvatures, vectors = np.linalg.eigh(hessian * np.outer(std, std))
     directions = np.zeros((len(free), len(std)))
     directions[free] = std[:, None] * vectors
     return _Axes(directions, directions.T @ maximum.gradient, curvatures)
-
-
-def _standard_deviations(hessian: FloatArray) -> FloatArray:
-    """Compute the conditional standard deviations (n_params,) of a Gaussian with this Hessian."""
-    return 1 / np.sqrt(np.maximum(np.abs(np.diag(hessian)), 1e-3))

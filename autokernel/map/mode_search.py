@@ -15,7 +15,14 @@ from typing import NamedTuple
 import numpy as np
 
 from autokernel.deadline import Deadline
-from autokernel.expression import Expression, Leaf, Split, arrange, seed_text, splits
+from autokernel.expression import (
+    Expression,
+    Leaf,
+    Split,
+    arrange,
+    seed_text,
+    splits,
+)
 from autokernel.kernels import Priors, Role
 from autokernel.likelihood import ExactLikelihood, MakeLikelihood, TrainingData
 from autokernel.map.coordinate_scan import CoordinateScan
@@ -172,7 +179,7 @@ class ModeSearch:
         """Fit a kernel without its first and without its last term, and these terms alone."""
         warm_starts: list[list[WarmStart]] = []
         calls: dict[str, int] = {}
-        if not _has_many_modes(expression):
+        if not expression.has_many_modes:
             return warm_starts, calls
         for split in _splits_to_fit(expression):
             of_rest, of_term = (
@@ -215,7 +222,7 @@ class ModeSearch:
         if warm_starts:
             n_own = _N_STARTS_BESIDE
         else:
-            n_own = _N_STARTS_PERIODIC if _has_many_modes(expression) else _N_STARTS
+            n_own = _N_STARTS_PERIODIC if expression.has_many_modes else _N_STARTS
         rng = random_stream(self._seed, expression, purpose)
         draws = self._starts.draw(posterior, n_own + sum(sizes), rng=rng)
         own, *others = np.split(rng.permutation(draws), n_own + np.cumsum([0, *sizes])[:-1])
@@ -250,7 +257,7 @@ class ModeSearch:
 
     def _on_subsample(self, expression: Expression, deadline: Deadline) -> LogPosterior:
         """Build the log posterior on the subsample."""
-        periodic = _has_many_modes(expression)
+        periodic = expression.has_many_modes
         rows = self._subsample_periodic if periodic else self._subsample
         likelihood = self._make_likelihood(expression, rows)
         return LogPosterior(likelihood, priors=self._priors, deadline=deadline)
@@ -262,11 +269,6 @@ def _splits_to_fit(expression: Expression) -> list[Split]:
     if len(ways) < 2:
         return ways
     return [ways[0], ways[-1]] if expression.n_leaves <= _MOST_LEAVES else ways[-1:]
-
-
-def _has_many_modes(expression: Expression) -> bool:
-    """Return whether the posterior tends to have many modes."""
-    return any(node.declared.has_many_modes for node in expression.nodes)
 
 
 def _leaf_terms(expression: Expression) -> Iterator[int]:
@@ -281,7 +283,7 @@ def _leaf_terms(expression: Expression) -> Iterator[int]:
 
 def _nodes_to_scan(expression: Expression) -> list[int]:
     """Return the nodes to scan: none without a period, as the starting points suffice."""
-    return list(range(len(expression.nodes))) if _has_many_modes(expression) else []
+    return list(range(len(expression.nodes))) if expression.has_many_modes else []
 
 
 def _warm(

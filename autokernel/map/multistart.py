@@ -10,7 +10,7 @@ from autokernel.map.maximise import Mode, Start, maximise
 from autokernel.map.posterior import LogPosterior
 
 _CLOSE = 1e-4  # nats that a Newton step may still gain at the end of a run
-_LONG = 300  # most iterations of a long run
+_LONG = 300  # most steps of a long run
 _GAIN = 0.05  # nats, the least gain of a scan after which another scan is made
 _N_VARIANTS = 2  # variants of the best mode that are followed
 _N_KNOWN = 2  # starts with a known curvature that are followed on all rows after a subsample
@@ -72,9 +72,9 @@ def find_modes(
     """
     starts = _highest(posterior, starts, budget.n_tried)
     if subsample is None:
-        modes = _search(posterior, _short_runs(posterior, starts, steps=15), scan, budget)
+        modes = _search(posterior, _runs(posterior, starts, steps=15), scan, budget)
     else:
-        ends = _short_runs(subsample, starts, steps=15)
+        ends = _runs(subsample, starts, steps=15)
         found = [*_search(subsample, ends, scan, budget), *ends]
         modes = _refine(posterior, starts, found, budget)
     if not modes:
@@ -128,7 +128,7 @@ def _refine(
     )
     n_short, n_long = budget.n_refined
     unknown = seen[: max(1, n_short - len(known))]
-    ends = _short_runs(posterior, [*known, *map(_from, unknown)], steps=6)
+    ends = _runs(posterior, [*known, *(mode.as_start for mode in unknown)], steps=6)
     return _distinct([*_long_runs(posterior, ends[:n_long]), *ends[n_long:]])
 
 
@@ -136,7 +136,7 @@ def _with_variants(
     posterior: LogPosterior, modes: list[Mode], variants: Sequence[Start]
 ) -> list[Mode]:
     """Run from the best variants of the best mode, and add the modes that they lead to."""
-    ends = _short_runs(posterior, _highest(posterior, variants, _N_VARIANTS), steps=6)
+    ends = _runs(posterior, _highest(posterior, variants, _N_VARIANTS), steps=6)
     least = modes[0].log_posterior - _HOPELESS
     near = [end for end in _new(ends, modes) if end.log_posterior > least]
     return _distinct([*modes, *_long_runs(posterior, near)])
@@ -149,19 +149,14 @@ def _search_scanned(
     best = known[0]
     first, second, third = budget.n_scanned
     points = [Start(found.theta) for found in scan.around(best.theta)[:first]]
-    ends = _new(_short_runs(posterior, points, steps=6), known)
-    ends = _new(_short_runs(posterior, map(_from, ends[:second]), steps=12), known)
+    ends = _new(_runs(posterior, points, steps=6), known)
+    ends = _new(_runs(posterior, (end.as_start for end in ends[:second]), steps=12), known)
     near = [end for end in ends if end.log_posterior > best.log_posterior - _HOPELESS]
     return _long_runs(posterior, near[:third])
 
 
-def _from(mode: Mode) -> Start:
-    """Return the end of a run as the start of another."""
-    return Start(mode.theta, mode.curvature)
-
-
-def _short_runs(posterior: LogPosterior, starts: Iterable[Start], *, steps: int) -> list[Mode]:
-    """Run for some iterations from each start, and return the distinct ends, the best first."""
+def _runs(posterior: LogPosterior, starts: Iterable[Start], *, steps: int) -> list[Mode]:
+    """Run for so many steps at most from each start, and return the distinct ends, best first."""
     return _distinct(
         maximise(posterior, theta, max_iterations=steps, tolerance=_CLOSE, curvature=curvature)
         for theta, curvature in starts
@@ -170,19 +165,8 @@ def _short_runs(posterior: LogPosterior, starts: Iterable[Start], *, steps: int)
 
 def _long_runs(posterior: LogPosterior, ends: Iterable[Mode]) -> list[Mode]:
     """Run from the ends of short runs to modes, accurate enough to compare; the best first."""
-    return _distinct(
-        [
-            maximise(
-                posterior,
-                end.theta,
-                max_iterations=_LONG,
-                tolerance=_CLOSE,
-                curvature=end.curvature,
-            )
-            for end in ends
-            if np.isfinite(end.log_posterior)
-        ]
-    )
+    starts = (end.as_start for end in ends if np.isfinite(end.log_posterior))
+    return _runs(posterior, starts, steps=_LONG)
 
 
 def _new(modes: Iterable[Mode], known: list[Mode]) -> list[Mode]:

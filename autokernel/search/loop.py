@@ -197,16 +197,16 @@ def _designed(plan: _Plan, history: History) -> Iterator[_Round]:
     new = history.without_known(_plain(expression, plan.task) for expression in second)
     texts = {expression.canonical for expression in first}
     fitted = [e for e in history.evaluations if e.expression.canonical in texts]
-    alone = [e for e in new if _has_modes_to_miss(e, plan.task)]
-    for expressions, known in ((alone, []), ([e for e in new if e not in alone], fitted)):
-        if expressions:
-            yield _Round(expressions, known, Phase.INITIAL)
+    for from_nothing, known in ((True, []), (False, fitted)):
+        some = [e for e in new if _has_modes_to_miss(e, plan.task) == from_nothing]
+        if some:
+            yield _Round(some, known, Phase.INITIAL)
 
 
 def _has_modes_to_miss(expression: Expression, task: Task) -> bool:
     """Return whether a fit that begins at other kernels could miss the highest mode."""
-    has_period = any(node.declared.has_many_modes for node in expression.nodes)
-    return has_period or (task.has_many_modes and len(task.grammar.columns) == 1)
+    alone = task.has_many_modes and len(task.grammar.columns) == 1
+    return alone or expression.has_many_modes
 
 
 def _searched(plan: _Plan, history: History) -> Iterator[_Round]:
