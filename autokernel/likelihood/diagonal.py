@@ -35,7 +35,12 @@ class DiagonalCholesky:
         """Solve for one right-hand side (n,)."""
         return y / self._variances
 
-    def half_solve(self, B: FloatArray, *, overwrite: bool = False) -> FloatArray:  # noqa: ARG002
+    def half_solve(
+        self,
+        B: FloatArray,
+        *,
+        overwrite: bool = False,  # noqa: ARG002 - a division makes a new array
+    ) -> FloatArray:
         """Compute ``L^-1 B`` for right-hand sides (n, m), always as a new array."""
         return B / self.factor[:, None]
 
