@@ -3,17 +3,17 @@
 import hashlib
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 import joblib
 import numpy as np
 
-from autokernel.criteria import Criterion, KernelFit, Laplace, Score, check_criterion
+from autokernel.criteria import Criterion, KernelFit, Laplace, check_criterion
 from autokernel.criteria.importance_sampling import ImportanceSample, importance_sample
-from autokernel.criteria.laplace import log_evidence_of
+from autokernel.criteria.laplace import log_evidence_at, log_evidence_of
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evaluation.record import Evaluation, as_written
+from autokernel.evaluation.record import NO_SCORE, Evaluation, as_written, record_mode
 from autokernel.evaluation.similar import warm_starts_from_similar
 from autokernel.exceptions import EvaluationError, NotAMaximumError, OutOfTimeError
 from autokernel.expression import Expression, StructurePrior, UniformPrior, arrange
@@ -25,26 +25,32 @@ from autokernel.likelihood import (
     one_blas_thread,
 )
 from autokernel.map.maximise import Mode
-from autokernel.map.maximum import find_best_maximum, measure_maximum
+from autokernel.map.maximum import (
+    Maximum,
+    estimate_maximum,
+    find_best_maximum,
+    measure_maximum,
+)
 from autokernel.map.mode_search import ModeSearch, random_stream
 from autokernel.map.posterior import LogPosterior
 from autokernel.map.warm_start import WarmStart
 from autokernel.typing import FloatArray
 
-_NO_SCORE = Score(-np.inf)
 _UNIFORM = UniformPrior()
+_FAR = 5.0  # nats below the best score from which an estimate of the Hessian suffices
 _ENOUGH = 0.1  # standard error of the log evidence, in nats, with which draws suffice
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: a warm start holds arrays
 class Job:
-    """A kernel with its warm starts.
+    """A kernel with its warm starts and the score to compare it with.
 
     The score depends on these, on the data and on the settings of the evaluator alone.
     """
 
     expression: Expression
     warm_starts: tuple[tuple[WarmStart, ...], ...] = ()
+    best: float = -np.inf  # highest score of a known fit, in nats
 
 
 class Evaluator:
@@ -98,9 +104,11 @@ class Evaluator:
         return self.run(self.prepare(expression, known))
 
     def prepare(self, expression: Expression, known: Iterable[Evaluation] = ()) -> Job:
-        """Find the warm starts of a kernel among known fits."""
+        """Find the warm starts of a kernel among known fits, and the best score of these."""
+        known = list(known)
         warm_starts = warm_starts_from_similar(arrange(expression).expression, known)
-        return Job(expression, tuple(tuple(together) for together in warm_starts))
+        best = max((evaluation.score for evaluation in known), default=-np.inf)
+        return Job(expression, tuple(tuple(together) for together in warm_starts), best)
 
     def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:
         """Fit and score one kernel.
@@ -141,7 +149,7 @@ class Evaluator:
             with one_blas_thread():
                 posterior = self._posterior(arranged.expression, NEVER)
                 mode = self._find_modes.rough_mode(arranged.expression)
-                rough = _record(posterior, mode, status="a rough fit on some of the rows")
+                rough = record_mode(posterior, mode, status="a rough fit on some of the rows")
         except Exception as error:
             rough = self._without_mode(arranged.expression, _reason(error))
         return as_written(rough, expression, arranged.nodes)
@@ -215,6 +223,7 @@ class Evaluator:
         return _digest(
             self.fingerprint(),
             str(job.expression),
+            job.best,
             *((*tree.declared.definition, tree.parameters) for tree in job.expression.subtrees()),
             *((*start.definition, "and") for together in job.warm_starts for start in together),
             tuple(len(together) for together in job.warm_starts),
@@ -225,7 +234,7 @@ class Evaluator:
         likelihood = ExactLikelihood(expression, self.data.take(np.arange(1)))
         posterior = LogPosterior(likelihood, priors=self._priors)
         mode = Mode(np.log(posterior.prior.shape / posterior.prior.rate), -np.inf)
-        return _record(posterior, mode, status=reason)
+        return record_mode(posterior, mode, status=reason)
 
     def _posterior(self, expression: Expression, deadline: Deadline) -> LogPosterior:
         """Build the log posterior of an arranged kernel on all rows."""
@@ -242,24 +251,41 @@ class Evaluator:
                 raise NotAMaximumError(
                     "the covariance matrix has no Cholesky factor at any starting point"
                 )
-            maximum = find_best_maximum(posterior, found.modes)
+            maximum = self._far_maximum(posterior, mode, job.best)
+            if maximum is None:
+                maximum = find_best_maximum(posterior, found.modes)
             rng = random_stream(self._seed, posterior.expression, "criterion")
             evaluation = self._score(KernelFit(posterior, maximum, others, rng))
         except NotAMaximumError as error:
-            evaluation = _record(posterior, mode, status=str(error))
+            evaluation = record_mode(posterior, mode, status=str(error))
         n_evaluations = found.n_evaluations + posterior.n_evaluations - before
         return replace(evaluation, n_evaluations=n_evaluations)
 
+    def _far_maximum(self, posterior: LogPosterior, mode: Mode, best: float) -> Maximum | None:
+        """Estimate the Hessian where the score is far below the best one, None elsewhere.
+
+        Such a kernel is not averaged, and the search needs no exact score of it. The estimate of
+        the last run of the BFGS method saves the calls for an exact Hessian.
+        """
+        if not self.score_is_laplace:
+            return None
+        least = best - _FAR - self._structure_prior(posterior.expression)
+        with suppress(NotAMaximumError):
+            maximum = estimate_maximum(posterior, mode)
+            if log_evidence_at(maximum) < least:
+                return maximum
+        return None
+
     def _score(self, fit: KernelFit) -> Evaluation:
         """Score a fitted kernel."""
-        score, status = _NO_SCORE, "ok"
+        score, status = NO_SCORE, "ok"
         try:
             score = self._criterion(fit)
             if not np.isfinite(score.value):
                 raise NotAMaximumError(f"the criterion is {score.value} at the best mode")
         except NotAMaximumError as error:
-            score, status = _NO_SCORE, str(error)
-        return _record(
+            score, status = NO_SCORE, str(error)
+        return record_mode(
             fit.posterior,
             fit.maximum.mode,
             hessian=fit.maximum.hessian,
@@ -361,34 +387,3 @@ def _evidence_or_nothing(fit: KernelFit) -> float:
         return log_evidence_of(fit)
     except NotAMaximumError:
         return -np.inf
-
-
-def _record(
-    posterior: LogPosterior,
-    mode: Mode,
-    *,
-    hessian: FloatArray | None = None,
-    log_evidence: float = -np.inf,
-    score: Score = _NO_SCORE,
-    status: str,
-) -> Evaluation:
-    """Make the record of a mode; the callers fill in names, likelihood calls and seconds."""
-    n_params = len(mode.theta)
-    log_prior = float(posterior.prior.log_density(mode.theta))
-    return Evaluation(
-        expression=posterior.expression,
-        parameters=(),
-        theta=mode.theta,
-        log_likelihood=mode.log_posterior - log_prior,
-        log_prior=log_prior,
-        log_posterior=mode.log_posterior,
-        log_evidence=log_evidence,
-        score=score.value,
-        hessian=np.full((n_params, n_params), np.nan) if hessian is None else hessian,
-        n_params=n_params,
-        n_evaluations=0,
-        seconds=0.0,
-        status=status,
-        standard_error=score.standard_error,
-        pareto_k=score.pareto_k,
-    )

@@ -6,9 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from autokernel.criteria import Score
 from autokernel.expression import Expression, Leaf, slots_of, theta_order
 from autokernel.kernels import NOISE_VARIANCE
+from autokernel.map.maximise import Mode
+from autokernel.map.posterior import LogPosterior
 from autokernel.typing import FloatArray
+
+NO_SCORE = Score(-np.inf)
+"""The score of a kernel that could not be fitted or scored."""
 
 
 class Parameter(NamedTuple):
@@ -75,3 +81,34 @@ def name_parameters(expression: Expression, theta: FloatArray) -> tuple[Paramete
         own = zip(node.parameters, values[entries], strict=True)
         named += [Parameter(number, str(node), parameter.name, value) for parameter, value in own]
     return (*named, Parameter(None, None, NOISE_VARIANCE.name, values[-1]))
+
+
+def record_mode(
+    posterior: LogPosterior,
+    mode: Mode,
+    *,
+    hessian: FloatArray | None = None,
+    log_evidence: float = -np.inf,
+    score: Score = NO_SCORE,
+    status: str,
+) -> Evaluation:
+    """Make the record of a mode; the callers fill in names, likelihood calls and seconds."""
+    n_params = len(mode.theta)
+    log_prior = float(posterior.prior.log_density(mode.theta))
+    return Evaluation(
+        expression=posterior.expression,
+        parameters=(),
+        theta=mode.theta,
+        log_likelihood=mode.log_posterior - log_prior,
+        log_prior=log_prior,
+        log_posterior=mode.log_posterior,
+        log_evidence=log_evidence,
+        score=score.value,
+        hessian=np.full((n_params, n_params), np.nan) if hessian is None else hessian,
+        n_params=n_params,
+        n_evaluations=0,
+        seconds=0.0,
+        status=status,
+        standard_error=score.standard_error,
+        pareto_k=score.pareto_k,
+    )

@@ -1,8 +1,7 @@
 """The grammar that spans the search space (SOT, section 2.3)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -165,10 +164,27 @@ class Grammar:
 
     def neighbours(self, expression: Expression) -> tuple[Expression, ...]:
         """List all expressions one operation away, one tree per canonical text, in fixed order."""
-        results = map(partial(self.apply, expression), range(self.n_operations(expression)))
-        found = {result.canonical: result for result in results}
-        found.pop(expression.canonical, None)  # a reduction may undo what an operation did
-        return tuple(found.values())
+        return tuple(self._distinct(expression, range(self.n_operations(expression))))
+
+    def shuffled_neighbours(
+        self, expression: Expression, rng: np.random.Generator
+    ) -> Iterator[Expression]:
+        """Iterate over the expressions one operation away; those not asked for cost nothing.
+
+        The operations come in random order, and of equal results the first one counts.
+        """
+        order = rng.permutation(self.n_operations(expression))
+        return self._distinct(expression, order.tolist())
+
+    def _distinct(self, expression: Expression, operations: Iterable[int]) -> Iterator[Expression]:
+        """Iterate over the distinct results of operations, without the expression itself."""
+        counts = self._counts(expression)
+        met = {expression.canonical}  # a reduction may undo what an operation did
+        for index in operations:
+            result = self._apply(expression, index, counts)
+            if result.canonical not in met:
+                met.add(result.canonical)
+                yield result
 
     def random_walk(self, start: Expression, n_steps: int, rng: np.random.Generator) -> Expression:
         """Apply ``n_steps`` random operations."""

@@ -72,6 +72,21 @@ def measure_maximum(
     return Maximum(mode, hessian, gradient, np.maximum(outward, 0.0))
 
 
+def estimate_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
+    """Take the end of a run as the maximum, and the run's estimate of the Hessian as the Hessian.
+
+    Raises
+    ------
+    NotAMaximumError
+        If the run has no estimate, or has not converged according to it.
+    """
+    if mode.curvature is None or not np.all(np.isfinite(mode.curvature)):
+        raise NotAMaximumError("the run has no estimate of the Hessian")
+    maximum = measure_maximum(posterior, mode, mode.curvature)
+    _check_convergence(maximum)
+    return maximum
+
+
 def find_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
     """Maximise on from the end of a run, until a Newton step gains almost nothing.
 
@@ -105,12 +120,7 @@ def find_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
             longest *= 0.1
         else:  # the same steps would end at the same points
             break
-    gain = _newton_gain(maximum)
-    if gain > _NOT_CONVERGED:
-        raise NotAMaximumError(
-            "the search of the maximum has not converged, a Newton step would still gain "
-            f"{gain:.2g} nats"
-        )
+    _check_convergence(maximum)
     return maximum
 
 
@@ -150,6 +160,15 @@ def _steps_on(maximum: Maximum, longest: float) -> list[FloatArray]:
     if _newton_gain(maximum) <= _LEFT:
         return []
     return [np.zeros(len(maximum.gradient)), axes.directions @ (axes.slopes / axes.curvatures)]
+
+
+def _check_convergence(maximum: Maximum) -> None:
+    gain = _newton_gain(maximum)
+    if gain > _NOT_CONVERGED:
+        raise NotAMaximumError(
+            "the search of the maximum has not converged, a Newton step would still gain "
+            f"{gain:.2g} nats"
+        )
 
 
 def _newton_gain(maximum: Maximum) -> float:

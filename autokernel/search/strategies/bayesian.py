@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from itertools import count
+from itertools import count, islice
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -143,12 +143,9 @@ class EvolvingStrategy(DesignedStrategy):
         def maximise(values: Values, known: Sequence[Expression]) -> Expression | None:
             excluded = frozenset(expression.canonical for expression in known)
             if next(steps) % 2 == 0 and self._takes_local_steps(task.grammar):
-                near = [
-                    e for e in task.grammar.neighbours(parents[0]) if e.canonical not in excluded
-                ]
-                if near:
-                    drawn = np.sort(rng.permutation(len(near))[:_N_NEIGHBOURS])
-                    some = [near[number] for number in drawn]
+                near = task.grammar.shuffled_neighbours(parents[0], rng)
+                new = (neighbour for neighbour in near if neighbour.canonical not in excluded)
+                if some := list(islice(new, _N_NEIGHBOURS)):
                     return some[int(np.argmax(values(some)))]
             return evolve(
                 values,
