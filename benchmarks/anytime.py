@@ -156,15 +156,17 @@ def draw(rows: Sequence[Mapping[str, str]]) -> None:
     figure, axes = plt.subplots(n_rows, 4, figsize=size, layout="constrained", squeeze=False)
     for axis in axes.ravel()[len(by_set) :]:
         axis.set_visible(False)
+    labels = group(rows, lambda row: row["label"])
+    colours = {label: f"C{number}" for number, label in enumerate(labels)}
     for axis, ((dataset, n), of_set) in zip(axes.ravel(), by_set.items(), strict=False):
-        draw_set(axis, of_set)
+        draw_set(axis, of_set, colours)
         axis.set_title(f"{dataset.replace('_', ' ')}, {n} rows")
     for axis in axes[:, 0]:
         axis.set_ylabel("nats below the best score known")
     save_figure(figure, NAME, complete=len(by_set) == 7)
 
 
-def draw_set(axis: "Axes", rows: Sequence[Mapping[str, str]]) -> None:
+def draw_set(axis: "Axes", rows: Sequence[Mapping[str, str]], colours: Mapping[str, str]) -> None:
     """Draw the medians over the seeds of each version on one set."""
     by_seed = group(rows, lambda row: row["seed"])
     best = {seed: np.max(numbers(found, "score")) for seed, found in by_seed.items()}
@@ -172,7 +174,9 @@ def draw_set(axis: "Axes", rows: Sequence[Mapping[str, str]]) -> None:
     for label, found in group(rows, lambda row: row["label"]).items():
         lines = [missing_after(row, seconds, best[row["seed"]]) for row in found]
         ended = seconds <= np.max(numbers(found, "cpu_seconds"))
-        axis.plot(seconds[ended], np.median(lines, axis=0)[ended], label=label)
+        axis.plot(
+            seconds[ended], np.median(lines, axis=0)[ended], color=colours[label], label=label
+        )
     axis.set(xscale="log", yscale="symlog", xlabel="CPU seconds")
     axis.xaxis.set_minor_formatter("")
     axis.set_ylim(0, None)
