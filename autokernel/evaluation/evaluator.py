@@ -267,7 +267,7 @@ class Evaluator:
         Such a kernel is not averaged, and the search needs no exact score of it. The estimate of
         the last run of the BFGS method saves the calls for an exact Hessian.
         """
-        if not self.score_is_laplace:
+        if not self.score_is_laplace or not np.isfinite(best):
             return None
         least = best - _FAR - self._structure_prior(posterior.expression)
         with suppress(NotAMaximumError):
