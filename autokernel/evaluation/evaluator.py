@@ -50,7 +50,7 @@ class Job:
 
     expression: Expression
     warm_starts: tuple[tuple[WarmStart, ...], ...] = ()
-    best: float = -np.inf  # highest score of a known fit, in nats
+    best: float = -np.inf  # highest score of a known fit, in nats, if there are warm starts
 
 
 class Evaluator:
@@ -104,10 +104,12 @@ class Evaluator:
         return self.run(self.prepare(expression, known))
 
     def prepare(self, expression: Expression, known: Iterable[Evaluation] = ()) -> Job:
-        """Find the warm starts of a kernel among known fits, and the best score of these."""
+        """Find the warm starts of a kernel among known fits, and the best score of these fits."""
         known = list(known)
         warm_starts = warm_starts_from_similar(arrange(expression).expression, known)
-        best = max((evaluation.score for evaluation in known), default=-np.inf)
+        if not warm_starts:
+            return Job(expression)
+        best = max(evaluation.score for evaluation in known)
         return Job(expression, tuple(tuple(together) for together in warm_starts), best)
 
     def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:

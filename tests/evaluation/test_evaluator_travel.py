@@ -242,16 +242,17 @@ def test_the_key_tells_expressions_and_where_they_begin_apart(table):
     assert [subject.key(travelled(job)) for job in jobs] == keys
 
 
-def test_the_key_follows_the_known_fits_that_a_kernel_begins_at(table):
+def test_the_key_follows_the_known_fits_that_a_kernel_begins_at_and_the_best_score(table):
     subject = evaluator(table)
     fit, foreign = subject(read("SE[0]")), subject(read("RQ[1]"))
     expression = read("SE[0] + LIN[1]")
     moved = replace(fit, theta=fit.theta + 1e-9)
+    worse, better = (replace(foreign, score=fit.score + nats) for nats in (-1, 1))
     keys = [
         subject.key(subject.prepare(expression, known))
-        for known in ([], [fit], [moved], [foreign], [fit, foreign])
+        for known in ([], [fit], [moved], [foreign], [fit, worse], [fit, better])
     ]
-    assert len(set(keys)) == 3
+    assert len(set(keys)) == 4
     assert keys[0] == keys[3]  # nothing in common
     assert keys[1] == keys[4]
 
