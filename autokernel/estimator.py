@@ -1,7 +1,7 @@
 """The estimator: parameters, fit, refit, predict."""
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from contextlib import suppress
 from copy import copy
 from numbers import Integral
@@ -12,17 +12,17 @@ import numpy.typing as npt
 from joblib import Memory
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.utils import check_scalar
-from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.validation import check_is_fitted
 
 from autokernel.averaging import Averaging
 from autokernel.criteria import Criterion
 from autokernel.data import check_fit_data
 from autokernel.deadline import Deadline
+from autokernel.descriptions import DescriptionMixin
 from autokernel.exceptions import EvaluationError
 from autokernel.expression import Expression
 from autokernel.fit import Monitor, Past, Problem, Run
+from autokernel.fit.announcement import announcement
 from autokernel.fit.arguments import CONSTRAINTS, Arguments, check_memory, check_nested
 from autokernel.kernels import BaseKernel, Priors
 from autokernel.model import FittedModel
@@ -31,23 +31,18 @@ from autokernel.predictions import PredictionMixin
 from autokernel.report import (
     Inclusion,
     Intervals,
-    Leaderboard,
     Posterior,
-    SizeFront,
-    caption,
+    print_now,
     reporter,
 )
 from autokernel.search import StopReason, Strategy
 from autokernel.surrogate import Acquisition
 from autokernel.validation import check_seed
 
-_LEADERBOARDS: Mapping[str, type[Leaderboard] | type[SizeFront]] = {
-    "score": Leaderboard,
-    "leaves": SizeFront,
-}
 
-
-class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, PredictionMixin, BaseEstimator):
+class AutoKernelGPRegressor(
+    CallbackSupportMixin, RegressorMixin, PredictionMixin, DescriptionMixin, BaseEstimator
+):
     """Gaussian-process regression that discovers its own kernel.
 
     ``fit`` searches sums and products of simple kernels, each on one column, for the structure with
@@ -99,6 +94,13 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, PredictionMixi
         How predictions average over kernels and their parameters: by posterior probability, or by
         weights with the best leave-one-out densities; or an object such as
         ``PosteriorAveraging(n_components=16)``. None predicts with ``best_kernel_`` alone.
+    approximation : {"auto", "exact", "inducing", "neighbours"}, default="auto"
+        How many rows are treated. ``"auto"`` is exact up to 2000 rows. Above, kernels are searched
+        on 500 rows, and the best are fitted to all rows by an approximate likelihood:
+        ``"neighbours"``, each row given its nearest ones, or ``"inducing"``, with inducing points.
+        ``"auto"`` predicts by what predicts held-out rows best; see ``approximation_``.
+    n_inducing : int, default=512
+        Most inducing points.
     memory : str, path, joblib.Memory or None, default=None
         A folder that keeps finished evaluations, from which the same fit, after a crash or with
         more iterations, takes them. Fits may share it. A kernel that failed outright is tried
@@ -138,6 +140,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, PredictionMixi
         the units of ``X``, the noise variance in that of y squared, others as the search has them.
     noise_variance_ : float
         In units of y squared.
+    approximation_ : str
+        How predictions are computed: ``"exact"``, or such as ``"64 neighbours"``.
     search_history_ : dict of ndarray
         One entry per evaluated kernel, in order; goes straight into ``pandas.DataFrame``. Keys are
         ``kernel``, ``score``, ``log_prior``, ``score_per_sample``, ``best_score``, ``n_leaves``,
@@ -187,6 +191,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, PredictionMixi
         priors: str | Priors = "default",
         structure_prior: str | float | None = "default",
         averaging: str | Averaging | None = "posterior",
+        approximation: str = "auto",
+        n_inducing: int = 512,
         memory: str | os.PathLike[str] | Memory | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
@@ -205,6 +211,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, PredictionMixi
         self.priors = priors
         self.structure_prior = structure_prior
         self.averaging = averaging
+        self.approximation, self.n_inducing = approximation, n_inducing
         self.memory = memory
         self.n_jobs = n_jobs
         self.warm_start = warm_start
@@ -258,6 +265,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, PredictionMixi
             tol=self.tol,
             deadline=deadline,
         )
+        plan = announcement(run, has_deadline=self.max_time is not None)
+        if self.verbose:
+            print_now(plan)
         context = self._init_callback_context(max_subtasks=run.n_trials)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         monitor = Monitor(
@@ -272,6 +282,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, PredictionMixi
             reason = run.search(monitor, n_jobs=self.n_jobs, memory=memory)
             monitor.finish()
             self._expose(run, reason)
+            if self.verbose and not problem.plan.is_exact:
+                print_now(f"predictions: {self.approximation_}")
         except KeyboardInterrupt:
             with suppress(EvaluationError):  # nothing can be fitted: what was asked comes first
                 self._expose(run, StopReason.INTERRUPTED)
@@ -319,28 +331,6 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, PredictionMixi
         self._expose_model(fitted, problem)
         return self
 
-    def leaderboard(self, k: int = 10, by: str = "score") -> Leaderboard | SizeFront:
-        """Return the ``k`` best kernels of the search, or the best kernel of each size.
-
-        The dict of arrays prints as a table and goes straight into ``pandas.DataFrame``. The kernel
-        that is reported is marked.
-
-        Parameters
-        ----------
-        k : int, default=10
-            Largest number of rows.
-        by : {"score", "leaves"}, default="score"
-            ``"leaves"`` is the best kernel of each number of leaves, the smallest first, with the
-            gain over the best smaller one; the smallest within two nats of the best is suggested.
-        """
-        check_is_fitted(self, "search_history_")
-        check_scalar(k, "k", Integral, min_val=1)
-        if by not in _LEADERBOARDS:
-            raise ValueError(f"by must be one of {list(_LEADERBOARDS)}, got {by!r}")
-        chosen = self._fitted.evaluation.expression.canonical
-        is_chosen = np.array([text == chosen for text in self._tried], dtype=bool)
-        return _LEADERBOARDS[by].of(self.search_history_, k=k, is_chosen=is_chosen)
-
     def _pose(
         self, X: npt.ArrayLike, y: npt.ArrayLike, arguments: Arguments, *, reset: bool
     ) -> Problem:
@@ -363,6 +353,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, PredictionMixi
         self.best_expression_ = fitted.evaluation.expression.to_text(fitted.feature_names)
         self.best_score_ = fitted.evaluation.score
         self.noise_variance_ = fitted.noise_variance
+        self.approximation_ = fitted.way
         self.posterior_ = Posterior.of(fitted)
         self.inclusion_probabilities_ = Inclusion.of(fitted)
         self.parameter_intervals_ = Intervals.of(fitted)
@@ -390,9 +381,3 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, PredictionMixi
         other._expose_model(best, run.problem)
         other._expose_history(run)
         return {n: value for n, value in vars(other).items() if vars(self).get(n) is not value}
-
-    def _sk_visual_block_(self) -> _VisualBlock:
-        """Show the kernel in words below the name in a notebook."""
-        words = caption(self._fitted) if hasattr(self, "_fitted") else None
-        details = {"name_details": str(self), "name_caption": words}
-        return _VisualBlock("single", self, names=type(self).__name__, **details)

@@ -33,10 +33,11 @@ LAYERS = {
     "report": 10,
     "fit": 10,
     "predictions": 10,
+    "descriptions": 11,
     "scoring": 10,
-    "estimator": 11,
-    "__init__": 12,
-    "__main__": 13,
+    "estimator": 12,
+    "__init__": 13,
+    "__main__": 14,
 }
 ALLOWED = {"autokernel", "numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
 # what users may do without, and the parts of the package that may ask for it inside a function

@@ -2,7 +2,7 @@
 
 from autokernel.evaluation.evaluator import Evaluator, Job
 from autokernel.evaluation.one_kernel import check_expression, evaluate_kernel, parameters_of
-from autokernel.evaluation.record import Evaluation, Parameter
+from autokernel.evaluation.record import Evaluation, Parameter, name_parameters
 
 __all__ = [
     "Evaluation",
@@ -11,5 +11,6 @@ __all__ = [
     "Parameter",
     "check_expression",
     "evaluate_kernel",
+    "name_parameters",
     "parameters_of",
 ]

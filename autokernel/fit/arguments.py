@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from autokernel.averaging import AVERAGES, Averaging
 from autokernel.criteria import CRITERIA, Criterion, check_criterion
 from autokernel.evaluation import parameters_of
+from autokernel.fit.plan import APPROXIMATIONS
 from autokernel.kernels import (
     BASE_KERNELS,
     BaseKernel,
@@ -43,6 +44,8 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "priors": [str, Mapping],
     "structure_prior": [StrOptions({"default"}), Interval(Real, 0, None, closed="left"), None],
     "averaging": [StrOptions(set(AVERAGES)), Averaging, None],
+    "approximation": [StrOptions(APPROXIMATIONS)],
+    "n_inducing": [Interval(Integral, 1, None, closed="left")],
     "memory": [str, os.PathLike, Memory, None],
     "n_jobs": [
         Interval(Integral, None, -1, closed="right"),
@@ -76,6 +79,8 @@ class Arguments:
     priors: Priors
     structure_prior: float | str | None  # nats per unit, or "default"
     averaging: Averaging | None
+    approximation: str
+    n_inducing: int
     inference: Inference = EXACT
 
     @classmethod
@@ -108,6 +113,8 @@ class Arguments:
             check_priors(given["priors"], parameters=known.values()),
             given["structure_prior"],
             check_averaging(given["averaging"]),
+            given["approximation"],
+            int(given["n_inducing"]),
         )
 
 

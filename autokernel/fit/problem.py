@@ -21,9 +21,12 @@ from autokernel.expression import (
     UniformPrior,
     UnitPrior,
 )
+from autokernel.fit.approximation import Approximation
 from autokernel.fit.arguments import Arguments
-from autokernel.kernels import FEW_COLUMNS, MANY_COLUMNS
-from autokernel.likelihood import one_blas_thread
+from autokernel.fit.extension import Extension
+from autokernel.fit.plan import Plan, make_plan
+from autokernel.kernels import FEW_COLUMNS, MANY_COLUMNS, Priors
+from autokernel.likelihood import TrainingData, one_blas_thread
 from autokernel.model import FittedModel, MakePredictor, MixturePredictor, to_sklearn
 from autokernel.search import History, Task
 from autokernel.typing import FloatArray
@@ -49,12 +52,15 @@ class Problem:
     y: FloatArray  # (n_samples,)
     scaling: Scaling
     target_scaling: TargetScaling
-    evaluator: Evaluator
+    data: TrainingData  # all rows, in the units of the search
+    evaluator: Evaluator  # on the rows of the search
+    plan: Plan
     seed: int
     feature_names: list[str] | None
     make_predictor: MakePredictor
     grammar: Grammar
     structure_prior: StructurePrior
+    priors: Priors
     prior_argument: float | str | None
     averaging: Averaging | None
 
@@ -72,9 +78,14 @@ class Problem:
         scaling, target_scaling = unit_scaling(X), TargetScaling.of(y)
         grammar = _grammar(X, arguments)
         structure_prior = _structure_prior(grammar, arguments)
+        plan = make_plan(
+            len(y), approximation=arguments.approximation, n_inducing=arguments.n_inducing
+        )
+        data = TrainingData(scaling.apply(X), target_scaling.apply(y))
+        searched = data if plan.n_searched == len(y) else data.take(plan.rows(seed))
         evaluator = Evaluator(
-            scaling.apply(X),
-            target_scaling.apply(y),
+            searched.X,
+            searched.y,
             priors=arguments.priors,
             seed=seed,
             criterion=arguments.criterion,
@@ -86,12 +97,15 @@ class Problem:
             y,
             scaling,
             target_scaling,
+            evaluator.data if searched is data else data,
             evaluator,
+            plan,
             seed,
             feature_names,
             arguments.inference.make_predictor,
             grammar,
             structure_prior,
+            arguments.priors,
             arguments.structure_prior,
             arguments.averaging,
         )
@@ -158,6 +172,8 @@ class Problem:
         EvaluationError
             If the first kernel could not be fitted.
         """
+        if self.plan.approximation is not None:
+            return self._extended(self.plan.approximation, best_first, deadline)
         point = self.fitted(best_first[0])
         kernels = posterior_over_kernels(self.evaluator, best_first, deadline=deadline)
         model = replace(point, kernels=kernels)
@@ -172,21 +188,46 @@ class Problem:
             return replace(model, mixture=mixture)
         return model
 
+    def _extended(
+        self, approximation: Approximation, best_first: Sequence[Evaluation], deadline: Deadline
+    ) -> FittedModel:
+        """Build the model that predicts with the kernel that is best on all rows."""
+        extension = Extension(
+            approximation,
+            self.data,
+            priors=self.priors,
+            structure_prior=self.structure_prior,
+            seed=self.seed,
+            races=self.evaluator.score_is_laplace,
+            deadline=deadline,
+        )
+        with one_blas_thread():
+            found = extension(best_first)
+        model = self._conditioned(found.evaluation, self.data, found.way.make_predictor)
+        (only,) = model.kernels
+        return replace(model, kernels=(replace(only, draws=found.draws),), way=found.way.text)
+
     def fitted(self, evaluation: Evaluation) -> FittedModel:
-        """Build the model that predicts with one kernel at its best parameters.
+        """Build the model that predicts with one kernel, from the rows of the search.
 
         Raises
         ------
         EvaluationError
             If the kernel could not be fitted, or if its covariance matrix has no Cholesky factor.
         """
+        return self._conditioned(evaluation, self.evaluator.data, self.make_predictor)
+
+    def _conditioned(
+        self, evaluation: Evaluation, data: TrainingData, make_predictor: MakePredictor
+    ) -> FittedModel:
+        """Build the model that predicts with one kernel at its best parameters."""
         expression, theta = evaluation.expression, evaluation.theta
         if not np.isfinite(evaluation.log_posterior):
             raise EvaluationError(f"{expression} could not be fitted because: {evaluation.status}")
         point = [Component(expression, theta, 1.0)]
         try:
             with one_blas_thread():  # as in the search, for bit-identical results
-                mixture = MixturePredictor(point, self.evaluator.data, self.make_predictor)
+                mixture = MixturePredictor(point, data, make_predictor)
         except LinAlgError as error:
             raise EvaluationError(f"{expression} cannot be conditioned on the data") from error
         (predictor,) = mixture.predictors

@@ -14,7 +14,7 @@ from autokernel.exceptions import EvaluationError
 from autokernel.expression import NOISE
 from autokernel.fit.arguments import Arguments
 from autokernel.fit.problem import Past, Problem
-from autokernel.likelihood import one_blas_thread
+from autokernel.likelihood import ExactLikelihood, one_blas_thread
 from autokernel.model import FittedModel
 from autokernel.search import (
     History,
@@ -27,6 +27,7 @@ from autokernel.search import (
 
 _EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
 _SHARE_OF_AVERAGING = 0.1  # of the time, reserved for draws from the posterior
+_CALLS = 100  # likelihood calls on all rows for one kernel, about
 _REFITS = 3.0  # reserve for conditioning the best kernel, in times of one rough fit
 
 
@@ -79,6 +80,23 @@ class Run:
         if not fixed:  # the kernels of the rest are known only now
             n_rest = len(history.without_known([*design.rest(history.evaluations), NOISE]))
         return len(fixed) + n_rest + max(0, self._n_iter - history.n_searched) + 2
+
+    def expected_seconds(self) -> float:
+        """Estimate the time of the search by one worker, from one likelihood call; zero for none.
+
+        It is right within a factor of three or so, as kernels differ in size.
+        """
+        design = self._design.fixed
+        if not design:
+            return 0.0
+        evaluator = self.problem.evaluator
+        likelihood = ExactLikelihood(design[0], evaluator.data)
+        theta = np.zeros(len(likelihood.parameters))
+        with one_blas_thread():
+            likelihood.value_and_gradient(theta)  # computes the distances, which are kept
+            began = time.perf_counter()
+            likelihood.value_and_gradient(theta)
+        return self.n_trials * _CALLS * (time.perf_counter() - began)
 
     def search(
         self, observer: Observer, *, n_jobs: int | None = None, memory: Memory | None = None

@@ -90,5 +90,17 @@ class Likelihood(Protocol):
         """Compute log predictive densities of targets after the first ``n_given``, given these."""
 
 
+class ApproximateLikelihood:
+    """The part of a likelihood that approximations of it do not have."""
+
+    def leave_one_out(self, theta: FloatArray) -> FloatArray:
+        """Raise an error."""
+        raise NotImplementedError("predictive criteria need approximation='exact'")
+
+    def held_out(self, theta: FloatArray, n_given: int) -> FloatArray:
+        """Raise an error."""
+        raise NotImplementedError("predictive criteria need approximation='exact'")
+
+
 MakeLikelihood = Callable[[Expression, TrainingData], Likelihood]
 """A function that makes the likelihood of a kernel on a data set."""

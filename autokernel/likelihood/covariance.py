@@ -11,6 +11,7 @@ number of parameters.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -292,13 +293,26 @@ class _Compiler:
         return self._pairs(columns.pop()).distinct
 
 
+def paired_covariance(
+    expression: Expression, columns: Callable[[int], tuple[FloatArray, FloatArray]]
+) -> Covariance:
+    """Build the covariance between the entries of two arrays that broadcast.
+
+    ``columns`` returns the two arrays of a column. It is called once for each column.
+    """
+
+    @cache
+    def pairs(column: int) -> BroadcastPairs:
+        return BroadcastPairs(*columns(column))
+
+    return Covariance(expression, pairs)
+
+
 def cross_covariance(expression: Expression, X: FloatArray, Z: FloatArray) -> Covariance:
     """Build the covariance (n, m) between points X (n, n_features) and Z (m, n_features)."""
-    return Covariance(
-        expression, lambda column: BroadcastPairs(X[:, column, None], Z[None, :, column])
-    )
+    return paired_covariance(expression, lambda column: (X[:, column, None], Z[None, :, column]))
 
 
 def diagonal_covariance(expression: Expression, X: FloatArray) -> Covariance:
     """Build the variances (n,) of an expression at points X (n, n_features)."""
-    return Covariance(expression, lambda column: BroadcastPairs(X[:, column], X[:, column]))
+    return paired_covariance(expression, lambda column: (X[:, column], X[:, column]))

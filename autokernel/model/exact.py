@@ -1,7 +1,5 @@
 """Exact predictions from the Cholesky factor of the likelihood."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from autokernel.expression import Expression
@@ -11,13 +9,16 @@ from autokernel.likelihood import (
     cross_covariance,
     diagonal_covariance,
 )
-from autokernel.likelihood.linalg import factorise_with_jitter
+from autokernel.likelihood.cholesky import Cholesky
+from autokernel.likelihood.linalg import PackedCholesky, factorise_with_jitter, pack
+from autokernel.model.blockwise import BlockwisePredictor
 from autokernel.typing import FloatArray
 
+_LARGE = 2000  # rows up to which the covariance is that of the likelihood, to the last bit
 _BLOCK = 2**17  # largest number of covariances computed at once
 
 
-class ExactPredictor:
+class ExactPredictor(BlockwisePredictor):
     """The exact predictive distribution of a Gaussian process (R&W alg. 2.1).
 
     Parameters
@@ -42,11 +43,8 @@ class ExactPredictor:
     """
 
     def __init__(self, expression: Expression, theta: FloatArray, data: TrainingData) -> None:
-        likelihood = ExactLikelihood(expression, data)
-        self._cholesky, self.jitter = factorise_with_jitter(
-            lambda jitter: likelihood.factorise(theta, jitter=jitter),
-            scale=likelihood.mean_variance(theta),
-        )
+        super().__init__(block=_BLOCK // len(data.X))
+        self._cholesky, self.jitter = _factorise(expression, theta, data)
         self._expression, self._X = expression, data.X
         self._params = np.exp(theta[:-1])
         self._alpha = self._cholesky.solve(data.y)
@@ -57,15 +55,6 @@ class ExactPredictor:
         """Memory in bytes of the packed Cholesky factor and of alpha."""
         return int(self._cholesky.factor.nbytes + self._alpha.nbytes)
 
-    def mean(self, X: FloatArray) -> FloatArray:
-        """Compute the predictive mean (n,) at inputs (n, n_features)."""
-        return np.concatenate([self._cross(rows) @ self._alpha for rows in self._blocks(X)])
-
-    def mean_and_variance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute the predictive mean (n,) and variance (n,), noise included."""
-        means, variances = zip(*map(self._moments_of_block, self._blocks(X)), strict=True)
-        return np.concatenate(means), np.concatenate(variances)
-
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""
         cross = self._cross(X)
@@ -75,14 +64,12 @@ class ExactPredictor:
         K[np.diag_indices(len(K))] += self.noise_variance
         return mean, K
 
-    def samples(self, X: FloatArray, n_samples: int, rng: np.random.RandomState) -> FloatArray:
-        """Draw new observations (n, n_samples), noise included."""
-        mean, covariance = self.mean_and_covariance(X)
-        # rounding may leave eigenvalues just below zero, which the user need not be told
-        return rng.multivariate_normal(mean, covariance, n_samples, check_valid="ignore").T
+    def _mean_of_block(self, X: FloatArray) -> FloatArray:
+        """Compute the predictive mean of one block of rows."""
+        return self._cross(X) @ self._alpha
 
     def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute the predictive mean and variance of one block of rows."""
+        """Compute the predictive mean and variance of one block of rows, noise included."""
         cross = self._cross(X)
         mean = cross @ self._alpha
         V = self._cholesky.half_solve(cross.T, overwrite=True)
@@ -94,8 +81,31 @@ class ExactPredictor:
         """Compute the covariances (n, n_samples) of new rows with the training rows."""
         return cross_covariance(self._expression, X, self._X).forward(self._params)
 
-    def _blocks(self, X: FloatArray) -> Iterator[FloatArray]:
-        """Yield the rows in blocks of limited size."""
-        size = max(1, _BLOCK // len(self._X))
-        for start in range(0, len(X), size):
-            yield X[start : start + size]
+
+def _factorise(
+    expression: Expression, theta: FloatArray, data: TrainingData
+) -> tuple[Cholesky, float]:
+    """Factorise the covariance matrix, and return the jitter that was needed.
+
+    A large matrix is computed by blocks of rows, without the arrays of each base kernel.
+    """
+    if len(data.X) <= _LARGE:
+        likelihood = ExactLikelihood(expression, data)
+        return factorise_with_jitter(
+            lambda jitter: likelihood.factorise(theta, jitter=jitter),
+            scale=likelihood.mean_variance(theta),
+        )
+    n, params = len(data.X), np.exp(theta)
+    diagonal = diagonal_covariance(expression, data.X).forward(params[:-1]) + params[-1]
+
+    def factorise(jitter: float) -> Cholesky:
+        K = np.empty((n, n))
+        for start in range(0, n, max(1, _BLOCK // n)):
+            rows = slice(start, start + max(1, _BLOCK // n))
+            K[rows] = cross_covariance(expression, data.X[rows], data.X).forward(params[:-1])
+        K[np.diag_indices(n)] += params[-1] + jitter
+        packed = pack(K.T)  # symmetric, and in the order of LAPACK without a copy
+        del K
+        return PackedCholesky(packed, n)
+
+    return factorise_with_jitter(factorise, scale=float(diagonal.mean()))

@@ -26,6 +26,7 @@ class FittedModel:
     target_scaling: TargetScaling
     feature_names: list[str] | None
     kernels: Sequence[KernelPosterior]  # the most probable first
+    way: str = "exact"  # how predictions are computed
 
     @property
     def noise_variance(self) -> float:

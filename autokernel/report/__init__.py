@@ -2,7 +2,7 @@
 
 from autokernel.report.beliefs import Inclusion, Intervals, Posterior
 from autokernel.report.leaderboard import Leaderboard, SizeFront
-from autokernel.report.progress import Improvements, reporter
+from autokernel.report.progress import Improvements, print_now, reporter
 from autokernel.report.summary import fill, summary
 from autokernel.report.words import caption, describe, describe_model
 
@@ -17,6 +17,7 @@ __all__ = [
     "describe",
     "describe_model",
     "fill",
+    "print_now",
     "reporter",
     "summary",
 ]

@@ -1,0 +1,54 @@
+"""What a fitted estimator tells of its search and its kernel."""
+
+from collections.abc import Mapping
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_scalar
+from sklearn.utils._repr_html.estimator import _VisualBlock
+from sklearn.utils.validation import check_is_fitted
+
+from autokernel.model import FittedModel
+from autokernel.report import Leaderboard, SizeFront, caption
+
+_LEADERBOARDS: Mapping[str, type[Leaderboard] | type[SizeFront]] = {
+    "score": Leaderboard,
+    "leaves": SizeFront,
+}
+
+
+class DescriptionMixin(BaseEstimator):
+    """Tables and words for the result of ``fit``."""
+
+    _fitted: FittedModel
+    _tried: list[str]  # canonical texts of the kernels of the search
+    search_history_: Mapping[str, np.ndarray]
+
+    def leaderboard(self, k: int = 10, by: str = "score") -> Leaderboard | SizeFront:
+        """Return the ``k`` best kernels of the search, or the best kernel of each size.
+
+        The dict of arrays prints as a table and goes straight into ``pandas.DataFrame``. The kernel
+        that is reported is marked.
+
+        Parameters
+        ----------
+        k : int, default=10
+            Largest number of rows.
+        by : {"score", "leaves"}, default="score"
+            ``"leaves"`` is the best kernel of each number of leaves, the smallest first, with the
+            gain over the best smaller one; the smallest within two nats of the best is suggested.
+        """
+        check_is_fitted(self, "search_history_")
+        check_scalar(k, "k", Integral, min_val=1)
+        if by not in _LEADERBOARDS:
+            raise ValueError(f"by must be one of {list(_LEADERBOARDS)}, got {by!r}")
+        chosen = self._fitted.evaluation.expression.canonical
+        is_chosen = np.array([text == chosen for text in self._tried], dtype=bool)
+        return _LEADERBOARDS[by].of(self.search_history_, k=k, is_chosen=is_chosen)
+
+    def _sk_visual_block_(self) -> _VisualBlock:
+        """Show the kernel in words below the name in a notebook."""
+        words = caption(self._fitted) if hasattr(self, "_fitted") else None
+        details = {"name_details": str(self), "name_caption": words}
+        return _VisualBlock("single", self, names=type(self).__name__, **details)

@@ -1,0 +1,164 @@
+"""How kernels are fitted to many rows, and how they predict then."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from autokernel.expression import Expression
+from autokernel.likelihood import (
+    InducingLikelihood,
+    Likelihood,
+    NeighbourLikelihood,
+    TrainingData,
+    choose_inducing,
+    draw_neighbourhoods,
+)
+from autokernel.model import ExactPredictor, InducingPredictor, MakePredictor, NeighbourPredictor
+from autokernel.typing import FloatArray
+
+_N_HEAD = 500  # rows whose joint density is exact in a likelihood of neighbours
+_N_NEIGHBOURS = 30  # in such a likelihood
+_FEW_BLOCKS, _MANY_BLOCKS = 1000, 4000  # rows that stand for all others, in the race and after it
+_FEW_ROWS, _MANY_ROWS = 2**11, 2**13  # rows of a bound, in the race and after it
+_LADDER = (32, 64, 128, 256)  # numbers of neighbours of a prediction
+_MOST_EXACT = 2**13  # rows up to which predictions are exact
+
+
+class Likelihoods(NamedTuple):
+    """An approximate likelihood, and the rows for each one that enters it."""
+
+    likelihood: Likelihood
+    rows_for_each: float
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to predict."""
+
+    text: str  # as the user reads it
+    make_predictor: MakePredictor
+
+
+class Approximation(ABC):
+    """How kernels are fitted to many rows, and how they may predict."""
+
+    text: ClassVar[str]  # in a sentence
+
+    @abstractmethod
+    def likelihood(
+        self,
+        expression: Expression,
+        theta: FloatArray,
+        data: TrainingData,
+        *,
+        thorough: bool,
+        rng: np.random.Generator,
+    ) -> Likelihoods:
+        """Build a likelihood near the log parameters ``theta``."""
+
+    @property
+    @abstractmethod
+    def probe(self) -> Way:
+        """A cheap way to predict, by which parameters are compared."""
+
+    @abstractmethod
+    def ladder(self, n_samples: int) -> Sequence[Way]:
+        """List ways to predict, each dearer than the one before it."""
+
+    def rival(self, n_samples: int) -> Way | None:  # noqa: ARG002 - see below
+        """Return a way that is to be preferred to the ladder where it predicts as well."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ByNeighbours(Approximation):
+    """Every row depends on the rows with which it is most correlated."""
+
+    text: ClassVar[str] = "each row given its nearest neighbours"
+    n_inducing: int | None = None  # of the rival, None for no rival
+
+    def likelihood(
+        self,
+        expression: Expression,
+        theta: FloatArray,
+        data: TrainingData,
+        *,
+        thorough: bool,
+        rng: np.random.Generator,
+    ) -> Likelihoods:
+        """Build Vecchia's likelihood with neighbours of some rows."""
+        n_head = min(_N_HEAD, len(data.y))
+        neighbourhoods = draw_neighbourhoods(
+            expression,
+            theta,
+            data.X,
+            n_head=n_head,
+            n_blocks=_MANY_BLOCKS if thorough else _FEW_BLOCKS,
+            n_neighbours=min(_N_NEIGHBOURS, n_head),
+            rng=rng,
+        )
+        likelihood = NeighbourLikelihood(expression, data, neighbourhoods)
+        return Likelihoods(likelihood, likelihood.rows_for_each)
+
+    @property
+    def probe(self) -> Way:
+        """The fewest neighbours."""
+        return _by_neighbours(_LADDER[0])
+
+    def ladder(self, n_samples: int) -> Sequence[Way]:
+        """List numbers of neighbours; exact predictions where there are few rows."""
+        if n_samples <= _MOST_EXACT:
+            return [Way("exact", ExactPredictor)]
+        return [_by_neighbours(n) for n in _LADDER]
+
+    def rival(self, n_samples: int) -> Way | None:
+        """Return inducing points, whose predictions are smooth and cheaper."""
+        if self.n_inducing is None or n_samples <= _MOST_EXACT:
+            return None
+        return _by_points(self.n_inducing)
+
+
+@dataclass(frozen=True, slots=True)
+class ByInducingPoints(Approximation):
+    """All rows depend on the function at a few points."""
+
+    text: ClassVar[str] = "with inducing points"
+    n_inducing: int
+
+    def likelihood(
+        self,
+        expression: Expression,
+        theta: FloatArray,
+        data: TrainingData,
+        *,
+        thorough: bool,
+        rng: np.random.Generator,
+    ) -> Likelihoods:
+        """Build the collapsed variational bound on some of the rows."""
+        n = min(_MANY_ROWS if thorough else _FEW_ROWS, len(data.y))
+        some = data if n == len(data.y) else data.take(rng.permutation(len(data.y))[:n])
+        points = some.X[choose_inducing(expression, theta, some.X, self.n_inducing)]
+        return Likelihoods(InducingLikelihood(expression, some, points), len(data.y) / n)
+
+    @property
+    def probe(self) -> Way:
+        """The only way."""
+        return _by_points(self.n_inducing)
+
+    def ladder(self, n_samples: int) -> Sequence[Way]:  # noqa: ARG002 - the same for any number
+        """Return the only way."""
+        return [_by_points(self.n_inducing)]
+
+
+def _by_neighbours(n: int) -> Way:
+    """Return the predictions from so many neighbours."""
+    return Way(f"{n} neighbours", partial(NeighbourPredictor, n_neighbours=n))
+
+
+def _by_points(n: int) -> Way:
+    """Return the predictions from so many inducing points."""
+    return Way(f"{n} inducing points", partial(InducingPredictor, n_inducing=n))

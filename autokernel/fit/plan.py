@@ -1,0 +1,89 @@
+"""What a fit of so many rows will do, and whether it can, before it begins."""
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from autokernel.fit.approximation import Approximation, ByInducingPoints, ByNeighbours
+from autokernel.typing import IntArray
+
+EXACT, INDUCING, NEIGHBOURS, AUTO = "exact", "inducing", "neighbours", "auto"
+APPROXIMATIONS = frozenset({AUTO, EXACT, INDUCING, NEIGHBOURS})
+
+_MOST_EXACT = 2000  # rows up to which "auto" is exact
+_N_SEARCHED = 500  # rows on which kernels are searched where the fit of all rows is approximate
+_ARRAYS = 12  # packed matrices that an exact likelihood keeps at the same time, about
+_SHARE = 0.8  # of the memory of the machine that a fit may ask for
+_GIB = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How many rows are searched on, and how all rows are fitted."""
+
+    n_samples: int
+    n_searched: int
+    approximation: Approximation | None  # None for an exact fit
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the whole fit is exact."""
+        return self.approximation is None
+
+    def rows(self, seed: int) -> IntArray:
+        """Draw the rows (n_searched,) on which kernels are searched."""
+        order = np.random.default_rng(seed).permutation(self.n_samples)
+        return np.sort(order[: self.n_searched])
+
+    @property
+    def text(self) -> str:
+        """Say what will be done, in one line."""
+        if self.approximation is None:
+            return f"{self.n_samples} rows, exact inference"
+        return (
+            f"{self.n_samples} rows: kernels are searched on {self.n_searched} of them, and the "
+            f"best are fitted to all, {self.approximation.text}"
+        )
+
+
+def make_plan(n_samples: int, *, approximation: str, n_inducing: int) -> Plan:
+    """Choose what a fit will do.
+
+    Raises
+    ------
+    ValueError
+        If exact inference is asked for and needs more memory than there is.
+    """
+    if approximation == EXACT or (approximation == AUTO and n_samples <= _MOST_EXACT):
+        _check_memory(n_samples)
+        return Plan(n_samples, n_samples, None)
+    n_searched = min(n_samples, _N_SEARCHED)
+    if approximation == INDUCING:
+        return Plan(n_samples, n_searched, ByInducingPoints(n_inducing))
+    rival = n_inducing if approximation == AUTO else None
+    return Plan(n_samples, n_searched, ByNeighbours(rival))
+
+
+def bytes_of_exact(n_samples: int) -> int:
+    """Estimate the peak memory of an exact fit in bytes."""
+    return _ARRAYS * 8 * n_samples * (n_samples + 1) // 2
+
+
+def memory_of_machine() -> float:
+    """Return the memory of this machine in bytes, inf where it cannot be asked for."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):  # not on Windows
+        return np.inf
+
+
+def _check_memory(n_samples: int) -> None:
+    """Refuse an exact fit for which there is not enough memory."""
+    needed, present = bytes_of_exact(n_samples), memory_of_machine()
+    if needed > _SHARE * present:
+        raise ValueError(
+            f"approximation='exact' with {n_samples} rows needs about {needed / _GIB:.0f} GiB for "
+            f"its matrices, and this machine has {present / _GIB:.1f} GiB: use "
+            "approximation='auto', or fewer rows"
+        )

@@ -1,0 +1,157 @@
+"""Fits of more rows than exact inference is for."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from autokernel import AutoKernelGPRegressor
+from autokernel.fit import approximation, plan
+from autokernel.fit.plan import make_plan
+from autokernel.likelihood import ExactLikelihood, TrainingData
+
+N = 2600
+NOISE = 0.1
+
+
+def wave(X):
+    return np.sin(9 * X[:, 0]) + X[:, 1] ** 2
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(N, 2))
+    return X, wave(X) + NOISE * rng.normal(size=N)
+
+
+@pytest.fixture(scope="module")
+def new():
+    return np.random.default_rng(1).uniform(size=(300, 2))
+
+
+def fit(table, **parameters):
+    model = AutoKernelGPRegressor(
+        base_kernels=("SE", "LIN"), n_iter=1, random_state=0, **parameters
+    )
+    return model.fit(*table)
+
+
+@pytest.fixture(scope="module")
+def models(table):
+    found = {name: fit(table, approximation=name) for name in ("auto", "inducing")}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(approximation, "_MOST_EXACT", 0)
+        found["neighbours"] = fit(table, approximation="neighbours")
+        found["rivals"] = fit(table, approximation="auto")
+    return found
+
+
+ALL = ("auto", "inducing", "neighbours", "rivals")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_predictions_are_close_to_the_truth_and_deviations_right(name, models, new):
+    mean, std = models[name].predict(new, return_std=True)
+    of_function = models[name].predict(new, return_std="function")[1]
+    # 2600 rows and some thirty effective parameters: sqrt(30 / 2600) of the noise is 0.011
+    assert np.sqrt(np.mean((mean - wave(new)) ** 2)) < 0.03
+    np.testing.assert_allclose(std, NOISE, rtol=0.1)
+    assert np.all(of_function < std)
+
+
+def test_approximation_is_told(models):
+    assert models["auto"].approximation_ == "exact"
+    assert models["inducing"].approximation_ == "512 inducing points"
+    assert models["neighbours"].approximation_ in {f"{n} neighbours" for n in (32, 64, 128, 256)}
+    assert models["rivals"].approximation_ == "512 inducing points"  # this function is smooth
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_whole_contract_holds(name, models, table, new):
+    model = models[name]
+    assert model.X_train_.shape == (N, 2)
+    assert model.sample_y(new[:5], 3, random_state=0).shape == (5, 3)
+    _, covariance = model.predict(new[:5], return_cov=True)
+    _, std = model.predict(new[:5], return_std=True)
+    np.testing.assert_allclose(np.sqrt(np.diag(covariance)), std, rtol=0.01)
+    intervals = model.parameter_intervals_
+    assert np.all(intervals["low"] < intervals["high"])
+    assert model.posterior_["probability"].sum() == pytest.approx(1.0)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_allclose(again.predict(new), model.predict(new), rtol=1e-10)
+    assert model.best_kernel_(new[:4]).shape == (4, 4)
+
+
+def test_the_score_is_that_of_all_rows(models, table):
+    """The log likelihood is within 0.02 nats a row of the exact one at the same parameters."""
+    for model in models.values():
+        evaluation, data = model._fitted.evaluation, model._fitted.mixture
+        training = TrainingData(data._X, data._y)
+        exact = ExactLikelihood(evaluation.expression, training).value(evaluation.theta)
+        assert abs(evaluation.log_likelihood - exact) / N < 0.02
+        assert model.best_score_ < evaluation.log_posterior
+
+
+def test_the_same_seed_gives_the_same_bits(table, models, new):
+    again = clone(models["inducing"]).set_params(n_jobs=2).fit(*table)
+    np.testing.assert_array_equal(again.predict(new), models["inducing"].predict(new))
+    assert again.best_score_ == models["inducing"].best_score_
+
+
+def test_refit_uses_all_rows(models, table, new):
+    model = clone(models["inducing"]).refit(*table, kernel="SE[0] + SE[1]")
+    assert model.approximation_ == "512 inducing points"
+    assert np.sqrt(np.mean((model.predict(new) - wave(new)) ** 2)) < 0.03
+
+
+def test_pure_noise_is_noise_with_many_rows_too(new):
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(N, 2)), 3 + rng.normal(size=N)
+    model = fit((X, y))
+    assert model.best_expression_ == "NOISE"
+    mean, std = model.predict(new, return_std=True)
+    np.testing.assert_allclose(mean, y.mean())
+    np.testing.assert_allclose(std, y.std(), rtol=0.01)
+
+
+def test_a_fit_without_time_predicts_all_the_same(table, new):
+    with pytest.warns(match="max_time"):
+        model = fit(table, max_time=0.01)
+    assert np.isfinite(model.predict(new)).all()
+
+
+def test_auto_is_exact_up_to_2000_rows():
+    for n, is_exact in ((10, True), (2000, True), (2001, False), (10**6, False)):
+        found = make_plan(n, approximation="auto", n_inducing=512)
+        assert found.is_exact == is_exact
+        assert found.n_searched == (n if is_exact else 500)
+    assert not make_plan(100, approximation="inducing", n_inducing=512).is_exact
+    assert make_plan(5000, approximation="exact", n_inducing=512).is_exact
+
+
+def test_exact_inference_that_does_not_fit_into_memory_is_refused_with_the_numbers(monkeypatch):
+    monkeypatch.setattr(plan, "memory_of_machine", lambda: 16.0 * 2**30)
+    X, y = np.random.default_rng(0).uniform(size=(100_000, 1)), np.zeros(100_000)
+    y[0] = 1.0
+    model = AutoKernelGPRegressor(approximation="exact")
+    with pytest.raises(ValueError, match=r"100000 rows needs about 447 GiB .* 16.0 GiB"):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"), [("approximation", "sparse"), ("n_inducing", 0), ("n_inducing", 1.5)]
+)
+def test_bad_parameters_are_refused_by_name(parameter, value):
+    with pytest.raises(ValueError, match=parameter):
+        AutoKernelGPRegressor(**{parameter: value}).fit([[0.0], [1.0]], [0.0, 1.0])
+
+
+def test_another_criterion_chooses_the_kernel_on_some_rows(table, new):
+    model = fit(table, criterion="bic")
+    history = model.search_history_
+    best = history["kernel"][np.argmax(history["score"])]
+    assert model.best_expression_ == best
+    assert model.best_score_ == history["score"].max()
+    assert np.sqrt(np.mean((model.predict(new) - wave(new)) ** 2)) < 0.03
