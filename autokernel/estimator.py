@@ -95,10 +95,10 @@ class AutoKernelGPRegressor(
         weights with the best leave-one-out densities; or an object such as
         ``PosteriorAveraging(n_components=16)``. None predicts with ``best_kernel_`` alone.
     approximation : {"auto", "exact", "inducing", "neighbours"}, default="auto"
-        How many rows are treated. ``"auto"`` is exact up to 2000 rows. Above, kernels are searched
-        on 500 rows, and the best are fitted to all rows by an approximate likelihood:
-        ``"neighbours"``, each row given its nearest ones, or ``"inducing"``, with inducing points.
-        ``"auto"`` predicts by what predicts held-out rows best; see ``approximation_``.
+        How many rows are treated. ``"auto"`` searches kernels on 500 rows if there are more than
+        600, and fits the best to all rows: exactly up to 2000, and else by ``"neighbours"``, each
+        row given its nearest ones. It predicts from neighbours or from inducing points, whatever
+        predicts held-out rows better. ``"exact"`` searches on all rows.
     n_inducing : int, default=512
         Most inducing points.
     memory : str, path, joblib.Memory or None, default=None
@@ -199,17 +199,14 @@ class AutoKernelGPRegressor(
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.base_kernels = base_kernels
-        self.operators = operators
-        self.strategy = strategy
-        self.criterion = criterion
+        self.base_kernels, self.operators = base_kernels, operators
+        self.strategy, self.criterion = strategy, criterion
         self.acquisition = acquisition
         self.n_iter, self.tol = n_iter, tol
         self.max_time = max_time
         self.max_leaves = max_leaves
         self.batch_size = batch_size
-        self.priors = priors
-        self.structure_prior = structure_prior
+        self.priors, self.structure_prior = priors, structure_prior
         self.averaging = averaging
         self.approximation, self.n_inducing = approximation, n_inducing
         self.memory = memory
@@ -265,9 +262,7 @@ class AutoKernelGPRegressor(
             tol=self.tol,
             deadline=deadline,
         )
-        plan = announcement(run, has_deadline=self.max_time is not None)
-        if self.verbose:
-            print_now(plan)
+        self._say(announcement(run, has_deadline=self.max_time is not None))
         context = self._init_callback_context(max_subtasks=run.n_trials)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         monitor = Monitor(
@@ -282,8 +277,7 @@ class AutoKernelGPRegressor(
             reason = run.search(monitor, n_jobs=self.n_jobs, memory=memory)
             monitor.finish()
             self._expose(run, reason)
-            if self.verbose and not problem.plan.is_exact:
-                print_now(f"predictions: {self.approximation_}")
+            self._say(f"predictions: {self.approximation_}")
         except KeyboardInterrupt:
             with suppress(EvaluationError):  # nothing can be fitted: what was asked comes first
                 self._expose(run, StopReason.INTERRUPTED)
@@ -341,6 +335,11 @@ class AutoKernelGPRegressor(
         seed = past.seed if past and draws_seed else check_seed(self.random_state)
         names = [str(name) for name in getattr(self, "feature_names_in_", ())] or None
         return Problem.of(inputs, target, arguments, seed=seed, feature_names=names)
+
+    def _say(self, line: str) -> None:
+        """Print a line if ``verbose`` asks for it."""
+        if self.verbose:
+            print_now(line)
 
     def _past_to_continue(self) -> Past | None:
         """Return what the last search has left, if this one is to continue it."""

@@ -45,6 +45,14 @@ class Extended:
     way: Way
 
 
+def racers(best_first: Sequence[Evaluation]) -> Sequence[Evaluation]:
+    """Return the kernels to fit on all rows: the best ones, and the best that use all columns."""
+    n_columns = max(len(_columns_of(one)) for one in best_first)
+    best, others = best_first[:_N_BEST], best_first[_N_BEST:]
+    flexible = [one for one in others if len(_columns_of(one)) == n_columns]
+    return [*best, *flexible[:_N_FLEXIBLE]]
+
+
 class Extension:
     """The fit of kernels on all rows.
 
@@ -93,30 +101,22 @@ class Extension:
         return Extended(fit.evaluation, fit.draw(np.random.default_rng(self._seed)), way)
 
     def _race(self, best_first: Sequence[Evaluation]) -> list["_Fit"]:
-        """Return all fits of the kernel that is best on all rows; the first is the search's own."""
+        """Return the fits of the kernel that is best on all rows, the latest one first.
+
+        It is the search's own fit if there was no time for another.
+        """
         raced: list[_Fit] = []
         with suppress(OutOfTimeError):
-            for start in self._racers(best_first):
+            for start in racers(best_first) if self._races else best_first[:1]:
                 raced.append(self._approximate(start, thorough=False))
         if not raced:
             return [_Fit(best_first[0], 1.0)]
         best = max(raced, key=lambda fit: fit.evaluation.score)
-        text = best.evaluation.expression.canonical
-        own = next(one for one in best_first if one.expression.canonical == text)
-        fits = [_Fit(own, 1.0), best]
+        fits = [best]
         with suppress(OutOfTimeError):
             for _ in range(_ROUNDS):
-                fits.append(self._approximate(fits[-1].evaluation, thorough=True))
+                fits.insert(0, self._approximate(fits[0].evaluation, thorough=True))
         return fits
-
-    def _racers(self, best_first: Sequence[Evaluation]) -> Sequence[Evaluation]:
-        """Return the kernels that race: the best ones, and the best that use all columns."""
-        if not self._races:
-            return best_first[:1]
-        n_columns = max(len(_columns_of(one)) for one in best_first)
-        best, others = best_first[:_N_BEST], best_first[_N_BEST:]
-        flexible = [one for one in others if len(_columns_of(one)) == n_columns]
-        return [*best, *flexible[:_N_FLEXIBLE]]
 
     def _approximate(self, start: Evaluation, *, thorough: bool) -> "_Fit":
         """Fit a kernel by the approximation, built for the parameters of an earlier fit."""
@@ -165,10 +165,12 @@ class Extension:
         def density(fit: _Fit, way: Way) -> float:
             return _held_out_density(fit, way, others, held_out)
 
-        if len(fits) > 1:
-            fit = max(fits, key=lambda fit: density(fit, self._approximation.probe))
-        else:
-            (fit,) = fits
+        fit, *earlier = fits
+        if earlier:
+            densities = [density(one, self._approximation.probe) for one in fits]
+            better = int(np.argmax(densities))
+            if densities[better] > densities[0] + _WORTH_IT:
+                fit = fits[better]
         way, *dearer = self._approximation.ladder(n)
         rival = self._approximation.rival(n)
         if not dearer and rival is None:

@@ -12,7 +12,8 @@ EXACT, INDUCING, NEIGHBOURS, AUTO = "exact", "inducing", "neighbours", "auto"
 APPROXIMATIONS = frozenset({AUTO, EXACT, INDUCING, NEIGHBOURS})
 
 _MOST_EXACT = 2000  # rows up to which "auto" is exact
-_N_SEARCHED = 500  # rows on which kernels are searched where the fit of all rows is approximate
+_MOST_SEARCHED = 600  # rows up to which "auto" searches on all of them
+_N_SEARCHED = 500  # rows on which kernels are searched otherwise
 _ARRAYS = 12  # packed matrices that an exact likelihood keeps at the same time, about
 _SHARE = 0.8  # of the memory of the machine that a fit may ask for
 _GIB = 2**30
@@ -27,9 +28,9 @@ class Plan:
     approximation: Approximation | None  # None for an exact fit
 
     @property
-    def is_exact(self) -> bool:
-        """Whether the whole fit is exact."""
-        return self.approximation is None
+    def searches_all(self) -> bool:
+        """Whether kernels are searched on all rows."""
+        return self.n_searched == self.n_samples
 
     def rows(self, seed: int) -> IntArray:
         """Draw the rows (n_searched,) on which kernels are searched."""
@@ -39,11 +40,12 @@ class Plan:
     @property
     def text(self) -> str:
         """Say what will be done, in one line."""
-        if self.approximation is None:
+        if self.n_searched == self.n_samples and self.approximation is None:
             return f"{self.n_samples} rows, exact inference"
+        how = "exactly" if self.approximation is None else self.approximation.text
         return (
             f"{self.n_samples} rows: kernels are searched on {self.n_searched} of them, and the "
-            f"best are fitted to all, {self.approximation.text}"
+            f"best are fitted to all, {how}"
         )
 
 
@@ -57,8 +59,9 @@ def make_plan(n_samples: int, *, approximation: str, n_inducing: int) -> Plan:
     """
     if approximation == EXACT or (approximation == AUTO and n_samples <= _MOST_EXACT):
         _check_memory(n_samples)
-        return Plan(n_samples, n_samples, None)
-    n_searched = min(n_samples, _N_SEARCHED)
+        searches_all = approximation == EXACT or n_samples <= _MOST_SEARCHED
+        return Plan(n_samples, n_samples if searches_all else _N_SEARCHED, None)
+    n_searched = n_samples if n_samples <= _MOST_SEARCHED else _N_SEARCHED
     if approximation == INDUCING:
         return Plan(n_samples, n_searched, ByInducingPoints(n_inducing))
     rival = n_inducing if approximation == AUTO else None

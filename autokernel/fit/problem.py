@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from autokernel.averaging import Averaging, Component, KernelPosterior, posterior_over_kernels
+from autokernel.averaging import Component, KernelPosterior, posterior_over_kernels
 from autokernel.data import Scaling, TargetScaling, unit_scaling, varying_columns
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evaluation import Evaluation, Evaluator, check_expression
@@ -23,9 +23,9 @@ from autokernel.expression import (
 )
 from autokernel.fit.approximation import Approximation
 from autokernel.fit.arguments import Arguments
-from autokernel.fit.extension import Extension
+from autokernel.fit.extension import Extension, racers
 from autokernel.fit.plan import Plan, make_plan
-from autokernel.kernels import FEW_COLUMNS, MANY_COLUMNS, Priors
+from autokernel.kernels import FEW_COLUMNS, MANY_COLUMNS
 from autokernel.likelihood import TrainingData, one_blas_thread
 from autokernel.model import FittedModel, MakePredictor, MixturePredictor, to_sklearn
 from autokernel.search import History, Task
@@ -57,12 +57,9 @@ class Problem:
     plan: Plan
     seed: int
     feature_names: list[str] | None
-    make_predictor: MakePredictor
     grammar: Grammar
     structure_prior: StructurePrior
-    priors: Priors
-    prior_argument: float | str | None
-    averaging: Averaging | None
+    arguments: Arguments
 
     @classmethod
     def of(
@@ -82,38 +79,31 @@ class Problem:
             len(y), approximation=arguments.approximation, n_inducing=arguments.n_inducing
         )
         data = TrainingData(scaling.apply(X), target_scaling.apply(y))
-        searched = data if plan.n_searched == len(y) else data.take(plan.rows(seed))
-        evaluator = Evaluator(
-            searched.X,
-            searched.y,
-            priors=arguments.priors,
+        evaluator = _evaluator(
+            data if plan.n_searched == len(y) else data.take(plan.rows(seed)),
+            arguments,
+            structure_prior,
             seed=seed,
-            criterion=arguments.criterion,
-            make_likelihood=arguments.inference.make_likelihood,
-            structure_prior=structure_prior,
         )
         return cls(
-            X,
-            y,
-            scaling,
-            target_scaling,
-            evaluator.data if searched is data else data,
-            evaluator,
-            plan,
-            seed,
-            feature_names,
-            arguments.inference.make_predictor,
-            grammar,
-            structure_prior,
-            arguments.priors,
-            arguments.structure_prior,
-            arguments.averaging,
+            X=X,
+            y=y,
+            scaling=scaling,
+            target_scaling=target_scaling,
+            data=evaluator.data if plan.n_searched == len(y) else data,
+            evaluator=evaluator,
+            plan=plan,
+            seed=seed,
+            feature_names=feature_names,
+            grammar=grammar,
+            structure_prior=structure_prior,
+            arguments=arguments,
         )
 
     @property
     def fingerprint(self) -> str:
         """Digest of all that a search depends on, besides the space of kernels."""
-        return f"{self.evaluator.fingerprint()} {self.prior_argument!r}"
+        return f"{self.evaluator.fingerprint()} {self.arguments.structure_prior!r}"
 
     def task(self, arguments: Arguments) -> Task:
         """Build the task of a search."""
@@ -174,19 +164,39 @@ class Problem:
         """
         if self.plan.approximation is not None:
             return self._extended(self.plan.approximation, best_first, deadline)
+        if not self.plan.searches_all:
+            return self._raced(best_first, deadline)
         point = self.fitted(best_first[0])
         kernels = posterior_over_kernels(self.evaluator, best_first, deadline=deadline)
         model = replace(point, kernels=kernels)
-        if self.averaging is None:
+        if self.arguments.averaging is None:
             return model
         if point.evaluation.expression == NOISE:  # where nothing is found, nothing is predicted
             kernels = [one for one in kernels if one.evaluation is point.evaluation]
         # where this fails, the kernel at its best parameters remains
         with one_blas_thread(), suppress(LinAlgError, OutOfTimeError, MemoryError):
-            components = self.averaging.components(self.evaluator, kernels, deadline=deadline)
-            mixture = MixturePredictor(components, self.evaluator.data, self.make_predictor)
+            components = self.arguments.averaging.components(
+                self.evaluator, kernels, deadline=deadline
+            )
+            mixture = MixturePredictor(
+                components, self.evaluator.data, self.arguments.inference.make_predictor
+            )
             return replace(model, mixture=mixture)
         return model
+
+    def _raced(self, best_first: Sequence[Evaluation], deadline: Deadline) -> FittedModel:
+        """Build the model that averages over the best kernels, fitted exactly to all rows."""
+        evaluator = _evaluator(self.data, self.arguments, self.structure_prior, seed=self.seed)
+        whole = replace(self, evaluator=evaluator, plan=Plan(len(self.y), len(self.y), None))
+        fits: list[Evaluation] = []
+        with suppress(OutOfTimeError):
+            for one in racers(best_first):
+                job = evaluator.prepare(one.expression, [one, *fits])
+                fits.append(evaluator.run(job, deadline=deadline))
+        fits = [fit for fit in fits if np.isfinite(fit.score)]
+        if not fits:  # no time, or none can be fitted to all rows
+            return whole.fitted(best_first[0])
+        return whole.averaged(sorted(fits, key=lambda fit: -fit.score), deadline=deadline)
 
     def _extended(
         self, approximation: Approximation, best_first: Sequence[Evaluation], deadline: Deadline
@@ -195,7 +205,7 @@ class Problem:
         extension = Extension(
             approximation,
             self.data,
-            priors=self.priors,
+            priors=self.arguments.priors,
             structure_prior=self.structure_prior,
             seed=self.seed,
             races=self.evaluator.score_is_laplace,
@@ -215,7 +225,9 @@ class Problem:
         EvaluationError
             If the kernel could not be fitted, or if its covariance matrix has no Cholesky factor.
         """
-        return self._conditioned(evaluation, self.evaluator.data, self.make_predictor)
+        return self._conditioned(
+            evaluation, self.evaluator.data, self.arguments.inference.make_predictor
+        )
 
     def _conditioned(
         self, evaluation: Evaluation, data: TrainingData, make_predictor: MakePredictor
@@ -243,6 +255,21 @@ class Problem:
             self.feature_names,
             (only,),
         )
+
+
+def _evaluator(
+    data: TrainingData, arguments: Arguments, structure_prior: StructurePrior, *, seed: int
+) -> Evaluator:
+    """Build the evaluator of the search."""
+    return Evaluator(
+        data.X,
+        data.y,
+        priors=arguments.priors,
+        seed=seed,
+        criterion=arguments.criterion,
+        make_likelihood=arguments.inference.make_likelihood,
+        structure_prior=structure_prior,
+    )
 
 
 def _grammar(X: FloatArray, arguments: Arguments) -> Grammar:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from autokernel import AutoKernelGPRegressor
+from autokernel import AutoKernelGPRegressor, evaluate_kernel
 from autokernel.fit import approximation, plan
 from autokernel.fit.plan import make_plan
 from autokernel.likelihood import ExactLikelihood, TrainingData
@@ -75,7 +75,9 @@ def test_the_whole_contract_holds(name, models, table, new):
     assert model.sample_y(new[:5], 3, random_state=0).shape == (5, 3)
     _, covariance = model.predict(new[:5], return_cov=True)
     _, std = model.predict(new[:5], return_std=True)
-    np.testing.assert_allclose(np.sqrt(np.diag(covariance)), std, rtol=0.01)
+    # the joint distribution of neighbours is that given the neighbours of all five rows
+    rtol = 0.05 if name == "neighbours" else 1e-6
+    np.testing.assert_allclose(np.sqrt(np.diag(covariance)), std, rtol=rtol)
     intervals = model.parameter_intervals_
     assert np.all(intervals["low"] < intervals["high"])
     assert model.posterior_["probability"].sum() == pytest.approx(1.0)
@@ -84,13 +86,15 @@ def test_the_whole_contract_holds(name, models, table, new):
     assert model.best_kernel_(new[:4]).shape == (4, 4)
 
 
-def test_the_score_is_that_of_all_rows(models, table):
-    """The log likelihood is within 0.02 nats a row of the exact one at the same parameters."""
-    for model in models.values():
-        evaluation, data = model._fitted.evaluation, model._fitted.mixture
-        training = TrainingData(data._X, data._y)
-        exact = ExactLikelihood(evaluation.expression, training).value(evaluation.theta)
-        assert abs(evaluation.log_likelihood - exact) / N < 0.02
+def test_the_score_is_that_of_all_rows(models):
+    """The log likelihood is close to the exact one at the same parameters."""
+    for name, model in models.items():
+        evaluation, mixture = model._fitted.evaluation, model._fitted.mixture
+        data = TrainingData(mixture._X, mixture._y)
+        exact = ExactLikelihood(evaluation.expression, data).value(evaluation.theta)
+        # thirty neighbours tell less of a smooth function than all rows do
+        away = (evaluation.log_likelihood - exact) / N
+        assert -0.001 < away < 1e-6 if name == "inducing" else abs(away) < 0.05
         assert model.best_score_ < evaluation.log_posterior
 
 
@@ -122,13 +126,34 @@ def test_a_fit_without_time_predicts_all_the_same(table, new):
     assert np.isfinite(model.predict(new)).all()
 
 
-def test_auto_is_exact_up_to_2000_rows():
-    for n, is_exact in ((10, True), (2000, True), (2001, False), (10**6, False)):
+def test_auto_is_exact_up_to_2000_rows_and_searches_on_500():
+    for n, is_exact, n_searched in (
+        (10, True, 10),
+        (600, True, 600),
+        (601, True, 500),
+        (2000, True, 500),
+        (2001, False, 500),
+        (10**6, False, 500),
+    ):
         found = make_plan(n, approximation="auto", n_inducing=512)
-        assert found.is_exact == is_exact
-        assert found.n_searched == (n if is_exact else 500)
-    assert not make_plan(100, approximation="inducing", n_inducing=512).is_exact
-    assert make_plan(5000, approximation="exact", n_inducing=512).is_exact
+        assert (found.approximation is None) == is_exact
+        assert found.n_searched == n_searched
+    assert make_plan(100, approximation="inducing", n_inducing=512).approximation is not None
+    assert make_plan(5000, approximation="exact", n_inducing=512).searches_all
+
+
+def test_between_600_and_2000_rows_the_best_kernels_are_fitted_to_all_rows(table, new):
+    X, y = table[0][:900], table[1][:900]
+    model = fit((X, y))
+    assert model.approximation_ == "exact"
+    assert np.sqrt(np.mean((model.predict(new) - wave(new)) ** 2)) < 0.04
+    inputs = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    exact = evaluate_kernel(model.best_expression_, inputs, (y - y.mean()) / y.std())
+    evaluation = model._fitted.evaluation
+    assert evaluation.log_evidence == pytest.approx(exact.log_evidence, abs=0.2)
+    assert model.best_score_ == evaluation.log_evidence + evaluation.log_structure_prior
+    history = model.search_history_["score"]
+    assert history.max() < 0.8 * model.best_score_
 
 
 def test_exact_inference_that_does_not_fit_into_memory_is_refused_with_the_numbers(monkeypatch):
