@@ -96,7 +96,7 @@ class AutoKernelGPRegressor(
         ``PosteriorAveraging(n_components=16)``. None predicts with ``best_kernel_`` alone.
     approximation : {"auto", "exact", "inducing", "neighbours"}, default="auto"
         How many rows are treated. ``"auto"`` searches kernels on 500 rows if there are more than
-        600, and fits the best to all rows: exactly up to 2000, and else by ``"neighbours"``, each
+        600, and fits the best to all rows: exactly up to 1000, and else by ``"neighbours"``, each
         row given its nearest ones. It predicts from neighbours or from inducing points, whatever
         predicts held-out rows better. ``"exact"`` searches on all rows.
     n_inducing : int, default=512

@@ -62,6 +62,8 @@ class Extension:
         Likelihood and predictions.
     data : TrainingData
         All rows, in the units of the search.
+    n_searched : int
+        Number of rows of the search.
     priors : mapping
         Priors of the parameters.
     structure_prior : StructurePrior
@@ -80,13 +82,14 @@ class Extension:
         approximation: Approximation,
         data: TrainingData,
         *,
+        n_searched: int,
         priors: Priors,
         structure_prior: StructurePrior,
         seed: int,
         races: bool = True,
         deadline: Deadline = NEVER,
     ) -> None:
-        self._races = races
+        self._races, self._n_searched = races, n_searched
         self._approximation, self._data = approximation, data
         self._priors, self._structure_prior = priors, structure_prior
         self._seed, self._deadline = seed, deadline
@@ -94,7 +97,7 @@ class Extension:
     def __call__(self, best_first: Sequence[Evaluation]) -> Extended:
         """Fit the best kernels of a search on all rows, and choose how the best one predicts."""
         if best_first[0].expression == NOISE:  # O(n_samples), and rows do not tell of other rows
-            fit = self._climb(best_first[0], ExactLikelihood(NOISE, self._data), 1.0)
+            fit = self._climb(best_first[0], ExactLikelihood(NOISE, self._data), 1.0, None)
             return Extended(fit.evaluation, fit.evaluation.theta[None], Way("exact", _of_noise))
         fits = self._race([one for one in best_first if one.expression != NOISE])
         fit, way = self._choose(fits)
@@ -127,12 +130,21 @@ class Extension:
             thorough=thorough,
             rng=np.random.default_rng(self._seed),  # the same rows for every kernel
         )
-        return self._climb(start, likelihood, rows_for_each)
+        # a fit of few rows leaves a Hessian that grows with the rows; a later one its estimate
+        more = 1.0 if thorough else len(self._data.y) / self._n_searched
+        curvature = start.hessian * more if np.all(np.isfinite(start.hessian)) else None
+        return self._climb(start, likelihood, rows_for_each, curvature)
 
-    def _climb(self, start: Evaluation, likelihood: Likelihood, rows_for_each: float) -> "_Fit":
-        """Fit a kernel from the parameters of an earlier fit."""
+    def _climb(
+        self,
+        start: Evaluation,
+        likelihood: Likelihood,
+        rows_for_each: float,
+        curvature: FloatArray | None,
+    ) -> "_Fit":
+        """Fit a kernel from the parameters of an earlier fit, and a guess of the Hessian there."""
         posterior = LogPosterior(likelihood, priors=self._priors, deadline=self._deadline)
-        mode = maximise(posterior, start.theta, max_iterations=_STEPS)
+        mode = maximise(posterior, start.theta, max_iterations=_STEPS, curvature=curvature)
         log_prior = float(posterior.prior.log_density(mode.theta))
         log_evidence = -np.inf
         if mode.curvature is not None:

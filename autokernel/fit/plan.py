@@ -11,7 +11,7 @@ from autokernel.typing import IntArray
 EXACT, INDUCING, NEIGHBOURS, AUTO = "exact", "inducing", "neighbours", "auto"
 APPROXIMATIONS = frozenset({AUTO, EXACT, INDUCING, NEIGHBOURS})
 
-_MOST_EXACT = 2000  # rows up to which "auto" is exact
+_MOST_EXACT = 1000  # rows up to which "auto" fits exactly: with 2000 it takes five times as long
 _MOST_SEARCHED = 600  # rows up to which "auto" searches on all of them
 _N_SEARCHED = 500  # rows on which kernels are searched otherwise
 _ARRAYS = 12  # packed matrices that an exact likelihood keeps at the same time, about

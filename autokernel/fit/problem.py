@@ -205,6 +205,7 @@ class Problem:
         extension = Extension(
             approximation,
             self.data,
+            n_searched=self.plan.n_searched,
             priors=self.arguments.priors,
             structure_prior=self.structure_prior,
             seed=self.seed,

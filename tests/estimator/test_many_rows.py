@@ -11,7 +11,7 @@ from autokernel.fit import approximation, plan
 from autokernel.fit.plan import make_plan
 from autokernel.likelihood import ExactLikelihood, TrainingData
 
-N = 2600
+N = 1300
 NOISE = 0.1
 
 
@@ -55,8 +55,8 @@ ALL = ("auto", "inducing", "neighbours", "rivals")
 def test_predictions_are_close_to_the_truth_and_deviations_right(name, models, new):
     mean, std = models[name].predict(new, return_std=True)
     of_function = models[name].predict(new, return_std="function")[1]
-    # 2600 rows and some thirty effective parameters: sqrt(30 / 2600) of the noise is 0.011
-    assert np.sqrt(np.mean((mean - wave(new)) ** 2)) < 0.03
+    # some thirty effective parameters: sqrt(30 / 1300) of the noise is 0.015
+    assert np.sqrt(np.mean((mean - wave(new)) ** 2)) < 0.04
     np.testing.assert_allclose(std, NOISE, rtol=0.1)
     assert np.all(of_function < std)
 
@@ -126,13 +126,13 @@ def test_a_fit_without_time_predicts_all_the_same(table, new):
     assert np.isfinite(model.predict(new)).all()
 
 
-def test_auto_is_exact_up_to_2000_rows_and_searches_on_500():
+def test_auto_is_exact_up_to_1000_rows_and_searches_on_500():
     for n, is_exact, n_searched in (
         (10, True, 10),
         (600, True, 600),
         (601, True, 500),
-        (2000, True, 500),
-        (2001, False, 500),
+        (1000, True, 500),
+        (1001, False, 500),
         (10**6, False, 500),
     ):
         found = make_plan(n, approximation="auto", n_inducing=512)
@@ -142,8 +142,8 @@ def test_auto_is_exact_up_to_2000_rows_and_searches_on_500():
     assert make_plan(5000, approximation="exact", n_inducing=512).searches_all
 
 
-def test_between_600_and_2000_rows_the_best_kernels_are_fitted_to_all_rows(table, new):
-    X, y = table[0][:900], table[1][:900]
+def test_between_600_and_1000_rows_the_best_kernels_are_fitted_to_all_rows(table, new):
+    X, y = table[0][:700], table[1][:700]
     model = fit((X, y))
     assert model.approximation_ == "exact"
     assert np.sqrt(np.mean((model.predict(new) - wave(new)) ** 2)) < 0.04
