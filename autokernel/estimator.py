@@ -277,7 +277,7 @@ class AutoKernelGPRegressor(
             reason = run.search(monitor, n_jobs=self.n_jobs, memory=memory)
             monitor.finish()
             self._expose(run, reason)
-            self._say(f"predictions: {self.approximation_}")
+            self._say(None if problem.plan.is_plain else f"predictions: {self.approximation_}")
         except KeyboardInterrupt:
             with suppress(EvaluationError):  # nothing can be fitted: what was asked comes first
                 self._expose(run, StopReason.INTERRUPTED)
@@ -336,9 +336,9 @@ class AutoKernelGPRegressor(
         names = [str(name) for name in getattr(self, "feature_names_in_", ())] or None
         return Problem.of(inputs, target, arguments, seed=seed, feature_names=names)
 
-    def _say(self, line: str) -> None:
-        """Print a line if ``verbose`` asks for it."""
-        if self.verbose:
+    def _say(self, line: str | None) -> None:
+        """Print a line if there is one and ``verbose`` asks for it."""
+        if self.verbose and line is not None:
             print_now(line)
 
     def _past_to_continue(self) -> Past | None:

@@ -4,11 +4,15 @@ import warnings
 
 from autokernel.fit.run import Run
 
+_SHORT = 60.0  # seconds of an exact fit below which nothing need be said
 _LONG = 1800.0  # seconds from which the user is warned even without ``verbose``
 
 
-def announcement(run: Run, *, has_deadline: bool) -> str:
-    """Say what will be done and how long it may take; warn of a fit that will take long."""
+def announcement(run: Run, *, has_deadline: bool) -> str | None:
+    """Say what will be done and how long it may take, None for a short exact fit.
+
+    Warn of a fit that will take long and that no deadline ends.
+    """
     seconds, plan = run.expected_seconds(), run.problem.plan
     if seconds > _LONG and not has_deadline:
         warnings.warn(
@@ -17,6 +21,8 @@ def announcement(run: Run, *, has_deadline: bool) -> str:
             UserWarning,
             stacklevel=5,
         )
+    if plan.is_plain and seconds < _SHORT:
+        return None
     return f"{plan.text}; about {duration(seconds)} by one worker"
 
 

@@ -32,6 +32,11 @@ class Plan:
         """Whether kernels are searched on all rows."""
         return self.n_searched == self.n_samples
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the whole fit is exact and on all rows."""
+        return self.searches_all and self.approximation is None
+
     def rows(self, seed: int) -> IntArray:
         """Draw the rows (n_searched,) on which kernels are searched."""
         order = np.random.default_rng(seed).permutation(self.n_samples)
@@ -40,7 +45,7 @@ class Plan:
     @property
     def text(self) -> str:
         """Say what will be done, in one line."""
-        if self.n_searched == self.n_samples and self.approximation is None:
+        if self.is_plain:
             return f"{self.n_samples} rows, exact inference"
         how = "exactly" if self.approximation is None else self.approximation.text
         return (

@@ -82,20 +82,23 @@ class Run:
         return len(fixed) + n_rest + max(0, self._n_iter - history.n_searched) + 2
 
     def expected_seconds(self) -> float:
-        """Estimate the time of the search by one worker, from one likelihood call; zero for none.
+        """Estimate the seconds of the search by one worker, from one likelihood call.
 
-        It is right within a factor of three or so, as kernels differ in size.
+        It is right within a factor of three or so, as kernels differ in size. It is zero if the
+        call fails.
         """
         design = self._design.fixed
         if not design:
             return 0.0
-        evaluator = self.problem.evaluator
-        likelihood = ExactLikelihood(design[0], evaluator.data)
-        theta = np.zeros(len(likelihood.parameters))
-        with one_blas_thread():
-            likelihood.value_and_gradient(theta)  # computes the distances, which are kept
-            began = time.perf_counter()
-            likelihood.value_and_gradient(theta)
+        try:
+            likelihood = ExactLikelihood(design[0], self.problem.evaluator.data)
+            theta = np.zeros(len(likelihood.parameters))
+            with one_blas_thread():
+                likelihood.value_and_gradient(theta)  # computes the distances, which are kept
+                began = time.perf_counter()
+                likelihood.value_and_gradient(theta)
+        except Exception:  # a base kernel of the user that fails: its evaluation will say so
+            return 0.0
         return self.n_trials * _CALLS * (time.perf_counter() - began)
 
     def search(

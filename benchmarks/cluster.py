@@ -1,0 +1,174 @@
+"""Searches on a Dask cluster of separate processes: the cost of a message, efficiency, and deaths.
+
+Kernels of a batch are evaluated on the workers of a ``dask.distributed`` LocalCluster through
+joblib, one kernel a task; the data travel to each worker once a batch. ``alone`` is the same search
+without workers, ``one`` and ``two`` on clusters of so many workers. ``message`` is the time of a
+task that does nothing, sent with an evaluator. In ``killed`` a worker is killed in the midst of the
+search, at another moment for each seed; the column ``same_bits`` says whether the history is that
+of the search alone.
+
+Rows go to results/cluster.csv.
+
+    AUTOKERNEL_DATA=folder python benchmarks/cluster.py
+    python benchmarks/cluster.py --small
+"""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from common import (
+    Row,
+    make_parser,
+    numbers,
+    parse,
+    print_environment,
+    print_table,
+    rounded,
+    run_missing,
+)  # isort: skip
+
+from runs import draw_split  # isort: skip
+
+import joblib
+import numpy as np
+
+from autokernel import AutoKernelGPRegressor
+
+if TYPE_CHECKING:
+    from dask.distributed import LocalCluster
+
+NAME = "cluster"  # of the CSV file
+BATCH = 4
+N_MESSAGES = 200
+WORKERS = {"alone": 0, "one": 1, "two": 2, "killed": 2, "message": 1}
+N_DEATHS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What a row is measured for."""
+
+    case: str
+    dataset: str
+    n_train: int
+    seed: int
+    n_iter: int
+
+
+def measure(unit: Unit) -> Row:
+    """Search on a cluster, or send messages through it."""
+    split = draw_split(unit.dataset, 0, n_train=unit.n_train)
+    with workers(WORKERS[unit.case]) as cluster:
+        if unit.case == "message":
+            seconds = seconds_of_message(split.X_train)
+            return {"seconds": rounded(seconds), "same_bits": "", "n_kernels": N_MESSAGES}
+        if unit.case == "killed":
+            assert cluster is not None
+            killer = threading.Timer(moment_of_death(unit.seed), kill_one, [cluster])
+            killer.start()
+        began = time.perf_counter()
+        found = search(unit, split.X_train, split.y_train)
+        seconds = time.perf_counter() - began
+        with joblib.parallel_config(backend="sequential"):
+            expected = search(unit, split.X_train, split.y_train)
+    same = np.array_equal(found, expected)
+    return {"seconds": rounded(seconds), "same_bits": same, "n_kernels": len(found)}
+
+
+def search(unit: Unit, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the scores of all kernels in order."""
+    model = AutoKernelGPRegressor(
+        n_iter=unit.n_iter, batch_size=BATCH, tol=0, averaging=None, random_state=0
+    )
+    return model.fit(X, y).search_history_["score"]
+
+
+@contextmanager
+def workers(n: int) -> Iterator["LocalCluster | None"]:
+    """Let joblib use a cluster of so many processes, none for zero."""
+    if n == 0:
+        yield None
+        return
+    from dask.distributed import Client, LocalCluster
+
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with (
+        LocalCluster(n_workers=n, **options) as cluster,
+        Client(cluster) as client,
+        joblib.parallel_config(backend="dask", n_jobs=n),
+    ):
+        client.run(warm)  # a worker imports the package once
+        yield cluster
+
+
+def warm() -> None:
+    """Import what an evaluation needs."""
+    import autokernel  # noqa: F401
+
+
+def kill_one(cluster: "LocalCluster") -> None:
+    """Kill a worker process; its nanny starts another one."""
+    worker = next(iter(cluster.workers.values()))
+    os.kill(worker.process.pid, signal.SIGKILL)
+
+
+def moment_of_death(seed: int) -> float:
+    """Return the seconds after the begin of a search at which a worker dies."""
+    return 0.5 + 0.7 * seed
+
+
+def seconds_of_message(X: np.ndarray) -> float:
+    """Measure the seconds of a task that only receives and returns an array."""
+    run = joblib.Parallel(batch_size=1, pre_dispatch="n_jobs")
+    run(joblib.delayed(len)(X) for _ in range(10))
+    began = time.perf_counter()
+    run(joblib.delayed(len)(X) for _ in range(N_MESSAGES))
+    return (time.perf_counter() - began) / N_MESSAGES
+
+
+def summarise(rows: list[Mapping[str, str]]) -> None:
+    """Print medians of each case."""
+    table = []
+    for case in WORKERS:
+        of_case = [row for row in rows if row["case"] == case]
+        if of_case:
+            same = [row["same_bits"] for row in of_case]
+            table.append(
+                {
+                    "case": case,
+                    "runs": len(of_case),
+                    "seconds": float(np.median(numbers(of_case, "seconds"))),
+                    "same bits": f"{same.count('True')} of {len(same)}",
+                }
+            )
+    print_table(table)
+
+
+def main() -> None:
+    """Measure what is missing and print the table."""
+    parser = make_parser(__doc__, datasets=["concrete"], seeds=3)
+    arguments = parse(parser, small={"seeds": 1})
+    print_environment()
+    n_iter = 8 if arguments.small else 40
+    n_runs = dict.fromkeys(WORKERS, arguments.seeds)
+    if not arguments.small:
+        n_runs["killed"] = N_DEATHS
+    units = [
+        Unit(case, dataset, 120, seed, n_iter)
+        for dataset in arguments.datasets
+        for case in WORKERS
+        for seed in range(
+            1 if arguments.small else N_DEATHS if case == "killed" else arguments.seeds
+        )
+    ]
+    summarise(run_missing(NAME, units, measure))
+
+
+if __name__ == "__main__":
+    main()
