@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from autokernel.expression import Expression
+from autokernel.expression import NOISE, Expression
 from autokernel.likelihood import (
     ExactLikelihood,
     TrainingData,
@@ -89,7 +89,7 @@ def _factorise(
 
     A large matrix is computed by blocks of rows, without the arrays of each base kernel.
     """
-    if len(data.X) <= _LARGE:
+    if len(data.X) <= _LARGE or expression == NOISE:
         likelihood = ExactLikelihood(expression, data)
         return factorise_with_jitter(
             lambda jitter: likelihood.factorise(theta, jitter=jitter),

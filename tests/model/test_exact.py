@@ -59,8 +59,8 @@ def test_noise_is_counted_once_on_the_diagonal_alone(seed):
 
 @pytest.mark.parametrize("size", [1, 30, 101, 10**9])
 def test_blocks_do_not_matter(size, monkeypatch):
-    predictor, X_new, mean, covariance = random_predictor(5, n_features=2)
     monkeypatch.setattr(exact, "_BLOCK", size)
+    predictor, X_new, mean, covariance = random_predictor(5, n_features=2)
     # a product of other shapes is summed in another order
     np.testing.assert_allclose(predictor.mean(X_new), mean, rtol=1e-9, atol=1e-9)
     found_mean, found_variance = predictor.mean_and_variance(X_new)
@@ -173,3 +173,13 @@ def test_a_matrix_that_no_jitter_helps_has_no_predictor(kernel, message):
     X, y = np.linspace(0, 1, 10)[:, None], np.zeros(10)
     with pytest.raises(LinAlgError, match=message):
         ExactPredictor(Leaf(kernel, 0), np.log([1.0, 0.1]), TrainingData(X, y))
+
+
+def test_a_large_matrix_is_computed_by_blocks_of_rows(monkeypatch):
+    _, X_new, mean, covariance = random_predictor(5, n_features=2)
+    monkeypatch.setattr(exact, "_LARGE", 0)
+    monkeypatch.setattr(exact, "_BLOCK", 60)
+    predictor, *_ = random_predictor(5, n_features=2)
+    np.testing.assert_allclose(predictor.mean(X_new), mean, rtol=1e-9, atol=1e-9)
+    variance = predictor.mean_and_variance(X_new)[1]
+    np.testing.assert_allclose(variance, np.diag(covariance), rtol=1e-9)
