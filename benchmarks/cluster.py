@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 NAME = "cluster"  # of the CSV file
 BATCH = 4
 N_MESSAGES = 200
-WORKERS = {"alone": 0, "one": 1, "two": 2, "killed": 2, "message": 1}
+WORKERS = {"alone": 0, "one": 1, "two": 2, "killed": 2, "message": 2}
 N_DEATHS = 10
 
 
