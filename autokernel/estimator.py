@@ -93,7 +93,8 @@ class AutoKernelGPRegressor(
     averaging : {"posterior", "stacking"}, Averaging or None, default="posterior"
         How predictions average over kernels and their parameters: by posterior probability, or by
         weights with the best leave-one-out densities; or an object such as
-        ``PosteriorAveraging(n_components=16)``. None predicts with ``best_kernel_`` alone.
+        ``PosteriorAveraging(n_components=16)``. None predicts with ``best_kernel_`` alone, and so
+        does every fit by an approximation.
     approximation : {"auto", "exact", "inducing", "neighbours"}, default="auto"
         How many rows are treated. ``"auto"`` searches kernels on 500 rows if there are more than
         600, and fits the best to all rows: exactly up to 1000, and else by ``"neighbours"``, each

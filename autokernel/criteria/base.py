@@ -48,5 +48,12 @@ class Criterion(ABC, BaseEstimator):
             If the kernel cannot be scored. The message becomes the status of the kernel.
         """
 
+    def for_approximations(self) -> "Criterion | None":
+        """Return the criterion of kernels fitted by an approximate likelihood, None for none.
+
+        It may ask the likelihood for its value and gradient alone.
+        """
+        return None
+
     def check_data(self, X: FloatArray, y: FloatArray) -> None:
         """Raise a ``ValueError`` if no kernel can be scored on these data."""

@@ -17,6 +17,10 @@ class BIC(Criterion):
         n_params, n_samples = len(fit.maximum.mode.theta), len(fit.posterior.data.y)
         return Score(_log_likelihood(fit) - 0.5 * n_params * math.log(n_samples))
 
+    def for_approximations(self) -> Criterion:
+        """Return this criterion."""
+        return self
+
 
 class AIC(Criterion):
     """Akaike's information criterion: ``log likelihood - d``, in nats; larger is better.
@@ -28,6 +32,10 @@ class AIC(Criterion):
     def __call__(self, fit: KernelFit) -> Score:
         """Score by the log likelihood at the best mode and the number of parameters."""
         return Score(_log_likelihood(fit) - len(fit.maximum.mode.theta))
+
+    def for_approximations(self) -> Criterion:
+        """Return this criterion."""
+        return self
 
 
 def _log_likelihood(fit: KernelFit) -> float:

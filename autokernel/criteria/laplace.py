@@ -23,6 +23,10 @@ class Laplace(Criterion):
         """Score by the log posterior and its Hessian at the best mode."""
         return Score(log_evidence_of(fit))
 
+    def for_approximations(self) -> Criterion:
+        """Return this criterion."""
+        return self
+
 
 def log_evidence_of(fit: KernelFit) -> float:
     """Compute the log evidence of a fitted kernel, in nats.
@@ -37,6 +41,14 @@ def log_evidence_of(fit: KernelFit) -> float:
     if len(fit.maximum.mode.theta) == 1:
         return integrated_log_evidence(fit.posterior, fit.maximum)
     return log_evidence_at(fit.maximum)
+
+
+def log_evidence_or_nothing(fit: KernelFit) -> float:
+    """Compute the log evidence of a fitted kernel in nats; ``-inf`` at a saddle."""
+    try:
+        return log_evidence_of(fit)
+    except NotAMaximumError:
+        return -np.inf
 
 
 def integrated_log_evidence(posterior: LogPosterior, maximum: Maximum) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 from autokernel.criteria import Criterion, KernelFit, Laplace, check_criterion
 from autokernel.criteria.importance_sampling import ImportanceSample, importance_sample
-from autokernel.criteria.laplace import log_evidence_at, log_evidence_of
+from autokernel.criteria.laplace import log_evidence_at, log_evidence_or_nothing
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evaluation.record import NO_SCORE, Evaluation, as_written, record_mode
 from autokernel.evaluation.similar import warm_starts_from_similar
@@ -291,7 +291,7 @@ class Evaluator:
             fit.posterior,
             fit.maximum.mode,
             hessian=fit.maximum.hessian,
-            log_evidence=_evidence_or_nothing(fit),
+            log_evidence=log_evidence_or_nothing(fit),
             score=score,
             status=status,
         )
@@ -381,11 +381,3 @@ def _failing_as_evaluation_error() -> Iterator[None]:
         raise
     except Exception as error:
         raise EvaluationError(_reason(error)) from error
-
-
-def _evidence_or_nothing(fit: KernelFit) -> float:
-    """Compute the log evidence of a fitted kernel; ``-inf`` at a saddle."""
-    try:
-        return log_evidence_of(fit)
-    except NotAMaximumError:
-        return -np.inf

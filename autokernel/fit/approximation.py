@@ -8,8 +8,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from autokernel.expression import Expression
+from autokernel.expression import NOISE, Expression
 from autokernel.likelihood import (
+    ExactLikelihood,
     InducingLikelihood,
     Likelihood,
     NeighbourLikelihood,
@@ -29,18 +30,12 @@ _MOST_EXACT = 2**13  # rows up to which predictions are exact
 
 
 class Likelihoods(NamedTuple):
-    """An approximate likelihood, and the rows for each one that enters it."""
+    """An approximate likelihood to climb, and that of all rows."""
 
-    likelihood: Likelihood
-    rows_for_each: float
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """A way to predict."""
-
-    text: str  # as the user reads it
-    make_predictor: MakePredictor
+    of_some: Likelihood
+    n_rows: int  # of which it speaks
+    of_all: Likelihood
+    rows_for_each: float = 1.0  # of these, for each one that enters it
 
 
 class Approximation(ABC):
@@ -49,7 +44,7 @@ class Approximation(ABC):
     text: ClassVar[str]  # in a sentence
 
     @abstractmethod
-    def likelihood(
+    def likelihoods(
         self,
         expression: Expression,
         theta: FloatArray,
@@ -58,18 +53,23 @@ class Approximation(ABC):
         thorough: bool,
         rng: np.random.Generator,
     ) -> Likelihoods:
-        """Build a likelihood near the log parameters ``theta``."""
+        """Build likelihoods near the log parameters ``theta``, of more rows if ``thorough``."""
 
     @property
     @abstractmethod
-    def probe(self) -> Way:
+    def probe(self) -> MakePredictor:
         """A cheap way to predict, by which parameters are compared."""
 
     @abstractmethod
-    def ladder(self, n_samples: int) -> Sequence[Way]:
+    def ladder(self, n_samples: int) -> Sequence[MakePredictor]:
         """List ways to predict, each dearer than the one before it."""
 
-    def rival(self, n_samples: int) -> Way | None:  # noqa: ARG002 - see below
+    @property
+    def for_weak_signals(self) -> "Approximation | None":
+        """Return what may show a signal where this approximation shows noise alone."""
+        return None
+
+    def rival(self, n_samples: int) -> MakePredictor | None:  # noqa: ARG002 - see below
         """Return a way that is to be preferred to the ladder where it predicts as well."""
         return None
 
@@ -81,7 +81,7 @@ class ByNeighbours(Approximation):
     text: ClassVar[str] = "each row given its nearest neighbours"
     n_inducing: int | None = None  # of the rival, None for no rival
 
-    def likelihood(
+    def likelihoods(
         self,
         expression: Expression,
         theta: FloatArray,
@@ -90,7 +90,7 @@ class ByNeighbours(Approximation):
         thorough: bool,
         rng: np.random.Generator,
     ) -> Likelihoods:
-        """Build Vecchia's likelihood with neighbours of some rows."""
+        """Build Vecchia's likelihood with neighbours of some rows; it speaks of all rows."""
         n_head = min(_N_HEAD, len(data.y))
         neighbourhoods = draw_neighbourhoods(
             expression,
@@ -98,24 +98,30 @@ class ByNeighbours(Approximation):
             data.X,
             n_head=n_head,
             n_blocks=_MANY_BLOCKS if thorough else _FEW_BLOCKS,
-            n_neighbours=min(_N_NEIGHBOURS, n_head),
+            n_neighbours=0 if expression == NOISE else min(_N_NEIGHBOURS, n_head),
             rng=rng,
         )
         likelihood = NeighbourLikelihood(expression, data, neighbourhoods)
-        return Likelihoods(likelihood, likelihood.rows_for_each)
+        rows_for_each = max(1.0, likelihood.rows_for_each)
+        return Likelihoods(likelihood, len(data.y), likelihood, rows_for_each)
 
     @property
-    def probe(self) -> Way:
+    def probe(self) -> MakePredictor:
         """The fewest neighbours."""
         return _by_neighbours(_LADDER[0])
 
-    def ladder(self, n_samples: int) -> Sequence[Way]:
+    def ladder(self, n_samples: int) -> Sequence[MakePredictor]:
         """List numbers of neighbours; exact predictions where there are few rows."""
         if n_samples <= _MOST_EXACT:
-            return [Way("exact", ExactPredictor)]
+            return [ExactPredictor]
         return [_by_neighbours(n) for n in _LADDER]
 
-    def rival(self, n_samples: int) -> Way | None:
+    @property
+    def for_weak_signals(self) -> "Approximation | None":
+        """Return inducing points, which gather what many rows tell together."""
+        return None if self.n_inducing is None else ByInducingPoints(self.n_inducing)
+
+    def rival(self, n_samples: int) -> MakePredictor | None:
         """Return inducing points, whose predictions are smooth and cheaper."""
         if self.n_inducing is None or n_samples <= _MOST_EXACT:
             return None
@@ -129,7 +135,7 @@ class ByInducingPoints(Approximation):
     text: ClassVar[str] = "with inducing points"
     n_inducing: int
 
-    def likelihood(
+    def likelihoods(
         self,
         expression: Expression,
         theta: FloatArray,
@@ -141,24 +147,28 @@ class ByInducingPoints(Approximation):
         """Build the collapsed variational bound on some of the rows."""
         n = min(_MANY_ROWS if thorough else _FEW_ROWS, len(data.y))
         some = data if n == len(data.y) else data.take(rng.permutation(len(data.y))[:n])
+        if expression == NOISE:
+            return Likelihoods(ExactLikelihood(NOISE, some), n, ExactLikelihood(NOISE, data))
         points = some.X[choose_inducing(expression, theta, some.X, self.n_inducing)]
-        return Likelihoods(InducingLikelihood(expression, some, points), len(data.y) / n)
+        of_some = InducingLikelihood(expression, some, points)
+        of_all = of_some if some is data else InducingLikelihood(expression, data, points)
+        return Likelihoods(of_some, n, of_all)
 
     @property
-    def probe(self) -> Way:
+    def probe(self) -> MakePredictor:
         """The only way."""
         return _by_points(self.n_inducing)
 
-    def ladder(self, n_samples: int) -> Sequence[Way]:  # noqa: ARG002 - the same for any number
+    def ladder(self, n_samples: int) -> Sequence[MakePredictor]:  # noqa: ARG002 - the same for any number
         """Return the only way."""
         return [_by_points(self.n_inducing)]
 
 
-def _by_neighbours(n: int) -> Way:
+def _by_neighbours(n: int) -> MakePredictor:
     """Return the predictions from so many neighbours."""
-    return Way(f"{n} neighbours", partial(NeighbourPredictor, n_neighbours=n))
+    return partial(NeighbourPredictor, n_neighbours=n)
 
 
-def _by_points(n: int) -> Way:
-    """Return the predictions from so many inducing points."""
-    return Way(f"{n} inducing points", partial(InducingPredictor, n_inducing=n))
+def _by_points(n: int) -> MakePredictor:
+    """Return the predictions from at most so many inducing points."""
+    return partial(InducingPredictor, n_inducing=n)

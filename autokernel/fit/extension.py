@@ -7,33 +7,23 @@ by the predictive density of rows that are held out.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky
 
-from autokernel.criteria.laplace import laplace_log_evidence
-from autokernel.deadline import NEVER, Deadline
-from autokernel.evaluation import Evaluation, name_parameters
-from autokernel.exceptions import NotAMaximumError, OutOfTimeError
-from autokernel.expression import NOISE, Expression, StructurePrior
-from autokernel.fit.approximation import Approximation, Way
-from autokernel.kernels import Priors
-from autokernel.likelihood import ExactLikelihood, Likelihood, TrainingData
-from autokernel.map.maximise import maximise
-from autokernel.map.posterior import LogPosterior
-from autokernel.model import ExactPredictor, Predictor
+from autokernel.evaluation import Evaluation
+from autokernel.exceptions import OutOfTimeError
+from autokernel.expression import NOISE, Expression
+from autokernel.fit.choice import Choice
+from autokernel.fit.climb import Climb, Fit
+from autokernel.likelihood import TrainingData
+from autokernel.model import ExactPredictor, MakePredictor, Predictor
 from autokernel.typing import FloatArray
 
 _N_BEST = 4  # best kernels of the search that race on all rows
 _N_FLEXIBLE = 6  # best kernels that use all columns, for what few rows do not show
-_STEPS = 25  # most steps of a run
 _ROUNDS = 2  # thorough runs of the best kernel, each with neighbours or points of its own
-_N_HELD_OUT = 500
-_WORTH_IT = 0.02  # nats per row for which a dearer way to predict is taken
-_AS_GOOD = 0.005  # nats per row that the rival of a ladder may lack
-_FOR_COMPARISON = 2**15  # most rows to condition on, before the choice
-_N_DRAWS = 100
+_STREAM = 2  # of the random numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
@@ -42,181 +32,88 @@ class Extended:
 
     evaluation: Evaluation
     draws: FloatArray  # (n_draws, n_params), from Laplace's approximation to the posterior
-    way: Way
+    way: MakePredictor
 
 
-def racers(best_first: Sequence[Evaluation]) -> Sequence[Evaluation]:
-    """Return the kernels to fit on all rows: the best ones, and the best that use all columns."""
-    n_columns = max(len(_columns_of(one)) for one in best_first)
-    best, others = best_first[:_N_BEST], best_first[_N_BEST:]
-    flexible = [one for one in others if len(_columns_of(one)) == n_columns]
-    return [*best, *flexible[:_N_FLEXIBLE]]
-
-
-class Extension:
-    """The fit of kernels on all rows.
+def extend(
+    best_first: Sequence[Evaluation],
+    climb: Climb,
+    choose: Choice,
+    *,
+    n_searched: int,
+    races: bool,
+    seed: int,
+) -> Extended:
+    """Fit the best kernels of a search on all rows, and choose how the best one predicts.
 
     Parameters
     ----------
-    approximation : Approximation
-        Likelihood and predictions.
-    data : TrainingData
-        All rows, in the units of the search.
+    best_first : sequence of Evaluation
+        Fits of the search, the best first.
+    climb : Climb
+        Fits kernels on all rows.
+    choose : Choice
+        Chooses among the fits of a kernel, and how it predicts.
     n_searched : int
         Number of rows of the search.
-    priors : mapping
-        Priors of the parameters.
-    structure_prior : StructurePrior
-        Log prior of each expression.
-    seed : int
-        Seed of the random numbers.
     races : bool
-        Whether the best kernels of the search race by their evidence on all rows. Otherwise, the
-        best one stays the best, with the score that it has.
-    deadline : Deadline
-        Moment after which the best fit so far is taken.
+        Whether the best kernels race by their score on all rows; otherwise the best one stays the
+        best.
+    seed : int
+        Seed of draws from the posterior of the parameters.
     """
-
-    def __init__(
-        self,
-        approximation: Approximation,
-        data: TrainingData,
-        *,
-        n_searched: int,
-        priors: Priors,
-        structure_prior: StructurePrior,
-        seed: int,
-        races: bool = True,
-        deadline: Deadline = NEVER,
-    ) -> None:
-        self._races, self._n_searched = races, n_searched
-        self._approximation, self._data = approximation, data
-        self._priors, self._structure_prior = priors, structure_prior
-        self._seed, self._deadline = seed, deadline
-
-    def __call__(self, best_first: Sequence[Evaluation]) -> Extended:
-        """Fit the best kernels of a search on all rows, and choose how the best one predicts."""
-        if best_first[0].expression == NOISE:  # O(n_samples), and rows do not tell of other rows
-            fit = self._climb(best_first[0], ExactLikelihood(NOISE, self._data), 1.0, None)
-            return Extended(fit.evaluation, fit.evaluation.theta[None], Way("exact", _of_noise))
-        fits = self._race([one for one in best_first if one.expression != NOISE])
-        fit, way = self._choose(fits)
-        return Extended(fit.evaluation, fit.draw(np.random.default_rng(self._seed)), way)
-
-    def _race(self, best_first: Sequence[Evaluation]) -> list["_Fit"]:
-        """Return the fits of the kernel that is best on all rows, the latest one first.
-
-        It is the search's own fit if there was no time for another.
-        """
-        raced: list[_Fit] = []
+    started = [Fit(one, n_searched) for one in (racers(best_first) if races else best_first[:1])]
+    noise = [fit for fit in started if fit.evaluation.expression == NOISE]
+    kernels = [fit for fit in started if fit.evaluation.expression != NOISE]
+    fits = _follow(_race(kernels, climb) if races else kernels, climb) or started[:1]
+    if noise:  # a weak signal that is not an accident has more evidence on all rows
         with suppress(OutOfTimeError):
-            for start in racers(best_first) if self._races else best_first[:1]:
-                raced.append(self._approximate(start, thorough=False))
-        if not raced:
-            return [_Fit(best_first[0], 1.0)]
-        best = max(raced, key=lambda fit: fit.evaluation.score)
-        fits = [best]
-        with suppress(OutOfTimeError):
-            for _ in range(_ROUNDS):
-                fits.insert(0, self._approximate(fits[0].evaluation, thorough=True))
-        return fits
-
-    def _approximate(self, start: Evaluation, *, thorough: bool) -> "_Fit":
-        """Fit a kernel by the approximation, built for the parameters of an earlier fit."""
-        likelihood, rows_for_each = self._approximation.likelihood(
-            start.expression,
-            start.theta,
-            self._data,
-            thorough=thorough,
-            rng=np.random.default_rng(self._seed),  # the same rows for every kernel
-        )
-        # a fit of few rows leaves a Hessian that grows with the rows; a later one its estimate
-        more = 1.0 if thorough else len(self._data.y) / self._n_searched
-        curvature = start.hessian * more if np.all(np.isfinite(start.hessian)) else None
-        return self._climb(start, likelihood, rows_for_each, curvature)
-
-    def _climb(
-        self,
-        start: Evaluation,
-        likelihood: Likelihood,
-        rows_for_each: float,
-        curvature: FloatArray | None,
-    ) -> "_Fit":
-        """Fit a kernel from the parameters of an earlier fit, and a guess of the Hessian there."""
-        posterior = LogPosterior(likelihood, priors=self._priors, deadline=self._deadline)
-        mode = maximise(posterior, start.theta, max_iterations=_STEPS, curvature=curvature)
-        log_prior = float(posterior.prior.log_density(mode.theta))
-        log_evidence = -np.inf
-        if mode.curvature is not None:
-            with suppress(NotAMaximumError):
-                log_evidence = laplace_log_evidence(mode.log_posterior, mode.curvature)
-        log_structure_prior = self._structure_prior(start.expression)
-        evaluation = replace(
-            start,
-            parameters=name_parameters(start.expression, mode.theta),
-            theta=mode.theta,
-            log_likelihood=mode.log_posterior - log_prior,
-            log_prior=log_prior,
-            log_posterior=mode.log_posterior,
-            log_evidence=log_evidence,
-            score=log_evidence + log_structure_prior if self._races else start.score,
-            hessian=start.hessian if mode.curvature is None else mode.curvature,
-            n_evaluations=posterior.n_evaluations,
-            log_structure_prior=log_structure_prior,
-        )
-        return _Fit(evaluation, rows_for_each)
-
-    def _choose(self, fits: Sequence["_Fit"]) -> tuple["_Fit", Way]:
-        """Choose parameters and a way to predict by the density of rows that are held out."""
-        n = len(self._data.y)
-        order = np.random.default_rng(self._seed).permutation(n)
-        n_held_out = min(_N_HELD_OUT, n // 5)
-        held_out = self._data.take(order[:n_held_out])
-        others = self._data.take(order[n_held_out:][:_FOR_COMPARISON])
-
-        def density(fit: _Fit, way: Way) -> float:
-            return _held_out_density(fit, way, others, held_out)
-
-        fit, *earlier = fits
-        if earlier:
-            densities = [density(one, self._approximation.probe) for one in fits]
-            better = int(np.argmax(densities))
-            if densities[better] > densities[0] + _WORTH_IT:
-                fit = fits[better]
-        way, *dearer = self._approximation.ladder(n)
-        rival = self._approximation.rival(n)
-        if not dearer and rival is None:
-            return fit, way
-        best = density(fit, way)
-        for other in dearer:
-            found = density(fit, other)
-            if found < best + _WORTH_IT:
-                break
-            way, best = other, found
-        if rival is not None and density(fit, rival) > best - _AS_GOOD:
-            way = rival
-        return fit, way
+            fits = _better(fits, climb(noise[0], thorough=True))
+    if fits[0].evaluation.expression == NOISE:
+        return _of_noise(fits[0], climb)
+    fit, way = choose(fits)
+    return Extended(fit.evaluation, fit.draw(np.random.default_rng([seed, _STREAM])), way)
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the evaluation holds arrays
-class _Fit:
-    """Parameters of a kernel fitted to some rows, and the rows for each of these."""
+def racers(best_first: Sequence[Evaluation]) -> Sequence[Evaluation]:
+    """Return the kernels to fit on all rows, the best one of the search first.
 
-    evaluation: Evaluation
-    rows_for_each: float
+    They are the best ones, the best that use all columns, and noise alone.
+    """
+    noise = [one for one in best_first if one.expression == NOISE]
+    kernels = [one for one in best_first if one.expression != NOISE]
+    n_columns = max((len(_columns_of(one)) for one in kernels), default=0)
+    best, others = kernels[:_N_BEST], kernels[_N_BEST:]
+    flexible = [one for one in others if len(_columns_of(one)) == n_columns]
+    return [*best, *flexible[:_N_FLEXIBLE], *noise]
 
-    def draw(self, rng: np.random.Generator) -> FloatArray:
-        """Draw log parameters (n_draws, n_params) from Laplace's approximation.
 
-        The likelihood of some rows, counted several times each, is not as sharp as it seems.
-        """
-        theta, hessian = self.evaluation.theta, self.evaluation.hessian / self.rows_for_each
-        try:
-            L = cholesky(hessian, lower=True)
-        except (LinAlgError, ValueError):
-            return theta[None]
-        white = rng.normal(size=(len(theta), _N_DRAWS))
-        return theta + np.linalg.solve(L.T, white).T
+def _race(kernels: Sequence[Fit], climb: Climb) -> list[Fit]:
+    """Return the fit of the kernel that is best on all rows, or the search's best if all fail.
+
+    Kernels for which there is no time are left out. The list is empty if there are no kernels.
+    """
+    raced: list[Fit] = []
+    with suppress(OutOfTimeError):
+        for start in kernels:
+            best = max((fit.evaluation.score for fit in raced), default=-np.inf)
+            raced += filter(None, [climb(start, best=best)])
+    return sorted(raced or kernels, key=lambda fit: -fit.evaluation.score)[:1]
+
+
+def _follow(fits: list[Fit], climb: Climb) -> list[Fit]:
+    """Fit a kernel further, and return all of its fits, the latest one first."""
+    with suppress(OutOfTimeError):
+        for _ in range(_ROUNDS if fits else 0):
+            fits = [*filter(None, [climb(fits[0], thorough=True)]), *fits]
+    return fits
+
+
+def _better(fits: list[Fit], rival: Fit | None) -> list[Fit]:
+    """Return the fits of a kernel, or its rival if that has a higher score than the first one."""
+    if rival is not None and rival.evaluation.score > fits[0].evaluation.score:
+        return [rival]
+    return fits
 
 
 def _columns_of(evaluation: Evaluation) -> set[int]:
@@ -224,18 +121,13 @@ def _columns_of(evaluation: Evaluation) -> set[int]:
     return {leaf.column for leaf in evaluation.expression.leaves}
 
 
-def _of_noise(expression: Expression, theta: FloatArray, data: TrainingData) -> Predictor:
+def _of_noise(fit: Fit, climb: Climb) -> Extended:
+    """Fit noise alone exactly to all rows."""
+    with suppress(OutOfTimeError):
+        fit = climb.exactly(fit)
+    return Extended(fit.evaluation, fit.evaluation.theta[None], _predict_noise)
+
+
+def _predict_noise(expression: Expression, theta: FloatArray, data: TrainingData) -> Predictor:
     """Make the predictor of noise alone, which needs no more than one row."""
     return ExactPredictor(expression, theta, data.take(np.arange(1)))
-
-
-def _held_out_density(fit: _Fit, way: Way, data: TrainingData, held_out: TrainingData) -> float:
-    """Compute the mean log density of held-out targets in nats, ``-inf`` on failure."""
-    expression, theta = fit.evaluation.expression, fit.evaluation.theta
-    try:
-        predictor: Predictor = way.make_predictor(expression, theta, data)
-        mean, variance = predictor.mean_and_variance(held_out.X)
-    except (LinAlgError, MemoryError):
-        return -np.inf
-    logs = -0.5 * ((held_out.y - mean) ** 2 / variance + np.log(2 * np.pi * variance))
-    return float(logs.mean())

@@ -37,10 +37,17 @@ class Plan:
         """Whether the whole fit is exact and on all rows."""
         return self.searches_all and self.approximation is None
 
+    def order(self, seed: int) -> IntArray:
+        """Put the rows (n_samples,) in random order.
+
+        Kernels are searched on the first ones. The last ones are held out for the choice of a way
+        to predict.
+        """
+        return np.random.default_rng(seed).permutation(self.n_samples)
+
     def rows(self, seed: int) -> IntArray:
-        """Draw the rows (n_searched,) on which kernels are searched."""
-        order = np.random.default_rng(seed).permutation(self.n_samples)
-        return np.sort(order[: self.n_searched])
+        """Return the rows (n_searched,) on which kernels are searched."""
+        return np.sort(self.order(seed)[: self.n_searched])
 
     @property
     def text(self) -> str:

@@ -23,7 +23,9 @@ from autokernel.expression import (
 )
 from autokernel.fit.approximation import Approximation
 from autokernel.fit.arguments import Arguments
-from autokernel.fit.extension import Extension, racers
+from autokernel.fit.choice import Choice
+from autokernel.fit.climb import Climb
+from autokernel.fit.extension import Extended, extend, racers
 from autokernel.fit.plan import Plan, make_plan
 from autokernel.kernels import FEW_COLUMNS, MANY_COLUMNS
 from autokernel.likelihood import TrainingData, one_blas_thread
@@ -133,7 +135,7 @@ class Problem:
         It does not if the data, the priors, the criterion or the seed were others, or if a base
         kernel or an operator of the same name was another.
         """
-        history = History(len(self.y))
+        history = History(self.plan.n_searched)
         if past is None or past.fingerprint != self.fingerprint:
             return history
         present = {one.label: one for one in (*task.base_kernels, *task.grammar.operators)}
@@ -192,6 +194,8 @@ class Problem:
         with suppress(OutOfTimeError):
             for one in racers(best_first):
                 job = evaluator.prepare(one.expression, [one, *fits])
+                # scores of fewer rows are no measure
+                job = replace(job, best=max((fit.score for fit in fits), default=-np.inf))
                 fits.append(evaluator.run(job, deadline=deadline))
         fits = [fit for fit in fits if np.isfinite(fit.score)]
         if not fits:  # no time, or none can be fitted to all rows
@@ -202,21 +206,40 @@ class Problem:
         self, approximation: Approximation, best_first: Sequence[Evaluation], deadline: Deadline
     ) -> FittedModel:
         """Build the model that predicts with the kernel that is best on all rows."""
-        extension = Extension(
+        found = self._extend(approximation, best_first, deadline)
+        second = approximation.for_weak_signals
+        if second is not None and found.evaluation.expression == NOISE:
+            found = self._extend(second, best_first, deadline)
+        try:
+            model = self._conditioned(found.evaluation, self.data, found.way)
+        except EvaluationError:  # the search's own fit can predict from its own rows
+            return self.fitted(best_first[0])
+        (only,) = model.kernels
+        return replace(model, kernels=(replace(only, draws=found.draws),))
+
+    def _extend(
+        self, approximation: Approximation, best_first: Sequence[Evaluation], deadline: Deadline
+    ) -> Extended:
+        """Fit the best kernels of the search to all rows."""
+        criterion = self.arguments.criterion.for_approximations()
+        climb = Climb(
             approximation,
             self.data,
-            n_searched=self.plan.n_searched,
             priors=self.arguments.priors,
             structure_prior=self.structure_prior,
+            criterion=criterion,
             seed=self.seed,
-            races=self.evaluator.score_is_laplace,
             deadline=deadline,
         )
         with one_blas_thread():
-            found = extension(best_first)
-        model = self._conditioned(found.evaluation, self.data, found.way.make_predictor)
-        (only,) = model.kernels
-        return replace(model, kernels=(replace(only, draws=found.draws),), way=found.way.text)
+            return extend(
+                best_first,
+                climb,
+                Choice(approximation, self.data, self.plan.order(self.seed), deadline),
+                n_searched=self.plan.n_searched,
+                races=criterion is not None,
+                seed=self.seed,
+            )
 
     def fitted(self, evaluation: Evaluation) -> FittedModel:
         """Build the model that predicts with one kernel, from the rows of the search.
@@ -243,7 +266,7 @@ class Problem:
                 mixture = MixturePredictor(point, data, make_predictor)
         except LinAlgError as error:
             raise EvaluationError(f"{expression} cannot be conditioned on the data") from error
-        (predictor,) = mixture.predictors
+        (predictor,), n = mixture.predictors, len(data.y)
         kernel = to_sklearn(expression, theta, scaling=self.scaling, jitter=predictor.jitter)
         only = KernelPosterior(evaluation, 1.0, evaluation.score, theta[None])
         return FittedModel(
@@ -255,6 +278,7 @@ class Problem:
             self.target_scaling,
             self.feature_names,
             (only,),
+            predictor.text if n == len(self.y) else f"{predictor.text}, given {n} rows",
         )
 
 

@@ -14,7 +14,7 @@ from autokernel.exceptions import EvaluationError
 from autokernel.expression import NOISE
 from autokernel.fit.arguments import Arguments
 from autokernel.fit.problem import Past, Problem
-from autokernel.likelihood import ExactLikelihood, one_blas_thread
+from autokernel.likelihood import one_blas_thread
 from autokernel.model import FittedModel
 from autokernel.search import (
     History,
@@ -27,6 +27,7 @@ from autokernel.search import (
 
 _EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
 _SHARE_OF_AVERAGING = 0.1  # of the time, reserved for draws from the posterior
+_SHARE_OF_ALL_ROWS = 0.4  # the same, for fits of the best kernels to all rows
 _CALLS = 100  # likelihood calls on all rows for one kernel, about
 _REFITS = 3.0  # reserve for conditioning the best kernel, in times of one rough fit
 
@@ -91,7 +92,8 @@ class Run:
         if not design:
             return 0.0
         try:
-            likelihood = ExactLikelihood(design[0], self.problem.evaluator.data)
+            make_likelihood = self.problem.arguments.inference.make_likelihood
+            likelihood = make_likelihood(design[0], self.problem.evaluator.data)
             theta = np.zeros(len(likelihood.parameters))
             with one_blas_thread():
                 likelihood.value_and_gradient(theta)  # computes the distances, which are kept
@@ -117,7 +119,8 @@ class Run:
             began = time.perf_counter()
             self._rough = self._fit_roughly()
             self._conditioning = _REFITS * (time.perf_counter() - began)
-            reserve = self._conditioning + _SHARE_OF_AVERAGING * self._deadline.seconds_left
+            share = _SHARE_OF_AVERAGING if self.problem.plan.is_plain else _SHARE_OF_ALL_ROWS
+            reserve = self._conditioning + share * self._deadline.seconds_left
         deadline = self._deadline.earlier(reserve)
         workers = Workers(self.problem.evaluator, n_jobs=n_jobs, memory=memory, deadline=deadline)
         try:

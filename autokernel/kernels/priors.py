@@ -89,6 +89,10 @@ class LogGammaPrior:
         """Compute the gradient (n_params,) of the log density."""
         return self.shape - self.rate * np.exp(theta)
 
+    def curvature(self, theta: FloatArray) -> FloatArray:
+        """Compute the diagonal (n_params,) of the Hessian of the negative log density."""
+        return self.rate * np.exp(theta)
+
     def quantile(self, probability: FloatArray) -> FloatArray:
         """Return the log parameters at cumulative probabilities of shape (..., n_params)."""
         return np.log(gammaincinv(self.shape, probability) / self.rate)

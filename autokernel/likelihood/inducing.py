@@ -19,7 +19,7 @@ from autokernel.likelihood.linalg import pack, packed_diagonal, unpack
 from autokernel.typing import FloatArray, IntArray
 
 _AT_ONCE = 2**19  # covariances of rows with inducing points that are computed at once
-_KEPT = 2**22  # largest number of such covariances that stay in memory between the two sweeps
+_KEPT = 2**24  # largest number of covariances of base kernels that stay between two sweeps
 _JITTER = 1e-8  # added to the covariance of the inducing points, as a fraction of its mean diagonal
 
 
@@ -54,7 +54,7 @@ class InducingLikelihood(ApproximateLikelihood):
         step = max(1, _AT_ONCE // m)
         self._rows = [slice(first, first + step) for first in range(0, n, step)]
         self._kept: list[Covariance] | None = None
-        if n * m <= _KEPT:
+        if n * m * expression.n_leaves <= _KEPT:
             self._kept = [self._with_points(rows) for rows in self._rows]
 
     @property
@@ -212,6 +212,7 @@ def choose_inducing(
     while len(chosen) < len(factor):
         row = int(np.argmax(left))
         if left[row] <= enough:
+            chosen = chosen or [row]  # a bound needs a point
             break
         with_row = cross_covariance(expression, X[row : row + 1], X)
         (covariance,) = with_row.forward(params[:-1])

@@ -1,5 +1,6 @@
 """The likelihood of rows given their nearest neighbours alone (Vecchia's approximation)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from autokernel.likelihood.exact import ExactLikelihood
 from autokernel.likelihood.nearest import NearestRows
 from autokernel.typing import FloatArray, IntArray
 
+_KEPT = 2**24  # largest number of covariances of base kernels that stay in memory between calls
 _GROWTH = 1.5  # factor between the numbers of rows among which neighbours are looked for
 
 
@@ -47,7 +49,7 @@ def draw_neighbourhoods(
     n_blocks : int
         Most rows that have neighbours.
     n_neighbours : int
-        Number of neighbours, at most ``n_head``.
+        Number of neighbours, at most ``n_head``; zero for noise alone, whose rows are independent.
     rng : numpy.random.Generator
         Source of the order and of the choice.
     """
@@ -59,7 +61,7 @@ def draw_neighbourhoods(
     while n_earlier < len(X):
         up_to = int(_GROWTH * n_earlier)
         now = (places >= n_earlier) & (places < up_to)
-        if now.any():
+        if now.any() and n_neighbours:
             earlier = order[:n_earlier]
             nearest = NearestRows(expression, theta, X[earlier], rng)
             neighbours[now] = earlier[nearest.of(X[order[places[now]]], n_neighbours)]
@@ -104,8 +106,11 @@ class NeighbourLikelihood(ApproximateLikelihood):
         self.rows_for_each = (len(data.y) - len(head)) / max(1, len(rows))
         n_rows = rows.shape[1]
         step = max(1, BLOCK_PAIRS // (n_rows * (n_rows + 1) // 2))
-        parts = [rows[first : first + step] for first in range(0, len(rows), step)]
-        self._parts = [(Blocks(expression, data.X[part]), data.y[part]) for part in parts]
+        self._parts = [rows[first : first + step] for first in range(0, len(rows), step)]
+        n_pairs = len(rows) * n_rows * (n_rows + 1) // 2
+        self._kept: list[Blocks] | None = None
+        if n_pairs * expression.n_leaves <= _KEPT:
+            self._kept = [self._blocks(part) for part in self._parts]
 
     @property
     def n_evaluations(self) -> int:
@@ -119,7 +124,7 @@ class NeighbourLikelihood(ApproximateLikelihood):
     def value(self, theta: FloatArray) -> float:
         """Compute the log likelihood in nats."""
         params, value = np.exp(theta), self._head.value(theta)
-        for blocks, y in self._parts:
+        for blocks, y in self._sweep():
             value += self.rows_for_each * float(blocks.log_densities(params, y).sum())
         return value
 
@@ -127,10 +132,20 @@ class NeighbourLikelihood(ApproximateLikelihood):
         """Compute the log likelihood in nats and its gradient."""
         params, head = np.exp(theta), self._head.value_and_gradient(theta)
         value, gradient = head.value, head.gradient
-        for blocks, y in self._parts:
+        for blocks, y in self._sweep():
             found = blocks.value_and_gradient(params, y)
             value += self.rows_for_each * found.value
             gradient = gradient + self.rows_for_each * found.gradient
         if not np.isfinite(value):
             return ValueAndGradient(-np.inf, np.zeros(len(theta)))
         return ValueAndGradient(value, gradient)
+
+    def _sweep(self) -> Iterator[tuple[Blocks, FloatArray]]:
+        """Yield blocks with their targets (n_blocks, n_neighbours + 1)."""
+        for number, part in enumerate(self._parts):
+            blocks = self._blocks(part) if self._kept is None else self._kept[number]
+            yield blocks, self.data.y[part]
+
+    def _blocks(self, part: IntArray) -> Blocks:
+        """Build the covariances of some rows with their neighbours."""
+        return Blocks(self.expression, self.data.X[part])

@@ -42,6 +42,8 @@ class ExactPredictor(BlockwisePredictor):
     their number.
     """
 
+    text = "exact"
+
     def __init__(self, expression: Expression, theta: FloatArray, data: TrainingData) -> None:
         super().__init__(block=_BLOCK // len(data.X))
         self._cholesky, self.jitter = _factorise(expression, theta, data)

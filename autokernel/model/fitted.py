@@ -26,7 +26,7 @@ class FittedModel:
     target_scaling: TargetScaling
     feature_names: list[str] | None
     kernels: Sequence[KernelPosterior]  # the most probable first
-    way: str = "exact"  # how predictions are computed
+    way: str  # how predictions are computed, as the user reads it
 
     @property
     def noise_variance(self) -> float:

@@ -59,6 +59,11 @@ class InducingPredictor(BlockwisePredictor):
         self.noise_variance = at.noise
 
     @property
+    def text(self) -> str:
+        """The number of inducing points."""
+        return f"{len(self._points)} inducing points"
+
+    @property
     def n_bytes(self) -> int:
         """Memory in bytes of the two factors."""
         return int(self._L.nbytes + self._L_B.nbytes + self._weights.nbytes)

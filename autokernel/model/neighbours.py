@@ -31,8 +31,8 @@ class NeighbourPredictor(BlockwisePredictor):
     Notes
     -----
     The prediction is that of Vecchia's approximation. Construction takes O(n_samples log
-    n_samples), and each new row O(n_neighbours^3). The covariance of several rows is that given the
-    union of their nearest rows, with fewer for each where there would be too many.
+    n_samples), and each new row O(n_neighbours^3). Correlations between new rows are those given
+    the union of their nearest rows, with fewer for each where there would be too many.
     """
 
     jitter = 0.0
@@ -48,6 +48,11 @@ class NeighbourPredictor(BlockwisePredictor):
         self.noise_variance = float(np.exp(theta[-1]))
 
     @property
+    def text(self) -> str:
+        """The number of neighbours."""
+        return f"{self._n_neighbours} neighbours"
+
+    @property
     def n_bytes(self) -> int:
         """Memory in bytes of the scaled inputs, without those of the tree."""
         return int(self._data.X.nbytes)
@@ -57,7 +62,10 @@ class NeighbourPredictor(BlockwisePredictor):
         n_each = max(1, min(self._n_neighbours, _MOST_JOINT // max(1, len(X))))
         rows = np.unique(self._nearest.of(X, n_each))
         joint = ExactPredictor(self._expression, self._theta, self._data.take(rows))
-        return joint.mean_and_covariance(X)
+        _, covariance = joint.mean_and_covariance(X)
+        mean, variance = self.mean_and_variance(X)
+        factor = np.sqrt(variance / np.diag(covariance))
+        return mean, covariance * np.outer(factor, factor)
 
     def _mean_of_block(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean of one block of rows."""

@@ -23,10 +23,16 @@ class Predictor(Protocol):
         Jitter that the factorisation needed.
     n_bytes : int
         Memory in bytes, without the training inputs.
+    text : str
+        How predictions are computed, as the user reads it.
     """
 
     noise_variance: float
     jitter: float
+
+    @property
+    def text(self) -> str:
+        """How predictions are computed, as the user reads it."""
 
     @property
     def n_bytes(self) -> int:
