@@ -25,7 +25,7 @@ from autokernel.kernels import BaseKernel, CallableKernel, KernelParameter
 from autokernel.model import FeatureKernel
 from autokernel.operators import Operator
 from autokernel.scoring import neg_log_predictive_density
-from autokernel.search import BOMS, SOT, Arc, Greedy, RandomWalks, Strategy, TreeGEP
+from autokernel.search import BOMS, SKC, SOT, Arc, Greedy, RandomWalks, Strategy, TreeGEP
 from autokernel.surrogate import (
     Acquisition,
     ExpectedImprovement,
@@ -39,6 +39,7 @@ __all__ = [
     "AIC",
     "BIC",
     "BOMS",
+    "SKC",
     "SOT",
     "Acquisition",
     "Arc",

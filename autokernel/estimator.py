@@ -57,10 +57,11 @@ class AutoKernelGPRegressor(
         the first four for one or two columns, SE and RQ for more.
     operators : sequence of str or Operator, default=("+", "*")
         How kernels may be joined.
-    strategy : {"sot", "boms", "greedy", "tree_gep", "random", "arc"} or Strategy, default="sot"
-        How to search: by Bayesian optimisation with symbolical optimal transport, with Hellinger
-        distances or with a kernel for hierarchical spaces (``"arc"``); greedily, genetically, or at
-        random; or an object such as ``SOT(population_size=200)``, as grids over parameters need.
+    strategy : {"sot", "boms", "arc", "greedy", "skc", "tree_gep", "random"} or Strategy
+        How to search, by default ``"sot"``: by Bayesian optimisation with symbolical optimal
+        transport, with Hellinger distances or with a kernel for hierarchical spaces (``"arc"``);
+        greedily, greedily by bounds on up to 4096 rows (``"skc"``), genetically, or at random; or
+        an object such as ``SOT(population_size=200)``, as grids over parameters need.
     criterion : {"laplace", "importance", "bic", "aic", "loo", "cv"} or Criterion, default="laplace"
         What to maximise: the log evidence by Laplace's method or by importance sampling; the log
         likelihood less a penalty on parameters; the log predictive density of rows left out one by
@@ -147,12 +148,13 @@ class AutoKernelGPRegressor(
         One entry per evaluated kernel, in order; goes straight into ``pandas.DataFrame``. Keys are
         ``kernel``, ``score``, ``log_prior``, ``score_per_sample``, ``best_score``, ``n_leaves``,
         ``n_params``, ``phase``, ``status``, ``fit_seconds``, ``proposal_seconds``, ``elapsed``,
-        and, for ``criterion="importance"``, ``standard_error`` and ``pareto_k``.
+        for ``criterion="importance"`` ``standard_error`` and ``pareto_k``, and ``upper_bound``
+        for ``strategy="skc"``, with which ``score`` is a lower bound.
     n_iter_ : int
         Kernels evaluated after the initial design.
     stop_reason_ : str
         ``"n_iter"``, ``"converged"`` by ``tol``, ``"max_time"``, ``"interrupted"`` by Ctrl-C,
-        ``"callback"``, or ``"exhausted"``: no kernel was left, or for ``"greedy"`` none better.
+        ``"callback"``, or ``"exhausted"``: no kernel was left, or for ``"greedy"`` and ``"skc"`` none better.
     X_train_, y_train_ : ndarray of shape (n_samples, n_features) and (n_samples,)
         Training inputs and targets.
     n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)

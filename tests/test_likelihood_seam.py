@@ -98,6 +98,7 @@ class IndependentPredictor:
 
     jitter = 0.0
     n_bytes = 0
+    text = "independent"
 
     def __init__(self, expression: Expression, theta: FloatArray, data: TrainingData) -> None:
         self._expression, self._params = expression, np.exp(theta[:-1])
@@ -142,7 +143,7 @@ def test_nothing_of_size_n_by_n_is_allocated_outside_the_exact_likelihood_and_pr
     n_samples = 6000  # n x n doubles are 288 MB
     rng = np.random.default_rng(0)
     X, y = rng.uniform(size=(n_samples, 2)), rng.normal(size=n_samples)
-    estimator = small(n_iter=1, base_kernels=["SE"], max_leaves=2)
+    estimator = small(n_iter=1, base_kernels=["SE"], max_leaves=2, approximation="exact")
     tracemalloc.start()
     try:
         inference = Inference(IndependentLikelihood, IndependentPredictor)

@@ -1,10 +1,10 @@
 """The evaluator scores kernels on one data set; only here does a failure become ``-inf``."""
 
-import hashlib
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import joblib
 import numpy as np
@@ -13,6 +13,7 @@ from autokernel.criteria import Criterion, KernelFit, Laplace, check_criterion
 from autokernel.criteria.importance_sampling import ImportanceSample, importance_sample
 from autokernel.criteria.laplace import log_evidence_at, log_evidence_or_nothing
 from autokernel.deadline import NEVER, Deadline
+from autokernel.evaluation.arrivals import arrive, digest
 from autokernel.evaluation.record import NO_SCORE, Evaluation, as_written, record_mode
 from autokernel.evaluation.similar import warm_starts_from_similar
 from autokernel.exceptions import EvaluationError, NotAMaximumError, OutOfTimeError
@@ -141,8 +142,13 @@ class Evaluator:
         log_prior = self._structure_prior(evaluation.expression)
         if log_prior == evaluation.log_structure_prior:
             return evaluation  # to the last bit
-        score = evaluation.score - evaluation.log_structure_prior + log_prior
-        return replace(evaluation, score=score, log_structure_prior=log_prior)
+        by = log_prior - evaluation.log_structure_prior
+        return replace(
+            evaluation,
+            score=evaluation.score + by,
+            upper_bound=evaluation.upper_bound + by,
+            log_structure_prior=log_prior,
+        )
 
     def run_roughly(self, expression: Expression) -> Evaluation:
         """Fit one kernel quickly, on a few rows; the record has no score."""
@@ -210,7 +216,7 @@ class Evaluator:
     def fingerprint(self) -> str:
         """Digest the data and the settings: all that a score depends on besides the job."""
         criterion = type(self._criterion)
-        return _digest(
+        return digest(
             self.data.X.tobytes(),
             self.data.y.tobytes(),
             sorted(self._priors.items()),
@@ -222,7 +228,7 @@ class Evaluator:
 
     def key(self, job: Job) -> str:
         """Digest all that the evaluation of a job depends on."""
-        return _digest(
+        return digest(
             self.fingerprint(),
             str(job.expression),
             job.best,
@@ -296,75 +302,21 @@ class Evaluator:
             status=status,
         )
 
+    def _settings(self) -> dict[str, Any]:
+        """Return the arguments from which another process rebuilds this evaluator."""
+        return {
+            "X": self.data.X,
+            "y": self.data.y,
+            "priors": self._priors,
+            "seed": self._seed,
+            "criterion": self._criterion,
+            "make_likelihood": self._make_likelihood,
+            "structure_prior": self._structure_prior,
+        }
+
     def __reduce__(self) -> tuple[object, ...]:
-        made_from = (self.data.X, self.data.y, self._priors, self._seed)
-        settings = (self._criterion, self._make_likelihood, self._structure_prior)
         name = f"{self.fingerprint()} {self._structure_prior!r}"
-        return _arrive, (name, *made_from, *settings)
-
-
-class Arrivals:
-    """The evaluators that one process has unpickled, with the caches that they filled there.
-
-    Parameters
-    ----------
-    most : int
-        Number of evaluators to keep. The latest ones stay.
-    """
-
-    def __init__(self, *, most: int) -> None:
-        self._most = most
-        self._evaluators: dict[str, Evaluator] = {}  # by fingerprint
-
-    def get(self, fingerprint: str) -> Evaluator | None:
-        """Return the evaluator with this fingerprint, or None."""
-        return self._evaluators.get(fingerprint)
-
-    def keep(self, fingerprint: str, evaluator: Evaluator) -> None:
-        """Keep an evaluator, and drop the oldest where there are too many."""
-        for oldest in list(self._evaluators)[: 1 - self._most]:
-            self._evaluators.pop(oldest, None)  # another thread may have dropped it
-        self._evaluators[fingerprint] = evaluator
-
-
-OF_THIS_PROCESS = Arrivals(most=2)
-"""The evaluators of this process: a joblib worker has no other place to keep them between jobs."""
-
-
-def _arrive(
-    fingerprint: str,
-    X: FloatArray,
-    y: FloatArray,
-    priors: Priors,
-    seed: int,
-    criterion: Criterion,
-    make_likelihood: MakeLikelihood,
-    structure_prior: StructurePrior,
-) -> Evaluator:
-    """Rebuild a pickled evaluator, or return the one that was rebuilt before."""
-    evaluator = OF_THIS_PROCESS.get(fingerprint)
-    if evaluator is None:
-        evaluator = Evaluator(
-            X,
-            y,
-            priors=priors,
-            seed=seed,
-            criterion=criterion,
-            make_likelihood=make_likelihood,
-            structure_prior=structure_prior,
-        )
-        OF_THIS_PROCESS.keep(fingerprint, evaluator)
-    return evaluator
-
-
-def _digest(*parts: object) -> str:
-    """Compute the SHA-256 digest of bytes, texts, numbers and tuples of them."""
-    digest = hashlib.sha256()
-    for part in parts:
-        data = part if isinstance(part, bytes) else repr(part).encode()
-        digest.update(len(data).to_bytes(8))
-        digest.update(data)
-    return digest.hexdigest()
+        return arrive, (name, type(self), self._settings())
 
 
 def _reason(error: Exception) -> str:

@@ -46,6 +46,7 @@ class Evaluation:
     standard_error: float = np.nan  # nats; nan where the score draws no random numbers
     pareto_k: float = np.nan  # above 0.7 the standard error is unreliable
     log_structure_prior: float = 0.0  # nats, of the expression itself
+    upper_bound: float = np.nan  # nats, of the score where that is a lower bound
 
     def __repr__(self) -> str:
         error = "" if np.isnan(self.standard_error) else f" ± {self.standard_error:.2f}"

@@ -149,10 +149,16 @@ class ByInducingPoints(Approximation):
         some = data if n == len(data.y) else data.take(rng.permutation(len(data.y))[:n])
         if expression == NOISE:
             return Likelihoods(ExactLikelihood(NOISE, some), n, ExactLikelihood(NOISE, data))
-        points = some.X[choose_inducing(expression, theta, some.X, self.n_inducing)]
-        of_some = InducingLikelihood(expression, some, points)
-        of_all = of_some if some is data else InducingLikelihood(expression, data, points)
+        of_some = self.bound(expression, theta, some)
+        of_all = of_some if some is data else InducingLikelihood(expression, data, of_some.points)
         return Likelihoods(of_some, n, of_all)
+
+    def bound(
+        self, expression: Expression, theta: FloatArray, data: TrainingData
+    ) -> InducingLikelihood:
+        """Build the bound on all of these rows, with points for the log parameters ``theta``."""
+        points = data.X[choose_inducing(expression, theta, data.X, self.n_inducing)]
+        return InducingLikelihood(expression, data, points)
 
     @property
     def probe(self) -> MakePredictor:

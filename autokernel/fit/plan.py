@@ -14,6 +14,10 @@ APPROXIMATIONS = frozenset({AUTO, EXACT, INDUCING, NEIGHBOURS})
 _MOST_EXACT = 1000  # rows up to which "auto" fits exactly: with 2000 it takes five times as long
 _MOST_SEARCHED = 600  # rows up to which "auto" searches on all of them
 _N_SEARCHED = 500  # rows on which kernels are searched otherwise
+_N_BOUNDED = 2**12  # most rows on which they are searched by bounds
+_N_HELD_OUT = (
+    500  # rows that no search by bounds sees where there are more than "auto" fits exactly
+)
 _ARRAYS = 12  # packed matrices that an exact likelihood keeps at the same time, about
 _SHARE = 0.8  # of the memory of the machine that a fit may ask for
 _GIB = 2**30
@@ -26,6 +30,7 @@ class Plan:
     n_samples: int
     n_searched: int
     approximation: Approximation | None  # None for an exact fit
+    by_bounds: bool = False  # whether the search encloses scores in intervals
 
     @property
     def searches_all(self) -> bool:
@@ -35,7 +40,7 @@ class Plan:
     @property
     def is_plain(self) -> bool:
         """Whether the whole fit is exact and on all rows."""
-        return self.searches_all and self.approximation is None
+        return self.searches_all and self.approximation is None and not self.by_bounds
 
     def order(self, seed: int) -> IntArray:
         """Put the rows (n_samples,) in random order.
@@ -56,12 +61,14 @@ class Plan:
             return f"{self.n_samples} rows, exact inference"
         how = "exactly" if self.approximation is None else self.approximation.text
         return (
-            f"{self.n_samples} rows: kernels are searched on {self.n_searched} of them, and the "
-            f"best are fitted to all, {how}"
+            f"{self.n_samples} rows: kernels are searched on {self.n_searched} of them"
+            f"{', by bounds' if self.by_bounds else ''}, and the best are fitted to all, {how}"
         )
 
 
-def make_plan(n_samples: int, *, approximation: str, n_inducing: int) -> Plan:
+def make_plan(
+    n_samples: int, *, approximation: str, n_inducing: int, by_bounds: bool = False
+) -> Plan:
     """Choose what a fit will do.
 
     Raises
@@ -69,15 +76,19 @@ def make_plan(n_samples: int, *, approximation: str, n_inducing: int) -> Plan:
     ValueError
         If exact inference is asked for and needs more memory than there is.
     """
-    if approximation == EXACT or (approximation == AUTO and n_samples <= _MOST_EXACT):
+    is_exact = approximation == EXACT or (approximation == AUTO and n_samples <= _MOST_EXACT)
+    if is_exact:
         _check_memory(n_samples)
+    if by_bounds:
+        few = n_samples <= _MOST_EXACT
+        n_searched = n_samples if few else min(_N_BOUNDED, n_samples - _N_HELD_OUT)
+    else:
         searches_all = approximation == EXACT or n_samples <= _MOST_SEARCHED
-        return Plan(n_samples, n_samples if searches_all else _N_SEARCHED, None)
-    n_searched = n_samples if n_samples <= _MOST_SEARCHED else _N_SEARCHED
+        n_searched = n_samples if searches_all else _N_SEARCHED
+    how: Approximation | None = ByNeighbours(n_inducing if approximation == AUTO else None)
     if approximation == INDUCING:
-        return Plan(n_samples, n_searched, ByInducingPoints(n_inducing))
-    rival = n_inducing if approximation == AUTO else None
-    return Plan(n_samples, n_searched, ByNeighbours(rival))
+        how = ByInducingPoints(n_inducing)
+    return Plan(n_samples, n_searched, None if is_exact else how, by_bounds)
 
 
 def bytes_of_exact(n_samples: int) -> int:

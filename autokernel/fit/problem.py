@@ -23,6 +23,7 @@ from autokernel.expression import (
 )
 from autokernel.fit.approximation import Approximation
 from autokernel.fit.arguments import Arguments
+from autokernel.fit.bounds import BoundedEvaluator
 from autokernel.fit.choice import Choice
 from autokernel.fit.climb import Climb
 from autokernel.fit.extension import Extended, extend, racers
@@ -78,21 +79,21 @@ class Problem:
         grammar = _grammar(X, arguments)
         structure_prior = _structure_prior(grammar, arguments)
         plan = make_plan(
-            len(y), approximation=arguments.approximation, n_inducing=arguments.n_inducing
+            len(y),
+            approximation=arguments.approximation,
+            n_inducing=arguments.n_inducing,
+            by_bounds=arguments.strategy.scores_by_bounds,
         )
         data = TrainingData(scaling.apply(X), target_scaling.apply(y))
-        evaluator = _evaluator(
-            data if plan.n_searched == len(y) else data.take(plan.rows(seed)),
-            arguments,
-            structure_prior,
-            seed=seed,
-        )
+        searched = data if plan.searches_all else data.take(plan.rows(seed))
+        make = _bounded_evaluator if plan.by_bounds else _evaluator
+        evaluator = make(searched, arguments, structure_prior, seed=seed)
         return cls(
             X=X,
             y=y,
             scaling=scaling,
             target_scaling=target_scaling,
-            data=evaluator.data if plan.n_searched == len(y) else data,
+            data=evaluator.data if plan.is_plain else data,
             evaluator=evaluator,
             plan=plan,
             seed=seed,
@@ -166,7 +167,7 @@ class Problem:
         """
         if self.plan.approximation is not None:
             return self._extended(self.plan.approximation, best_first, deadline)
-        if not self.plan.searches_all:
+        if not self.plan.is_plain:
             return self._raced(best_first, deadline)
         point = self.fitted(best_first[0])
         kernels = posterior_over_kernels(self.evaluator, best_first, deadline=deadline)
@@ -285,7 +286,7 @@ class Problem:
 def _evaluator(
     data: TrainingData, arguments: Arguments, structure_prior: StructurePrior, *, seed: int
 ) -> Evaluator:
-    """Build the evaluator of the search."""
+    """Build an evaluator."""
     return Evaluator(
         data.X,
         data.y,
@@ -293,6 +294,33 @@ def _evaluator(
         seed=seed,
         criterion=arguments.criterion,
         make_likelihood=arguments.inference.make_likelihood,
+        structure_prior=structure_prior,
+    )
+
+
+def _bounded_evaluator(
+    data: TrainingData, arguments: Arguments, structure_prior: StructurePrior, *, seed: int
+) -> Evaluator:
+    """Build the evaluator of a search by bounds.
+
+    Raises
+    ------
+    ValueError
+        If the criterion has no bounds.
+    """
+    criterion = arguments.criterion.for_approximations()
+    if criterion is None:
+        raise ValueError(
+            f"strategy={arguments.strategy!r} bounds the log likelihood, and needs "
+            f"criterion='laplace', 'importance', 'bic' or 'aic', got {arguments.criterion!r}"
+        )
+    return BoundedEvaluator(
+        data.X,
+        data.y,
+        n_inducing=arguments.n_inducing,
+        criterion=criterion,
+        priors=arguments.priors,
+        seed=seed,
         structure_prior=structure_prior,
     )
 

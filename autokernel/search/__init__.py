@@ -5,6 +5,7 @@ from autokernel.search.history import History, Phase, StopReason, Trial
 from autokernel.search.loop import Observer, design_of, run_search
 from autokernel.search.strategies import (
     BOMS,
+    SKC,
     SOT,
     STRATEGIES,
     Arc,
@@ -18,6 +19,7 @@ from autokernel.search.workers import Workers
 
 __all__ = [
     "BOMS",
+    "SKC",
     "SOT",
     "STRATEGIES",
     "Arc",

@@ -164,4 +164,5 @@ class History:
             "elapsed": np.array([trial.elapsed for trial in self.trials]),
             "standard_error": np.array([e.standard_error for e in evaluations]),
             "pareto_k": np.array([e.pareto_k for e in evaluations]),
+            "upper_bound": np.array([e.upper_bound for e in evaluations]),
         }

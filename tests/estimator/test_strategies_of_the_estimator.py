@@ -43,7 +43,7 @@ def test_it_finds_a_kernel_and_predicts(name, whole):
     assert len(set(texts)) == len(texts)
     # SE and LIN, and two from each, where from LIN alone one is left; then noise alone; no kernel
     # of one leaf has a simpler form to try
-    n_initial = {"greedy": 3}.get(name, 6)
+    n_initial = {"greedy": 3, "skc": 3}.get(name, 6)
     assert list(whole.search_history_["phase"]) == n_initial * ["initial"] + 2 * ["search"]
     assert whole.search_history_["kernel"][n_initial - 1] == "NOISE"
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from autokernel import evaluate_kernel
+from autokernel.criteria.laplace import boundary_log_mass
 from autokernel.kernels.priors import PRESETS
 from autokernel.likelihood import ExactLikelihood, TrainingData
 from autokernel.map.posterior import LogPosterior
@@ -81,5 +82,11 @@ def test_the_log_determinant_is_that_of_sixty_digits(text, n_samples, target, no
         expected = float(precise(fit.theta.tolist())) - half_log_det(exact, free)
         expected += 0.5 * fit.n_params * np.log(2 * np.pi)
         assert fit.log_evidence == pytest.approx(expected, abs=1e-3)
-    else:  # the slope from the bound, half the rows, squared is a thousand times the curvature
-        np.testing.assert_allclose(np.diag(hessian), np.diag(exact), rtol=0.02)
+    else:
+        found, expected = np.diag(hessian), np.diag(exact)
+        np.testing.assert_allclose(found[free], expected[free], rtol=0.02)
+        # the slope from the bound, half the rows, squared is a thousand times the curvature, whose
+        # rounding errors depend on the machine: what they change is the mass beyond the bound
+        slope = -posterior.value_and_gradient(fit.theta).gradient[~free].item()
+        mass = boundary_log_mass(slope, expected[~free].item())
+        assert boundary_log_mass(slope, found[~free].item()) == pytest.approx(mass, abs=1e-3)

@@ -16,6 +16,7 @@ from autokernel.kernels import BASE_KERNELS
 from autokernel.operators import OPERATORS
 from autokernel.search import (
     BOMS,
+    SKC,
     SOT,
     STRATEGIES,
     Arc,
@@ -39,6 +40,7 @@ QUICK: Mapping[str, Strategy] = {
     "sot": SOT(population_size=20, n_generations=2),
     "boms": BOMS(n_walks=3, n_neighbours=6, n_candidates=20),
     "greedy": Greedy(),
+    "skc": SKC(),
     "tree_gep": TreeGEP(population_size=6, reproduction=0.4, tournament=0.5),
     "random": RandomWalks(),
     "arc": Arc(population_size=20, n_generations=2),
@@ -190,7 +192,9 @@ def strategy(request: pytest.FixtureRequest) -> Strategy:
     return QUICK[request.param]
 
 
-@pytest.fixture(scope="session", params=[name for name in STRATEGIES if name != "greedy"])
+@pytest.fixture(
+    scope="session", params=[name for name in STRATEGIES if name not in {"greedy", "skc"}]
+)
 def tireless(request: pytest.FixtureRequest) -> Strategy:
     """Each strategy that goes on while there is a kernel left."""
     return QUICK[request.param]

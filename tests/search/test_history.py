@@ -20,6 +20,7 @@ COLUMNS = [
     "elapsed",
     "standard_error",
     "pareto_k",
+    "upper_bound",
 ]
 
 

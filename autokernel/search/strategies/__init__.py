@@ -8,6 +8,7 @@ from autokernel.search.strategies.base import Strategy, Task
 from autokernel.search.strategies.boms import BOMS
 from autokernel.search.strategies.greedy import Greedy
 from autokernel.search.strategies.random_walks import RandomWalks
+from autokernel.search.strategies.skc import SKC
 from autokernel.search.strategies.sot import SOT
 from autokernel.search.strategies.tree_gep import TreeGEP
 
@@ -16,6 +17,7 @@ STRATEGIES: Mapping[str, type[Strategy]] = MappingProxyType(
         "sot": SOT,
         "boms": BOMS,
         "greedy": Greedy,
+        "skc": SKC,
         "tree_gep": TreeGEP,
         "random": RandomWalks,
         "arc": Arc,
@@ -24,6 +26,7 @@ STRATEGIES: Mapping[str, type[Strategy]] = MappingProxyType(
 
 __all__ = [
     "BOMS",
+    "SKC",
     "SOT",
     "STRATEGIES",
     "Arc",

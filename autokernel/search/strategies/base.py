@@ -84,6 +84,8 @@ class Strategy(ABC, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    scores_by_bounds: ClassVar[bool] = False
+    """Whether scores are lower bounds on many rows, with upper bounds beside them."""
 
     @abstractmethod
     def design(self, task: Task, *, rng: np.random.Generator) -> Design:

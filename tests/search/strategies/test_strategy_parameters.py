@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from autokernel.search import BOMS, SOT, STRATEGIES, Arc, Greedy, RandomWalks, TreeGEP
+from autokernel.search import BOMS, SKC, SOT, STRATEGIES, Arc, Greedy, RandomWalks, TreeGEP
 from autokernel.search.design import DESIGNS, initial_design
 
-WITH_DESIGN = [name for name in STRATEGIES if name != "greedy"]  # which has one of its own
+WITH_DESIGN = [name for name in STRATEGIES if name not in {"greedy", "skc"}]  # with their own
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -77,6 +77,7 @@ def test_parts_of_a_population_have_their_ranges(name, value, interval):
         TreeGEP(population_size=2, reproduction=0.8),
         RandomWalks(initial_design="paper"),
         Greedy(),
+        SKC(),
     ],
 )
 def test_extreme_parameters_are_valid_and_work(strategy, run, planted, make_task):

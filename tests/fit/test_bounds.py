@@ -1,0 +1,111 @@
+"""Searches by intervals of the score."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from autokernel import SKC, AutoKernelGPRegressor
+from autokernel.criteria import Laplace
+from autokernel.deadline import Deadline
+from autokernel.evaluation import Evaluator, Job
+from autokernel.exceptions import OutOfTimeError
+from autokernel.expression import UniformPrior, parse_expression
+from autokernel.fit import bounds
+from autokernel.fit.bounds import BoundedEvaluator
+from autokernel.kernels import PRESETS
+from tests.fits import rows, small
+
+N = 300
+SETTINGS = {"priors": dict(PRESETS["default"]), "seed": 0, "structure_prior": UniformPrior()}
+
+
+def table(n=N):
+    """A rough function, of which few inducing points show a part."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(n, 2))
+    return X, np.sin(40 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=n)
+
+
+def evaluator(n_inducing):
+    return BoundedEvaluator(*table(), n_inducing=n_inducing, criterion=Laplace(), **SETTINGS)
+
+
+@pytest.fixture
+def from_four_points(monkeypatch):
+    monkeypatch.setattr(bounds, "_FEWEST", 4)
+
+
+def exact(text):
+    return Evaluator(*table(), **SETTINGS)(parse_expression(text))
+
+
+@pytest.mark.parametrize("text", ["SE[0]", "SE[0] + LIN[1]", "PER[0]", "NOISE"])
+def test_the_interval_closes_around_the_exact_score(text):
+    found, expected = evaluator(N)(parse_expression(text)), exact(text)
+    assert found.score <= found.upper_bound
+    # a climb ends within a thousandth of a nat, and the bounds within a tenth
+    assert found.score == pytest.approx(expected.score, abs=bounds._CLOSED + 0.01)
+    assert found.upper_bound == pytest.approx(expected.score, abs=bounds._CLOSED + 0.01)
+    assert found.status == "ok"
+
+
+def test_few_points_leave_an_open_interval(from_four_points):
+    found, expected = evaluator(8)(parse_expression("SE[0]")), exact("SE[0]")
+    assert found.score < expected.score - 20
+    assert found.upper_bound > found.score + 20
+
+
+def test_a_kernel_that_cannot_win_is_dropped_with_few_points(from_four_points):
+    expression, made = parse_expression("LIN[1]"), evaluator(64)
+    whole = made.run(Job(expression))
+    dropped = made.run(Job(expression, best=whole.score + 50))
+    assert dropped.upper_bound < whole.score + 50
+    assert dropped.n_evaluations <= whole.n_evaluations
+    rough = parse_expression("SE[0]")
+    whole, dropped = made.run(Job(rough)), made.run(Job(rough, best=1e6))
+    assert dropped.score < whole.score - 20
+    assert dropped.upper_bound < 1e6
+
+
+def test_an_evaluator_that_travels_scores_the_same(from_four_points):
+    made, expression = evaluator(16), parse_expression("SE[0]")
+    assert pickle.loads(pickle.dumps(made)).run(Job(expression)).score == (
+        made.run(Job(expression)).score
+    )
+    assert made.fingerprint() != evaluator(17).fingerprint()
+
+
+def test_no_evaluation_ends_after_the_deadline():
+    with pytest.raises(OutOfTimeError):
+        evaluator(16).run(Job(parse_expression("SE[0]")), deadline=Deadline(0.0))
+
+
+def test_a_search_by_bounds_finds_what_the_exact_one_finds():
+    X, y = table(150)
+    bounded = small(strategy="skc", n_iter=6).fit(X, y)
+    whole = small(strategy=SKC().__class__.__base__(), n_iter=6).fit(X, y)
+    assert bounded.best_expression_ == whole.best_expression_
+    assert bounded.best_score_ == pytest.approx(whole.best_score_, abs=0.01)
+    history = bounded.search_history_
+    assert np.all(history["upper_bound"] >= history["score"])
+    assert np.isnan(whole.search_history_["upper_bound"]).all()
+    again = small(strategy=SKC(), n_iter=6, n_jobs=2).fit(X, y)
+    assert rows(again) == rows(bounded)
+
+
+def test_many_rows_are_searched_by_bounds_and_fitted_by_the_approximation(capsys):
+    X, y = table(1100)
+    model = small(strategy="skc", max_leaves=2, n_iter=8, verbose=1).fit(X, y)
+    out = capsys.readouterr().out
+    assert "searched on 600 of them, by bounds, and the best are fitted to all, each row" in out
+    assert model.approximation_ == "exact"
+    scores = model.search_history_["score"]
+    np.testing.assert_array_equal(model.search_history_["score_per_sample"], scores / 600)
+    assert np.std(y - model.predict(X)) == pytest.approx(0.3, rel=0.1)
+
+
+@pytest.mark.parametrize("criterion", ["loo", "cv"])
+def test_a_criterion_without_bounds_is_refused(criterion):
+    with pytest.raises(ValueError, match=r"SKC\(\) bounds .* needs criterion='laplace', .*got"):
+        AutoKernelGPRegressor(strategy="skc", criterion=criterion).fit(*table())
