@@ -154,7 +154,7 @@ class AutoKernelGPRegressor(
         Kernels evaluated after the initial design.
     stop_reason_ : str
         ``"n_iter"``, ``"converged"`` by ``tol``, ``"max_time"``, ``"interrupted"`` by Ctrl-C,
-        ``"callback"``, or ``"exhausted"``: no kernel was left, or for ``"greedy"`` and ``"skc"`` none better.
+        ``"callback"``, or ``"exhausted"``: no kernel was left, or for ``"greedy"`` none better.
     X_train_, y_train_ : ndarray of shape (n_samples, n_features) and (n_samples,)
         Training inputs and targets.
     n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)

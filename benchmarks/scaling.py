@@ -4,11 +4,11 @@
 RMSE, as all others, is in units of the standard deviation of the target, so that the noise alone
 has 0.2. kin40k, protein and elevators are tested on the published split 0, the others on rows that
 are drawn. The method ``autokernel`` is the default fit, ``n_iter=0`` one without a search,
-``inducing`` and ``neighbours`` these approximations, ``exact`` the exact fit without a search, all
-three of these without a search, ``skc`` a
-greedy search by bounds of 15 kernels; ``boosting`` is scikit-learn's histogram boosting, whose number of
-leaves, rate and number of trees are chosen by cross-validation; its standard deviation is that of
-residuals held out. Each unit runs in a process of its own, whose largest memory is measured.
+``inducing`` and ``neighbours`` these approximations, ``exact`` the exact fit, all three of these
+without a search, ``skc`` a greedy search of 15 kernels by bounds; ``boosting`` is scikit-learn's
+histogram boosting, whose number of leaves, rate and number of trees are chosen by cross-validation;
+its standard deviation is that of residuals held out. Each unit runs in a process of its own, whose
+largest memory is measured.
 
 Rows go to results/scaling.csv. Draws docs/figures/scaling.png, the growth of time and memory.
 

@@ -21,6 +21,7 @@ from autokernel.expression import Expression, StructurePrior, UniformPrior, arra
 from autokernel.kernels import Priors
 from autokernel.likelihood import (
     ExactLikelihood,
+    Likelihood,
     MakeLikelihood,
     TrainingData,
     one_blas_thread,
@@ -192,6 +193,10 @@ class Evaluator:
                 enough=_ENOUGH,
             )
 
+    def seconds_of_call(self, expression: Expression) -> float:
+        """Measure the seconds of a likelihood call with its gradient, of those that are usual."""
+        return seconds_of(self._make_likelihood(expression, self.data))
+
     def leave_one_out(
         self, expression: Expression, draws: FloatArray, *, deadline: Deadline = NEVER
     ) -> FloatArray:
@@ -317,6 +322,16 @@ class Evaluator:
     def __reduce__(self) -> tuple[object, ...]:
         name = f"{self.fingerprint()} {self._structure_prior!r}"
         return arrive, (name, type(self), self._settings())
+
+
+def seconds_of(likelihood: Likelihood) -> float:
+    """Measure the seconds of a likelihood call with its gradient."""
+    theta = np.zeros(len(likelihood.parameters))
+    with one_blas_thread():
+        likelihood.value_and_gradient(theta)  # computes the distances, which are kept
+        began = time.perf_counter()
+        likelihood.value_and_gradient(theta)
+    return time.perf_counter() - began
 
 
 def _reason(error: Exception) -> str:

@@ -60,7 +60,8 @@ def test_the_same_search_finds_all_in_memory(name, whole, kept, monkeypatch):
     loaded = count_evaluations(monkeypatch)
     again = small(strategy=name, memory=kept, **TINY).fit(*wave())
     assert rows(again) == rows(whole)
-    assert loaded == []
+    # after a search by bounds the four best kernels and noise are fitted exactly
+    assert len(loaded) == (5 if name == "skc" else 0)
 
 
 def test_a_search_in_steps_is_the_search_in_one_go(name, whole, kept):
