@@ -8,7 +8,7 @@ from autokernel.typing import FloatArray
 
 N_PEAKS = 6
 _MOST_CYCLES = 32  # most cycles over the extent, as a multiple of half the number of rows
-_MOST_WORK = 2e5  # largest product of cycles and rows
+_MOST_WORK = 1e6  # largest product of cycles and rows
 _CLEAR = 2.0  # least height of a fast peak, as a multiple of the highest slow peak
 _BLOCK = 1e6  # product of cycles and rows whose memory is allocated at once
 

@@ -82,6 +82,13 @@ def test_a_week_is_seen_in_days_taken_here_and_there():
     assert periodogram_periods(days, y)[0] == pytest.approx(7, rel=2e-3)
 
 
+def test_a_week_is_seen_in_500_days_of_14_years():
+    rng = np.random.default_rng(0)
+    days = np.sort(rng.permutation(5113)[:500])
+    y = np.sin(2 * np.pi * days / 7) + 0.5 * rng.normal(size=500)
+    assert periodogram_periods(days / 365.25, y)[0] * 365.25 == pytest.approx(7, rel=1e-3)
+
+
 def test_chance_below_the_mean_spacing_takes_no_place_of_slow_periods():
     rng = np.random.default_rng(0)
     spurious = 0
