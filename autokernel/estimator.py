@@ -20,6 +20,7 @@ from autokernel.data import check_fit_data
 from autokernel.deadline import Deadline
 from autokernel.descriptions import DescriptionMixin
 from autokernel.exceptions import EvaluationError
+from autokernel.explanations import ExplanationMixin
 from autokernel.expression import Expression
 from autokernel.fit import Monitor, Past, Problem, Run
 from autokernel.fit.announcement import announcement
@@ -41,7 +42,12 @@ from autokernel.validation import check_seed
 
 
 class AutoKernelGPRegressor(
-    CallbackSupportMixin, RegressorMixin, PredictionMixin, DescriptionMixin, BaseEstimator
+    CallbackSupportMixin,
+    RegressorMixin,
+    ExplanationMixin,
+    PredictionMixin,
+    DescriptionMixin,
+    BaseEstimator,
 ):
     """Gaussian-process regression that discovers its own kernel.
 

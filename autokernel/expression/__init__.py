@@ -1,5 +1,6 @@
 """Kernel expressions: structure only, no numbers and no data."""
 
+from autokernel.expression.addends import Addend, addends
 from autokernel.expression.canonical import Arranged, arrange, seed_text
 from autokernel.expression.grammar import Grammar
 from autokernel.expression.layout import Slot, n_kernel_params, slots_of, theta_order
@@ -19,6 +20,7 @@ from autokernel.expression.tree import Expression, Leaf, Operation, require_expr
 
 __all__ = [
     "NOISE",
+    "Addend",
     "Arranged",
     "Expression",
     "Grammar",
@@ -31,6 +33,7 @@ __all__ = [
     "StructurePrior",
     "UniformPrior",
     "UnitPrior",
+    "addends",
     "align",
     "arrange",
     "meeting_operator",

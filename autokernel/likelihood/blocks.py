@@ -44,7 +44,7 @@ class Blocks:
         numpy.linalg.LinAlgError
             If a matrix is singular.
         """
-        return self._solve(params, self._unit_vectors()[..., None])[..., 0]
+        return self.solve(params, self._unit_vectors()[..., None])[..., 0]
 
     def log_densities(self, params: FloatArray, y: FloatArray) -> FloatArray:
         """Compute the log density (n_blocks,) of the last of the targets (n_blocks, n_rows) each.
@@ -66,7 +66,7 @@ class Blocks:
         """
         failure = ValueAndGradient(-np.inf, np.zeros(len(params)))
         try:
-            solved = self._solve(params, np.stack([self._unit_vectors(), y], axis=-1))
+            solved = self.solve(params, np.stack([self._unit_vectors(), y], axis=-1))
         except np.linalg.LinAlgError:
             return failure
         w, u = solved[..., 0], solved[..., 1]
@@ -89,7 +89,7 @@ class Blocks:
         last[:, -1] = 1.0
         return last
 
-    def _solve(self, params: FloatArray, right: FloatArray) -> FloatArray:
+    def solve(self, params: FloatArray, right: FloatArray) -> FloatArray:
         """Solve each matrix for its right-hand sides (n_blocks, n_rows, n_sides)."""
         n_blocks, n_rows = self.shape
         values = self._covariance.forward(params[:-1]).reshape(n_blocks, -1)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from autokernel.expression import Expression
 from autokernel.typing import FloatArray
 
 
@@ -32,6 +33,14 @@ class BlockwisePredictor(ABC):
         means, variances = zip(*map(self._moments_of_block, self._blocks(X)), strict=True)
         return np.concatenate(means), np.concatenate(variances)
 
+    def part(
+        self, expression: Expression, params: FloatArray, X: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Compute mean (n,) and variance (n,) of a term of the function, without noise."""
+        parts = [self._part_of_block(expression, params, rows) for rows in self._blocks(X)]
+        means, variances = zip(*parts, strict=True)
+        return np.concatenate(means), np.concatenate(variances)
+
     def samples(self, X: FloatArray, n_samples: int, rng: np.random.RandomState) -> FloatArray:
         """Draw new observations (n, n_samples), noise included."""
         mean, covariance = self.mean_and_covariance(X)
@@ -45,6 +54,12 @@ class BlockwisePredictor(ABC):
     @abstractmethod
     def _mean_of_block(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean of one block of rows."""
+
+    @abstractmethod
+    def _part_of_block(
+        self, expression: Expression, params: FloatArray, X: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Compute mean and variance of a term of the function for one block of rows."""
 
     @abstractmethod
     def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:

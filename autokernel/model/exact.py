@@ -72,12 +72,19 @@ class ExactPredictor(BlockwisePredictor):
 
     def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean and variance of one block of rows, noise included."""
-        cross = self._cross(X)
+        mean, variance = self._part_of_block(self._expression, self._params, X)
+        return mean, variance + self.noise_variance
+
+    def _part_of_block(
+        self, expression: Expression, params: FloatArray, X: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Compute mean and variance of a term of the function for one block of rows."""
+        cross = cross_covariance(expression, X, self._X).forward(params)
         mean = cross @ self._alpha
         V = self._cholesky.half_solve(cross.T, overwrite=True)
-        prior = diagonal_covariance(self._expression, X).forward(self._params)
+        prior = diagonal_covariance(expression, X).forward(params)
         explained = np.einsum("ij,ij->j", V, V)
-        return mean, np.maximum(prior - explained, 0.0) + self.noise_variance
+        return mean, np.maximum(prior - explained, 0.0)
 
     def _cross(self, X: FloatArray) -> FloatArray:
         """Compute the covariances (n, n_samples) of new rows with the training rows."""

@@ -70,7 +70,7 @@ class InducingPredictor(BlockwisePredictor):
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""
-        mean, prior_part, posterior_part = self._project(X)
+        mean, prior_part, posterior_part = self._project(self._cross(X))
         K = cross_covariance(self._expression, X, X).forward(self._params)
         K = K - prior_part.T @ prior_part + posterior_part.T @ posterior_part
         K[np.diag_indices(len(K))] += self.noise_variance
@@ -82,15 +82,22 @@ class InducingPredictor(BlockwisePredictor):
 
     def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean and variance of one block of rows."""
-        mean, prior_part, posterior_part = self._project(X)
-        prior = diagonal_covariance(self._expression, X).forward(self._params)
+        mean, variance = self._part_of_block(self._expression, self._params, X)
+        return mean, variance + self.noise_variance
+
+    def _part_of_block(
+        self, expression: Expression, params: FloatArray, X: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Compute mean and variance of a term of the function for one block of rows."""
+        cross = cross_covariance(expression, X, self._points).forward(params)
+        mean, prior_part, posterior_part = self._project(cross)
+        prior = diagonal_covariance(expression, X).forward(params)
         explained = np.einsum("ij,ij->j", prior_part, prior_part)
         kept = np.einsum("ij,ij->j", posterior_part, posterior_part)
-        return mean, np.maximum(prior - explained, 0.0) + kept + self.noise_variance
+        return mean, np.maximum(prior - explained, 0.0) + kept
 
-    def _project(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _project(self, cross: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compute the mean (n,), ``L^-1 k`` and ``L_B^-1 L^-1 k``, of shape (n_inducing, n)."""
-        cross = self._cross(X)
         prior_part = solve_triangular(self._L, cross.T, lower=True, check_finite=False)
         posterior_part = solve_triangular(self._L_B, prior_part, lower=True, check_finite=False)
         return cross @ self._weights, prior_part, posterior_part

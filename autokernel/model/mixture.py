@@ -10,6 +10,7 @@ from scipy.optimize import elementwise
 from scipy.special import logsumexp, ndtr, ndtri
 
 from autokernel.averaging import Component
+from autokernel.expression import Expression
 from autokernel.likelihood import TrainingData, one_blas_thread
 from autokernel.model.predictor import MakePredictor, Predictor
 from autokernel.typing import FloatArray
@@ -59,13 +60,24 @@ class MixturePredictor:
         return self._make_predictor(component.expression, component.theta, data)
 
     @property
+    def data(self) -> TrainingData:
+        """The rows that the predictors are conditioned on."""
+        return TrainingData(self._X, self._y)
+
+    @property
     def predictors(self) -> list[Predictor]:
         """The predictors of the components."""
         if self._predictors is None:
-            data = TrainingData(self._X, self._y)
+            data = self.data
             with one_blas_thread():  # as in the fit, for bit-identical results
                 self._predictors = [self._condition(one, data) for one in self._components]
         return self._predictors
+
+    def is_of(self, expression: Expression, theta: FloatArray) -> bool:
+        """Return whether one kernel with these parameters makes up the whole mixture."""
+        first, *others = self._components
+        same = first.expression == expression and np.array_equal(first.theta, theta)
+        return same and not others
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_predictors": None}

@@ -41,6 +41,15 @@ class Predictor(Protocol):
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean (n,) at inputs (n, n_features)."""
 
+    def part(
+        self, expression: Expression, params: FloatArray, X: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Compute mean (n,) and variance (n,) of a term of the function, without noise.
+
+        The kernel of the function is the sum of the kernels of its terms, one of which is this
+        expression with its parameters (n_params,), not their logs.
+        """
+
     def mean_and_variance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and variance (n,)."""
 

@@ -1,0 +1,209 @@
+"""A fitted model in sentences, as a statistician would tell it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+import numpy as np
+
+from autokernel.explanation.decomposition import Component, Decomposition, Explained, Part
+from autokernel.explanation.numbers import counted, listing, percent, with_unit
+from autokernel.explanation.phrases import Factor, Phrase, Scale, phrase_of
+from autokernel.expression import NOISE, Leaf, n_kernel_params
+from autokernel.kernels import Role, Unit
+from autokernel.model import FittedModel
+from autokernel.operators import MULTIPLY
+from autokernel.report.beliefs import Inclusion
+from autokernel.typing import FloatArray
+
+TARGET = "y"  # name of the target among the units
+_ENDS = (0.05, 0.95)  # of intervals
+_N_GRID = 200  # points of a curve on which its direction is judged
+_CLEARLY, _NOT = 0.95, 0.05  # probabilities from which a column matters, and does not
+_NEARLY_MONOTONE = 0.02  # part of the range by which a monotone curve may go back
+_OWN = (Role.LENGTHSCALE, Role.PERIOD)  # roles of parameters in the unit of the column
+
+
+class Description:
+    """A fitted model in words.
+
+    Parameters
+    ----------
+    model : FittedModel
+        The model.
+    units : mapping of str to str
+        Units of the columns by name, and of the target under ``"y"``.
+    """
+
+    def __init__(self, model: FittedModel, units: Mapping[str, str]) -> None:
+        self._model, self._units = model, units
+        self._explained = Explained(model)
+        n_columns = len(model.scaling.scale)
+        self._names = model.feature_names or [f"x{column}" for column in range(n_columns)]
+        (self._best,) = (k for k in model.kernels if k.evaluation is model.evaluation)
+
+    def decompose(self, X: FloatArray) -> Decomposition:
+        """Compute the components at inputs (n, n_features)."""
+        components, inputs = [], self._model.scaling.apply(X)
+        for part in self._explained.parts:
+            mean, std = self._explained.mean_and_std(part, inputs)
+            text, where = self._text(part), part.expression.to_text(self._model.feature_names)
+            components.append(Component(where, text, mean, std, part.share))
+        constant = self._model.target_scaling.shift
+        return Decomposition(constant, float(np.sqrt(self._model.noise_variance)), components)
+
+    def __str__(self) -> str:
+        parts = [
+            f"{place}. {self._text(part)} {self._effect(part)}"
+            for place, part in enumerate(self._explained.parts, start=1)
+        ]
+        return "\n\n".join([self._overview(), *parts])
+
+    def _overview(self) -> str:
+        """Tell how many components there are, how much noise, and which columns matter."""
+        model, unit = self._model, self._unit(TARGET)
+        noise = with_unit(float(np.sqrt(model.noise_variance)), unit)
+        if model.evaluation.expression == NOISE:
+            return (
+                f"No structure was found: the target is noise with a standard deviation of {noise} "
+                f"around its mean, {with_unit(model.target_scaling.shift, unit)}."
+            )
+        share = model.noise_variance / model.target_scaling.scale**2
+        sentences = [
+            f"The target is the sum of a constant, {with_unit(model.target_scaling.shift, unit)}, "
+            f"{counted(len(self._explained.parts), 'component')} and noise with a standard "
+            f"deviation of {noise}, {percent(share)} of its variance.",
+            *self._columns(),
+        ]
+        if len(model.kernels) > 1:
+            kernel = model.evaluation.expression.to_text(model.feature_names)
+            sentences.append(
+                f"What follows is the best kernel, {kernel}; its probability among those that were "
+                f"evaluated is {self._best.probability:.2f}."
+            )
+        return " ".join(sentences)
+
+    def _columns(self) -> Iterator[str]:
+        """Tell which columns matter, with which probability."""
+        inclusion = Inclusion.of(self._model)
+        rows = list(zip(inclusion["column"], inclusion["depends"], strict=True))
+        if len(rows) == 1:
+            return
+        clearly = [name for name, p in rows if p > _CLEARLY]
+        perhaps = [f"{name} ({p:.2f})" for name, p in rows if _NOT <= p <= _CLEARLY]
+        not_at_all = [name for name, p in rows if p < _NOT]
+        if clearly:
+            verb = "matters" if len(clearly) == 1 else "matter"
+            yield f"{listing(clearly)} {verb}, with a probability above {_CLEARLY}."
+        if perhaps:
+            yield f"Uncertain, with these probabilities, are {listing(perhaps)}."
+        if not_at_all:
+            verb = "does" if len(not_at_all) == 1 else "do"
+            yield f"{listing(not_at_all)} {verb} not matter, with a probability above {_CLEARLY}."
+
+    def _text(self, part: Part) -> str:
+        """Tell one component in a sentence."""
+        phrases = self._phrases(part)
+        if phrases is None:
+            return f"A function with the kernel {part.expression.to_text(self._names)}."
+        if len(phrases) == 1:
+            ((column, phrase),) = phrases
+            clauses = [*self._direction(part, column), *phrase.clauses]
+            return f"A {phrase.noun} of {self._names[column]}{_that(clauses)}."
+        whole = [
+            f"in {self._names[column]} it is a {phrase.noun}{_that(phrase.clauses)}"
+            for column, phrase in phrases
+        ]
+        names = listing([self._names[column] for column, _ in phrases])
+        return f"A joint effect of {names}: {'; '.join(whole)}."
+
+    def _effect(self, part: Part) -> str:
+        """Tell how large a component is, and what becomes of it beyond the data."""
+        unit = self._unit(TARGET)
+        mean, _ = self._explained.mean_and_std(part, self._model.mixture.data.X)
+        explains = f"It explains {percent(part.share)} of the variance"
+        if part.share < 0:
+            explains = "It works against the other components"
+        extent = f"{explains}, and spans {with_unit(np.ptp(mean), unit)}."
+        return " ".join([extent, *self._beyond(part)])
+
+    def _beyond(self, part: Part) -> Iterator[str]:
+        """Tell what becomes of a component beyond the data, if that is known."""
+        phrases = self._phrases(part)
+        if phrases is None:
+            return
+        fading = [(column, phrase.fades) for column, phrase in phrases if phrase.fades is not None]
+        if not fading:
+            yield "It goes on beyond the data."
+            return
+        lengths = [
+            f"{with_unit(scale.value, self._unit(self._names[column]))}"
+            + (f" of {self._names[column]}" if len(phrases) > 1 else "")
+            for column, scale in fading
+        ]
+        yield f"Beyond the data it fades within about {listing(lengths)}."
+
+    def _direction(self, part: Part, column: int) -> Iterator[str]:
+        """Tell whether a component of one column rises or falls all along it."""
+        curve, unit = self._curve(part, column), self._unit(self._names[column])
+        steps, reach = np.diff(curve), np.ptp(curve)
+        extent = float(self._model.scaling.scale[column])
+        for sign, word in ((1, "rises"), (-1, "falls")):
+            if reach > 0 and -np.minimum(sign * steps, 0).sum() < _NEARLY_MONOTONE * reach:
+                if self._is_straight(part):
+                    slope = with_unit(abs(float(curve[-1] - curve[0])) / extent, self._unit(TARGET))
+                    per = f"per {unit[:-1] if unit.endswith('s') else unit}" if unit else "per unit"
+                    word = f"{word} by {slope} {per}"
+                yield word
+
+    def _is_straight(self, part: Part) -> bool:
+        """Whether a component is a straight line."""
+        return isinstance(part.expression, Leaf) and part.expression.kernel.is_linear
+
+    def _curve(self, part: Part, column: int) -> FloatArray:
+        """Compute the mean of a component along its only column, over the extent of the data."""
+        inputs = np.zeros((_N_GRID, len(self._names)))
+        inputs[:, column] = np.linspace(0.0, 1.0, _N_GRID)
+        return self._explained.mean_and_std(part, inputs)[0]
+
+    def _phrases(self, part: Part) -> list[tuple[int, Phrase]] | None:
+        """Tell the product on each column, None if an operator other than these is in it."""
+        factors = part.expression.terms(MULTIPLY)
+        if not all(isinstance(factor, Leaf) for factor in factors):
+            return None
+        draws = self._draws_of(part)
+        made, start = [], 0
+        for leaf in part.expression.leaves:
+            stop = start + n_kernel_params(leaf)
+            made.append(self._factor(leaf, part.theta[start:stop], draws[:, start:stop]))
+            start = stop
+        by_column = sorted(made, key=lambda factor: factor.leaf.column)
+        return [
+            (column, phrase_of(list(group), self._unit(self._names[column])))
+            for column, group in groupby(by_column, key=lambda factor: factor.leaf.column)
+        ]
+
+    def _factor(self, leaf: Leaf, theta: FloatArray, draws: FloatArray) -> Factor:
+        """Collect the parameters of a leaf in the units of its column."""
+        extent = float(self._model.scaling.scale[leaf.column])
+        scales = {}
+        for place, parameter in enumerate(leaf.kernel.parameters):
+            if parameter.role in _OWN and parameter.unit == Unit.INPUT:
+                low, high = np.quantile(np.exp(draws[:, place]), _ENDS) * extent
+                if len(draws) == 1:
+                    low = high = np.nan
+                value = float(np.exp(theta[place]))
+                scales[Role(parameter.role)] = Scale(value * extent, low, high, value)
+        return Factor(leaf, np.exp(theta), scales)
+
+    def _draws_of(self, part: Part) -> FloatArray:
+        """Return the draws (n_draws, n_params) of the parameters of a part."""
+        return self._best.draws[:, part.entries]
+
+    def _unit(self, name: str) -> str:
+        """Return the unit of a column or of the target, empty if it is not known."""
+        return self._units.get(name, "")
+
+
+def _that(clauses: Sequence[str]) -> str:
+    """Join what is said of a noun by a relative pronoun."""
+    return f" that {listing(clauses)}" if clauses else ""

@@ -1,0 +1,59 @@
+"""Numbers, lists and shares as a reader wants them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+_DIGITS = 3
+_MOST_DECIMALS, _MOST_ZEROS = 7, 6
+
+
+def number(value: float) -> str:
+    """Write a number with three digits, without an exponent where it can be read without one."""
+    if value == 0 or not np.isfinite(value):
+        return f"{value:.0f}"
+    value = float(f"{value:.{_DIGITS - 1}e}")
+    decimals = _DIGITS - 1 - int(np.floor(np.log10(abs(value))))
+    if decimals > _MOST_DECIMALS or decimals < -_MOST_ZEROS:
+        return f"{value:.{_DIGITS - 1}e}"
+    return f"{value:.{max(decimals, 0)}f}"
+
+
+def with_unit(value: float, unit: str) -> str:
+    """Write a number and its unit, if there is one."""
+    return f"{number(value)} {unit}".rstrip()
+
+
+def between(value: float, low: float, high: float, unit: str) -> str:
+    """Write a number with an interval around it, in as many decimals as the interval shows."""
+    if not (np.isfinite(low) and np.isfinite(high)):
+        return with_unit(value, unit)
+    spread = max(high - low, 1e-9 * abs(value))
+    decimals = -int(np.floor(np.log10(spread / 2)))
+    if decimals > _MOST_DECIMALS or decimals < -_MOST_ZEROS:
+        texts = [number(one) for one in (value, low, high)]
+    else:
+        texts = [f"{round(one, decimals):.{max(decimals, 0)}f}" for one in (value, low, high)]
+    text, low_text, high_text = texts
+    return f"{text} {unit}".rstrip() + f" ({low_text} to {high_text})"
+
+
+def percent(share: float) -> str:
+    """Write a share in per cent, with a digit more where it is small."""
+    per_cent = 100 * share
+    if 0 < per_cent < 0.1:
+        return "less than 0.1 %"
+    return f"{per_cent:.1f} %" if abs(per_cent) < 10 else f"{per_cent:.0f} %"
+
+
+def listing(items: Sequence[str]) -> str:
+    """Join items by commas, the last one by "and"."""
+    *others, last = items
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def counted(n: int, noun: str) -> str:
+    """Write how many there are, in words up to ten."""
+    words = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+    text = words[n] if n < len(words) else str(n)
+    return f"{text} {noun}" + ("" if n == 1 else "s")

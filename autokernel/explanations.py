@@ -1,0 +1,75 @@
+"""Explanations by a fitted estimator."""
+
+from collections.abc import Mapping
+
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from autokernel.explanation import Decomposition, Description
+from autokernel.explanation.description import TARGET
+from autokernel.predictions import PredictionMixin
+from autokernel.typing import FloatArray
+
+
+class ExplanationMixin(PredictionMixin):
+    """Components and words for the best kernel of ``fit``.
+
+    The best kernel at its best parameters is explained, not the average over kernels.
+    """
+
+    X_train_: FloatArray
+
+    def decompose(
+        self, X: npt.ArrayLike | None = None, *, units: Mapping[str, str] | None = None
+    ) -> Decomposition:
+        """Split the fitted function into components.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            Inputs; None for those of ``fit``.
+        units : mapping of str to str, default=None
+            Units for the texts, as for :meth:`describe`.
+
+        Returns
+        -------
+        Decomposition
+            ``constant``, ``noise_std`` and ``components``, those of the largest share first, each
+            with ``expression``, ``text``, ``mean`` and ``std`` (n_samples,) in the units of y, and
+            ``share``, of the variance explained. The constant and the means add up to the
+            prediction of the best kernel at its best parameters.
+        """
+        check_is_fitted(self, "best_kernel_")
+        inputs = self.X_train_ if X is None else self._check_inputs(X)
+        return self._description(units).decompose(inputs)
+
+    def describe(self, units: Mapping[str, str] | None = None) -> str:
+        """Tell the fitted kernel in words.
+
+        Parameters
+        ----------
+        units : mapping of str to str, default=None
+            Units of columns by name, ``x0``, ``x1`` and so on where they have none, and of the
+            target under ``"y"``, such as ``{"time": "years", "y": "thousand passengers"}``.
+
+        Returns
+        -------
+        str
+            A paragraph about the whole, and one about each component.
+        """
+        check_is_fitted(self, "best_kernel_")
+        return str(self._description(units))
+
+    def _description(self, units: Mapping[str, str] | None) -> Description:
+        """Check the units and begin to describe."""
+        units = {} if units is None else units
+        n_columns = len(self._fitted.scaling.scale)
+        names = self._fitted.feature_names or [f"x{column}" for column in range(n_columns)]
+        known = {*names, TARGET}
+        for name, unit in units.items():
+            if name not in known or not isinstance(unit, str):
+                raise ValueError(
+                    f"units must map names out of {sorted(known)} to texts such as 'years', got "
+                    f"{name!r}: {unit!r}"
+                )
+        return Description(self._fitted, units)

@@ -1,0 +1,27 @@
+"""Fitted models with given kernels and parameters."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from autokernel import AutoKernelGPRegressor
+from autokernel.averaging import Component, KernelPosterior
+from autokernel.model import ExactPredictor, MixturePredictor
+
+
+def with_kernel(X, y, expression, theta, *, noise=0.1, spread=0.1):
+    """Return a fitted estimator with this kernel, its log parameters and draws around them."""
+    model = AutoKernelGPRegressor(averaging=None, random_state=0).refit(X, y, "NOISE")
+    fitted, whole = model._fitted, np.append(theta, np.log(noise))
+    evaluation = replace(fitted.evaluation, expression=expression, theta=whole)
+    only = [Component(expression, whole, 1.0)]
+    mixture = MixturePredictor(only, fitted.mixture.data, ExactPredictor)
+    draws = whole + spread * np.random.default_rng(0).normal(size=(50, len(whole)))
+    model._fitted = replace(
+        fitted,
+        evaluation=evaluation,
+        mixture=mixture,
+        kernels=(KernelPosterior(evaluation, 1.0, 0.0, draws),),
+        scaled_noise_variance=noise,
+    )
+    return model

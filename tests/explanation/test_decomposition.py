@@ -1,0 +1,115 @@
+"""The fitted function as a sum of components."""
+
+import numpy as np
+import pytest
+
+from autokernel import AutoKernelGPRegressor
+from autokernel.explanation.decomposition import _parts
+from autokernel.expression import parse_expression
+from autokernel.fit import approximation as approximations
+from tests.explanation.models import with_kernel
+from tests.expression.test_addends import random_expressions
+from tests.fits import small, wave
+
+
+def table(n=60):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 10, size=(n, 2))
+    y = 50 + 3 * X[:, 0] + 5 * np.sin(2 * np.pi * X[:, 0] / 2) * X[:, 1] + rng.normal(size=n)
+    return X, y
+
+
+def refitted(text, X, y, **settings):
+    return AutoKernelGPRegressor(averaging=None, random_state=0, **settings).refit(X, y, text)
+
+
+@pytest.mark.parametrize(
+    "text", ["LIN[0] + PER[0] * LIN[1]", "(LIN[0] + SE[1]) * PER[0]", "SE[0]", "NOISE"]
+)
+def test_the_constant_and_the_means_are_the_prediction(text):
+    X, y = table()
+    X_new = np.random.default_rng(1).uniform(-2, 12, size=(40, 2))
+    model = refitted(text, X, y)
+    found = model.decompose(X_new)
+    total = found.constant + sum(one.mean for one in found.components)
+    np.testing.assert_allclose(total, model.predict(X_new), atol=1e-8 * y.std())
+    assert found.constant == pytest.approx(y.mean())
+    assert found.noise_std == pytest.approx(np.sqrt(model.noise_variance_))
+
+
+@pytest.mark.parametrize("n", [20, pytest.param(200, marks=pytest.mark.slow)])
+def test_the_identity_holds_for_random_kernels(n):
+    X, y = table(40)
+    for expression, theta in random_expressions(n, max_leaves=8):
+        model = with_kernel(X, y, expression, theta)
+        found = model.decompose()
+        total = found.constant + sum(one.mean for one in found.components)
+        np.testing.assert_allclose(total, model.predict(X), atol=1e-8 * y.std())
+
+
+def test_shares_add_up_to_one_and_the_largest_comes_first():
+    X, y = table()
+    found = refitted("LIN[0] + PER[0] * LIN[1]", X, y).decompose()
+    shares = [one.share for one in found.components]
+    assert sum(shares) == pytest.approx(1.0)
+    assert shares == sorted(shares, reverse=True)
+    # the season has the variance 12.5 * 33 and the line 75, on average
+    assert [one.expression for one in found.components] == ["PER[0] * LIN[1]", "LIN[0]"]
+    assert shares[1] == pytest.approx(75 / (75 + 12.5 * 33), abs=0.1)
+
+
+def test_components_are_those_that_made_the_data():
+    X, y = table(150)
+    found = {
+        one.expression: one
+        for one in refitted("LIN[0] + PER[0] * LIN[1]", X, y).decompose().components
+    }
+    line, truth = found["LIN[0]"], 3 * X[:, 0]
+    away = (line.mean - line.mean.mean()) - (truth - truth.mean())
+    assert np.sqrt(np.mean(away**2)) < 0.5
+    # means of components trade constants with each other, which their deviations tell
+    assert np.mean(np.abs(line.mean - (truth - truth.mean())) < 3 * line.std) > 0.95
+    assert np.all(line.std > 0)
+
+
+def test_deviations_of_a_single_component_are_those_of_the_function():
+    X, y = table()
+    model = refitted("SE[0] * SE[1]", X, y)
+    (only,) = model.decompose().components
+    np.testing.assert_allclose(only.std, model.predict(X, return_std="function")[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("approximation", ["inducing", "neighbours"])
+def test_approximate_fits_have_components_too(approximation, monkeypatch):
+    monkeypatch.setattr(approximations, "_MOST_EXACT", 0)
+    X, y = table(200)
+    model = refitted("LIN[0] + PER[0] * LIN[1]", X, y, approximation=approximation)
+    found = model.decompose()
+    total = found.constant + sum(one.mean for one in found.components)
+    np.testing.assert_allclose(total, model.predict(X), atol=1e-8 * y.std())
+    exact = refitted("LIN[0] + PER[0] * LIN[1]", X, y).decompose()
+    for one, other in zip(found.components, exact.components, strict=True):
+        assert one.expression == other.expression
+        assert one.share == pytest.approx(other.share, abs=0.05)
+        np.testing.assert_allclose(one.std.mean(), other.std.mean(), rtol=0.5)
+
+
+def test_an_averaged_model_explains_its_best_kernel():
+    X, y = wave(40)
+    model = small().fit(X, y)
+    found = model.decompose()
+    total = found.constant + sum(one.mean for one in found.components)
+    alone = refitted(model.best_expression_, X, y)
+    assert np.abs(total - alone.predict(X)).max() < 0.02
+
+
+def test_equal_addends_are_one_component():
+    """What the data do not tell apart is not told apart."""
+    expression = parse_expression("SE[0] + SE[0] + LIN[0]")
+    theta = np.log([0.5, 1.0, 0.5, 2.0, 1.0, 1.0, 0.1])
+    first, _ = _parts(expression, theta)
+    assert str(first.expression) == "SE[0]"
+    kernel, params = first.kernel
+    assert str(kernel) == "SE[0] + SE[0]"
+    np.testing.assert_allclose(params, [0.5, 1.0, 0.5, 2.0])
+    assert len(_parts(expression, theta + np.arange(7))) == 3

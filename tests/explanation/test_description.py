@@ -1,0 +1,111 @@
+"""Fitted models in words."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autokernel import AutoKernelGPRegressor
+from autokernel.expression import parse_expression
+from tests.explanation.models import with_kernel
+from tests.expression.test_addends import random_expressions
+
+UNITS = {"time": "years", "y": "litres"}
+
+
+def frame(n=80):
+    """Ten years, from 1950 on."""
+    return pd.DataFrame({"time": np.linspace(1950, 1960, n)})
+
+
+def told(text, params, y=None, **settings):
+    """Tell a kernel of the column time, whose extent is ten years."""
+    X = frame()
+    y = np.sin(np.arange(len(X))) if y is None else y
+    kernel = parse_expression(text, ["time"])
+    return with_kernel(X, y, kernel, np.log(params), **settings).describe(UNITS)
+
+
+def test_a_season_is_told_with_its_period_and_interval():
+    text = told("PER[time]", [0.5, 1.0, 0.1], spread=0.01)
+    assert re.search(r"1\. A season of time that repeats every 1\.00 years \(0\.98", text)
+    assert "It goes on beyond the data." in text
+
+
+def test_a_period_that_the_data_do_not_show_twice_is_none():
+    text = told("PER[time]", [0.5, 1.0, 0.6])
+    assert "A smooth function of time" in text
+    assert "repeats" not in text
+    assert "season" not in text
+
+
+def test_a_line_has_its_slope_in_the_units_of_the_user():
+    X = frame()
+    text = told("LIN[time]", [1.0, 1.0], y=3.0 * X["time"].to_numpy(), noise=1e-6)
+    assert "A straight line of time that rises by 3.00 litres per year." in text
+    text = told("LIN[time]", [1.0, 1.0], y=-3.0 * X["time"].to_numpy(), noise=1e-6)
+    assert "falls by 3.00 litres per year" in text
+    assert "It explains 100 % of the variance, and spans 30.0 litres." in text
+
+
+@pytest.mark.parametrize(
+    ("text", "params", "expected"),
+    [
+        ("SE[time]", [0.2, 1.0], "smooth function of time that varies over 2.0 years"),
+        ("SE[time]", [2.0, 1.0], "hardly bends: its lengthscale, 20.0 years, exceeds the data"),
+        ("RQ[time]", [0.2, 1.0, 1.0], "function that is smooth on several scales of time"),
+        ("LIN[time] * LIN[time]", [1.0, 1.0, 1.0, 1.0], "A parabola of time"),
+        ("PER[time] * SE[time]", [0.5, 1.0, 0.1, 0.5, 1.0], "and changes its shape over 5.0 years"),
+        ("LIN[time] * PER[time]", [1.0, 0.1, 0.5, 1.0, 0.1], "and grows linearly in amplitude"),
+    ],
+)
+def test_the_factors_of_a_product_change_its_noun(text, params, expected):
+    assert expected in told(text, params, spread=0.05)
+
+
+def test_an_amplitude_that_hardly_changes_is_not_told():
+    assert "amplitude" not in told("LIN[time] * PER[time]", [0.1, 1.0, 0.5, 1.0, 0.1])
+
+
+def test_what_fades_beyond_the_data_is_told_with_the_distance():
+    assert "Beyond the data it fades within about 2.00 years." in told("SE[time]", [0.2, 1.0])
+
+
+def test_noise_alone_is_told_as_such():
+    X = frame()
+    model = AutoKernelGPRegressor(random_state=0).refit(X, np.sin(np.arange(80.0)), "NOISE")
+    assert model.describe({"y": "litres"}).startswith("No structure was found: the target is noise")
+
+
+def test_columns_are_named_with_the_probability_that_they_matter():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.uniform(size=(60, 3)), columns=["age", "water", "air"])
+    y = X["age"] + np.sin(6 * X["water"]) * X["age"] + 0.05 * rng.normal(size=60)
+    settings = {"base_kernels": ("SE", "LIN"), "n_iter": 10, "random_state": 0}
+    text = AutoKernelGPRegressor(**settings).fit(X, y).describe()
+    assert "age and water matter, with a probability above 0.95." in text
+    assert "A joint effect of age and water" in text
+    assert "its probability among those that were evaluated is 0." in text
+
+
+def test_every_kernel_of_the_grammar_can_be_told():
+    X = np.random.default_rng(0).uniform(size=(30, 2))
+    for expression, theta in random_expressions(60):
+        model = with_kernel(X, np.sin(9 * X[:, 0]), expression, theta)
+        text = model.describe({"x0": "metres"})
+        components = model.decompose(units={"x0": "metres"}).components
+        assert len(re.findall(r"^\d+\. ", text, re.MULTILINE)) == len(components)
+        assert not re.search(r"nan|inf|  |None|\.\.|, \.|\{", text), text
+        for one in components:
+            assert one.text in text
+            assert one.text[0].isupper()
+            assert one.text.endswith(".")
+
+
+@pytest.mark.parametrize("units", [{"tme": "years"}, {"time": 3}])
+def test_units_of_unknown_columns_are_refused(units):
+    X = frame()
+    model = AutoKernelGPRegressor(random_state=0).refit(X, np.arange(80.0), "LIN[time]")
+    with pytest.raises(ValueError, match=r"units must map names out of \['time', 'y'\] to texts"):
+        model.describe(units)
