@@ -38,7 +38,7 @@ class Description:
         self._model, self._units = model, units
         self._explained = Explained(model)
         n_columns = len(model.scaling.scale)
-        self._names = model.feature_names or [f"x{column}" for column in range(n_columns)]
+        self.names = model.feature_names or [f"x{column}" for column in range(n_columns)]
         (self._best,) = (k for k in model.kernels if k.evaluation is model.evaluation)
 
     def decompose(self, X: FloatArray) -> Decomposition:
@@ -50,6 +50,43 @@ class Description:
             components.append(Component(where, text, mean, std, part.share))
         constant = self._model.target_scaling.shift
         return Decomposition(constant, float(np.sqrt(self._model.noise_variance)), components)
+
+    def told(self) -> list[tuple[float, str]]:
+        """Return the share and the text of each component, the largest share first."""
+        return [(part.share, self._text(part)) for part in self._explained.parts]
+
+    def columns_of(self, number: int) -> list[int]:
+        """Return the columns of a component."""
+        trees = self._explained.parts[number].expression.subtrees()
+        return sorted({tree.column for tree in trees if tree.column is not None})
+
+    def along(
+        self, number: int, columns: Sequence[int], n_points: int
+    ) -> tuple[list[FloatArray], FloatArray, FloatArray]:
+        """Compute a component on a grid of its columns, the others at their medians.
+
+        Returns
+        -------
+        axes : list of ndarray of shape (n_points,)
+            Values along each column, in its units, over the extent of the data.
+        mean, std : ndarray of shape (n_points,) for each column
+            Mean and standard deviation in the units of the target.
+        """
+        X = self._model.mixture.data.X
+        steps = [
+            np.linspace(X[:, column].min(), X[:, column].max(), n_points) for column in columns
+        ]
+        grid = np.meshgrid(*steps, indexing="ij")
+        inputs = np.tile(np.median(X, axis=0), (grid[0].size, 1))
+        for column, values in zip(columns, grid, strict=True):
+            inputs[:, column] = values.ravel()
+        mean, std = self._explained.mean_and_std(self._explained.parts[number], inputs)
+        scaling = self._model.scaling
+        axes = [
+            scaling.shift[column] + scaling.scale[column] * values
+            for column, values in zip(columns, steps, strict=True)
+        ]
+        return axes, mean.reshape(grid[0].shape), std.reshape(grid[0].shape)
 
     def __str__(self) -> str:
         parts = [
@@ -104,16 +141,16 @@ class Description:
         """Tell one component in a sentence."""
         phrases = self._phrases(part)
         if phrases is None:
-            return f"A function with the kernel {part.expression.to_text(self._names)}."
+            return f"A function with the kernel {part.expression.to_text(self.names)}."
         if len(phrases) == 1:
             ((column, phrase),) = phrases
             clauses = [*self._direction(part, column), *phrase.clauses]
-            return f"A {phrase.noun} of {self._names[column]}{_that(clauses)}."
+            return f"A {phrase.noun} of {self.names[column]}{_that(clauses)}."
         whole = [
-            f"in {self._names[column]} it is a {phrase.noun}{_that(phrase.clauses)}"
+            f"in {self.names[column]} it is a {phrase.noun}{_that(phrase.clauses)}"
             for column, phrase in phrases
         ]
-        names = listing([self._names[column] for column, _ in phrases])
+        names = listing([self.names[column] for column, _ in phrases])
         return f"A joint effect of {names}: {'; '.join(whole)}."
 
     def _effect(self, part: Part) -> str:
@@ -136,15 +173,17 @@ class Description:
             yield "It goes on beyond the data."
             return
         lengths = [
-            f"{with_unit(scale.value, self._unit(self._names[column]))}"
-            + (f" of {self._names[column]}" if len(phrases) > 1 else "")
+            f"{with_unit(scale.value, self._unit(self.names[column]))}"
+            + (f" of {self.names[column]}" if len(phrases) > 1 else "")
             for column, scale in fading
         ]
         yield f"Beyond the data it fades within about {listing(lengths)}."
 
     def _direction(self, part: Part, column: int) -> Iterator[str]:
         """Tell whether a component of one column rises or falls all along it."""
-        curve, unit = self._curve(part, column), self._unit(self._names[column])
+        number = self._explained.parts.index(part)
+        _, curve, _ = self.along(number, [column], _N_GRID)
+        unit = self._unit(self.names[column])
         steps, reach = np.diff(curve), np.ptp(curve)
         extent = float(self._model.scaling.scale[column])
         for sign, word in ((1, "rises"), (-1, "falls")):
@@ -159,12 +198,6 @@ class Description:
         """Whether a component is a straight line."""
         return isinstance(part.expression, Leaf) and part.expression.kernel.is_linear
 
-    def _curve(self, part: Part, column: int) -> FloatArray:
-        """Compute the mean of a component along its only column, over the extent of the data."""
-        inputs = np.zeros((_N_GRID, len(self._names)))
-        inputs[:, column] = np.linspace(0.0, 1.0, _N_GRID)
-        return self._explained.mean_and_std(part, inputs)[0]
-
     def _phrases(self, part: Part) -> list[tuple[int, Phrase]] | None:
         """Tell the product on each column, None if an operator other than these is in it."""
         factors = part.expression.terms(MULTIPLY)
@@ -178,7 +211,7 @@ class Description:
             start = stop
         by_column = sorted(made, key=lambda factor: factor.leaf.column)
         return [
-            (column, phrase_of(list(group), self._unit(self._names[column])))
+            (column, phrase_of(list(group), self._unit(self.names[column])))
             for column, group in groupby(by_column, key=lambda factor: factor.leaf.column)
         ]
 

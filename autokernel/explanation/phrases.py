@@ -135,7 +135,7 @@ def _length(factor: Factor) -> Scale | None:
 def _smoothness(scale: Scale, unit: str) -> str:
     """Tell over which distance a function varies."""
     if scale.in_extents > _LONG:
-        return f"hardly bends: its lengthscale, {with_unit(scale.value, unit)}, exceeds the data"
+        return f"hardly bends (its lengthscale, {with_unit(scale.value, unit)}, exceeds the data)"
     return f"varies over {scale.text(unit)}"
 
 

@@ -53,7 +53,7 @@ def test_a_line_has_its_slope_in_the_units_of_the_user():
     ("text", "params", "expected"),
     [
         ("SE[time]", [0.2, 1.0], "smooth function of time that varies over 2.0 years"),
-        ("SE[time]", [2.0, 1.0], "hardly bends: its lengthscale, 20.0 years, exceeds the data"),
+        ("SE[time]", [2.0, 1.0], "hardly bends (its lengthscale, 20.0 years, exceeds the data)"),
         ("RQ[time]", [0.2, 1.0, 1.0], "function that is smooth on several scales of time"),
         ("LIN[time] * LIN[time]", [1.0, 1.0, 1.0, 1.0], "A parabola of time"),
         ("PER[time] * SE[time]", [0.5, 1.0, 0.1, 0.5, 1.0], "and changes its shape over 5.0 years"),

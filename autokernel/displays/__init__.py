@@ -1,0 +1,8 @@
+"""Pictures in the manner of scikit-learn's displays; they need matplotlib."""
+
+from autokernel.displays.calibration import CalibrationDisplay
+from autokernel.displays.decomposition import DecompositionDisplay
+from autokernel.displays.forecast import ForecastDisplay
+from autokernel.displays.search import SearchDisplay
+
+__all__ = ["CalibrationDisplay", "DecompositionDisplay", "ForecastDisplay", "SearchDisplay"]

@@ -1,0 +1,59 @@
+"""What all displays share: axes, colours and the import of matplotlib."""
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# of Okabe and Ito (2008), which the colour-blind tell apart
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
+DATA: dict[str, Any] = {"color": "#222222", "marker": ".", "linestyle": "none", "markersize": 4}
+WIDE, NARROW = 0.18, 0.35  # opacity of the bands of 95 % and 50 %
+_TITLE_WIDTH = 12.0  # characters of a title for each inch of its axes
+
+
+def import_pyplot() -> Any:
+    """Import ``matplotlib.pyplot``.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed; the message says how to install it.
+    """
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "displays need matplotlib: install it by pip install 'autokernel[plot]'"
+        ) from error
+    return plt
+
+
+def new_axes(ax: "Axes | None", *, width: float = 7.0, height: float = 4.0) -> "Axes":
+    """Return the given axes, or those of a new figure of this size in inches."""
+    if ax is not None:
+        return ax
+    plt = import_pyplot()
+    _, made = plt.subplots(figsize=(width, height), layout="constrained")
+    return made
+
+
+def plain(ax: "Axes") -> None:
+    """Remove the frame above and on the right, and draw a light grid."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(visible=True, color="0.92", linewidth=0.8)
+    ax.set_axisbelow(True)
+
+
+def figure_of(ax: "Axes") -> "Figure":
+    """Return the figure of axes."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None  # axes that draw have one
+    return figure
+
+
+def wrapped(text: str, width: float) -> str:
+    """Break a title into lines that fit above axes of this width in inches."""
+    return textwrap.fill(text, max(20, int(width * _TITLE_WIDTH)))

@@ -1,0 +1,118 @@
+"""Whether predicted intervals hold as many observations as they should."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from autokernel.displays._style import BLUE, GREY, figure_of, import_pyplot, plain
+from autokernel.typing import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_N_LEVELS = 199
+_N_BINS = 10
+_FIGURE = (9.0, 4.0)  # inches
+_TWO_SIDED = 1.96
+
+
+class CalibrationDisplay:
+    """Coverage of central intervals against their probability, and a histogram of PIT values.
+
+    The probability integral transform (PIT) of an observation is the predicted probability of a
+    smaller one. The values are uniform where predictions are calibrated. Use :meth:`from_estimator`
+    to make one.
+
+    Parameters
+    ----------
+    pit : ndarray of shape (n_samples,)
+        PIT values of the observations.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib.axes.Axes
+        The two axes of the last plot.
+    figure_ : matplotlib.figure.Figure
+        Figure of the last plot.
+    """
+
+    def __init__(self, *, pit: FloatArray) -> None:
+        self.pit = pit
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        *,
+        axes: "Sequence[Axes] | None" = None,
+    ) -> Self:
+        """Predict observations that the fit has not seen, and plot.
+
+        Parameters
+        ----------
+        estimator : AutoKernelGPRegressor
+            A fitted estimator.
+        X : array-like of shape (n_samples, n_features)
+            Inputs that were not fitted.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        axes : sequence of two matplotlib.axes.Axes, default=None
+            Axes to draw on; None for those of a new figure.
+        """
+        levels = (np.arange(_N_LEVELS) + 1) / (_N_LEVELS + 1)
+        quantiles = estimator.predict_quantiles(X, levels)
+        target = np.asarray(y, dtype=float)
+        below = np.array(
+            [
+                np.interp(one, of_row, levels, left=0.0, right=1.0)
+                for one, of_row in zip(target, quantiles, strict=True)
+            ]
+        )
+        return cls(pit=below).plot(axes)
+
+    def coverage(self, probability: FloatArray) -> FloatArray:
+        """Compute the fractions of observations in central intervals of these probabilities."""
+        inside = 2 * np.abs(self.pit - 0.5)
+        return np.array([np.mean(inside <= one) for one in np.atleast_1d(probability)])
+
+    def plot(self, axes: "Sequence[Axes] | None" = None) -> Self:
+        """Draw on two axes, or on a new figure, and return the display."""
+        if axes is None:
+            plt = import_pyplot()
+            _, made = plt.subplots(1, 2, figsize=_FIGURE, layout="constrained")
+            axes = made.tolist()
+        of_coverage, of_pit = axes
+        self._coverage(of_coverage)
+        self._histogram(of_pit)
+        self.axes_ = np.array(axes, dtype=object)
+        self.figure_ = figure_of(of_coverage)
+        return self
+
+    def _coverage(self, ax: "Axes") -> None:
+        """Draw the coverage, with the band in which chance leaves it in 95 % of cases."""
+        plain(ax)
+        p = np.linspace(0.01, 0.99, 99)
+        half = _TWO_SIDED * np.sqrt(p * (1 - p) / len(self.pit))
+        ax.fill_between(p, p - half, p + half, color=GREY, alpha=0.2, linewidth=0, label="chance")
+        ax.plot(p, p, color=GREY, linewidth=1)
+        ax.plot(p, self.coverage(p), color=BLUE, linewidth=1.8, label="observed")
+        ax.set(xlabel="probability of a central interval", ylabel="fraction inside", aspect="equal")
+        ax.set(xlim=(0, 1), ylim=(0, 1))
+        ax.legend(frameon=False, loc="upper left")
+
+    def _histogram(self, ax: "Axes") -> None:
+        """Draw the histogram of PIT values, which is flat where predictions are calibrated."""
+        plain(ax)
+        n_bins = int(np.clip(len(self.pit) // 5, 2, _N_BINS))
+        expected = len(self.pit) / n_bins
+        half = _TWO_SIDED * np.sqrt(expected * (1 - 1 / n_bins))
+        ax.axhspan(max(0.0, expected - half), expected + half, color=GREY, alpha=0.2, linewidth=0)
+        ax.hist(self.pit, bins=n_bins, range=(0, 1), color=BLUE, edgecolor="white")
+        ax.axhline(expected, color=GREY, linewidth=1)
+        ax.set(
+            xlabel="predicted probability of a smaller value", ylabel="observations", xlim=(0, 1)
+        )

@@ -1,0 +1,138 @@
+"""Data, predictions and their bands along the only column."""
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_array, check_scalar
+from sklearn.utils.validation import check_is_fitted
+
+from autokernel.displays._style import BLUE, DATA, NARROW, ORANGE, WIDE, figure_of, new_axes, plain
+from autokernel.typing import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LEVELS = (0.025, 0.25, 0.75, 0.975)
+_N_POINTS = 500
+
+
+class ForecastDisplay:
+    """Data of one column, the predictive mean, and bands that hold 50 and 95 % of new observations.
+
+    Use :meth:`from_estimator` to make one.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_points,)
+        Inputs of the prediction, in ascending order.
+    mean : ndarray of shape (n_points,)
+        Predictive mean.
+    quantiles : ndarray of shape (n_points, 4)
+        Quantiles of 2.5, 25, 75 and 97.5 %.
+    X_train, y_train : ndarray of shape (n_samples,)
+        Training inputs and targets.
+    x_name, y_name : str
+        Labels of the axes.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        Axes of the last plot.
+    figure_ : matplotlib.figure.Figure
+        Figure of the last plot.
+    """
+
+    def __init__(
+        self,
+        *,
+        x: FloatArray,
+        mean: FloatArray,
+        quantiles: FloatArray,
+        X_train: FloatArray,
+        y_train: FloatArray,
+        x_name: str = "x",
+        y_name: str = "y",
+    ) -> None:
+        self.x, self.mean, self.quantiles = x, mean, quantiles
+        self.X_train, self.y_train = X_train, y_train
+        self.x_name, self.y_name = x_name, y_name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: npt.ArrayLike | None = None,
+        *,
+        beyond: float = 0.25,
+        y_name: str = "y",
+        ax: "Axes | None" = None,
+    ) -> Self:
+        """Predict along the only column and plot.
+
+        Parameters
+        ----------
+        estimator : AutoKernelGPRegressor
+            A fitted estimator with one column.
+        X : array-like of shape (n_points, 1), default=None
+            Inputs to predict at; None for the range of the data and some beyond it.
+        beyond : float, default=0.25
+            Extent that is added after the data, as a fraction of theirs, where ``X`` is None.
+        y_name : str, default="y"
+            Label of the target.
+        ax : matplotlib.axes.Axes, default=None
+            Axes to draw on; None for those of a new figure.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has several columns.
+        """
+        check_is_fitted(estimator, "best_kernel_")
+        if estimator.n_features_in_ != 1:
+            raise ValueError(
+                "ForecastDisplay shows one column, got an estimator with "
+                f"{estimator.n_features_in_}: DecompositionDisplay shows the effects of several"
+            )
+        check_scalar(beyond, "beyond", (int, float), min_val=0)
+        train = estimator.X_train_[:, 0]
+        if X is None:
+            low, high = train.min(), train.max()
+            x = np.linspace(low, high + beyond * (high - low), _N_POINTS)
+        else:
+            x = np.sort(check_array(X, dtype=float)[:, 0])
+        names = getattr(estimator, "feature_names_in_", ["x"])
+        fitted, inputs = estimator._fitted, x[:, None]
+        return cls(
+            x=x,
+            mean=fitted.mean(inputs),
+            quantiles=fitted.quantiles(inputs, np.array(_LEVELS)),
+            X_train=train,
+            y_train=estimator.y_train_,
+            x_name=str(names[0]),
+            y_name=y_name,
+        ).plot(ax=ax)
+
+    def plot(self, ax: "Axes | None" = None) -> Self:
+        """Draw on axes, or on a new figure, and return the display."""
+        ax = new_axes(ax)
+        plain(ax)
+        low, lower, upper, high = self.quantiles.T
+        bands: dict[str, Any] = {"color": BLUE, "linewidth": 0}
+        ax.fill_between(self.x, low, high, alpha=WIDE, label="95 %", **bands)
+        ax.fill_between(self.x, lower, upper, alpha=NARROW, label="50 %", **bands)
+        ax.plot(self.x, self.mean, color=BLUE, linewidth=1.5, label="mean")
+        ax.plot(self.X_train, self.y_train, label="data", **DATA)
+        for end, is_beyond in (
+            (self.X_train.min(), self.x[0] < self.X_train.min()),
+            (self.X_train.max(), self.x[-1] > self.X_train.max()),
+        ):
+            if is_beyond:
+                ax.axvline(end, color=ORANGE, linestyle="--", linewidth=1, label="end of the data")
+        ax.margins(x=0.01)
+        ax.set(xlabel=self.x_name, ylabel=self.y_name)
+        handles, labels = ax.get_legend_handles_labels()
+        unique = dict(zip(labels, handles, strict=True))
+        ax.legend(unique.values(), unique.keys(), frameon=False, loc="best")
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        return self
