@@ -330,7 +330,8 @@ class AutoKernelGPRegressor(
         if kernel is None:
             fitted = problem.refitted(self._fitted.evaluation)
         else:
-            fitted = problem.averaged([problem.evaluator(problem.kernel(kernel, arguments))])
+            evaluation = problem.evaluator(problem.kernel(kernel, arguments))
+            fitted = problem.averaged([evaluation], searches=False)
         self._expose_model(fitted, problem)
         return self
 

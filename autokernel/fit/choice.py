@@ -9,12 +9,12 @@ from scipy.linalg import LinAlgError
 from autokernel.deadline import Deadline
 from autokernel.fit.approximation import Approximation
 from autokernel.fit.climb import Fit
+from autokernel.fit.plan import n_held_out
 from autokernel.likelihood import TrainingData
 from autokernel.model import ExactPredictor, MakePredictor, Predictor
 from autokernel.typing import IntArray
 
 _FEWEST_HELD_OUT = 20  # with fewer, nothing is chosen
-_MOST_HELD_OUT = 500
 _WORTH_IT = 0.02  # nats per row for which a dearer way to predict is taken
 _AS_GOOD = 0.005  # nats per row that the rival of a ladder may lack
 _FOR_COMPARISON = 2**15  # most rows to condition on, before the choice
@@ -39,15 +39,16 @@ class Choice:
     def __init__(
         self, approximation: Approximation, data: TrainingData, order: IntArray, deadline: Deadline
     ) -> None:
-        n_others = len(order) - min(_MOST_HELD_OUT, len(order) // 5)
+        n_others = len(order) - n_held_out(len(order))
         self._held_out, self._given = order[n_others:], order[:n_others][:_FOR_COMPARISON]
-        self._approximation, self._data, self._deadline = approximation, data, deadline
+        self._approximation, self._deadline = approximation, deadline
+        self.data = data
 
     def __call__(self, fits: Sequence[Fit]) -> tuple[Fit, MakePredictor]:
         """Choose one of the fits of a kernel, the latest one first, and a way to predict."""
-        fit = self._choose_fit(fits)
-        way, *dearer = self._approximation.ladder(len(self._data.y))
-        rival = self._approximation.rival(len(self._data.y))
+        fit = self.best_of(fits)
+        way, *dearer = self._approximation.ladder(len(self.data.y))
+        rival = self._approximation.rival(len(self.data.y))
         if way is ExactPredictor and not self._has_time_for_exact(fit):
             return fit, self._approximation.probe
         if (not dearer and rival is None) or not self._can_choose:
@@ -67,8 +68,8 @@ class Choice:
         """Whether there are enough rows, and time."""
         return len(self._held_out) >= _FEWEST_HELD_OUT and not self._deadline.has_passed
 
-    def _choose_fit(self, fits: Sequence[Fit]) -> Fit:
-        """Choose the latest fit, unless an earlier one predicts clearly better."""
+    def best_of(self, fits: Sequence[Fit]) -> Fit:
+        """Choose the first fit, unless another one predicts rows held out clearly better."""
         if len(fits) == 1 or not self._can_choose:
             return fits[0]
         densities = [self._density(fit, self._approximation.probe) for fit in fits]
@@ -77,9 +78,9 @@ class Choice:
 
     def _density(self, fit: Fit, way: MakePredictor) -> float:
         """Compute the mean log density of the held-out targets in nats, ``-inf`` on failure."""
-        held_out = self._data.take(self._held_out)
+        held_out = self.data.take(self._held_out)
         try:
-            predictor = _make(way, fit, self._data.take(self._given))
+            predictor = _make(way, fit, self.data.take(self._given))
             mean, variance = predictor.mean_and_variance(held_out.X)
         except (LinAlgError, MemoryError):
             return -np.inf
@@ -90,14 +91,14 @@ class Choice:
         """Whether exact predictions can be made before the deadline, by the time of some rows."""
         if self._deadline.seconds_left == np.inf:
             return True
-        some = self._data.take(np.arange(min(_N_TIMED, len(self._data.y))))
+        some = self.data.take(np.arange(min(_N_TIMED, len(self.data.y))))
         began = time.perf_counter()
         try:
             _make(ExactPredictor, fit, some)
         except LinAlgError:
             return False
         seconds = time.perf_counter() - began
-        return seconds * (len(self._data.y) / len(some.y)) ** 3 < self._deadline.seconds_left
+        return seconds * (len(self.data.y) / len(some.y)) ** 3 < self._deadline.seconds_left
 
 
 def _make(way: MakePredictor, fit: Fit, data: TrainingData) -> Predictor:

@@ -7,21 +7,23 @@ by the predictive density of rows that are held out.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from autokernel.evaluation import Evaluation
 from autokernel.exceptions import OutOfTimeError
-from autokernel.expression import NOISE, Expression
+from autokernel.expression import NOISE, Expression, Grammar
 from autokernel.fit.choice import Choice
 from autokernel.fit.climb import Climb, Fit
+from autokernel.fit.rough import with_rough_term
 from autokernel.likelihood import TrainingData
 from autokernel.model import ExactPredictor, MakePredictor, Predictor
 from autokernel.typing import FloatArray
 
 _N_BEST = 4  # best kernels of the search that race on all rows
 _N_FLEXIBLE = 6  # best kernels that use all columns, for what few rows do not show
+_N_COMPARED = 3  # best fits of the race that are compared on rows held out
 _ROUNDS = 2  # thorough runs of the best kernel, each with neighbours or points of its own
 _STREAM = 2  # of the random numbers
 
@@ -42,6 +44,7 @@ def extend(
     *,
     n_searched: int,
     races: bool,
+    grammar: Grammar | None,
     seed: int,
 ) -> Extended:
     """Fit the best kernels of a search on all rows, and choose how the best one predicts.
@@ -59,13 +62,20 @@ def extend(
     races : bool
         Whether the best kernels race by their score on all rows; otherwise the best one stays the
         best.
+    grammar : Grammar or None
+        Grammar of kernels that may win although the search has not met them; None for no others.
     seed : int
         Seed of draws from the posterior of the parameters.
     """
     started = [Fit(one, n_searched) for one in (racers(best_first) if races else best_first[:1])]
     noise = [fit for fit in started if fit.evaluation.expression == NOISE]
     kernels = [fit for fit in started if fit.evaluation.expression != NOISE]
-    fits = _follow(_race(kernels, climb) if races else kernels, climb) or started[:1]
+    if races and kernels:
+        raced = _race(kernels, climb)
+        if raced and grammar is not None:
+            raced += _roughened(raced[0], climb, choose.data, n_searched, grammar)
+        kernels = [choose.best_of(_best_first(raced)[:_N_COMPARED])] if raced else kernels[:1]
+    fits = _follow(kernels, climb) or started[:1]
     if noise:  # a weak signal that is not an accident has more evidence on all rows
         with suppress(OutOfTimeError):
             fits = _better(fits, climb(noise[0], thorough=True))
@@ -89,16 +99,30 @@ def racers(best_first: Sequence[Evaluation]) -> Sequence[Evaluation]:
 
 
 def _race(kernels: Sequence[Fit], climb: Climb) -> list[Fit]:
-    """Return the fit of the kernel that is best on all rows, or the search's best if all fail.
-
-    Kernels for which there is no time are left out. The list is empty if there are no kernels.
-    """
+    """Fit kernels to all rows, and return the fits for which there is time, the best first."""
     raced: list[Fit] = []
     with suppress(OutOfTimeError):
         for start in kernels:
             best = max((fit.evaluation.score for fit in raced), default=-np.inf)
             raced += filter(None, [climb(start, best=best)])
-    return sorted(raced or kernels, key=lambda fit: -fit.evaluation.score)[:1]
+    return _best_first(raced)
+
+
+def _roughened(
+    fit: Fit, climb: Climb, data: TrainingData, n_searched: int, grammar: Grammar
+) -> list[Fit]:
+    """Fit a kernel with a rough term more, if the grammar and the time allow for it."""
+    rough = with_rough_term(fit.evaluation, data, n_searched=n_searched, grammar=grammar)
+    if rough is None:
+        return []
+    with suppress(OutOfTimeError):
+        return [*filter(None, [climb(replace(fit, evaluation=rough))])]
+    return []
+
+
+def _best_first(fits: Sequence[Fit]) -> list[Fit]:
+    """Sort fits by their scores."""
+    return sorted(fits, key=lambda fit: -fit.evaluation.score)
 
 
 def _follow(fits: list[Fit], climb: Climb) -> list[Fit]:

@@ -15,9 +15,7 @@ _MOST_EXACT = 1000  # rows up to which "auto" fits exactly: with 2000 it takes f
 _MOST_SEARCHED = 600  # rows up to which "auto" searches on all of them
 _N_SEARCHED = 500  # rows on which kernels are searched otherwise
 _N_BOUNDED = 2**12  # most rows on which they are searched by bounds
-_N_HELD_OUT = (
-    500  # rows that no search by bounds sees where there are more than "auto" fits exactly
-)
+_MOST_HELD_OUT = 500
 _ARRAYS = 12  # packed matrices that an exact likelihood keeps at the same time, about
 _SHARE = 0.8  # of the memory of the machine that a fit may ask for
 _GIB = 2**30
@@ -66,6 +64,11 @@ class Plan:
         )
 
 
+def n_held_out(n_samples: int) -> int:
+    """Return the number of rows that are held out for the choice of a way to predict."""
+    return min(_MOST_HELD_OUT, n_samples // 5)
+
+
 def make_plan(
     n_samples: int, *, approximation: str, n_inducing: int, by_bounds: bool = False
 ) -> Plan:
@@ -81,7 +84,7 @@ def make_plan(
         _check_memory(n_samples)
     if by_bounds:
         few = n_samples <= _MOST_EXACT
-        n_searched = n_samples if few else min(_N_BOUNDED, n_samples - _N_HELD_OUT)
+        n_searched = n_samples if few else min(_N_BOUNDED, n_samples - n_held_out(n_samples))
     else:
         searches_all = approximation == EXACT or n_samples <= _MOST_SEARCHED
         n_searched = n_samples if searches_all else _N_SEARCHED

@@ -153,12 +153,19 @@ class Problem:
     def refitted(self, before: Evaluation) -> FittedModel:
         """Fit a kernel with and without a warm start from an earlier fit; keep the better one."""
         fits = [self.evaluator(before.expression, known) for known in ([], [before])]
-        return self.averaged([max(fits, key=lambda fit: fit.log_posterior)])
+        best = max(fits, key=lambda fit: fit.log_posterior)
+        return self.averaged([best], searches=False)
 
     def averaged(
-        self, best_first: Sequence[Evaluation], *, deadline: Deadline = NEVER
+        self,
+        best_first: Sequence[Evaluation],
+        *,
+        searches: bool = True,
+        deadline: Deadline = NEVER,
     ) -> FittedModel:
         """Build the model that averages over kernels and parameters.
+
+        With ``searches``, the best kernel may be one that is not among these.
 
         Raises
         ------
@@ -166,7 +173,8 @@ class Problem:
             If the first kernel could not be fitted.
         """
         if self.plan.approximation is not None:
-            return self._extended(self.plan.approximation, best_first, deadline)
+            grammar = self.grammar if searches else None
+            return self._extended(self.plan.approximation, best_first, grammar, deadline)
         if not self.plan.is_plain:
             return self._raced(best_first, deadline)
         point = self.fitted(best_first[0])
@@ -204,13 +212,17 @@ class Problem:
         return whole.averaged(sorted(fits, key=lambda fit: -fit.score), deadline=deadline)
 
     def _extended(
-        self, approximation: Approximation, best_first: Sequence[Evaluation], deadline: Deadline
+        self,
+        approximation: Approximation,
+        best_first: Sequence[Evaluation],
+        grammar: Grammar | None,
+        deadline: Deadline,
     ) -> FittedModel:
         """Build the model that predicts with the kernel that is best on all rows."""
-        found = self._extend(approximation, best_first, deadline)
+        found = self._extend(approximation, best_first, grammar, deadline)
         second = approximation.for_weak_signals
         if second is not None and found.evaluation.expression == NOISE:
-            found = self._extend(second, best_first, deadline)
+            found = self._extend(second, best_first, grammar, deadline)
         try:
             model = self._conditioned(found.evaluation, self.data, found.way)
         except EvaluationError:  # the search's own fit can predict from its own rows
@@ -219,7 +231,11 @@ class Problem:
         return replace(model, kernels=(replace(only, draws=found.draws),))
 
     def _extend(
-        self, approximation: Approximation, best_first: Sequence[Evaluation], deadline: Deadline
+        self,
+        approximation: Approximation,
+        best_first: Sequence[Evaluation],
+        grammar: Grammar | None,
+        deadline: Deadline,
     ) -> Extended:
         """Fit the best kernels of the search to all rows."""
         criterion = self.arguments.criterion.for_approximations()
@@ -239,6 +255,7 @@ class Problem:
                 Choice(approximation, self.data, self.plan.order(self.seed), deadline),
                 n_searched=self.plan.n_searched,
                 races=criterion is not None,
+                grammar=grammar,
                 seed=self.seed,
             )
 

@@ -105,7 +105,21 @@ def test_the_same_seed_gives_the_same_bits(table, models, new):
 def test_refit_uses_all_rows(models, table, new):
     model = clone(models["inducing"]).refit(*table, kernel="SE[0] + SE[1]")
     assert model.approximation_.endswith(" inducing points")
+    assert model.best_expression_ == "SE[0] + SE[1]"  # nothing is added to a kernel that is named
     assert np.sqrt(np.mean((model.predict(new) - wave(new)) ** 2)) < 0.03
+
+
+def test_a_rough_term_may_win_that_the_search_has_not_met():
+    """A slow wave, and a rough function that 500 rows cannot tell from noise."""
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(size=(4000, 1)), axis=0)
+    apart = np.subtract.outer(x[:, 0], x[:, 0])
+    rough = np.linalg.cholesky(np.exp(-0.5 * (apart / 4e-4) ** 2) + 1e-6 * np.eye(4000))
+    y = np.sin(6 * x[:, 0]) + 0.5 * (rough @ rng.normal(size=4000)) + 0.1 * rng.normal(size=4000)
+    model = AutoKernelGPRegressor(n_iter=0, base_kernels=("SE",), random_state=0).fit(x, y)
+    assert model.best_expression_ == "SE[0] + SE[0]"
+    assert np.sqrt(model.noise_variance_) == pytest.approx(0.1, rel=0.1)
+    assert len(model.leaderboard(3)["kernel"]) == 3
 
 
 def test_pure_noise_is_noise_with_many_rows_too(new):
@@ -138,6 +152,18 @@ def test_auto_is_exact_up_to_1000_rows_and_searches_on_500():
         assert found.n_searched == n_searched
     assert make_plan(100, approximation="inducing", n_inducing=512).approximation is not None
     assert make_plan(5000, approximation="exact", n_inducing=512).searches_all
+
+
+def test_a_rough_function_is_no_noise_to_the_search():
+    """500 of 5000 rows are ten of its lengthscales apart, and the search finds noise."""
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(size=(5000, 1)), axis=0)
+    nearby = np.exp(-0.5 * (np.subtract.outer(x[:, 0], x[:, 0]) / 2e-4) ** 2)
+    y = np.linalg.cholesky(nearby + 0.1 * np.eye(5000)) @ rng.normal(size=5000)
+    model = AutoKernelGPRegressor(n_iter=0, base_kernels=("SE",), random_state=0).fit(x, y)
+    assert model.best_expression_ == "SE[0]"
+    noise = model.noise_variance_ / (0.1 / 1.1) / y.var()
+    assert noise == pytest.approx(1.0, abs=0.3)
 
 
 def test_between_600_and_1000_rows_the_best_kernels_are_fitted_to_all_rows(table, new):
