@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.explanation import Decomposition, Description
+from autokernel.explanation import Decomposition, Description, Parameters
 from autokernel.explanation.description import TARGET
 from autokernel.predictions import PredictionMixin
 from autokernel.typing import FloatArray
@@ -60,12 +60,22 @@ class ExplanationMixin(PredictionMixin):
         check_is_fitted(self, "best_kernel_")
         return str(self._description(units))
 
+    @property
+    def parameters_(self) -> Parameters:
+        """The parameters of the best kernel, a row for each parameter of each component.
+
+        The table has the keys ``component``, from one on in the order of the kernel, zero for the
+        noise; ``leaf`` and ``column``, the base kernel and its column; ``parameter`` with ``value``
+        and the central 90 % interval from ``low`` to ``high``; and ``unit``: a column, in whose
+        units the value is, ``"variance of y"``, or none.
+        """
+        check_is_fitted(self, "best_kernel_")
+        return Parameters.of(self._fitted)
+
     def _description(self, units: Mapping[str, str] | None) -> Description:
         """Check the units and begin to describe."""
         units = {} if units is None else units
-        n_columns = len(self._fitted.scaling.scale)
-        names = self._fitted.feature_names or [f"x{column}" for column in range(n_columns)]
-        known = {*names, TARGET}
+        known = {*self._fitted.column_names, TARGET}
         for name, unit in units.items():
             if name not in known or not isinstance(unit, str):
                 raise ValueError(

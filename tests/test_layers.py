@@ -34,14 +34,17 @@ LAYERS = {
     "fit": 10,
     "predictions": 10,
     "descriptions": 11,
+    "explanation": 11,
+    "explanations": 12,
+    "displays": 12,
     "scoring": 10,
-    "estimator": 12,
-    "__init__": 13,
-    "__main__": 14,
+    "estimator": 13,
+    "__init__": 14,
+    "__main__": 15,
 }
 ALLOWED = {"autokernel", "numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
 # what users may do without, and the parts of the package that may ask for it inside a function
-EXTRAS = {"matplotlib": {"report"}, "pandas": {"datasets"}}
+EXTRAS = {"matplotlib": {"displays"}, "pandas": {"datasets"}}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 PACKAGE = Path(autokernel.__file__).parent
@@ -70,9 +73,14 @@ def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
 def outside_functions(root: ast.AST) -> Iterator[ast.AST]:
     """All nodes that run when the module is imported."""
     for node in ast.iter_child_nodes(root):
-        if not isinstance(node, FUNCTIONS):
+        if not isinstance(node, FUNCTIONS) and not is_for_types(node):
             yield node
             yield from outside_functions(node)
+
+
+def is_for_types(node: ast.AST) -> bool:
+    """Whether only type checkers read a statement."""
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
 def imports(nodes: Iterable[ast.AST]) -> Iterator[str]:

@@ -97,7 +97,7 @@ class SearchDisplay:
         ax.text(
             0.98, 0.03, "\n".join(lines), transform=ax.transAxes, family="monospace",
             fontsize="x-small", ha="right", va="bottom",
-            bbox={"facecolor": "white", "edgecolor": "0.8", "alpha": 0.9},
+            bbox={"facecolor": "white", "edgecolor": "0.8"},
         )  # fmt: skip
         seconds = self.elapsed[-1]
         ax.set(xlabel=f"kernels evaluated ({seconds:.0f} seconds)", ylabel="score in nats")

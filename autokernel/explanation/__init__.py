@@ -2,5 +2,6 @@
 
 from autokernel.explanation.decomposition import Component, Decomposition
 from autokernel.explanation.description import Description
+from autokernel.explanation.parameters import Parameters
 
-__all__ = ["Component", "Decomposition", "Description"]
+__all__ = ["Component", "Decomposition", "Description", "Parameters"]

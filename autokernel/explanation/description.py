@@ -37,8 +37,7 @@ class Description:
     def __init__(self, model: FittedModel, units: Mapping[str, str]) -> None:
         self._model, self._units = model, units
         self._explained = Explained(model)
-        n_columns = len(model.scaling.scale)
-        self.names = model.feature_names or [f"x{column}" for column in range(n_columns)]
+        self.names = model.column_names
         (self._best,) = (k for k in model.kernels if k.evaluation is model.evaluation)
 
     def decompose(self, X: FloatArray) -> Decomposition:

@@ -1,17 +1,30 @@
 """The parameters of a fitted kernel, component by component."""
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from autokernel.expression import Leaf, addends, slots_of
+from autokernel.expression import Expression, addends, slots_of
 from autokernel.kernels import NOISE_VARIANCE, KernelParameter, Unit
 from autokernel.model import FittedModel
-from autokernel.report.beliefs import central_interval, unit_of
+from autokernel.report.beliefs import quantiles_of, unit_of
 from autokernel.report.table import Table
 
-_NO_UNIT, _SQUARED = "", "variance of y"
+_TEXTS = frozenset({"leaf", "column", "parameter", "unit"})
+
+
+class _Row(NamedTuple):
+    """One parameter of one component."""
+
+    component: int
+    leaf: str
+    column: str
+    parameter: str
+    value: float
+    low: float
+    high: float
+    unit: str
 
 
 class Parameters(Table):
@@ -29,34 +42,34 @@ class Parameters(Table):
     @classmethod
     def of(cls, model: FittedModel) -> "Parameters":
         """Build the table of a fitted model."""
-        theta = model.evaluation.theta
-        low, high = central_interval(model)
-        rows: list[tuple[int, str, str, str, float, float, float, str]] = []
-
-        def add(
-            component: int, leaf: str, column: int | None, parameter: KernelParameter, entry: int
-        ) -> None:
-            factor = unit_of(parameter, column, model)
-            name = "" if column is None else model.column_names[column]
-            values = (float(np.exp(theta[entry])), low[entry], high[entry])
-            unit = {Unit.INPUT: name, Unit.SQUARED_TARGET: _SQUARED}.get(parameter.unit, _NO_UNIT)
-            rows.append(
-                (component, leaf, name, parameter.name, *(factor * v for v in values), unit)
-            )
-
-        for number, addend in enumerate(addends(model.evaluation.expression), start=1):
-            for node, slots in slots_of(addend.expression):
-                leaf = node.declared.label
-                column = node.column if isinstance(node, Leaf) else None
-                for parameter, entry in zip(node.parameters, addend.entries[slots], strict=True):
-                    add(number, leaf, column, parameter, int(entry))
-        add(0, "noise", None, NOISE_VARIANCE, len(theta) - 1)
-        names = ("component", "leaf", "column", "parameter", "value", "low", "high", "unit")
-        texts = {"leaf", "column", "parameter", "unit"}
-        columns = zip(*rows, strict=True)
+        columns = zip(*_rows(model), strict=True)
         return cls(
             {
-                name: np.array(column, dtype=object if name in texts else None)
-                for name, column in zip(names, columns, strict=True)
+                name: np.array(column, dtype=object if name in _TEXTS else None)
+                for name, column in zip(_Row._fields, columns, strict=True)
             }
         )
+
+
+def _rows(model: FittedModel) -> Iterator[_Row]:
+    """Yield the rows, those of the noise last."""
+    values = np.exp(model.evaluation.theta)
+    low, _, high = quantiles_of(model)
+
+    def row(
+        component: int, node: Expression | None, parameter: KernelParameter, entry: int
+    ) -> _Row:
+        column = None if node is None else node.column
+        name = "" if column is None else model.column_names[column]
+        unit = {Unit.INPUT: name, Unit.SQUARED_TARGET: "variance of y"}.get(parameter.unit, "")
+        factor = unit_of(parameter, column, model)
+        leaf = "noise" if node is None else node.declared.label
+        value, lowest, highest = (float(factor * one[entry]) for one in (values, low, high))
+        return _Row(component, leaf, name, parameter.name, value, lowest, highest, unit)
+
+    for number, addend in enumerate(addends(model.evaluation.expression), start=1):
+        for node, slots in slots_of(addend.expression):
+            entries = addend.entries[slots].tolist()
+            for parameter, entry in zip(node.parameters, entries, strict=True):
+                yield row(number, node, parameter, entry)
+    yield row(0, None, NOISE_VARIANCE, len(values) - 1)

@@ -1,12 +1,11 @@
-"""The words for the product of base kernels on one column, all in one table.
+"""The words for the product of base kernels on one column.
 
 The rules are those of Lloyd et al. (2014): a product has a noun, which is its periodic factor if it
-has one, and each other factor changes the noun.
+has one, and each other factor changes the noun. Base kernels declare their nouns.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 
@@ -16,19 +15,11 @@ from autokernel.kernels import BaseKernel, Role
 from autokernel.likelihood import diagonal_covariance
 from autokernel.typing import FloatArray
 
-NOUNS: Mapping[str, str] = MappingProxyType(
-    {
-        "SE": "smooth function",
-        "RQ": "function that is smooth on several scales",
-        "MAT32": "rough function",
-        "MAT52": "fairly smooth function",
-        "PER": "season",
-        "LIN": "straight line",
-    }
-)
 POLYNOMIALS = ("constant", "straight line", "parabola", "cubic polynomial")
 _CHANGES_AMPLITUDE = 1.25  # ratio of the amplitudes at the two ends from which it is told
 _SHOWN_TWICE = 0.5  # longest period in extents of the column that is called one
+_SEASON = "function that repeats itself"  # of a kernel that has no noun of its own
+_UNSEEN_PERIOD = "smooth function"  # with a period that the data do not show
 _LONG = 1.0  # lengthscale in extents of the column from which a function hardly bends
 
 
@@ -90,10 +81,10 @@ def phrase_of(factors: Sequence[Factor], unit: str) -> Phrase:
 def _noun(factors: Sequence[Factor]) -> str:
     """Name a product without a period: after the first factor that has a noun."""
     for one in factors:
-        if Role.PERIOD in one.scales:  # one that the data do not show
-            return NOUNS["SE"]
-        if one.kernel.name in NOUNS:
-            return NOUNS[one.kernel.name]
+        if Role.PERIOD in one.scales:
+            return _UNSEEN_PERIOD
+        if one.kernel.noun:
+            return one.kernel.noun
     return f"function with the kernel {' * '.join(one.kernel.name for one in factors)}"
 
 
@@ -109,7 +100,7 @@ def _season(
     clauses = [f"repeats every {listing(periods)}"]
     if others and fades is not None:
         clauses.append(f"changes its shape over {fades.text(unit)}")
-    return Phrase(NOUNS["PER"], (*clauses, *_amplitude(lines)), fades)
+    return Phrase(periodic[0].kernel.noun or _SEASON, (*clauses, *_amplitude(lines)), fades)
 
 
 def _is_period(factor: Factor) -> bool:

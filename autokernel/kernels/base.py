@@ -46,6 +46,9 @@ class BaseKernel(Declared):
     words : str
         Description of functions drawn with this kernel, such as ``"smooth over {lengthscale}"``,
         where the values of the parameters are filled in, in the units of the user.
+    noun : str
+        What such a function is called in a sentence, such as ``"smooth function"``; empty for "a
+        function with the kernel NAME".
     broadcasts : bool
         Whether :meth:`value` accepts arrays as parameters and broadcasts them against the pairs.
         Hellinger distances are faster if it does.
@@ -68,6 +71,7 @@ class BaseKernel(Declared):
     name: str
     parameters: tuple[KernelParameter, ...] = ()
     words: ClassVar[str] = ""
+    noun: ClassVar[str] = ""
     broadcasts: ClassVar[bool] = False
     closed_under_products: ClassVar[bool] = False
     closed_under_sums: ClassVar[bool] = False

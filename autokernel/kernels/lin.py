@@ -21,6 +21,7 @@ class Linear(BaseKernel):
     name = "LIN"
     parameters = (SLOPE_VARIANCE, OFFSET)
     words = "linear"
+    noun = "straight line"
     broadcasts = True
     closed_under_sums = True  # variances and offsets add up
     is_linear = True

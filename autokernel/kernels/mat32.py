@@ -16,6 +16,7 @@ class Matern32(ExponentialKernel):
     name = "MAT32"
     parameters = (LENGTHSCALE, VARIANCE)
     words = "rough over {lengthscale}"
+    noun = "rough function"
     broadcasts = True
     is_stationary = True
 

@@ -16,6 +16,7 @@ class Matern52(ExponentialKernel):
     name = "MAT52"
     parameters = (LENGTHSCALE, VARIANCE)
     words = "fairly smooth over {lengthscale}"
+    noun = "fairly smooth function"
     broadcasts = True
     is_stationary = True
 

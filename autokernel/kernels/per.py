@@ -16,6 +16,7 @@ class Periodic(ExponentialKernel):
     name = "PER"
     parameters = (CYCLE_LENGTHSCALE, VARIANCE, PERIOD)
     words = "repeating every {period}"
+    noun = "season"
     broadcasts = True
     is_stationary = True
 

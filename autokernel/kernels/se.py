@@ -16,6 +16,7 @@ class SquaredExponential(ExponentialKernel):
     name = "SE"
     parameters = (LENGTHSCALE, VARIANCE)
     words = "smooth over {lengthscale}"
+    noun = "smooth function"
     broadcasts = True
     is_stationary = True
     closed_under_products = True  # 1 / l^2 add up, variances multiply

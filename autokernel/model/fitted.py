@@ -29,6 +29,11 @@ class FittedModel:
     way: str  # how predictions are computed, as the user reads it
 
     @property
+    def column_names(self) -> list[str]:
+        """Names of the columns, ``x0``, ``x1`` and so on where they have none."""
+        return self.feature_names or [f"x{column}" for column in range(len(self.scaling.scale))]
+
+    @property
     def noise_variance(self) -> float:
         """Variance of the noise of the best kernel, in the squared unit of the target."""
         return self.scaled_noise_variance * self.target_scaling.scale**2

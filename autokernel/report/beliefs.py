@@ -62,7 +62,7 @@ class Inclusion(Table):
     def of(cls, model: FittedModel) -> "Inclusion":
         """Build the table of a fitted model."""
         columns = range(len(model.scaling.scale))
-        names = model.feature_names or [f"x{column}" for column in columns]
+        names = model.column_names
         weights = np.array([kernel.probability for kernel in model.kernels])
 
         def mean(events: Sequence[Sequence[float]]) -> FloatArray:
@@ -90,18 +90,14 @@ class Intervals(Table):
     def of(cls, model: FittedModel) -> "Intervals":
         """Build the table of a fitted model."""
         expression = model.evaluation.expression
-        (draws,) = (k.draws for k in model.kernels if k.evaluation is model.evaluation)
         nodes = [
             (node, parameter) for node, _ in slots_of(expression) for parameter in node.parameters
         ]
-        factors = [_unit(parameter, node.column, model) for node, parameter in nodes]
+        factors = [unit_of(parameter, node.column, model) for node, parameter in nodes]
         factors.append(model.target_scaling.scale**2)
-        quantiles = np.quantile(np.exp(draws) * factors, _LEVELS, axis=0)
-        if len(draws) == 1:  # nothing is known of how far the parameters may be off
-            quantiles[[0, -1]] = np.nan
+        low, median, high = quantiles_of(model) * factors
         names = [parameter.name for _, parameter in nodes] + [NOISE_VARIANCE.name]
         texts = [node.to_text(model.feature_names) for node, _ in nodes] + [""]
-        low, median, high = quantiles
         return cls(
             kernel=np.array(texts, dtype=object),
             parameter=np.array(names, dtype=object),
@@ -111,7 +107,19 @@ class Intervals(Table):
         )
 
 
-def _unit(parameter: KernelParameter, column: int | None, model: FittedModel) -> float:
+def quantiles_of(model: FittedModel) -> FloatArray:
+    """Compute quantiles (3, n_params) of the parameters of the best kernel, in the search's units.
+
+    They are those of 5, 50 and 95 %. The outer ones are nan where parameters were not drawn.
+    """
+    (draws,) = (k.draws for k in model.kernels if k.evaluation is model.evaluation)
+    quantiles = np.quantile(np.exp(draws), _LEVELS, axis=0)
+    if len(draws) == 1:  # nothing is known of how far the parameters may be off
+        quantiles[[0, -1]] = np.nan
+    return quantiles
+
+
+def unit_of(parameter: KernelParameter, column: int | None, model: FittedModel) -> float:
     """Return the factor from the units of the search to those of the user.
 
     A variance is that of the standardised target: the variances of the factors of a product have no

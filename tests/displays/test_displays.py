@@ -1,0 +1,124 @@
+"""Pictures: what they hold, and that they draw it."""
+
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from autokernel.displays import (
+    CalibrationDisplay,
+    DecompositionDisplay,
+    ForecastDisplay,
+    SearchDisplay,
+)
+from autokernel.expression import parse_expression
+from tests.explanation.models import with_kernel
+from tests.fits import small, wave
+
+mpl.use("Agg")
+
+
+@pytest.fixture(scope="module")
+def model():
+    return small().fit(*wave(40))
+
+
+@pytest.fixture(scope="module")
+def several():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(60, 3))
+    y = X[:, 0] + np.sin(6 * X[:, 1]) * X[:, 2] + 0.1 * rng.normal(size=60)
+    kernel = parse_expression("LIN[0] + SE[1] * SE[2] + SE[0] * SE[1] * SE[2]")
+    return with_kernel(X, y, kernel, np.log(np.full(12, 0.5)))
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+def test_a_forecast_goes_beyond_the_data_and_its_bands_hold_them(model):
+    X, y = wave(40)
+    display = ForecastDisplay.from_estimator(model, beyond=0.5, y_name="height")
+    assert display.x[-1] == pytest.approx(X.max() + 0.5 * np.ptp(X))
+    low, lower, upper, high = display.quantiles.T
+    assert np.all((low < lower) & (lower < display.mean) & (display.mean < upper) & (upper < high))
+    np.testing.assert_allclose(display.mean, model.predict(display.x[:, None]))
+    inside = np.interp(X[:, 0], display.x, low) < y
+    assert inside.mean() > 0.9
+    assert display.ax_.get_ylabel() == "height"
+    display.figure_.canvas.draw()
+
+
+def test_a_forecast_at_given_inputs_and_on_given_axes(model):
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots()
+    display = ForecastDisplay.from_estimator(model, [[0.5], [0.1]], ax=ax)
+    assert display.ax_ is ax
+    assert display.x.tolist() == [0.1, 0.5]
+
+
+def test_a_forecast_of_several_columns_is_refused(several):
+    with pytest.raises(ValueError, match="DecompositionDisplay shows the effects of several"):
+        ForecastDisplay.from_estimator(several)
+
+
+def test_each_component_has_a_panel_with_its_sentence(several):
+    found = several.decompose()
+    display = DecompositionDisplay.from_estimator(several)
+    assert [panel.title for panel in display.panels] == [one.text for one in found.components]
+    by_names = {tuple(panel.names): panel for panel in display.panels}
+    assert by_names["x0",].mean.shape == (200,)
+    assert by_names["x1", "x2"].mean.shape == (40, 40)
+    # a line is a line in its panel
+    np.testing.assert_allclose(np.diff(by_names["x0",].mean, 2), 0, atol=1e-8)
+    display.figure_.canvas.draw()
+    assert len(display.axes_) == 3
+
+
+def test_a_component_of_three_columns_is_shown_along_the_two_that_matter_most(several):
+    panels = DecompositionDisplay.from_estimator(several).panels
+    names = sorted(tuple(panel.names) for panel in panels)
+    assert all(len(one) <= 2 for one in names)
+    assert len(names) == 3
+
+
+def test_small_components_can_be_left_out(several):
+    shares = [one.share for one in several.decompose().components]
+    display = DecompositionDisplay.from_estimator(several, least_share=shares[0])
+    assert len(display.panels) == 1
+    with pytest.raises(ValueError, match="there is no component to show"):
+        DecompositionDisplay.from_estimator(several, least_share=1.5)
+    with pytest.raises(ValueError, match="axes must be 1, one a component, got 2"):
+        display.plot([None, None])
+
+
+def test_the_search_names_its_improvements(model):
+    display = SearchDisplay.from_estimator(model)
+    text = "".join(one.get_text() for one in display.axes_[0].texts)
+    best = model.search_history_["kernel"][np.argmax(model.search_history_["score"])]
+    assert best[:30] in text
+    display.figure_.canvas.draw()
+
+
+def test_calibration_of_a_right_model_is_on_the_diagonal(model):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.1, 0.9, size=(400, 1))
+    mean, std = model.predict(X, return_std=True)
+    right = CalibrationDisplay.from_estimator(model, X, mean + std * rng.normal(size=400))
+    # the standard error of a fraction of 400 is 0.025
+    np.testing.assert_allclose(right.coverage([0.5, 0.9]), [0.5, 0.9], atol=0.075)
+    wide = CalibrationDisplay.from_estimator(model, X, mean + 0.1 * std * rng.normal(size=400))
+    assert wide.coverage([0.5])[0] > 0.95
+    right.figure_.canvas.draw()
+
+
+def test_without_matplotlib_the_message_says_what_to_install(model, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"pip install 'autokernel\[plot\]'"):
+        SearchDisplay.from_estimator(model)
