@@ -98,10 +98,10 @@ def test_many_rows_are_searched_by_bounds_and_fitted_by_the_approximation(capsys
     X, y = table(1100)
     model = small(strategy="skc", max_leaves=2, n_iter=8, verbose=1).fit(X, y)
     out = capsys.readouterr().out
-    assert "searched on 600 of them, by bounds, and the best are fitted to all, each row" in out
+    assert "searched on 880 of them, by bounds, and the best are fitted to all, each row" in out
     assert model.approximation_ == "exact"
     scores = model.search_history_["score"]
-    np.testing.assert_array_equal(model.search_history_["score_per_sample"], scores / 600)
+    np.testing.assert_array_equal(model.search_history_["score_per_sample"], scores / 880)
     assert np.std(y - model.predict(X)) == pytest.approx(0.3, rel=0.1)
 
 
