@@ -7,10 +7,10 @@ task that does nothing, sent with an evaluator. In ``killed`` a worker is killed
 search, at another moment for each seed; the column ``same_bits`` says whether the history is that
 of the search alone.
 
-Rows go to results/distributed.csv.
+Rows go to results/cluster.csv.
 
-    AUTOKERNEL_DATA=folder python benchmarks/distributed.py
-    python benchmarks/distributed.py --small
+    AUTOKERNEL_DATA=folder python benchmarks/cluster.py
+    python benchmarks/cluster.py --small
 """
 
 import os
@@ -44,7 +44,7 @@ from autokernel import AutoKernelGPRegressor
 if TYPE_CHECKING:
     from dask.distributed import LocalCluster
 
-NAME = "distributed"  # of the CSV file
+NAME = "cluster"  # of the CSV file
 BATCH = 4
 N_MESSAGES = 200
 WORKERS = {"alone": 0, "one": 1, "two": 2, "killed": 2, "message": 2}
