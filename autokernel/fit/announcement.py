@@ -23,7 +23,7 @@ def announcement(run: Run, *, has_deadline: bool) -> str | None:
         )
     if plan.is_plain and seconds < _SHORT:
         return None
-    return f"{plan.text}; about {duration(seconds)} by one worker"
+    return f"{plan.text}; the search takes about {duration(seconds)} by one worker"
 
 
 def duration(seconds: float) -> str:

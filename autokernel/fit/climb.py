@@ -140,16 +140,19 @@ class Climb:
         fit = _measured(posterior, mode, best - _FAR - log_structure_prior)
         n_rows = made.n_rows
         if completes and n_rows < len(self._data.y):
-            whole = LogPosterior(made.of_all, priors=self._priors)
+            whole = LogPosterior(made.of_all, priors=self._priors, deadline=self._deadline)
             fit, n_rows = _on_more_rows(fit, whole, len(self._data.y) / n_rows), len(self._data.y)
+        # rows that have not entered are as likely as those that have, less one nat a parameter
+        # for which these were fitted (Akaike); each of these stands for rows_for_each rows
+        optimism = (made.rows_for_each - 1) * len(mode.theta)
         score = start.score
         if self._criterion is not None:
-            score = self._criterion(fit).value + log_structure_prior
+            score = self._criterion(fit).value - optimism + log_structure_prior
         record = record_mode(
             fit.posterior,
             fit.maximum.mode,
             hessian=fit.maximum.hessian,
-            log_evidence=log_evidence_or_nothing(fit),
+            log_evidence=log_evidence_or_nothing(fit) - optimism,
             score=Score(score),
             status="ok",
         )
@@ -188,12 +191,13 @@ def _scaled(
 ) -> FloatArray | None:
     """Guess the Hessian for so many times as many rows, None if it is not known.
 
-    The part of the prior stays as it is.
+    The part of the prior stays as it is. That of the rows cannot curve upwards at a maximum.
     """
     if not np.all(np.isfinite(hessian)):
         return None
     of_prior = np.diag(posterior.prior.curvature(theta))
-    return (hessian - of_prior) * times + of_prior
+    curvatures, axes = np.linalg.eigh(hessian - of_prior)
+    return (axes * np.maximum(curvatures, 0.0)) @ axes.T * times + of_prior
 
 
 def _kernel_fit(posterior: LogPosterior, maximum: Maximum) -> KernelFit:

@@ -77,8 +77,10 @@ def extend(
         kernels = [choose.best_of(_best_first(raced)[:_N_COMPARED])] if raced else kernels[:1]
     fits = _follow(kernels, climb) or started[:1]
     if noise:  # a weak signal that is not an accident has more evidence on all rows
-        with suppress(OutOfTimeError):
+        try:
             fits = _better(fits, climb(noise[0], thorough=True))
+        except OutOfTimeError:  # what the search believes stands
+            fits = noise if best_first[0].expression == NOISE else fits
     if fits[0].evaluation.expression == NOISE:
         return _of_noise(fits[0], climb)
     fit, way = choose(fits)
@@ -86,16 +88,16 @@ def extend(
 
 
 def racers(best_first: Sequence[Evaluation]) -> Sequence[Evaluation]:
-    """Return the kernels to fit on all rows, the best one of the search first.
+    """Return the kernels to fit on all rows.
 
-    They are the best ones, the best that use all columns, and noise alone.
+    They are noise alone, the best ones, and the best that use all columns.
     """
     noise = [one for one in best_first if one.expression == NOISE]
     kernels = [one for one in best_first if one.expression != NOISE]
     n_columns = max((len(_columns_of(one)) for one in kernels), default=0)
     best, others = kernels[:_N_BEST], kernels[_N_BEST:]
     flexible = [one for one in others if len(_columns_of(one)) == n_columns]
-    return [*best, *flexible[:_N_FLEXIBLE], *noise]
+    return [*noise, *best, *flexible[:_N_FLEXIBLE]]
 
 
 def _race(kernels: Sequence[Fit], climb: Climb) -> list[Fit]:

@@ -222,7 +222,8 @@ class Problem:
         found = self._extend(approximation, best_first, grammar, deadline)
         second = approximation.for_weak_signals
         if second is not None and found.evaluation.expression == NOISE:
-            found = self._extend(second, best_first, grammar, deadline)
+            again = self._extend(second, best_first, grammar, deadline)
+            found = found if deadline.has_passed else again
         try:
             model = self._conditioned(found.evaluation, self.data, found.way)
         except EvaluationError:  # the search's own fit can predict from its own rows
