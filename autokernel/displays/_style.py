@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # of Okabe and Ito (2008), which the colour-blind tell apart
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
 DATA: dict[str, Any] = {"color": "#222222", "marker": ".", "linestyle": "none", "markersize": 4}
 WIDE, NARROW = 0.18, 0.35  # opacity of the bands of 95 % and 50 %
 _TITLE_WIDTH = 12.0  # characters of a title for each inch of its axes
 
 
-def import_pyplot() -> Any:
+def _import_pyplot() -> Any:
     """Import ``matplotlib.pyplot``.
 
     Raises
@@ -31,13 +31,11 @@ def import_pyplot() -> Any:
     return plt
 
 
-def new_axes(ax: "Axes | None", *, width: float = 7.0, height: float = 4.0) -> "Axes":
-    """Return the given axes, or those of a new figure of this size in inches."""
-    if ax is not None:
-        return ax
-    plt = import_pyplot()
-    _, made = plt.subplots(figsize=(width, height), layout="constrained")
-    return made
+def new_axes(*shape: int, size: tuple[float, float], **options: Any) -> "list[Axes]":
+    """Return the axes of a new figure of this size in inches, row by row."""
+    plt = _import_pyplot()
+    _, made = plt.subplots(*shape, figsize=size, layout="constrained", squeeze=False, **options)
+    return [ax for row in made for ax in row]
 
 
 def plain(ax: "Axes") -> None:

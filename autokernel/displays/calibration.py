@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.displays._style import BLUE, GREY, figure_of, import_pyplot, plain
+from autokernel.displays._style import BLUE, GREY, figure_of, new_axes, plain
 from autokernel.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _N_LEVELS = 199
 _N_BINS = 10
-_FIGURE = (9.0, 4.0)  # inches
+_SIZE = (9.0, 4.0)  # inches
 _TWO_SIDED = 1.96
 
 
@@ -81,10 +81,7 @@ class CalibrationDisplay:
 
     def plot(self, axes: "Sequence[Axes] | None" = None) -> Self:
         """Draw on two axes, or on a new figure, and return the display."""
-        if axes is None:
-            plt = import_pyplot()
-            _, made = plt.subplots(1, 2, figsize=_FIGURE, layout="constrained")
-            axes = made.tolist()
+        axes = axes if axes is not None else new_axes(1, 2, size=_SIZE)
         of_coverage, of_pit = axes
         self._coverage(of_coverage)
         self._histogram(of_pit)

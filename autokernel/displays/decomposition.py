@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.displays._style import BLUE, WIDE, figure_of, import_pyplot, plain, wrapped
+from autokernel.displays._style import BLUE, WIDE, figure_of, new_axes, plain, wrapped
 from autokernel.explanation import Description
 from autokernel.typing import FloatArray
 
@@ -108,13 +108,8 @@ class DecompositionDisplay:
 
     def plot(self, axes: "Sequence[Axes] | None" = None) -> Self:
         """Draw on axes, or on a new figure, and return the display."""
-        if axes is None:
-            plt = import_pyplot()
-            n = len(self.panels)
-            _, made = plt.subplots(
-                n, 1, figsize=(_WIDTH, _HEIGHT * n), layout="constrained", squeeze=False
-            )
-            axes = made[:, 0].tolist()
+        n = len(self.panels)
+        axes = axes if axes is not None else new_axes(n, size=(_WIDTH, _HEIGHT * n))
         if len(axes) != len(self.panels):
             raise ValueError(f"axes must be {len(self.panels)}, one a component, got {len(axes)}")
         for panel, ax in zip(self.panels, axes, strict=True):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _LEVELS = (0.025, 0.25, 0.75, 0.975)
 _N_POINTS = 500
+_SIZE = (7.0, 4.0)  # inches
 
 
 class ForecastDisplay:
@@ -115,7 +116,8 @@ class ForecastDisplay:
 
     def plot(self, ax: "Axes | None" = None) -> Self:
         """Draw on axes, or on a new figure, and return the display."""
-        ax = new_axes(ax)
+        if ax is None:
+            (ax,) = new_axes(size=_SIZE)
         plain(ax)
         low, lower, upper, high = self.quantiles.T
         bands: dict[str, Any] = {"color": BLUE, "linewidth": 0}

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.displays._style import BLUE, GREY, ORANGE, figure_of, import_pyplot, plain
+from autokernel.displays._style import BLUE, GREY, ORANGE, figure_of, new_axes, plain
 from autokernel.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _SHOWN = 60.0  # nats below the best score at which the picture ends
 _MOST_NAMES = 6  # improvements that are named, the last ones
 _NAME_WIDTH = 34  # characters
-_FIGURE = (11.0, 4.2)  # inches
+_SIZE = (11.0, 4.2)  # inches
 
 
 class SearchDisplay:
@@ -63,12 +63,11 @@ class SearchDisplay:
 
     def plot(self, axes: "Sequence[Axes] | None" = None) -> Self:
         """Draw on two axes, or on a new figure, and return the display."""
-        if axes is None:
-            plt = import_pyplot()
-            _, made = plt.subplots(
-                1, 2, figsize=_FIGURE, layout="constrained", sharey=True, width_ratios=[3, 2]
-            )
-            axes = made.tolist()
+        axes = (
+            axes
+            if axes is not None
+            else new_axes(1, 2, size=_SIZE, sharey=True, width_ratios=[3, 2])
+        )
         progress, size = axes
         self._progress(progress)
         self._sizes(size)

@@ -39,7 +39,8 @@ from autokernel.map.warm_start import WarmStart
 from autokernel.typing import FloatArray
 
 _UNIFORM = UniformPrior()
-_FAR = 5.0  # nats below the best score from which an estimate of the Hessian suffices
+FAR = 5.0
+"""Nats below the best score from which an estimate of the Hessian suffices."""
 _N_TIMED = 600  # most rows on which a call is timed
 _ENOUGH = 0.1  # standard error of the log evidence, in nats, with which draws suffice
 
@@ -135,7 +136,7 @@ class Evaluator:
         except OutOfTimeError:
             raise
         except Exception as error:
-            evaluation = self._without_mode(arranged.expression, _reason(error))
+            evaluation = self._without_mode(arranged.expression, reason_of(error))
         evaluation = as_written(evaluation, job.expression, arranged.nodes)
         return self.priced(replace(evaluation, seconds=time.perf_counter() - began))
 
@@ -161,7 +162,7 @@ class Evaluator:
                 mode = self._find_modes.rough_mode(arranged.expression)
                 rough = record_mode(posterior, mode, status="a rough fit on some of the rows")
         except Exception as error:
-            rough = self._without_mode(arranged.expression, _reason(error))
+            rough = self._without_mode(arranged.expression, reason_of(error))
         return as_written(rough, expression, arranged.nodes)
 
     def without_fit(self, expression: Expression, reason: str) -> Evaluation:
@@ -286,7 +287,7 @@ class Evaluator:
         """
         if not self.score_is_laplace or not np.isfinite(best):
             return None
-        least = best - _FAR - self._structure_prior(posterior.expression)
+        least = best - FAR - self._structure_prior(posterior.expression)
         with suppress(NotAMaximumError):
             maximum = estimate_maximum(posterior, mode)
             if log_evidence_at(maximum) < least:
@@ -338,7 +339,7 @@ def seconds_of(likelihood: Likelihood) -> float:
     return time.perf_counter() - began
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """State in one line why an evaluation failed."""
     return " ".join(f"{type(error).__name__}: {error}".split())
 
@@ -351,4 +352,4 @@ def _failing_as_evaluation_error() -> Iterator[None]:
     except OutOfTimeError:
         raise
     except Exception as error:
-        raise EvaluationError(_reason(error)) from error
+        raise EvaluationError(reason_of(error)) from error

@@ -69,7 +69,7 @@ class Approximation(ABC):
         """Return what may show a signal where this approximation shows noise alone."""
         return None
 
-    def rival(self, n_samples: int) -> MakePredictor | None:  # noqa: ARG002 - see below
+    def rival(self, n_samples: int) -> MakePredictor | None:  # noqa: ARG002 - neighbours use it
         """Return a way that is to be preferred to the ladder where it predicts as well."""
         return None
 

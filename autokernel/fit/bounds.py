@@ -10,7 +10,7 @@ from autokernel.criteria import Criterion
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evaluation import Evaluation, Evaluator, Job
 from autokernel.evaluation.arrivals import digest
-from autokernel.evaluation.evaluator import seconds_of
+from autokernel.evaluation.evaluator import reason_of, seconds_of
 from autokernel.exceptions import EvaluationError, OutOfTimeError
 from autokernel.expression import NOISE, Expression, StructurePrior
 from autokernel.fit.approximation import ByInducingPoints
@@ -94,11 +94,11 @@ class BoundedEvaluator(Evaluator):
         except OutOfTimeError:
             raise
         except Exception as error:  # as in any evaluation
-            found = replace(of_few, score=-np.inf, status=f"{type(error).__name__}: {error}")
+            found = replace(of_few, score=-np.inf, status=reason_of(error))
         return replace(found, seconds=time.perf_counter() - began)
 
     def seconds_of_call(self, expression: Expression) -> float:
-        """Measure the seconds of a call on few rows and of half a call on all, as is usual."""
+        """Estimate the seconds of a call on few rows and of half a call on all, as is usual."""
         n_points = min(2 * _FEWEST, self._n_inducing)
         points = self._many.X[:n_points]
         bound = InducingLikelihood(expression, self._many, points)

@@ -11,6 +11,7 @@ from autokernel.criteria import Criterion, KernelFit, Score
 from autokernel.criteria.laplace import log_evidence_or_nothing
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evaluation import Evaluation, name_parameters
+from autokernel.evaluation.evaluator import FAR
 from autokernel.evaluation.record import record_mode
 from autokernel.exceptions import NotAMaximumError, OutOfTimeError
 from autokernel.expression import StructurePrior
@@ -23,7 +24,6 @@ from autokernel.map.posterior import LogPosterior
 from autokernel.typing import FloatArray
 
 _STEPS = 25  # most steps of a run
-_FAR = 5.0  # nats below the best score from which an estimate of the Hessian suffices
 _N_DRAWS = 100
 _STREAM = 1  # of the random numbers, beside that of the rows of the search
 
@@ -137,7 +137,7 @@ class Climb:
         curvature = _scaled(start.hessian, made.n_rows / before.n_rows, posterior, start.theta)
         mode = maximise(posterior, start.theta, max_iterations=_STEPS, curvature=curvature)
         log_structure_prior = self._structure_prior(start.expression)
-        fit = _measured(posterior, mode, best - _FAR - log_structure_prior)
+        fit = _measured(posterior, mode, best - FAR - log_structure_prior)
         n_rows = made.n_rows
         if completes and n_rows < len(self._data.y):
             whole = LogPosterior(made.of_all, priors=self._priors, deadline=self._deadline)

@@ -141,3 +141,40 @@ def test_no_fit_begins_after_the_deadline(table, monkeypatch):
     assert len(begun) == 5
     assert model.approximation_ == "32 neighbours"
     assert np.isfinite(model.best_score_)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_that_stand_for_many_others_find_nothing_in_noise(seed, monkeypatch):
+    """Each of 200 rows stands for 100: what a kernel gains by its fit to them is no evidence."""
+    monkeypatch.setattr(approximation, "_FEW_BLOCKS", 100)
+    monkeypatch.setattr(approximation, "_MANY_BLOCKS", 200)
+    rng = np.random.default_rng(seed)
+    X, y = rng.uniform(size=(20_000, 2)), rng.normal(size=20_000)
+    assert small(n_iter=0, max_leaves=2).fit(X, y).best_expression_ == "NOISE"
+
+
+def test_a_deadline_does_not_overturn_noise_alone(monkeypatch):
+    begun = []
+    real = Climb.__call__
+
+    def cut(self, before, **options):
+        begun.append(options)
+        if len(begun) == 2:
+            self._deadline.cancel()
+        return real(self, before, **options)
+
+    monkeypatch.setattr(Climb, "__call__", cut)
+    rng = np.random.default_rng(1)
+    X, y = rng.uniform(size=(N, 2)), rng.normal(size=N)
+    model = small(n_iter=0, max_leaves=2, max_time=60.0).fit(X, y)
+    history = model.search_history_
+    assert history["kernel"][np.argmax(history["score"])] == "NOISE"
+    assert model.best_expression_ == "NOISE"
+
+
+def test_the_score_of_inducing_points_is_that_of_all_rows(table, monkeypatch):
+    whole = small(n_iter=0, approximation="inducing").refit(*table, "SE[0] * LIN[1] + LIN[0]")
+    monkeypatch.setattr(approximation, "_FEW_ROWS", 200)
+    monkeypatch.setattr(approximation, "_MANY_ROWS", 400)
+    some = small(n_iter=0, approximation="inducing").refit(*table, "SE[0] * LIN[1] + LIN[0]")
+    assert some.best_score_ == pytest.approx(whole.best_score_, abs=0.02 * N)
