@@ -143,14 +143,15 @@ def test_no_fit_begins_after_the_deadline(table, monkeypatch):
     assert np.isfinite(model.best_score_)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [3, 4])  # without the price of parameters, LIN wins in both
 def test_rows_that_stand_for_many_others_find_nothing_in_noise(seed, monkeypatch):
-    """Each of 200 rows stands for 100: what a kernel gains by its fit to them is no evidence."""
-    monkeypatch.setattr(approximation, "_FEW_BLOCKS", 100)
-    monkeypatch.setattr(approximation, "_MANY_BLOCKS", 200)
+    """Each of 60 rows stands for 658: what a kernel gains by its fit to them is no evidence."""
+    monkeypatch.setattr(approximation, "_FEW_BLOCKS", 30)
+    monkeypatch.setattr(approximation, "_MANY_BLOCKS", 60)
     rng = np.random.default_rng(seed)
-    X, y = rng.uniform(size=(20_000, 2)), rng.normal(size=20_000)
-    assert small(n_iter=0, max_leaves=2).fit(X, y).best_expression_ == "NOISE"
+    X, y = rng.uniform(size=(40_000, 2)), rng.normal(size=40_000)
+    model = small(n_iter=0, max_leaves=2, base_kernels=["LIN"]).fit(X, y)
+    assert model.best_expression_ == "NOISE"
 
 
 def test_a_deadline_does_not_overturn_noise_alone(monkeypatch):
