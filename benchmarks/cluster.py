@@ -1,9 +1,9 @@
 """Searches on a Dask cluster of separate processes: the cost of a message, efficiency, and deaths.
 
 Kernels of a batch are evaluated on the workers of a ``dask.distributed`` LocalCluster through
-joblib, one kernel a task; the data travel to each worker once a batch. ``alone`` is the same search
+joblib, one kernel a task, with which the rows travel. ``alone`` is the same search
 without workers, ``one`` and ``two`` on clusters of so many workers. ``message`` is the time of a
-task that does nothing, sent with an evaluator. In ``killed`` a worker is killed in the midst of the
+task that does nothing, sent with the rows. In ``killed`` a worker is killed in the midst of the
 search, at another moment for each seed; the column ``same_bits`` says whether the history is that
 of the search alone.
 
@@ -49,6 +49,8 @@ BATCH = 4
 N_MESSAGES = 200
 WORKERS = {"alone": 0, "one": 1, "two": 2, "killed": 2, "message": 2}
 N_DEATHS = 10
+# Dask lets its workers return freed memory at once, so that each array is mapped anew: twice the time
+MEMORY = {"MALLOC_TRIM_THRESHOLD_": 2**28, "MALLOC_MMAP_THRESHOLD_": 2**25}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +103,10 @@ def workers(n: int) -> Iterator["LocalCluster | None"]:
     if n == 0:
         yield None
         return
+    import dask
     from dask.distributed import Client, LocalCluster
 
+    dask.config.set({"distributed.nanny.pre-spawn-environ": MEMORY})
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with (
         LocalCluster(n_workers=n, **options) as cluster,
