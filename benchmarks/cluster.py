@@ -49,7 +49,7 @@ BATCH = 4
 N_MESSAGES = 200
 WORKERS = {"alone": 0, "one": 1, "two": 2, "killed": 2, "message": 2}
 N_DEATHS = 10
-# Dask lets its workers return freed memory at once, so that each array is mapped anew: twice the time
+# Dask's own settings map each array anew, which takes twice the time
 MEMORY = {"MALLOC_TRIM_THRESHOLD_": 2**28, "MALLOC_MMAP_THRESHOLD_": 2**25}
 
 
