@@ -62,7 +62,8 @@ class AutoKernelGPRegressor(
         several scales), ``"MAT32"``, ``"MAT52"`` (rough), and base kernels of yours. ``"auto"`` is
         the first four for one or two columns, SE and RQ for more.
     operators : sequence of str or Operator, default=("+", "*")
-        How kernels may be joined.
+        How kernels may be joined: out of ``"+"``, ``"*"``, ``"cp"`` (one kernel before a place of a
+        column, another after it), ``"cw"`` (another one in a window), and operators of yours.
     strategy : {"sot", "boms", "arc", "greedy", "skc", "tree_gep", "random"} or Strategy
         How to search, by default ``"sot"``: by Bayesian optimisation with symbolical optimal
         transport, with Hellinger distances or with a kernel for hierarchical spaces (``"arc"``);

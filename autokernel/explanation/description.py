@@ -1,6 +1,7 @@
 """A fitted model in sentences, as a statistician would tell it."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -8,8 +9,9 @@ import numpy as np
 from autokernel.explanation.decomposition import Component, Decomposition, Explained, Part
 from autokernel.explanation.numbers import counted, listing, percent, with_unit
 from autokernel.explanation.phrases import Factor, Phrase, Scale, phrase_of
+from autokernel.explanation.places import Axis, Region, intersected
 from autokernel.expression import NOISE, Leaf, n_kernel_params
-from autokernel.kernels import Role, Unit
+from autokernel.kernels import Role, Share, Unit
 from autokernel.model import FittedModel
 from autokernel.operators import MULTIPLY
 from autokernel.report.beliefs import Inclusion
@@ -20,6 +22,7 @@ _ENDS = (0.05, 0.95)  # of intervals
 _N_GRID = 200  # points of a curve on which its direction is judged
 _CLEARLY, _NOT = 0.95, 0.05  # probabilities from which a column matters, and does not
 _NEARLY_MONOTONE = 0.02  # part of the range by which a monotone curve may go back
+_TURNS = 0.1  # part of the range that a curve must cover on each side of a turn that is told
 _OWN = (Role.LENGTHSCALE, Role.PERIOD)  # roles of parameters in the unit of the column
 
 
@@ -35,9 +38,13 @@ class Description:
     """
 
     def __init__(self, model: FittedModel, units: Mapping[str, str]) -> None:
-        self._model, self._units = model, units
+        self._model, self._target_unit = model, units.get(TARGET, "")
         self._explained = Explained(model)
         self.names = model.column_names
+        self._axes = [
+            Axis.of(name, units.get(name, ""), *model.scaling.of_column(column))
+            for column, name in enumerate(self.names)
+        ]
         (self._best,) = (k for k in model.kernels if k.evaluation is model.evaluation)
 
     def decompose(self, X: FloatArray) -> Decomposition:
@@ -96,7 +103,7 @@ class Description:
 
     def _overview(self) -> str:
         """Tell how many components there are, how much noise, and which columns matter."""
-        model, unit = self._model, self._unit(TARGET)
+        model, unit = self._model, self._target_unit
         noise = with_unit(float(np.sqrt(model.noise_variance)), unit)
         if model.evaluation.expression == NOISE:
             return (
@@ -138,23 +145,31 @@ class Description:
 
     def _text(self, part: Part) -> str:
         """Tell one component in a sentence."""
-        phrases = self._phrases(part)
-        if phrases is None:
+        told = self._told(part)
+        if told is None:
             return f"A function with the kernel {part.expression.to_text(self.names)}."
-        if len(phrases) == 1:
-            ((column, phrase),) = phrases
+        is_only = len(self.names) == 1
+        where = [region.text(self._axes[region.column], is_only=is_only) for region in told.regions]
+        where = [text for text in where if text]
+        begin = f"{listing(where)}, a" if where else "a"
+        return f"{begin[0].upper()}{begin[1:]} {self._noun(part, told)}."
+
+    def _noun(self, part: Part, told: "_Told") -> str:
+        """Tell what a component is, without the article and where it plays a part."""
+        if len(told.phrases) == 1:
+            ((column, phrase),) = told.phrases
             clauses = [*self._direction(part, column), *phrase.clauses]
-            return f"A {phrase.noun} of {self.names[column]}{_that(clauses)}."
+            return f"{phrase.along(self.names[column])}{_that(clauses)}"
         whole = [
             f"in {self.names[column]} it is a {phrase.noun}{_that(phrase.clauses)}"
-            for column, phrase in phrases
+            for column, phrase in told.phrases
         ]
-        names = listing([self.names[column] for column, _ in phrases])
-        return f"A joint effect of {names}: {'; '.join(whole)}."
+        names = listing([self.names[column] for column, _ in told.phrases])
+        return f"joint effect of {names}: {'; '.join(whole)}"
 
     def _effect(self, part: Part) -> str:
         """Tell how large a component is, and what becomes of it beyond the data."""
-        unit = self._unit(TARGET)
+        unit = self._target_unit
         mean, _ = self._explained.mean_and_std(part, self._model.mixture.data.X)
         explains = f"It explains {percent(part.share)} of the variance"
         if part.share < 0:
@@ -164,76 +179,130 @@ class Description:
 
     def _beyond(self, part: Part) -> Iterator[str]:
         """Tell what becomes of a component beyond the data, if that is known."""
-        phrases = self._phrases(part)
-        if phrases is None:
+        told = self._told(part)
+        if told is None:
             return
-        fading = [(column, phrase.fades) for column, phrase in phrases if phrase.fades is not None]
+        if any(region.has_ended for region in told.regions):
+            yield "It ends before the data do."
+            return
+        fading = [(column, one.fades) for column, one in told.phrases if one.fades is not None]
         if not fading:
             yield "It goes on beyond the data."
             return
         lengths = [
-            f"{with_unit(scale.value, self._unit(self.names[column]))}"
-            + (f" of {self.names[column]}" if len(phrases) > 1 else "")
+            f"{with_unit(scale.value, self._axes[column].unit)}"
+            + (f" of {self.names[column]}" if len(told.phrases) > 1 else "")
             for column, scale in fading
         ]
         yield f"Beyond the data it fades within about {listing(lengths)}."
 
     def _direction(self, part: Part, column: int) -> Iterator[str]:
-        """Tell whether a component of one column rises or falls all along it."""
+        """Tell whether a component of one column rises or falls, or turns once."""
         number = self._explained.parts.index(part)
-        _, curve, _ = self.along(number, [column], _N_GRID)
-        unit = self._unit(self.names[column])
-        steps, reach = np.diff(curve), np.ptp(curve)
-        extent = float(self._model.scaling.scale[column])
-        for sign, word in ((1, "rises"), (-1, "falls")):
-            if reach > 0 and -np.minimum(sign * steps, 0).sum() < _NEARLY_MONOTONE * reach:
+        told = self._told(part)
+        assert told is not None  # it has a phrase
+        places = np.linspace(*told.ends_of(column, inner=True), _N_GRID)
+        axis = self._axes[column]
+        curve = self._curve(number, column, places)
+        reach = np.ptp(curve)
+        if reach == 0 or any(region.is_rest for region in told.regions):
+            return
+        for sign, word, other in ((1, "rises", "falls"), (-1, "falls", "rises")):
+            if _way_back(sign * curve) < _NEARLY_MONOTONE * reach:
                 if self._is_straight(part):
-                    slope = with_unit(abs(float(curve[-1] - curve[0])) / extent, self._unit(TARGET))
-                    per = f"per {unit[:-1] if unit.endswith('s') else unit}" if unit else "per unit"
-                    word = f"{word} by {slope} {per}"
+                    slope = abs(float(curve[-1] - curve[0])) / (axis.scale * np.ptp(places))
+                    per = axis.unit.removesuffix("s") or "unit"
+                    word = f"{word} by {with_unit(slope, self._target_unit)} per {per}"
                 yield word
+                return
+            turn = int(np.argmax(sign * curve))
+            before, after = sign * curve[: turn + 1], -sign * curve[turn:]
+            if (
+                max(_way_back(before), _way_back(after)) < _NEARLY_MONOTONE * reach
+                and min(np.ptp(before), np.ptp(after)) > _TURNS * reach
+            ):
+                yield f"{word} until {axis.place(places[turn])} and {other} from there on"
+                return
+
+    def _curve(self, number: int, column: int, places: FloatArray) -> FloatArray:
+        """Compute a component along a column in the unit interval, the others at their medians."""
+        X = np.tile(np.median(self._model.mixture.data.X, axis=0), (len(places), 1))
+        X[:, column] = places
+        return self._explained.mean_and_std(self._explained.parts[number], X)[0]
 
     def _is_straight(self, part: Part) -> bool:
         """Whether a component is a straight line."""
         return isinstance(part.expression, Leaf) and part.expression.kernel.is_linear
 
-    def _phrases(self, part: Part) -> list[tuple[int, Phrase]] | None:
+    def _told(self, part: Part) -> "_Told | None":
         """Tell the product on each column, None if an operator other than these is in it."""
-        factors = part.expression.terms(MULTIPLY)
-        if not all(isinstance(factor, Leaf) for factor in factors):
+        if not all(isinstance(factor, Leaf) for factor in part.expression.terms(MULTIPLY)):
             return None
-        draws = self._draws_of(part)
-        made, start = [], 0
+        draws, start = self._draws_of(part), 0
+        regions: list[Region] = []
+        others: list[tuple[Leaf, slice]] = []
         for leaf in part.expression.leaves:
-            stop = start + n_kernel_params(leaf)
-            made.append(self._factor(leaf, part.theta[start:stop], draws[:, start:stop]))
-            start = stop
-        by_column = sorted(made, key=lambda factor: factor.leaf.column)
-        return [
-            (column, phrase_of(list(group), self._unit(self.names[column])))
-            for column, group in groupby(by_column, key=lambda factor: factor.leaf.column)
-        ]
+            entries = slice(start, start + n_kernel_params(leaf))
+            start = entries.stop
+            if isinstance(leaf.kernel, Share):
+                theta, drawn = np.exp(part.theta[entries]), np.exp(draws[:, entries])
+                regions.append(Region.of(leaf.column, leaf.kernel, theta, drawn))
+            else:
+                others.append((leaf, entries))
+        told = _Told(intersected(regions), [])
+        others.sort(key=lambda one: one[0].column)
+        for column, group in groupby(others, key=lambda one: one[0].column):
+            ends = told.ends_of(column)
+            factors = [
+                self._factor(leaf, part.theta[entries], draws[:, entries], extent=np.ptp(ends))
+                for leaf, entries in group
+            ]
+            told.phrases.append((column, phrase_of(factors, self._axes[column].unit, ends)))
+        return told
 
-    def _factor(self, leaf: Leaf, theta: FloatArray, draws: FloatArray) -> Factor:
-        """Collect the parameters of a leaf in the units of its column."""
-        extent = float(self._model.scaling.scale[leaf.column])
+    def _factor(self, leaf: Leaf, theta: FloatArray, draws: FloatArray, *, extent: float) -> Factor:
+        """Collect the parameters of a leaf in the units of its column.
+
+        ``extent`` is that of the part of the column where the component plays a part.
+        """
+        scale = self._axes[leaf.column].scale
         scales = {}
         for place, parameter in enumerate(leaf.kernel.parameters):
             if parameter.role in _OWN and parameter.unit == Unit.INPUT:
-                low, high = np.quantile(np.exp(draws[:, place]), _ENDS) * extent
+                low, high = np.quantile(np.exp(draws[:, place]), _ENDS) * scale
                 if len(draws) == 1:
                     low = high = np.nan
                 value = float(np.exp(theta[place]))
-                scales[Role(parameter.role)] = Scale(value * extent, low, high, value)
+                scales[Role(parameter.role)] = Scale(value * scale, low, high, value / extent)
         return Factor(leaf, np.exp(theta), scales)
 
     def _draws_of(self, part: Part) -> FloatArray:
         """Return the draws (n_draws, n_params) of the parameters of a part."""
         return self._best.draws[:, part.entries]
 
-    def _unit(self, name: str) -> str:
-        """Return the unit of a column or of the target, empty if it is not known."""
-        return self._units.get(name, "")
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What is said of a component."""
+
+    regions: list[Region]  # in which it plays a part; everywhere without any
+    phrases: list[tuple[int, Phrase]]  # for each of its columns
+
+    def ends_of(self, column: int, *, inner: bool = False) -> tuple[float, float]:
+        """Return the lowest and the highest place of the column at which it plays a part."""
+        ends = [
+            region.inner_ends if inner else region.ends
+            for region in self.regions
+            if region.column == column
+        ]
+        low = max((begin for begin, _ in ends), default=0.0)
+        high = min((end for _, end in ends), default=1.0)
+        return (low, high) if low < high else (0.0, 1.0)
+
+
+def _way_back(curve: FloatArray) -> float:
+    """Return by how much a curve falls in all."""
+    return float(-np.minimum(np.diff(curve), 0).sum())
 
 
 def _that(clauses: Sequence[str]) -> str:

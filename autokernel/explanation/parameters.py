@@ -37,7 +37,7 @@ class Parameters(Table):
     as in a product over a sum, has a row in both.
     """
 
-    formats: ClassVar[Mapping[str, str]] = {}
+    formats: ClassVar[Mapping[str, str]] = dict.fromkeys(("value", "low", "high"), ".6g")
 
     @classmethod
     def of(cls, model: FittedModel) -> "Parameters":
@@ -62,9 +62,9 @@ def _rows(model: FittedModel) -> Iterator[_Row]:
         column = None if node is None else node.column
         name = "" if column is None else model.column_names[column]
         unit = {Unit.INPUT: name, Unit.SQUARED_TARGET: "variance of y"}.get(parameter.unit, "")
-        factor = unit_of(parameter, column, model)
+        shift, factor = unit_of(parameter, column, model)
         leaf = "noise" if node is None else node.declared.label
-        value, lowest, highest = (float(factor * one[entry]) for one in (values, low, high))
+        value, lowest, highest = (float(shift + factor * one[entry]) for one in (values, low, high))
         return _Row(component, leaf, name, parameter.name, value, lowest, highest, unit)
 
     for number, addend in enumerate(addends(model.evaluation.expression), start=1):

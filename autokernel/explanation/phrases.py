@@ -30,7 +30,7 @@ class Scale:
     value: float
     low: float  # nan where nothing is known of it
     high: float
-    in_extents: float  # in multiples of the extent of the column
+    in_extents: float  # in multiples of the extent of the column where the component plays a part
 
     def text(self, unit: str) -> str:
         """Write it with its interval."""
@@ -59,23 +59,27 @@ class Phrase:
     clauses: tuple[str, ...] = ()  # what is said of it, such as "repeats every 1.00 years"
     fades: Scale | None = None  # distance beyond the data over which it is forgotten, None if never
 
+    def along(self, name: str) -> str:
+        """Write the noun with the column along which it runs."""
+        return f"{self.noun} {'of' if 'function' in self.noun else 'in'} {name}"
 
-def phrase_of(factors: Sequence[Factor], unit: str) -> Phrase:
-    """Tell the product of the factors on one column."""
+
+def phrase_of(factors: Sequence[Factor], unit: str, ends: tuple[float, float]) -> Phrase:
+    """Tell the product of the factors on one column, from one end to the other."""
     periodic = [one for one in factors if _is_period(one)]
     lines = [one for one in factors if one.kernel.is_linear]
     others = [one for one in factors if one not in periodic and one not in lines]
     lengths = [scale for one in others if (scale := _length(one)) is not None]
     fades = min(lengths, key=lambda scale: scale.value, default=None)
     if periodic:
-        return _season(periodic, lines, others, unit, fades)
+        return _season(periodic, lines, others, unit, fades, ends)
     if not others:
         degree = len(lines)
         known = degree < len(POLYNOMIALS)
         return Phrase(POLYNOMIALS[degree] if known else f"polynomial of degree {degree}")
     noun = _noun(others)
     clauses = [_smoothness(fades, unit)] if fades is not None else []
-    return Phrase(noun, (*clauses, *_amplitude(lines)), fades)
+    return Phrase(noun, (*clauses, *_amplitude(lines, ends)), fades)
 
 
 def _noun(factors: Sequence[Factor]) -> str:
@@ -94,13 +98,14 @@ def _season(
     others: Sequence[Factor],
     unit: str,
     fades: Scale | None,
+    ends: tuple[float, float],
 ) -> Phrase:
     """Tell a product with a periodic factor."""
     periods = [one.scales[Role.PERIOD].text(unit) for one in periodic]
     clauses = [f"repeats every {listing(periods)}"]
     if others and fades is not None:
         clauses.append(f"changes its shape over {fades.text(unit)}")
-    return Phrase(periodic[0].kernel.noun or _SEASON, (*clauses, *_amplitude(lines)), fades)
+    return Phrase(periodic[0].kernel.noun or _SEASON, (*clauses, *_amplitude(lines, ends)), fades)
 
 
 def _is_period(factor: Factor) -> bool:
@@ -130,14 +135,14 @@ def _smoothness(scale: Scale, unit: str) -> str:
     return f"varies over {scale.text(unit)}"
 
 
-def _amplitude(lines: Sequence[Factor]) -> list[str]:
+def _amplitude(lines: Sequence[Factor], ends: tuple[float, float]) -> list[str]:
     """Tell how linear factors change the amplitude, which grows with the column."""
     if not lines:
         return []
     growth = 1.0
     for one in lines:
-        ends = diagonal_covariance(Leaf(one.kernel, 0), np.array([[0.0], [1.0]]))
-        at_begin, at_end = ends.forward(one.params)
+        variance = diagonal_covariance(Leaf(one.kernel, 0), np.array(ends)[:, None])
+        at_begin, at_end = variance.forward(one.params)
         growth *= float(np.sqrt(at_end / at_begin))
     if growth < _CHANGES_AMPLITUDE:
         return []

@@ -189,6 +189,7 @@ def check_operators(
 ) -> tuple[Operator, ...]:
     """Turn the ``operators`` argument into operators, shipped ones first."""
     given = () if isinstance(operators, str) else tuple(operators)
+    given = tuple(one.upper() if isinstance(one, str) else one for one in given)
     own = require_operators(
         [operator for operator in given if not isinstance(operator, str)],
         base_kernels=base_kernels,

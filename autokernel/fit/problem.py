@@ -286,7 +286,13 @@ class Problem:
         except LinAlgError as error:
             raise EvaluationError(f"{expression} cannot be conditioned on the data") from error
         (predictor,), n = mixture.predictors, len(data.y)
-        kernel = to_sklearn(expression, theta, scaling=self.scaling, jitter=predictor.jitter)
+        kernel = to_sklearn(
+            expression,
+            theta,
+            scaling=self.scaling,
+            jitter=predictor.jitter,
+            feature_names=self.feature_names,
+        )
         only = KernelPosterior(evaluation, 1.0, evaluation.score, theta[None])
         return FittedModel(
             evaluation,

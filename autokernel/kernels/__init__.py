@@ -31,6 +31,7 @@ from autokernel.kernels.per import Periodic
 from autokernel.kernels.priors import PRESETS, LogGammaPrior, check_priors
 from autokernel.kernels.rq import RationalQuadratic
 from autokernel.kernels.se import SquaredExponential
+from autokernel.kernels.shares import AFTER, BEFORE, INSIDE, OUTSIDE, Share
 from autokernel.kernels.sklearn_callable import CallableKernel
 
 SMOOTH, LINEAR, PERIODIC, MULTI_SCALE = (
@@ -75,10 +76,13 @@ def with_own_kernels(own: Iterable[BaseKernel]) -> Mapping[str, BaseKernel]:
 
 
 __all__ = [
+    "AFTER",
     "ALPHA",
     "BASE_KERNELS",
+    "BEFORE",
     "CYCLE_LENGTHSCALE",
     "FEW_COLUMNS",
+    "INSIDE",
     "LENGTHSCALE",
     "LINEAR",
     "MANY_COLUMNS",
@@ -86,6 +90,7 @@ __all__ = [
     "NOISE_VARIANCE",
     "NULL_KERNEL",
     "OFFSET",
+    "OUTSIDE",
     "PERIOD",
     "PERIODIC",
     "PRESETS",
@@ -104,6 +109,7 @@ __all__ = [
     "Pairs",
     "Priors",
     "Role",
+    "Share",
     "Unit",
     "check_not_reserved",
     "check_priors",

@@ -1,5 +1,6 @@
 """The common base of base kernels and operators: declared parameters, equality by attributes."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
@@ -29,16 +30,22 @@ class Declared(ABC):
         roles = [parameter.role for parameter in self.parameters]
         return roles.index(role) if role in roles else None
 
-    def texts_of(self, params: FloatArray, *, scale: float) -> Mapping[str, str]:
-        """Write parameters (n_params,) by name, for inputs multiplied by ``scale``."""
-        return {
-            parameter.name: f"{value * (scale if parameter.unit == Unit.INPUT else 1.0):.3g}"
-            for parameter, value in zip(self.parameters, params, strict=True)
-        }
+    def texts_of(
+        self, params: FloatArray, *, scale: float, shift: float = 0.0
+    ) -> Mapping[str, str]:
+        """Write parameters (n_params,) by name, for inputs ``scale * x + shift``."""
+        texts = {}
+        for parameter, value in zip(self.parameters, params, strict=True):
+            if parameter.role == Role.LOCATION:
+                texts[parameter.name] = place(value, scale=scale, shift=shift)
+            else:
+                factor = scale if parameter.unit == Unit.INPUT else 1.0
+                texts[parameter.name] = f"{value * factor:.3g}"
+        return texts
 
-    def lengths_of(self, params: FloatArray, *, scale: float) -> str:
+    def lengths_of(self, params: FloatArray, *, scale: float, shift: float = 0.0) -> str:
         """Write the parameters in the unit of the column in one phrase, empty if there are none."""
-        texts = self.texts_of(params, scale=scale)
+        texts = self.texts_of(params, scale=scale, shift=shift)
         return " and ".join(
             f"{parameter.name} {texts[parameter.name]}"
             for parameter in self.parameters
@@ -88,3 +95,9 @@ class Declared(ABC):
 
     def __hash__(self) -> int:
         return hash(type(self).__qualname__)
+
+
+def place(value: float, *, scale: float, shift: float) -> str:
+    """Write the place ``scale * value + shift`` to about a hundredth of ``scale``."""
+    decimals = max(0, -math.floor(math.log10(scale / 100)))
+    return f"{scale * value + shift:.{decimals}f}"

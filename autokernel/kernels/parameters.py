@@ -37,6 +37,7 @@ class Role(StrEnum):
     PERIOD = "period"  # distance along the column after which the kernel repeats itself
     CYCLE_LENGTHSCALE = "lengthscale within a cycle"  # measured in half radians
     VARIANCE = "variance"  # factor of the whole kernel
+    LOCATION = "location"  # place along the column
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ class RationalQuadratic(ExponentialKernel):
     name = "RQ"
     parameters = (LENGTHSCALE, VARIANCE, ALPHA)
     words = "smooth on several scales around {lengthscale}"
-    noun = "function that is smooth on several scales"
+    noun = "multi-scale smooth function"
     broadcasts = True
     is_stationary = True
 

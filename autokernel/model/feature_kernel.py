@@ -20,6 +20,8 @@ class FeatureKernel(Kernel):
     shift : float, default=0.0
         Number subtracted from the column first. It changes the values of kernels that are not
         stationary, and reduces rounding errors of stationary ones if the column is far from zero.
+    name : str, optional
+        Name of the column, for the text of the kernel.
 
     Examples
     --------
@@ -29,14 +31,18 @@ class FeatureKernel(Kernel):
            [1., 1.]])
     """
 
-    def __init__(self, kernel: Kernel, feature: int, shift: float = 0.0) -> None:
+    def __init__(
+        self, kernel: Kernel, feature: int, shift: float = 0.0, name: str | None = None
+    ) -> None:
         self.kernel = kernel
         self.feature = feature
         self.shift = shift
+        self.name = name
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters of this kernel and, with a prefix, of the inner kernel."""
-        params = {"kernel": self.kernel, "feature": self.feature, "shift": self.shift}
+        own = ("kernel", "feature", "shift", "name")
+        params: dict[str, Any] = {parameter: getattr(self, parameter) for parameter in own}
         if deep:
             inner = self.kernel.get_params()
             params.update({f"kernel__{name}": value for name, value in inner.items()})
@@ -111,8 +117,9 @@ class FeatureKernel(Kernel):
         return bool(self.kernel.is_stationary())
 
     def __repr__(self) -> str:
-        shift = "" if self.shift == 0 else f" - {self.shift:.6g}"
-        return f"[{self.kernel!r}](x{self.feature}{shift})"
+        sign = "-" if self.shift > 0 else "+"
+        shift = "" if self.shift == 0 else f" {sign} {abs(self.shift):.6g}"
+        return f"[{self.kernel!r}]({self.name or f'x{self.feature}'}{shift})"
 
     def _column(self, X: FloatArray) -> FloatArray:
         """Return the shifted column as an array of shape (n_samples, 1)."""

@@ -1,6 +1,7 @@
 """Export of a fitted expression as a scikit-learn kernel in the units of the user."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
@@ -15,7 +16,12 @@ from autokernel.typing import FloatArray
 
 
 def to_sklearn(
-    expression: Expression, theta: FloatArray, *, scaling: Scaling, jitter: float = 0.0
+    expression: Expression,
+    theta: FloatArray,
+    *,
+    scaling: Scaling,
+    jitter: float = 0.0,
+    feature_names: Sequence[str] | None = None,
 ) -> Kernel:
     """Build the scikit-learn kernel that has the same values on inputs before scaling.
 
@@ -29,6 +35,8 @@ def to_sklearn(
         Scaling of the inputs before the fit.
     jitter : float
         Number to add to the noise variance.
+    feature_names : sequence of str, optional
+        Names of the columns, for the text of the kernel.
 
     Returns
     -------
@@ -41,32 +49,46 @@ def to_sklearn(
     own = iter([params[entries] for _, entries in slots_of(expression)])
     noise = float(params[-1]) + jitter
     white = WhiteKernel(noise, around(noise))
-    return white if expression == NOISE else _export(expression, own, scaling) + white
+    if expression == NOISE:
+        return white
+    return _export(expression, own, _Columns(scaling, feature_names)) + white
 
 
-def _export(expression: Expression, params: Iterator[FloatArray], scaling: Scaling) -> Kernel:
+class _Columns(NamedTuple):
+    """The columns of the inputs."""
+
+    scaling: Scaling
+    names: Sequence[str] | None
+
+    def name(self, column: int | None) -> str | None:
+        """Return the name of a column, None if it is not known."""
+        return None if self.names is None or column is None else self.names[column]
+
+
+def _export(expression: Expression, params: Iterator[FloatArray], columns: _Columns) -> Kernel:
     """Export an expression, given the parameters of its nodes in order."""
     if isinstance(expression, Leaf):
-        return _export_leaf(expression, next(params), scaling)
+        return _export_leaf(expression, next(params), columns)
     assert isinstance(expression, Operation)  # the only other kind of node
     operator, column = expression.operator, expression.column
     own = next(params) if operator.parameters else np.empty(0)
-    operands = [_export(operand, params, scaling) for operand in expression.operands]
+    operands = [_export(operand, params, columns) for operand in expression.operands]
     if operator == ADD:
         return operands[0] + operands[1]
     if operator == MULTIPLY:
         return operands[0] * operands[1]
-    shift, scale = (0.0, 1.0) if column is None else scaling.of_column(column)
+    shift, scale = (0.0, 1.0) if column is None else columns.scaling.of_column(column)
     values = tuple(own.tolist())
     bounds = tuple(map(around, values))
-    return WrappedOperation(operator, operands, values, column, shift, scale, bounds)
+    name = columns.name(column)
+    return WrappedOperation(operator, operands, values, column, shift, scale, bounds, name)
 
 
-def _export_leaf(leaf: Leaf, params: FloatArray, scaling: Scaling) -> Kernel:
+def _export_leaf(leaf: Leaf, params: FloatArray, columns: _Columns) -> Kernel:
     """Export a base kernel on its column."""
-    shift, scale = scaling.of_column(leaf.column)
+    shift, scale = columns.scaling.of_column(leaf.column)
     kernel = leaf.kernel.to_sklearn(params, scale=scale)
     if kernel is None:
         values = tuple(params.tolist())
         kernel = WrappedKernel(leaf.kernel, values, scale, tuple(map(around, values)))
-    return FeatureKernel(kernel, leaf.column, shift)
+    return FeatureKernel(kernel, leaf.column, shift, columns.name(leaf.column))

@@ -93,6 +93,8 @@ class WrappedOperation(Kernel):
         Scaling of the column: ``(x - shift) / scale``.
     params_bounds : pair of float or array-like of shape (n_params, 2), default=(1e-5, 1e5)
         Bounds of the operator's own parameters.
+    name : str, optional
+        Name of the column, for the text of the kernel.
     """
 
     def __init__(
@@ -104,6 +106,7 @@ class WrappedOperation(Kernel):
         shift: float = 0.0,
         scale: float = 1.0,
         params_bounds: Bounds = (1e-5, 1e5),
+        name: str | None = None,
     ) -> None:
         self.operator = operator
         self.operands = operands
@@ -112,6 +115,7 @@ class WrappedOperation(Kernel):
         self.shift = shift
         self.scale = scale
         self.params_bounds = params_bounds
+        self.name = name
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
@@ -192,9 +196,10 @@ class WrappedOperation(Kernel):
         )
 
     def __repr__(self) -> str:
-        named = zip(self.operator.parameters, self.params, strict=True)
-        values = [f"{parameter.name}={value:.3g}" for parameter, value in named]
-        where = "" if self.feature is None else f"[x{self.feature}]"
+        own = np.asarray(self.params, dtype=float)
+        texts = self.operator.texts_of(own, scale=self.scale, shift=self.shift)
+        values = [f"{name}={text}" for name, text in texts.items()]
+        where = "" if self.feature is None else f"[{self.name or f'x{self.feature}'}]"
         inside = ", ".join([*map(repr, self.operands), *values])
         return f"{self.operator.symbol}{where}({inside})"
 

@@ -6,9 +6,10 @@ from types import MappingProxyType
 from autokernel.kernels import check_not_reserved
 from autokernel.operators.arithmetic import ADD, MULTIPLY
 from autokernel.operators.base import Operands, Operator
+from autokernel.operators.changes import CHANGE_POINT, CHANGE_WINDOW
 
 OPERATORS: Mapping[str, Operator] = MappingProxyType(
-    {operator.symbol: operator for operator in (ADD, MULTIPLY)}
+    {operator.symbol: operator for operator in (ADD, MULTIPLY, CHANGE_POINT, CHANGE_WINDOW)}
 )
 """The built-in operators by symbol."""
 
@@ -24,6 +25,8 @@ def require_operators(own: Iterable[object], *, base_kernels: Collection[str]) -
         If one is not valid, or its symbol already has another meaning.
     """
     known = dict(OPERATORS)
+    for symbol in known.keys() & set(base_kernels):
+        raise ValueError(f"{symbol} is an operator and cannot be the name of a base kernel")
     checked = []
     for operator in own:
         if isinstance(operator, type) and issubclass(operator, Operator):
@@ -40,4 +43,13 @@ def require_operators(own: Iterable[object], *, base_kernels: Collection[str]) -
     return checked
 
 
-__all__ = ["ADD", "MULTIPLY", "OPERATORS", "Operands", "Operator", "require_operators"]
+__all__ = [
+    "ADD",
+    "CHANGE_POINT",
+    "CHANGE_WINDOW",
+    "MULTIPLY",
+    "OPERATORS",
+    "Operands",
+    "Operator",
+    "require_operators",
+]

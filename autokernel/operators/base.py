@@ -5,6 +5,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, NamedTuple
 
+from autokernel.kernels.base import BaseKernel
 from autokernel.kernels.declared import Declared
 from autokernel.kernels.differences import difference_gradient
 from autokernel.kernels.pairs import Pairs
@@ -45,6 +46,9 @@ class Operator(Declared):
         Whether the posterior tends to have many modes along these parameters.
     broadcasts : bool
         Whether :meth:`value` accepts arrays as parameters and broadcasts them.
+    shares : tuple of BaseKernel
+        Kernels with the parameters of the operator, one for each operand, if the operation is the
+        sum of the operands, each multiplied by its kernel on the column; empty for any other.
     """
 
     symbol: ClassVar[str]
@@ -56,6 +60,7 @@ class Operator(Declared):
     parameters: tuple[KernelParameter, ...] = ()
     has_many_modes: ClassVar[bool] = False
     broadcasts: ClassVar[bool] = False
+    shares: ClassVar[tuple[BaseKernel, ...]] = ()
 
     @property
     def label(self) -> str:
@@ -84,12 +89,14 @@ class Operator(Declared):
             lambda params: self.value(at._replace(params=params)), at.params, adjoint
         )
 
-    def describe(self, params: FloatArray, phrases: Sequence[str], *, scale: float) -> str:
+    def describe(
+        self, params: FloatArray, phrases: Sequence[str], *, scale: float, shift: float
+    ) -> str:
         """Describe the operation, given phrases for its operands, in a few words.
 
-        ``scale`` multiplies the inputs of the column on which it acts.
+        In the column on which it acts, ``scale * x + shift`` is in the units of the user.
         """
-        lengths = self.lengths_of(params, scale=scale)
+        lengths = self.lengths_of(params, scale=scale, shift=shift)
         return f"{self.symbol}({', '.join(phrases)}{f'; {lengths}' if lengths else ''})"
 
     def check(self) -> None:

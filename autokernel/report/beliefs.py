@@ -86,6 +86,8 @@ class Intervals(Table):
     after Ctrl-C, the ends are nan.
     """
 
+    formats: ClassVar[Mapping[str, str]] = dict.fromkeys(("low", "median", "high"), ".6g")
+
     @classmethod
     def of(cls, model: FittedModel) -> "Intervals":
         """Build the table of a fitted model."""
@@ -93,9 +95,13 @@ class Intervals(Table):
         nodes = [
             (node, parameter) for node, _ in slots_of(expression) for parameter in node.parameters
         ]
-        factors = [unit_of(parameter, node.column, model) for node, parameter in nodes]
-        factors.append(model.target_scaling.scale**2)
-        low, median, high = quantiles_of(model) * factors
+        shifts, factors = np.transpose(
+            [
+                *(unit_of(parameter, node.column, model) for node, parameter in nodes),
+                (0.0, model.target_scaling.scale**2),
+            ]
+        )
+        low, median, high = quantiles_of(model) * factors + shifts
         names = [parameter.name for _, parameter in nodes] + [NOISE_VARIANCE.name]
         texts = [node.to_text(model.feature_names) for node, _ in nodes] + [""]
         return cls(
@@ -119,15 +125,18 @@ def quantiles_of(model: FittedModel) -> FloatArray:
     return quantiles
 
 
-def unit_of(parameter: KernelParameter, column: int | None, model: FittedModel) -> float:
-    """Return the factor from the units of the search to those of the user.
+def unit_of(
+    parameter: KernelParameter, column: int | None, model: FittedModel
+) -> tuple[float, float]:
+    """Return shift and factor from the units of the search to those of the user.
 
     A variance is that of the standardised target: the variances of the factors of a product have no
     unit of their own.
     """
-    if parameter.unit == Unit.INPUT and column is not None:
-        return float(model.scaling.scale[column])
-    return 1.0
+    if parameter.unit != Unit.INPUT or column is None:
+        return 0.0, 1.0
+    shift, scale = model.scaling.of_column(column)
+    return (shift if parameter.role == Role.LOCATION else 0.0), scale
 
 
 def _depends(expression: Expression, column: int) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from autokernel.data import Scaling
 from autokernel.expression import NOISE, Expression, Leaf, Operation, slots_of
 from autokernel.model import FittedModel
 from autokernel.operators import ADD, MULTIPLY
@@ -17,7 +18,7 @@ def describe(
     expression: Expression,
     theta: FloatArray,
     *,
-    scale: FloatArray,
+    scaling: Scaling,
     feature_names: Sequence[str] | None = None,
 ) -> list[str]:
     """Describe each addend of a kernel in words.
@@ -28,8 +29,8 @@ def describe(
         Expression of the kernel.
     theta : ndarray of shape (n_params,)
         Logs of the parameters on scaled inputs.
-    scale : ndarray of shape (n_features,)
-        Numbers by which the inputs were divided.
+    scaling : Scaling
+        Scaling of the inputs before the fit.
     feature_names : sequence of str, optional
         Names of the columns.
 
@@ -44,7 +45,7 @@ def describe(
         return ["no structure was found"]
     params = np.exp(theta)
     own = iter([params[entries] for _, entries in slots_of(expression)])
-    writer = _Writer(own, scale, feature_names)
+    writer = _Writer(own, scaling, feature_names)
     return [writer.phrase(addend) for addend in expression.terms(ADD)]
 
 
@@ -54,15 +55,15 @@ class _Writer:
     def __init__(
         self,
         params: Iterator[FloatArray],
-        scale: FloatArray,
+        scaling: Scaling,
         feature_names: Sequence[str] | None,
     ) -> None:
-        self._params, self._scale, self._names = params, scale, feature_names
+        self._params, self._scaling, self._names = params, scaling, feature_names
 
     def phrase(self, expression: Expression) -> str:
         """Write the phrase of an expression that is not at the root of a sum."""
         if isinstance(expression, Leaf):
-            scale = float(self._scale[expression.column])
+            _, scale = self._scaling.of_column(expression.column)
             words = expression.kernel.describe(next(self._params), scale=scale)
             return self._with_column(words, expression.column)
         assert isinstance(expression, Operation)  # there are these two kinds
@@ -73,14 +74,14 @@ class _Writer:
                 return " x ".join(phrases)
             return "(" + f" {operator.symbol} ".join(phrases) + ")"
         own = next(self._params) if operator.parameters else np.empty(0)
-        scale = 1.0 if column is None else float(self._scale[column])
+        shift, scale = (0.0, 1.0) if column is None else self._scaling.of_column(column)
         phrases = [self.phrase(operand) for operand in expression.operands]
-        words = operator.describe(own, phrases, scale=scale)
+        words = operator.describe(own, phrases, scale=scale, shift=shift)
         return words if column is None else self._with_column(words, column)
 
     def _with_column(self, words: str, column: int) -> str:
         """Add the name of the column where there is more than one."""
-        if len(self._scale) == 1:
+        if len(self._scaling.scale) == 1:
             return words
         return f"{words} in {f'x{column}' if self._names is None else self._names[column]}"
 
@@ -93,7 +94,7 @@ def describe_model(fitted: FittedModel, feature_names: Sequence[str] | None = No
     phrases = describe(
         fitted.evaluation.expression,
         fitted.evaluation.theta,
-        scale=fitted.scaling.scale,
+        scaling=fitted.scaling,
         feature_names=feature_names or fitted.feature_names,
     )
     deviation = np.sqrt(fitted.noise_variance)

@@ -29,7 +29,7 @@ def told(text, params, y=None, **settings):
 
 def test_a_season_is_told_with_its_period_and_interval():
     text = told("PER[time]", [0.5, 1.0, 0.1], spread=0.01)
-    assert re.search(r"1\. A season of time that repeats every 1\.00 years \(0\.98", text)
+    assert re.search(r"1\. A season in time that repeats every 1\.00 years \(0\.98", text)
     assert "It goes on beyond the data." in text
 
 
@@ -43,7 +43,7 @@ def test_a_period_that_the_data_do_not_show_twice_is_none():
 def test_a_line_has_its_slope_in_the_units_of_the_user():
     X = frame()
     text = told("LIN[time]", [1.0, 1.0], y=3.0 * X["time"].to_numpy(), noise=1e-6)
-    assert "A straight line of time that rises by 3.00 litres per year." in text
+    assert "A straight line in time that rises by 3.00 litres per year." in text
     text = told("LIN[time]", [1.0, 1.0], y=-3.0 * X["time"].to_numpy(), noise=1e-6)
     assert "falls by 3.00 litres per year" in text
     assert "It explains 100 % of the variance, and spans 30.0 litres." in text
@@ -54,8 +54,8 @@ def test_a_line_has_its_slope_in_the_units_of_the_user():
     [
         ("SE[time]", [0.2, 1.0], "smooth function of time that varies over 2.0 years"),
         ("SE[time]", [2.0, 1.0], "hardly bends (its lengthscale, 20.0 years, exceeds the data)"),
-        ("RQ[time]", [0.2, 1.0, 1.0], "function that is smooth on several scales of time"),
-        ("LIN[time] * LIN[time]", [1.0, 1.0, 1.0, 1.0], "A parabola of time"),
+        ("RQ[time]", [0.2, 1.0, 1.0], "multi-scale smooth function of time"),
+        ("LIN[time] * LIN[time]", [1.0, 1.0, 1.0, 1.0], "A parabola in time"),
         ("PER[time] * SE[time]", [0.5, 1.0, 0.1, 0.5, 1.0], "and changes its shape over 5.0 years"),
         ("LIN[time] * PER[time]", [1.0, 0.1, 0.5, 1.0, 0.1], "and grows linearly in amplitude"),
     ],
@@ -109,3 +109,99 @@ def test_units_of_unknown_columns_are_refused(units):
     model = AutoKernelGPRegressor(random_state=0).refit(X, np.arange(80.0), "LIN[time]")
     with pytest.raises(ValueError, match=r"units must map names out of \['time', 'y'\] to texts"):
         model.describe(units)
+
+
+def told_in_parts(text, own, others, **settings):
+    """Tell the components of a change of the column time, from 1950 to 1960."""
+    return told(text, [*own, *others], spread=0.001, **settings)
+
+
+SE, LIN = [0.1, 1.0], [1.0, 0.1]
+
+
+@pytest.mark.parametrize(
+    ("text", "own", "expected"),
+    [
+        ("CP[time](SE[time], LIN[time])", [0.4, 1e-3], ("Until 1954.0", "From 1954.0")),
+        (
+            "CW[time](SE[time], LIN[time])",
+            [0.5, 0.4, 1e-3],
+            ("Before 1953.0", "From 1953.0"),
+        ),
+        # edges that the data do not show are not told
+        ("CW[time](SE[time], LIN[time])", [0.9, 0.4, 1e-3], ("Until 1957.0", "From 1957.0")),
+        ("CW[time](SE[time], LIN[time])", [0.1, 0.4, 1e-3], ("From 1953.0", "Until 1953.0")),
+    ],
+)
+def test_components_of_a_change_are_told_with_their_part(text, own, expected):
+    found = told_in_parts(text, own, [*SE, *LIN])
+    by_noun = {
+        noun: next(line for line in found.splitlines() if noun in line)
+        for noun in ("smooth function of time", "straight line in time")
+    }
+    smooth, straight = by_noun.values()
+    for line, begin in zip((smooth, straight), expected, strict=True):
+        assert re.match(rf"\d\. {begin}", line), line
+        goes_on = "onwards" in line or line[3:].startswith("Before")
+        assert ("It ends before the data do." in line) != goes_on
+
+
+def test_parts_of_parts_are_told_as_one():
+    text = told_in_parts(
+        "CP[time](CP[time](SE[time], LIN[time]), SE[time])",
+        [0.8, 1e-3, 0.3, 1e-3],
+        [*SE, *LIN, *SE],
+    )
+    assert re.search(r"From 1953\.0\d* \([^)]*\) to 1958\.0\d* \([^)]*\), a straight line", text)
+    assert re.search(r"Until 1953\.0\d* \([^)]*\), a smooth function", text)
+
+
+def test_a_period_must_be_seen_twice_in_its_part():
+    own, season = [0.3, 1e-3], [0.5, 1.0, 0.2]
+    text = told_in_parts("CP[time](PER[time], SE[time])", own, [*season, *SE])
+    assert "season" not in text
+    text = told_in_parts("CP[time](SE[time], PER[time])", own, [*SE, *season])
+    assert "a season in time that repeats every 2.00" in text
+
+
+def test_parts_of_one_of_several_columns_are_told_with_its_name():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.uniform(0, 10, size=(40, 2)), columns=["age", "water"])
+    kernel = parse_expression("CP[age](SE[water], LIN[water])", list(X))
+    model = with_kernel(X, np.sin(X["water"]), kernel, np.log([0.4, 1e-3, *SE, *LIN]))
+    text = model.describe({"age": "days"})
+    assert re.search(r"Where age is below \d\.\d+ days \(.*\), a smooth function of water", text)
+    assert re.search(r"Where age is above \d\.\d+ days \(.*\), a straight line in water", text)
+
+
+def test_a_turn_is_told_with_its_place():
+    X = frame()
+    y = -((X["time"].to_numpy() - 1954) ** 2)
+    text = told("SE[time]", [0.5, 1.0], y=y, noise=1e-6)
+    assert "that rises until 1954.0 and falls from there on" in text
+    text = told("SE[time]", [0.5, 1.0], y=-y, noise=1e-6)
+    assert "that falls until 1954.0 and rises from there on" in text
+
+
+@pytest.mark.parametrize(
+    ("unit", "factor", "expected"),
+    [
+        ("days since 1950-01-01", 365.0, "Until 1953-12-31"),
+        ("hours since 1950-01-01", 365.0 * 24, "Until 1953-12-31"),
+        ("hours since 1950-01-01T12:00", 1.0, "Until 1950-01-01 16:00"),
+    ],
+)
+def test_places_are_told_as_dates(unit, factor, expected):
+    X = pd.DataFrame({"time": factor * np.linspace(0, 10, 80)})
+    kernel = parse_expression("CP[time](SE[time], PER[time])", ["time"])
+    theta = np.log([0.4, 1e-3, *SE, 0.5, 1.0, 0.1])
+    text = with_kernel(X, np.arange(80.0), kernel, theta, spread=1e-4).describe({"time": unit})
+    assert expected in text
+    assert re.search(rf"repeats every {factor:.0f}(\.\d+)? {unit.split()[0]}", text)
+
+
+@pytest.mark.parametrize("unit", ["months since 1950-01-01", "days since yesterday"])
+def test_dates_that_cannot_be_read_are_refused(unit):
+    model = AutoKernelGPRegressor(random_state=0).refit(frame(), np.arange(80.0), "LIN[time]")
+    with pytest.raises(ValueError, match=r"units\['time'\] must be a text such as 'days since"):
+        model.describe({"time": unit})

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from autokernel.data import Scaling
 from autokernel.expression import NOISE
 from autokernel.report import describe
 from autokernel.report.summary import summary
@@ -25,7 +26,9 @@ def model():
 
 
 def test_noise_alone_is_described_as_no_structure():
-    assert describe(NOISE, np.zeros(1), scale=np.ones(1)) == ["no structure was found"]
+    assert describe(NOISE, np.zeros(1), scaling=Scaling(np.zeros(1), np.ones(1))) == [
+        "no structure was found"
+    ]
 
 
 def test_a_model_of_noise_alone_is_described_by_its_noise(model):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from autokernel.data import Scaling
 from autokernel.expression import parse_expression
 from autokernel.report import describe
 
@@ -9,7 +10,7 @@ from autokernel.report import describe
 def test_each_addend_is_a_phrase_in_the_units_of_the_user():
     expression = parse_expression("LIN[0] + PER[0] * SE[0]")
     theta = np.log([1.0, 1.0, 0.5, 1.0, 0.25, 2.0, 1.0, 0.1])  # v c, l v p, l v, noise
-    assert describe(expression, theta, scale=np.array([12.0])) == [
+    assert describe(expression, theta, scaling=Scaling(np.zeros(1), np.array([12.0]))) == [
         "linear",
         "repeating every 3 x smooth over 24",
     ]
@@ -18,8 +19,8 @@ def test_each_addend_is_a_phrase_in_the_units_of_the_user():
 def test_columns_are_named_where_there_are_several_and_sums_in_products_are_bracketed():
     expression = parse_expression("(SE[0] + RQ[1]) * LIN[1]")
     theta = np.log([0.5, 1.0, 0.2, 1.0, 1.0, 1.0, 1.0, 0.1])
-    scale = np.array([10.0, 100.0])
-    assert describe(expression, theta, scale=scale, feature_names=["age", "water"]) == [
+    scaling = Scaling(np.zeros(2), np.array([10.0, 100.0]))
+    assert describe(expression, theta, scaling=scaling, feature_names=["age", "water"]) == [
         "(smooth over 5 in age + smooth on several scales around 20 in water) x linear in water"
     ]
-    assert describe(expression, theta, scale=scale)[0].endswith("x linear in x1")
+    assert describe(expression, theta, scaling=scaling)[0].endswith("x linear in x1")

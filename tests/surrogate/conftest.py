@@ -7,7 +7,7 @@ import pytest
 
 from autokernel.expression import Expression, Grammar
 from autokernel.kernels import FEW_COLUMNS
-from autokernel.operators import OPERATORS
+from autokernel.operators import ADD, MULTIPLY
 
 
 @pytest.fixture(scope="session")
@@ -16,7 +16,7 @@ def random_expressions() -> Callable[..., list[Expression]]:
 
     def build(n: int, *, n_features: int, seed: int) -> list[Expression]:
         columns = tuple(range(n_features))
-        grammar = Grammar(FEW_COLUMNS, tuple(OPERATORS.values()), columns, max_leaves=8)
+        grammar = Grammar(FEW_COLUMNS, (ADD, MULTIPLY), columns, max_leaves=8)
         rng = np.random.default_rng(seed)
         bases = grammar.leaves
         return [
