@@ -20,7 +20,7 @@ from tests.estimator.test_estimator import quick, wave
         ({"base_kernels": "SE"}, r"base_kernels .*'SE', 'LIN', 'PER', 'RQ'.*'SE'"),
         (
             {"operators": "+"},
-            r"operators must be a selection of \['\+', '\*'\] or Operator objects, "
+            r"operators must be a selection of \['\+', '\*', 'CP', 'CW'\] or Operator objects, "
             r"a list such as \['\+'\], got '\+'",
         ),
         ({"operators": ["-"]}, r"operators .*'\+', '\*'.*'-'"),
