@@ -21,7 +21,7 @@ from autokernel.exceptions import (
     NotAMaximumError,
 )
 from autokernel.expression import Expression, parse_expression
-from autokernel.kernels import BaseKernel, CallableKernel, KernelParameter
+from autokernel.kernels import BaseKernel, CallableKernel, KernelParameter, Sources
 from autokernel.model import FeatureKernel
 from autokernel.operators import Operator
 from autokernel.scoring import neg_log_predictive_density
@@ -68,6 +68,7 @@ __all__ = [
     "PosteriorAveraging",
     "RandomWalks",
     "Score",
+    "Sources",
     "Stacking",
     "Strategy",
     "ThompsonSampling",

@@ -20,7 +20,7 @@ from autokernel.data import check_fit_data
 from autokernel.deadline import Deadline
 from autokernel.descriptions import DescriptionMixin
 from autokernel.exceptions import EvaluationError
-from autokernel.explanations import ExplanationMixin
+from autokernel.exports import ExportMixin
 from autokernel.expression import Expression
 from autokernel.fit import Monitor, Past, Problem, Run
 from autokernel.fit.announcement import announcement
@@ -38,13 +38,14 @@ from autokernel.report import (
 )
 from autokernel.search import StopReason, Strategy
 from autokernel.surrogate import Acquisition
+from autokernel.typing import FloatArray
 from autokernel.validation import check_seed
 
 
 class AutoKernelGPRegressor(
     CallbackSupportMixin,
     RegressorMixin,
-    ExplanationMixin,
+    ExportMixin,
     PredictionMixin,
     DescriptionMixin,
     BaseEstimator,
@@ -333,7 +334,7 @@ class AutoKernelGPRegressor(
         else:
             evaluation = problem.evaluator(problem.kernel(kernel, arguments))
             fitted = problem.averaged([evaluation], searches=False)
-        self._expose_model(fitted, problem)
+        self._expose_model(fitted, problem.X, problem.y)
         return self
 
     def _pose(
@@ -356,7 +357,7 @@ class AutoKernelGPRegressor(
         """Return what the last search has left, if this one is to continue it."""
         return getattr(self, "_past", None) if self.warm_start else None
 
-    def _expose_model(self, fitted: FittedModel, problem: Problem) -> None:
+    def _expose_model(self, fitted: FittedModel, X: FloatArray, y: FloatArray) -> None:
         """Set the attributes that tell of the kernel and the model with it."""
         self._fitted = fitted
         self.best_kernel_ = fitted.kernel
@@ -367,7 +368,7 @@ class AutoKernelGPRegressor(
         self.posterior_ = Posterior.of(fitted)
         self.inclusion_probabilities_ = Inclusion.of(fitted)
         self.parameter_intervals_ = Intervals.of(fitted)
-        self.X_train_, self.y_train_ = problem.X, problem.y
+        self.X_train_, self.y_train_ = X, y
 
     def _expose_history(self, run: Run) -> None:
         """Set the attributes that tell what a search has tried."""
@@ -378,7 +379,7 @@ class AutoKernelGPRegressor(
 
     def _expose(self, run: Run, reason: StopReason) -> None:
         """Set the attributes that tell of a search that has ended."""
-        self._expose_model(run.result(reason), run.problem)
+        self._expose_model(run.result(reason), run.problem.X, run.problem.y)
         self._expose_history(run)
         self.stop_reason_ = reason
 
@@ -388,6 +389,6 @@ class AutoKernelGPRegressor(
         if best is None:
             return None
         other = copy(self)
-        other._expose_model(best, run.problem)
+        other._expose_model(best, run.problem.X, run.problem.y)
         other._expose_history(run)
         return {n: value for n, value in vars(other).items() if vars(self).get(n) is not value}

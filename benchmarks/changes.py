@@ -1,7 +1,7 @@
 """Searches with and without change-points on series that have a break.
 
-``call_centre``: the charge for calls to directory assistance of March 1974, in the first 162 months;
-the other 18 are forecast. ``solar``: the Maunder minimum, about 1645 to 1715, in all 402 years.
+``call_centre``: the charge for calls to directory assistance of March 1974, in the first 162
+months; the other 18 are forecast. ``solar``: the Maunder minimum, about 1645 to 1715, in 402 years.
 ``places`` are the edges of the parts that the best kernel has, in years.
 
 Rows go to results/changes.csv.

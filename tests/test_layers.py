@@ -36,6 +36,8 @@ LAYERS = {
     "descriptions": 11,
     "explanation": 11,
     "explanations": 12,
+    "exports": 12,
+    "transfer": 11,
     "displays": 12,
     "scoring": 10,
     "estimator": 13,

@@ -290,7 +290,7 @@ class Problem:
             expression,
             theta,
             scaling=self.scaling,
-            jitter=predictor.jitter,
+            noise_variance=predictor.noise_variance,
             feature_names=self.feature_names,
         )
         only = KernelPosterior(evaluation, 1.0, evaluation.score, theta[None])

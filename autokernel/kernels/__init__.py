@@ -7,6 +7,7 @@ from autokernel.kernels.base import (
     BaseKernel,
     Exponent,
     ExponentialKernel,
+    Sources,
     require_base_kernels,
 )
 from autokernel.kernels.lin import Linear
@@ -110,6 +111,7 @@ __all__ = [
     "Priors",
     "Role",
     "Share",
+    "Sources",
     "Unit",
     "check_not_reserved",
     "check_priors",

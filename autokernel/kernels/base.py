@@ -23,6 +23,13 @@ from autokernel.typing import FloatArray
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
+class Sources(NamedTuple):
+    """A kernel as a Python expression in the programs of other libraries, empty if unknown."""
+
+    gpytorch: str = ""
+    gpflow: str = ""
+
+
 class BaseKernel(Declared):
     """A kernel on one column, built in or defined by the user.
 
@@ -49,6 +56,13 @@ class BaseKernel(Declared):
     noun : str
         What such a function is called in a sentence, such as ``"smooth function"``; empty for "a
         function with the kernel NAME".
+    formula : str
+        The kernel in LaTeX, where ``<x>`` stands for the column, ``<x><from>`` for its distance
+        from its smallest value, ``<scale>`` for its extent, and ``<lengthscale>`` for the value of
+        a parameter of that name; empty for its name with the values.
+    sources : Sources
+        Python expressions for the kernel in the programs of other libraries, with ``{column}`` and
+        the names of the parameters in braces.
     broadcasts : bool
         Whether :meth:`value` accepts arrays as parameters and broadcasts them against the pairs.
         Hellinger distances are faster if it does.
@@ -72,6 +86,8 @@ class BaseKernel(Declared):
     parameters: tuple[KernelParameter, ...] = ()
     words: ClassVar[str] = ""
     noun: ClassVar[str] = ""
+    formula: ClassVar[str] = ""
+    sources: ClassVar[Sources] = Sources()
     broadcasts: ClassVar[bool] = False
     closed_under_products: ClassVar[bool] = False
     closed_under_sums: ClassVar[bool] = False

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct, Kernel
 
-from autokernel.kernels.base import BaseKernel
+from autokernel.kernels.base import BaseKernel, Sources
 from autokernel.kernels.export_bounds import around
 from autokernel.kernels.pairs import Pairs
 from autokernel.kernels.parameters import OFFSET, VARIANCE
@@ -22,6 +22,20 @@ class Linear(BaseKernel):
     parameters = (SLOPE_VARIANCE, OFFSET)
     words = "linear"
     noun = "straight line"
+    formula = (
+        r"\left(<variance>\,\frac{<x><from>}{<scale>} \cdot \frac{<x>'<from>}{<scale>}"
+        r" + <offset>\right)"
+    )
+    sources = Sources(
+        gpytorch=(
+            "(valued(LinearKernel(active_dims=[{column}]), variance={variance}) "
+            "+ valued(ConstantKernel(active_dims=[{column}]), constant={offset}))"
+        ),
+        gpflow=(
+            "(kernels.Linear({variance}, active_dims=[{column}]) "
+            "+ kernels.Constant({offset}, active_dims=[{column}]))"
+        ),
+    )
     broadcasts = True
     closed_under_sums = True  # variances and offsets add up
     is_linear = True

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern
 
-from autokernel.kernels.base import Exponent, ExponentialKernel
+from autokernel.kernels.base import Exponent, ExponentialKernel, Sources
 from autokernel.kernels.export_bounds import around
 from autokernel.kernels.pairs import Pairs
 from autokernel.kernels.parameters import LENGTHSCALE, VARIANCE
@@ -17,6 +17,17 @@ class Matern32(ExponentialKernel):
     parameters = (LENGTHSCALE, VARIANCE)
     words = "rough over {lengthscale}"
     noun = "rough function"
+    formula = (
+        r"<variance>\left(1 + \sqrt{3}\,\frac{|<x> - <x>'|}{<lengthscale>}\right)"
+        r"\exp\left(-\sqrt{3}\,\frac{|<x> - <x>'|}{<lengthscale>}\right)"
+    )
+    sources = Sources(
+        gpytorch=(
+            "scaled({variance}, MaternKernel(nu=1.5, active_dims=[{column}]), "
+            "lengthscale={lengthscale})"
+        ),
+        gpflow=("kernels.Matern32({variance}, {lengthscale}, active_dims=[{column}])"),
+    )
     broadcasts = True
     is_stationary = True
 

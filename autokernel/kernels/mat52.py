@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern
 
-from autokernel.kernels.base import Exponent, ExponentialKernel
+from autokernel.kernels.base import Exponent, ExponentialKernel, Sources
 from autokernel.kernels.export_bounds import around
 from autokernel.kernels.pairs import Pairs
 from autokernel.kernels.parameters import LENGTHSCALE, VARIANCE
@@ -17,6 +17,18 @@ class Matern52(ExponentialKernel):
     parameters = (LENGTHSCALE, VARIANCE)
     words = "fairly smooth over {lengthscale}"
     noun = "fairly smooth function"
+    formula = (
+        r"<variance>\left(1 + \sqrt{5}\,\frac{|<x> - <x>'|}{<lengthscale>}"
+        r" + \frac{5}{3} \cdot \frac{(<x> - <x>')^2}{<lengthscale>^2}\right)"
+        r"\exp\left(-\sqrt{5}\,\frac{|<x> - <x>'|}{<lengthscale>}\right)"
+    )
+    sources = Sources(
+        gpytorch=(
+            "scaled({variance}, MaternKernel(nu=2.5, active_dims=[{column}]), "
+            "lengthscale={lengthscale})"
+        ),
+        gpflow=("kernels.Matern52({variance}, {lengthscale}, active_dims=[{column}])"),
+    )
     broadcasts = True
     is_stationary = True
 

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, ExpSineSquared, Kernel
 
-from autokernel.kernels.base import Exponent, ExponentialKernel
+from autokernel.kernels.base import Exponent, ExponentialKernel, Sources
 from autokernel.kernels.export_bounds import around
 from autokernel.kernels.pairs import Pairs
 from autokernel.kernels.parameters import CYCLE_LENGTHSCALE, PERIOD, VARIANCE
@@ -17,6 +17,20 @@ class Periodic(ExponentialKernel):
     parameters = (CYCLE_LENGTHSCALE, VARIANCE, PERIOD)
     words = "repeating every {period}"
     noun = "season"
+    formula = (
+        r"<variance>\,\exp\left(-\frac{\sin^2(\pi (<x> - <x>') / <period>)}"
+        r"{2 \cdot <lengthscale>^2}\right)"
+    )
+    sources = Sources(
+        gpytorch=(  # its lengthscale enters without a square
+            "scaled({variance}, PeriodicKernel(active_dims=[{column}]), "
+            "lengthscale=4 * {lengthscale}**2, period_length={period})"
+        ),
+        gpflow=(
+            "kernels.Periodic(kernels.SquaredExponential({variance}, {lengthscale}, "
+            "active_dims=[{column}]), {period})"
+        ),
+    )
     broadcasts = True
     is_stationary = True
 

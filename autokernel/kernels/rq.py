@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 from sklearn.gaussian_process.kernels import RationalQuadratic as SklearnRationalQuadratic
 
-from autokernel.kernels.base import BaseKernel, Exponent, ExponentialKernel
+from autokernel.kernels.base import BaseKernel, Exponent, ExponentialKernel, Sources
 from autokernel.kernels.export_bounds import around
 from autokernel.kernels.pairs import Pairs
 from autokernel.kernels.parameters import ALPHA, LENGTHSCALE, VARIANCE
@@ -19,6 +19,19 @@ class RationalQuadratic(ExponentialKernel):
     parameters = (LENGTHSCALE, VARIANCE, ALPHA)
     words = "smooth on several scales around {lengthscale}"
     noun = "multi-scale smooth function"
+    formula = (
+        r"<variance>\left(1 + \frac{(<x> - <x>')^2}{2 \cdot <alpha> \cdot <lengthscale>^2}"
+        r"\right)^{-<alpha>}"
+    )
+    sources = Sources(
+        gpytorch=(
+            "scaled({variance}, RQKernel(active_dims=[{column}]), lengthscale={lengthscale}, "
+            "alpha={alpha})"
+        ),
+        gpflow=(
+            "kernels.RationalQuadratic({variance}, {lengthscale}, {alpha}, active_dims=[{column}])"
+        ),
+    )
     broadcasts = True
     is_stationary = True
 

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
-from autokernel.kernels.base import Exponent, ExponentialKernel
+from autokernel.kernels.base import Exponent, ExponentialKernel, Sources
 from autokernel.kernels.export_bounds import around
 from autokernel.kernels.pairs import Pairs
 from autokernel.kernels.parameters import LENGTHSCALE, VARIANCE
@@ -17,6 +17,13 @@ class SquaredExponential(ExponentialKernel):
     parameters = (LENGTHSCALE, VARIANCE)
     words = "smooth over {lengthscale}"
     noun = "smooth function"
+    formula = r"<variance>\,\exp\left(-\frac{(<x> - <x>')^2}{2 \cdot <lengthscale>^2}\right)"
+    sources = Sources(
+        gpytorch=(
+            "scaled({variance}, RBFKernel(active_dims=[{column}]), lengthscale={lengthscale})"
+        ),
+        gpflow=("kernels.SquaredExponential({variance}, {lengthscale}, active_dims=[{column}])"),
+    )
     broadcasts = True
     is_stationary = True
     closed_under_products = True  # 1 / l^2 add up, variances multiply

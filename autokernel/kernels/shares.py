@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from autokernel.kernels.base import BaseKernel
+from autokernel.kernels.base import BaseKernel, Sources
 from autokernel.kernels.pairs import Pairs
 from autokernel.kernels.parameters import KernelParameter, Role, Unit
 from autokernel.typing import FloatArray
@@ -32,6 +32,12 @@ CENTRE = KernelParameter(
 )
 LENGTH = KernelParameter("length", (2.0, 6.0), Unit.INPUT, start=(0.05, 0.7), grid=(0.1, 0.2, 0.4))
 WIDTH = KernelParameter("width", (1.0, 50.0), Unit.INPUT, start=(0.001, 0.1), grid=(0.002, 0.02))
+
+
+def _sources(function: str) -> Sources:
+    """Write a kernel ``f(x) f(x')`` in the programs of other libraries."""
+    part = "Part({column}, lambda x: " + function + ")"
+    return Sources(part.replace("sigmoid", "torch.sigmoid"), part.replace("sigmoid", "tf.sigmoid"))
 
 
 class Sigmoids(NamedTuple):
@@ -106,6 +112,11 @@ class Before(Share):
     """A part up to a location, where a sigmoid falls from one to zero."""
 
     name = "BEFORE"
+    sources = _sources("sigmoid(({location} - x) / {width})")
+    formula = (
+        r"\varsigma\left(\frac{<location> - <x>}{<width>}\right)"
+        r"\varsigma\left(\frac{<location> - <x>'}{<width>}\right)"
+    )
     parameters = (LOCATION, WIDTH)
 
     def edges(self, params: FloatArray) -> tuple[None, FloatArray]:
@@ -123,13 +134,27 @@ class After(Before):
     """A part from a location on; the functions of this part and of that before it add up to one."""
 
     name = "AFTER"
+    sources = _sources("sigmoid((x - {location}) / {width})")
+    formula = (
+        r"\varsigma\left(\frac{<x> - <location>}{<width>}\right)"
+        r"\varsigma\left(\frac{<x>' - <location>}{<width>}\right)"
+    )
     is_rest = True
+
+
+_WINDOW = (
+    r"\varsigma\left(\frac{<x> - <centre> + <length> / 2}{<width>}\right)"
+    r"\varsigma\left(\frac{<centre> + <length> / 2 - <x>}{<width>}\right)"
+)
+_OTHER_WINDOW = _WINDOW.replace("<x>", "<x>'")
 
 
 class Inside(Share):
     """A part around a centre, where a product of two sigmoids is about one."""
 
     name = "INSIDE"
+    sources = _sources("window(x, {centre}, {length}, {width})")
+    formula = _WINDOW + _OTHER_WINDOW
     parameters = (CENTRE, LENGTH, WIDTH)
 
     def edges(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -153,6 +178,8 @@ class Outside(Inside):
     """All but a part around a centre."""
 
     name = "OUTSIDE"
+    sources = _sources("1 - window(x, {centre}, {length}, {width})")
+    formula = rf"\left(1 - {_WINDOW}\right)\left(1 - {_OTHER_WINDOW}\right)"
     is_rest = True
 
 

@@ -29,6 +29,11 @@ class MixturePredictor:
     make_predictor : callable
         Function that makes the predictor of one component.
 
+    Attributes
+    ----------
+    components : tuple of Component
+        Those that are not left out, with their weights as given.
+
     Raises
     ------
     scipy.linalg.LinAlgError
@@ -43,21 +48,21 @@ class MixturePredictor:
     def __init__(
         self, components: Sequence[Component], data: TrainingData, make_predictor: MakePredictor
     ) -> None:
-        self._make_predictor, self._X, self._y = make_predictor, data.X, data.y
+        self.make_predictor, self._X, self._y = make_predictor, data.X, data.y
         predictors: dict[Component, Predictor] = {}
         for component in components:
             with suppress(LinAlgError):
                 predictors[component] = self._condition(component, data)
         if not predictors:
             raise LinAlgError("no component has a covariance matrix with a Cholesky factor")
-        self._components = tuple(predictors)
+        self.components = tuple(predictors)
         self._weights = np.array([component.weight for component in predictors])
         self._weights /= self._weights.sum()
         self._predictors: list[Predictor] | None = list(predictors.values())
 
     def _condition(self, component: Component, data: TrainingData) -> Predictor:
         """Condition one component on the data."""
-        return self._make_predictor(component.expression, component.theta, data)
+        return self.make_predictor(component.expression, component.theta, data)
 
     @property
     def data(self) -> TrainingData:
@@ -70,12 +75,12 @@ class MixturePredictor:
         if self._predictors is None:
             data = self.data
             with one_blas_thread():  # as in the fit, for bit-identical results
-                self._predictors = [self._condition(one, data) for one in self._components]
+                self._predictors = [self._condition(one, data) for one in self.components]
         return self._predictors
 
     def is_of(self, expression: Expression, theta: FloatArray) -> bool:
         """Return whether one kernel with these parameters makes up the whole mixture."""
-        first, *others = self._components
+        first, *others = self.components
         same = first.expression == expression and np.array_equal(first.theta, theta)
         return same and not others
 

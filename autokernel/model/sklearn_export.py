@@ -20,7 +20,7 @@ def to_sklearn(
     theta: FloatArray,
     *,
     scaling: Scaling,
-    jitter: float = 0.0,
+    noise_variance: float | None = None,
     feature_names: Sequence[str] | None = None,
 ) -> Kernel:
     """Build the scikit-learn kernel that has the same values on inputs before scaling.
@@ -33,8 +33,9 @@ def to_sklearn(
         Logs of the parameters on scaled inputs, noise variance last.
     scaling : Scaling
         Scaling of the inputs before the fit.
-    jitter : float
-        Number to add to the noise variance.
+    noise_variance : float, optional
+        Variance of the noise with the jitter that the factorisation needed, by default that in
+        ``theta``.
     feature_names : sequence of str, optional
         Names of the columns, for the text of the kernel.
 
@@ -47,7 +48,7 @@ def to_sklearn(
     """
     params = np.exp(theta)
     own = iter([params[entries] for _, entries in slots_of(expression)])
-    noise = float(params[-1]) + jitter
+    noise = float(params[-1]) if noise_variance is None else noise_variance
     white = WhiteKernel(noise, around(noise))
     if expression == NOISE:
         return white

@@ -73,7 +73,7 @@ def test_the_exported_kernel_is_a_white_kernel_with_the_jitter():
     assert kernel.noise_level == pytest.approx(VARIANCE, rel=1e-14)
     low, high = kernel.noise_level_bounds
     assert low < VARIANCE < high
-    with_jitter = to_sklearn(NOISE, THETA, scaling=scaling, jitter=0.25)
+    with_jitter = to_sklearn(NOISE, THETA, scaling=scaling, noise_variance=np.exp(THETA[-1]) + 0.25)
     assert with_jitter.noise_level == pytest.approx(VARIANCE + 0.25, rel=1e-14)
 
 
@@ -83,7 +83,7 @@ def test_the_exported_kernel_predicts_what_the_predictor_does():
     data = TrainingData(scaling.apply(X), target.apply(y))
     theta = evaluate_kernel(NOISE, data.X, data.y).theta
     predictor = ExactPredictor(NOISE, theta, data)
-    kernel = to_sklearn(NOISE, theta, scaling=scaling, jitter=predictor.jitter)
+    kernel = to_sklearn(NOISE, theta, scaling=scaling, noise_variance=predictor.noise_variance)
     gpr = GaussianProcessRegressor(kernel=kernel, optimizer=None, normalize_y=True, alpha=0)
     X_new = np.concatenate([X[:3], X[:2] + 1])
     mean, std = gpr.fit(X, y).predict(X_new, return_std=True)

@@ -71,7 +71,7 @@ def test_exported_kernel_predicts_what_the_predictor_does(seed, n_features, kern
     X_new = np.random.default_rng(seed + 100).uniform(-0.2, 1.2, size=(9, n_features))
     predictor = ExactPredictor(expression, theta, TrainingData(X, y))
     scaling = Scaling(np.full(n_features, 1949.0), np.full(n_features, 12.0))
-    kernel = to_sklearn(expression, theta, scaling=scaling, jitter=predictor.jitter)
+    kernel = to_sklearn(expression, theta, scaling=scaling, noise_variance=predictor.noise_variance)
     gpr = GaussianProcessRegressor(kernel=kernel, optimizer=None, normalize_y=True, alpha=0)
     gpr.fit(X * 12.0 + 1949.0, y)
     mean, std = gpr.predict(X_new * 12.0 + 1949.0, return_std=True)
@@ -107,7 +107,7 @@ def test_exported_kernel_can_be_optimised_further_and_does_not_get_worse():
 def test_jitter_is_counted_in_the_exported_noise():
     expression, theta, _, _, _ = random_case(0, n_features=1)
     scaling = Scaling(np.zeros(1), np.ones(1))
-    kernel = to_sklearn(expression, theta, scaling=scaling, jitter=0.25)
+    kernel = to_sklearn(expression, theta, scaling=scaling, noise_variance=np.exp(theta[-1]) + 0.25)
     assert isinstance(kernel.k2, WhiteKernel)
     # one addition and one exponential are rounded
     assert kernel.k2.noise_level == pytest.approx(np.exp(theta[-1]) + 0.25, rel=1e-14)

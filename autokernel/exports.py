@@ -1,0 +1,163 @@
+"""A fitted estimator in other forms."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from autokernel.explanations import ExplanationMixin
+from autokernel.model import FittedModel
+from autokernel.transfer import (
+    FORMAT_VERSION,
+    gpflow_source,
+    gpytorch_source,
+    latex_of,
+    model_of,
+    record_of,
+)
+from autokernel.transfer.records import numbers, plain
+from autokernel.typing import FloatArray
+from autokernel.version import __version__
+
+_FORMAT = "autokernel"
+_OF_SEARCH = ("n_iter_", "stop_reason_")
+
+
+class ExportMixin(ExplanationMixin):
+    """The model of ``fit`` as a dict for JSON, as a formula, or as a program."""
+
+    _tried: list[str]
+    search_history_: Mapping[str, npt.NDArray[Any]]
+
+    def _expose_model(self, fitted: FittedModel, X: FloatArray, y: FloatArray) -> None:
+        """Set the attributes that tell of the kernel and the model with it."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write the fitted estimator as a dict that ``json.dumps`` accepts.
+
+        :meth:`from_dict` makes an estimator of it that predicts the same to the last bit. Unlike a
+        pickle, the dict can be shared: to read it runs no code of others. It holds the training
+        data. Parameters that are objects, such as a strategy, are left out, and so is what a warm
+        start needs.
+
+        Raises
+        ------
+        ValueError
+            If a kernel holds a base kernel or an operator of yours.
+        """
+        check_is_fitted(self, "best_kernel_")
+        names = getattr(self, "feature_names_in_", None)
+        search = None
+        if hasattr(self, "search_history_"):
+            history = {
+                name: {"dtype": values.dtype.str, "values": plain(values)}
+                for name, values in self.search_history_.items()
+            }
+            search = {"history": history, "tried": self._tried}
+            search |= {name: plain(getattr(self, name)) for name in _OF_SEARCH}
+        return {
+            "format": _FORMAT,
+            "version": FORMAT_VERSION,
+            "autokernel": __version__,
+            "settings": {
+                name: plain(value)
+                for name, value in self.get_params(deep=False).items()
+                if _is_plain(value)
+            },
+            "feature_names_in": None if names is None else [str(name) for name in names],
+            "X_train": plain(self.X_train_),
+            "y_train": plain(self.y_train_),
+            "model": record_of(self._fitted),
+            "search": search,
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Make a fitted estimator of what :meth:`to_dict` has returned.
+
+        Raises
+        ------
+        ValueError
+            If the dict is of another format or version, or an entry is missing.
+        """
+        if not isinstance(record, Mapping) or record.get("format") != _FORMAT:
+            raise ValueError(f"record must be what to_dict returns, got {type(record).__name__}")
+        if record.get("version") != FORMAT_VERSION:
+            raise ValueError(
+                f"record must have version {FORMAT_VERSION}, got {record.get('version')!r}: "
+                f"autokernel {record.get('autokernel')} has written it, and can read it"
+            )
+        try:
+            return cls._read(record)
+        except KeyError as error:
+            raise ValueError(f"record must be what to_dict returns, but has no {error}") from error
+
+    @classmethod
+    def _read(cls, record: Mapping[str, Any]) -> Self:
+        """Read a dict whose version is right."""
+        settings = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in record["settings"].items()
+        }
+        self = cls(**settings)
+        X = numbers(record["X_train"])
+        self.n_features_in_ = X.shape[1]
+        if record["feature_names_in"] is not None:
+            self.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
+        self._expose_model(model_of(record["model"]), X, numbers(record["y_train"]))
+        search = record["search"]
+        if search is not None:
+            self._tried = search["tried"]
+            self.search_history_ = {
+                name: np.array(column["values"], dtype=column["dtype"])
+                for name, column in search["history"].items()
+            }
+            for name in _OF_SEARCH:
+                setattr(self, name, search[name])
+        return self
+
+    def to_latex(self) -> str:
+        r"""Write the covariance function of the best kernel in LaTeX, with its fitted values.
+
+        Inputs and target are in your units. ``\varsigma`` is the logistic function.
+        """
+        check_is_fitted(self, "best_kernel_")
+        return latex_of(self._fitted)
+
+    def to_gpytorch(self) -> str:
+        """Write a program for GPyTorch whose model predicts as the best kernel does.
+
+        ``make_model(X, y)`` returns the model and its likelihood for rows in your units, and
+        ``predict(model, likelihood, X)`` mean and standard deviation.
+
+        Raises
+        ------
+        ValueError
+            If the kernel holds an operator of yours, or a base kernel that is not written for it.
+        """
+        check_is_fitted(self, "best_kernel_")
+        return gpytorch_source(self._fitted)
+
+    def to_gpflow(self) -> str:
+        """Write a program for GPflow whose model predicts as the best kernel does.
+
+        ``make_model(X, y)`` returns the model for rows in your units, and ``predict(model, X)``
+        mean and standard deviation.
+
+        Raises
+        ------
+        ValueError
+            If the kernel holds an operator of yours, or a base kernel that is not written for it.
+        """
+        check_is_fitted(self, "best_kernel_")
+        return gpflow_source(self._fitted)
+
+
+def _is_plain(value: object) -> bool:
+    """Whether JSON can hold a value of a parameter."""
+    if isinstance(value, (list, tuple)):
+        return all(isinstance(one, str) for one in value)
+    return value is None or isinstance(value, (bool, int, float, str, np.integer, np.floating))

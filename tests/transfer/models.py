@@ -1,0 +1,30 @@
+"""Fitted models whose kernels hold all that ships."""
+
+import numpy as np
+
+from autokernel import AutoKernelGPRegressor
+
+KERNELS = (
+    "SE[0] * SE[1]",
+    "LIN[0] + PER[0] * RQ[1]",
+    "(MAT32[0] + MAT52[1]) * LIN[1]",
+    "CP[0](SE[0] + LIN[1], PER[0])",
+    "CW[1](SE[0], LIN[1]) + SE[0] * SE[1]",
+    "NOISE",
+)
+
+
+def table():
+    """Sixty rows of two columns that are far from zero, and twenty new ones."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(5, 9, (60, 2))
+    y = 100 + np.sin(3 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=60)
+    return X, y, rng.uniform(4, 10, (20, 2))
+
+
+def refitted(kernel, **settings):
+    """Fit a kernel to the table."""
+    X, y, _ = table()
+    return AutoKernelGPRegressor(**{"averaging": None, "random_state": 0} | settings).refit(
+        X, y, kernel
+    )
