@@ -4,8 +4,8 @@ import argparse
 import csv
 import sys
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +32,7 @@ class Table:
     y: FloatArray  # (n_samples,)
     feature_names: list[str]
     target_name: str
+    units: Mapping[str, str]  # of columns, and of the target under "y"
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
@@ -51,15 +52,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--target needs a file")
     try:
         table = _airline() if options.file is None else _read(options.file, options.target)
-        _search(table, options.n_iter, options.random_state)
+        table = replace(table, units={**table.units, **_units(options.unit, table)})
+        _search(table, options.n_iter, options.random_state, report=options.report)
     except (OSError, ValueError, AutoKernelError) as error:
         print(f"autokernel: {error}", file=sys.stderr)
         return 2
     return 0
 
 
-def _search(table: Table, n_iter: int, random_state: int) -> None:
-    """Search a kernel, and print the result and its test errors."""
+def _search(table: Table, n_iter: int, random_state: int, *, report: Path | None) -> None:
+    """Search a kernel, print the result and its test errors, and write the report if asked to."""
+    if report is not None and not report.absolute().parent.is_dir():
+        raise ValueError(f"--report must be a file in a folder that exists, got {report}")
     split = _split(table, random_state)
     print(f"autokernel {__version__}: {table.title}")
     print(fill(split.words))
@@ -74,13 +78,13 @@ def _search(table: Table, n_iter: int, random_state: int) -> None:
         if not hasattr(model, "best_kernel_"):
             raise
         print("\nInterrupted: this is the best so far.")
-    found = summary(
-        model._fitted,
-        model.search_history_,
-        feature_names=table.feature_names,
-        target_name=table.target_name,
-    )
-    print(found)
+    model._fitted = replace(model._fitted, feature_names=table.feature_names)
+    words = model.describe(table.units)
+    name = table.target_name
+    print(summary(model._fitted, model.search_history_, words=words, target_name=name))
+    if report is not None:
+        model.report(report, units=table.units, title=f"{table.title}: {name}")
+        print(f"\nReport: {report}")
     _report_errors(model, table, split)
 
 
@@ -102,14 +106,35 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--random-state", type=_natural, default=0, help="seed of the search (default: %(default)s)"
     )
+    parser.add_argument(
+        "--unit",
+        action="append",
+        default=[],
+        metavar="NAME=TEXT",
+        help="unit of a column or of the target, such as time=years; may be given several times",
+    )
+    parser.add_argument("--report", type=Path, help="HTML file to write a report to")
     return parser
+
+
+def _units(given: Sequence[str], table: Table) -> dict[str, str]:
+    """Read the units of columns by name, and of the target."""
+    units = {}
+    for text in given:
+        name, sign, unit = text.partition("=")
+        known = [*table.feature_names, table.target_name]
+        if not sign or name not in known:
+            raise ValueError(f"--unit must be NAME=TEXT with one of {known}, got {text!r}")
+        units["y" if name == table.target_name else name] = unit
+    return units
 
 
 def _airline() -> Table:
     """Load the bundled airline series."""
     data = load_airline()
     title = "monthly airline passengers, 1949 to 1960"
-    return Table(title, data.data, data.target, list(data.feature_names), "passengers (thousands)")
+    units = {"time": "years", "y": "thousand passengers"}
+    return Table(title, data.data, data.target, list(data.feature_names), "passengers", units)
 
 
 def _natural(text: str) -> int:
@@ -144,7 +169,7 @@ def _read(path: Path, target: str | None) -> Table:
         raise ValueError(f"--target must be one of {header}, got {target!r}")
     index = header.index(target)
     names = header[:index] + header[index + 1 :]
-    return Table(path.name, np.delete(rows, index, axis=1), rows[:, index], names, target)
+    return Table(path.name, np.delete(rows, index, axis=1), rows[:, index], names, target, {})
 
 
 def _is_number(text: str) -> bool:

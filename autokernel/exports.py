@@ -1,6 +1,8 @@
 """A fitted estimator in other forms."""
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from autokernel.explanations import ExplanationMixin
 from autokernel.model import FittedModel
+from autokernel.pages import write_report
 from autokernel.transfer import (
     FORMAT_VERSION,
     gpflow_source,
@@ -118,6 +121,31 @@ class ExportMixin(ExplanationMixin):
             for name in _OF_SEARCH:
                 setattr(self, name, search[name])
         return self
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        units: Mapping[str, str] | None = None,
+        title: str | None = None,
+    ) -> Path:
+        """Write a report into one HTML file that needs no network, and return its path.
+
+        It tells and shows each component, the kernels and columns with their probabilities, the
+        parameters, the search, calibration by leave-one-out, settings and versions. It needs
+        matplotlib: ``pip install 'autokernel[plot]'``.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write.
+        units : mapping of str to str, default=None
+            Units, as for :meth:`describe`.
+        title : str, default=None
+            Title of the page.
+        """
+        check_is_fitted(self, "best_kernel_")
+        return write_report(self, Path(path), units=units, title=title)
 
     def to_latex(self) -> str:
         r"""Write the covariance function of the best kernel in LaTeX, with its fitted values.

@@ -37,6 +37,7 @@ LAYERS = {
     "explanation": 11,
     "explanations": 12,
     "exports": 12,
+    "pages": 12,
     "transfer": 11,
     "displays": 12,
     "scoring": 10,
@@ -46,7 +47,7 @@ LAYERS = {
 }
 ALLOWED = {"autokernel", "numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
 # what users may do without, and the parts of the package that may ask for it inside a function
-EXTRAS = {"matplotlib": {"displays"}, "pandas": {"datasets"}}
+EXTRAS = {"matplotlib": {"displays", "pages"}, "pandas": {"datasets"}}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 PACKAGE = Path(autokernel.__file__).parent

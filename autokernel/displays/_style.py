@@ -55,3 +55,8 @@ def figure_of(ax: "Axes") -> "Figure":
 def wrapped(text: str, width: float) -> str:
     """Break a title into lines that fit above axes of this width in inches."""
     return textwrap.fill(text, max(20, int(width * _TITLE_WIDTH)))
+
+
+def close(figure: "Figure") -> None:
+    """Close a figure that was written to a file."""
+    _import_pyplot().close(figure)

@@ -5,12 +5,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
 from autokernel.displays._style import BLUE, GREY, figure_of, new_axes, plain
 from autokernel.typing import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+MOST_LEFT_OUT = 2000
+"""Most rows that are left out one by one, as each kernel costs O(n^3)."""
 
 _N_LEVELS = 199
 _N_BINS = 10
@@ -45,8 +49,8 @@ class CalibrationDisplay:
     def from_estimator(
         cls,
         estimator: Any,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
+        X: npt.ArrayLike | None = None,
+        y: npt.ArrayLike | None = None,
         *,
         axes: "Sequence[Axes] | None" = None,
     ) -> Self:
@@ -56,13 +60,30 @@ class CalibrationDisplay:
         ----------
         estimator : AutoKernelGPRegressor
             A fitted estimator.
-        X : array-like of shape (n_samples, n_features)
-            Inputs that were not fitted.
-        y : array-like of shape (n_samples,)
+        X : array-like of shape (n_samples, n_features), default=None
+            Inputs that were not fitted. If ``X`` and ``y`` are None, each row of the fit is
+            predicted from all others, with the parameters of all rows.
+        y : array-like of shape (n_samples,), default=None
             Their targets.
         axes : sequence of two matplotlib.axes.Axes, default=None
             Axes to draw on; None for those of a new figure.
+
+        Raises
+        ------
+        ValueError
+            If only one of ``X`` and ``y`` is None, or both are and there are more than 2000 rows.
         """
+        check_is_fitted(estimator, "best_kernel_")
+        if (X is None) != (y is None):
+            raise ValueError("X and y must both be given, or neither, got one of them")
+        if X is None:
+            n = len(estimator.X_train_)
+            if n > MOST_LEFT_OUT:
+                raise ValueError(
+                    f"X and y must be rows that were not fitted, got None: there are {n} rows, and "
+                    f"at most {MOST_LEFT_OUT} are left out one by one"
+                )
+            return cls(pit=estimator._fitted.mixture.leave_one_out()).plot(axes)
         levels = (np.arange(_N_LEVELS) + 1) / (_N_LEVELS + 1)
         quantiles = estimator.predict_quantiles(X, levels)
         target = np.asarray(y, dtype=float)

@@ -106,6 +106,11 @@ class DecompositionDisplay:
             )
         return cls(panels, y_name=y_name).plot(axes)
 
+    @classmethod
+    def of_component(cls, description: Description, number: int, *, y_name: str) -> Self:
+        """Plot one component without a title, as a page has its text beside it."""
+        return cls([_panel(description, number, "")], y_name=y_name).plot()
+
     def plot(self, axes: "Sequence[Axes] | None" = None) -> Self:
         """Draw on axes, or on a new figure, and return the display."""
         n = len(self.panels)

@@ -94,14 +94,15 @@ class Description:
         ]
         return axes, mean.reshape(grid[0].shape), std.reshape(grid[0].shape)
 
-    def __str__(self) -> str:
-        parts = [
-            f"{place}. {self._text(part)} {self._effect(part)}"
-            for place, part in enumerate(self._explained.parts, start=1)
-        ]
-        return "\n\n".join([self._overview(), *parts])
+    def paragraphs(self) -> list[str]:
+        """Tell each component and its effect, the largest share first."""
+        return [f"{self._text(part)} {self._effect(part)}" for part in self._explained.parts]
 
-    def _overview(self) -> str:
+    def __str__(self) -> str:
+        parts = [f"{place}. {text}" for place, text in enumerate(self.paragraphs(), start=1)]
+        return "\n\n".join([self.overview(), *parts])
+
+    def overview(self) -> str:
         """Tell how many components there are, how much noise, and which columns matter."""
         model, unit = self._model, self._target_unit
         noise = with_unit(float(np.sqrt(model.noise_variance)), unit)

@@ -8,7 +8,7 @@ from scipy.linalg import LinAlgError
 from autokernel.expression import NOISE, Expression
 from autokernel.kernels import NOISE_VARIANCE
 from autokernel.likelihood.base import TrainingData, ValueAndGradient
-from autokernel.likelihood.cholesky import Cholesky
+from autokernel.likelihood.cholesky import Cholesky, Prediction
 from autokernel.likelihood.covariance import Covariance, diagonal_covariance
 from autokernel.likelihood.diagonal import DiagonalCholesky
 from autokernel.likelihood.linalg import PackedCholesky, packed_diagonal
@@ -87,12 +87,22 @@ class ExactLikelihood:
         R&W eq. 5.10-5.12, in nats and including the noise of the target.
         """
         try:
-            cholesky = self.factorise(theta)
+            return _log_normal(*self.leave_one_out_errors(theta))
         except LinAlgError:
             return np.full(len(self._y), -np.inf)
+
+    def leave_one_out_errors(self, theta: FloatArray, *, jitter: float = 0.0) -> Prediction:
+        """Predict each target from all others, with its noise (R&W eq. 5.12). O(n^3).
+
+        Raises
+        ------
+        scipy.linalg.LinAlgError
+            If the matrix is not positive definite to machine precision.
+        """
+        cholesky = self.factorise(theta, jitter=jitter)
         alpha = cholesky.solve(self._y)
         precision = cholesky.inverse_diagonal()
-        return _log_normal(alpha / precision, 1 / precision)
+        return Prediction(alpha / precision, 1 / precision)
 
     def held_out(self, theta: FloatArray, n_given: int) -> FloatArray:
         """Compute log predictive densities (n - n_given,) of the later targets, given the first.

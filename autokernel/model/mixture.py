@@ -11,7 +11,7 @@ from scipy.special import logsumexp, ndtr, ndtri
 
 from autokernel.averaging import Component
 from autokernel.expression import Expression
-from autokernel.likelihood import TrainingData, one_blas_thread
+from autokernel.likelihood import ExactLikelihood, TrainingData, one_blas_thread
 from autokernel.model.predictor import MakePredictor, Predictor
 from autokernel.typing import FloatArray
 
@@ -144,6 +144,21 @@ class MixturePredictor:
         means, variances = self._of_components(X, noise=True)
         logs = -0.5 * ((y - means) ** 2 / variances + np.log(2 * np.pi * variances))
         return logsumexp(logs + np.log(self._weights)[:, None], axis=0)
+
+    def leave_one_out(self) -> FloatArray:
+        """Compute the predicted probability (n,) of a smaller target for each row of the data.
+
+        Each row is predicted from all others, exactly and with the parameters of all rows, in
+        O(n_components n_samples^3).
+        """
+        total, data = np.zeros(len(self._y)), self.data
+        every = zip(self._weights, self.components, self.predictors, strict=True)
+        for weight, component, predictor in every:
+            likelihood = ExactLikelihood(component.expression, data)
+            with one_blas_thread():
+                found = likelihood.leave_one_out_errors(component.theta, jitter=predictor.jitter)
+            total += weight * ndtr(found.residual / np.sqrt(found.variance))
+        return total
 
     def _of_components(self, X: FloatArray, *, noise: bool) -> tuple[FloatArray, FloatArray]:
         """Compute the means and variances (n_components, n) of the components."""

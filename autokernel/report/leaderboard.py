@@ -16,13 +16,15 @@ _MARK = "*"
 _WORTH = 2.0  # nats, less than which no larger kernel is suggested
 
 
-class Leaderboard(dict[str, npt.NDArray[Any]]):
+class Leaderboard(Table):
     """A table of kernels, the best first, that prints as text.
 
     It is a dict of arrays with one entry per kernel, and ``pandas.DataFrame`` accepts it. The keys
     are ``rank``, ``chosen``, ``kernel``, ``score``, ``score_per_sample``, ``n_leaves``,
     ``n_params``, ``phase`` and ``status``.
     """
+
+    formats: ClassVar[Mapping[str, str]] = {"score": ".2f"}
 
     @classmethod
     def of(

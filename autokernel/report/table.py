@@ -1,6 +1,7 @@
 """A dict of arrays that prints as a table."""
 
 from collections.abc import Mapping
+from html import escape
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,13 +16,37 @@ class Table(dict[str, npt.NDArray[Any]]):
     formats: ClassVar[Mapping[str, str]] = {}  # of numbers, by column
     title: ClassVar[str] = ""
 
+    def _cells(self, n_rows: int) -> list[list[str]]:
+        """Write the first rows."""
+        return [
+            [_text(self[name][row], self.formats.get(name, ".4g")) for name in self]
+            for row in range(n_rows)
+        ]
+
+    def to_html(self) -> str:
+        """Write all rows as an HTML table."""
+        n_rows = len(next(iter(self.values())))
+        head = "".join(f"<th>{escape(name)}</th>" for name in self)
+        kinds = ["text" if self[name].dtype == object else "number" for name in self]
+        body = "".join(
+            "<tr>"
+            + "".join(
+                f'<td class="{kind}">{escape(cell)}</td>'
+                for kind, cell in zip(kinds, row, strict=True)
+            )
+            + "</tr>\n"
+            for row in self._cells(n_rows)
+        )
+        return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>"
+
+    def _repr_html_(self) -> str:
+        """Show the table in a notebook."""
+        return self.to_html()
+
     def __repr__(self) -> str:
         names = list(self)
         n_rows = len(self[names[0]])
-        cells = [names] + [
-            [_text(self[name][row], self.formats.get(name, ".4g")) for name in names]
-            for row in range(min(n_rows, _MOST_ROWS))
-        ]
+        cells = [names, *self._cells(min(n_rows, _MOST_ROWS))]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         is_text = [self[name].dtype == object for name in names]
         lines = [self.title] if self.title else []

@@ -5,7 +5,10 @@ import sys
 import matplotlib as mpl
 import numpy as np
 import pytest
+from scipy.stats import norm
+from sklearn.gaussian_process import GaussianProcessRegressor
 
+from autokernel import AutoKernelGPRegressor
 from autokernel.displays import (
     CalibrationDisplay,
     DecompositionDisplay,
@@ -122,3 +125,20 @@ def test_without_matplotlib_the_message_says_what_to_install(model, monkeypatch)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'autokernel\[plot\]'"):
         SearchDisplay.from_estimator(model)
+
+
+def test_calibration_leaves_out_each_row_of_the_fit():
+    X, y = wave(25)
+    model = AutoKernelGPRegressor(averaging=None, random_state=0).refit(X, y, "SE[0]")
+    display = CalibrationDisplay.from_estimator(model)
+    kernel = model.best_kernel_
+    scaled = (y - y.mean()) / y.std()
+    for row in (0, 7):
+        others = np.delete(np.arange(25), row)
+        left = GaussianProcessRegressor(kernel, optimizer=None, alpha=0).fit(
+            X[others], scaled[others]
+        )
+        mean, std = left.predict(X[[row]], return_std=True)
+        assert display.pit[row] == pytest.approx(norm.cdf(scaled[row], mean[0], std[0]), abs=1e-6)
+    with pytest.raises(ValueError, match="X and y must both be given, or neither"):
+        CalibrationDisplay.from_estimator(model, X)

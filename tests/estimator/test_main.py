@@ -32,7 +32,7 @@ def test_a_search_on_a_file_tells_kernel_words_table_and_test_errors(series, cap
     assert columns <= {"time", "junk"}
     for heading in (
         "Best kernel",
-        "In words, level is a sum of",
+        "What it says about level",
         "Best five",
         "Test RMSE of level",
     ):
@@ -114,3 +114,32 @@ def test_bad_arguments_are_refused(capsys, arguments, message):
         main(arguments)
     assert info.value.code == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_report_is_written_with_names_and_units(series, capsys, tmp_path):
+    path = tmp_path / "report.html"
+    arguments = [str(series), "--target", "level", "--n-iter", "0", "--report", str(path)]
+    assert main([*arguments, "--unit", "time=years", "--unit", "level=metres"]) == 0
+    output = capsys.readouterr().out
+    assert f"Report: {path}" in output
+    words = " ".join(output.partition("What it says about level")[2].split())
+    assert re.search(r"The target is the sum of a constant, -?\d\S* metres", words)
+    page = path.read_text()
+    assert "wave.csv: level" in page
+    assert "metres" in page
+    assert "of time" in page or "in time" in page
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--report", "nowhere/r.html"], "--report must be a file in a folder that exists"),
+        (["--unit", "level"], "--unit must be NAME=TEXT with one of ['time', 'junk', 'level']"),
+        (["--unit", "width=cm"], "got 'width=cm'"),
+    ],
+)
+def test_reports_and_units_are_checked_before_the_search(series, capsys, more, message):
+    assert main([str(series), "--target", "level", *more]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.out == ""

@@ -42,16 +42,18 @@ def test_the_summary_of_noise_alone_speaks_of_no_sum(model):
         "kernel": np.array(["NOISE", "SE[0]"], dtype=object),
         "n_leaves": np.array([0, 1]),
     }
-    text = summary(model, history, feature_names=["time"], target_name="level")
+    model.feature_names = ["time"]
+    words = "No structure was found.\n\nNothing else."
+    text = summary(model, history, words=words, target_name="level")
     assert text.splitlines()[1:9] == [
         "Best kernel",
         "",
         "    NOISE",
         "",
-        "In words, level is noise alone",
+        "What it says about level",
         "",
-        "    - no structure was found",
-        f"    - {NOISE_IN_WORDS}",
+        "    No structure was found.",
+        "",
     ]
     assert text.splitlines()[-2:] == [
         "       -20.00    0  NOISE",

@@ -1,0 +1,203 @@
+"""A report about a fitted estimator: components, beliefs, search, calibration, settings."""
+
+import hashlib
+import platform
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import joblib
+import numpy as np
+import scipy
+import sklearn
+
+from autokernel.displays import (
+    CalibrationDisplay,
+    DecompositionDisplay,
+    ForecastDisplay,
+    SearchDisplay,
+)
+from autokernel.displays._style import close
+from autokernel.displays.calibration import MOST_LEFT_OUT
+from autokernel.explanation import Description
+from autokernel.pages.page import page, paragraph, picture, section, wide
+from autokernel.report.table import Table
+from autokernel.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_MANY_POINTS = 3000  # rows above which pictures of them are pixels
+
+
+def write_report(
+    estimator: Any, path: Path, *, units: Mapping[str, str] | None, title: str | None
+) -> Path:
+    """Write a report about a fitted estimator into one HTML file, and return its path."""
+    report = _Report(estimator, units or {})
+    title = title or f"What explains {report.y_name}"
+    path.write_text(page(title, report.body(title)), encoding="utf-8")
+    return path
+
+
+class _Report:
+    """The sections of a report."""
+
+    def __init__(self, estimator: Any, units: Mapping[str, str]) -> None:
+        self.estimator, self.units = estimator, units
+        self.description: Description = estimator._description(units)
+        self.y_name = units.get("y") or "the target"
+        self.has_many = len(estimator.X_train_) > _MANY_POINTS
+
+    def body(self, title: str) -> str:
+        """Write all sections."""
+        n, n_columns = self.estimator.X_train_.shape
+        sections: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
+            "overview": ("Overview", self.overview),
+            "components": ("Components", self.components),
+            "kernels": ("Kernels and columns", self.kernels),
+            "parameters": ("Parameters", self.parameters),
+            "search": ("Search", self.search),
+            "calibration": ("Calibration", self.calibration),
+            "settings": ("Settings", self.settings),
+        }
+        written = {name: (head, list(parts())) for name, (head, parts) in sections.items()}
+        written = {name: (head, parts) for name, (head, parts) in written.items() if parts}
+        links = "".join(f'<a href="#{name}">{head}</a>' for name, (head, _) in written.items())
+        columns = "column" if n_columns == 1 else "columns"
+        lead = f"A Gaussian process found by autokernel {__version__} in {n} rows of {n_columns} "
+        return "\n".join(
+            [
+                f"<h1>{escape(title)}</h1>",
+                paragraph(f"{lead}{columns}.", "lead"),
+                f"<nav>{links}</nav>",
+                *(section(name, head, parts) for name, (head, parts) in written.items()),
+            ]
+        )
+
+    def overview(self) -> Iterator[str]:
+        """Tell what was found, and show the forecast of a single column."""
+        yield paragraph(self.description.overview(), "overview")
+        if self.estimator.n_features_in_ == 1:
+            display = ForecastDisplay.from_estimator(self.estimator, y_name=self.y_name)
+            yield self._picture(display.figure_, "Data, mean and bands of 50 and 95 %")
+
+    def components(self) -> Iterator[str]:
+        """Tell and show each component."""
+        paragraphs = self.description.paragraphs()
+        if not paragraphs:
+            return
+        if self.estimator.n_features_in_ > 1:
+            yield paragraph(
+                "A component is shown along the columns that change it the most, with all other "
+                "columns at their medians.",
+                "note",
+            )
+        for number, text in enumerate(paragraphs):
+            display = DecompositionDisplay.of_component(
+                self.description, number, y_name=self.y_name
+            )
+            words = paragraph(f"{number + 1}. {text}")
+            shown = self._picture(display.figure_, text)
+            yield f'<div class="component">{words}\n{shown}</div>'
+        yield paragraph(
+            "The level of a component is known less well than its shape, because components can "
+            "exchange a constant; the bands of 95 % contain this.",
+            "note",
+        )
+
+    def kernels(self) -> Iterator[str]:
+        """Show the posterior over kernels, and that of the columns."""
+        yield paragraph(
+            "Probabilities are those among the kernels that the search has evaluated. Log evidence "
+            "and log prior are in nats."
+        )
+        yield self._table(self.estimator.posterior_)
+        yield paragraph(
+            "For each column, the probability that the target depends on it, repeats along it, and "
+            "is linear in it:"
+        )
+        yield self._table(self.estimator.inclusion_probabilities_)
+
+    def parameters(self) -> Iterator[str]:
+        """Show the parameters of the best kernel."""
+        yield paragraph(
+            "Values of the best kernel with central 90 % intervals. Component 0 is the noise; the "
+            "others are numbered as in the kernel."
+        )
+        yield self._table(self.estimator.parameters_)
+
+    def search(self) -> Iterator[str]:
+        """Show the search, if there was one."""
+        if not hasattr(self.estimator, "search_history_"):
+            return
+        display = SearchDisplay.from_estimator(self.estimator)
+        yield self._picture(display.figure_, "Scores over evaluations and over sizes")
+        yield paragraph("The best kernels:")
+        best = self.estimator.leaderboard()
+        score = np.array([f"{one:.2f}" for one in best["score"]])
+        yield self._table(Table(rank=best["rank"], score=score, kernel=best["kernel"]))
+
+    def calibration(self) -> Iterator[str]:
+        """Show how well rows are predicted that are left out."""
+        n = len(self.estimator.X_train_)
+        if n > MOST_LEFT_OUT or self.estimator.approximation_ != "exact":
+            yield paragraph(
+                "Leaving rows out one by one needs exact predictions and at most "
+                f"{MOST_LEFT_OUT} rows. CalibrationDisplay.from_estimator(model, X, y) shows "
+                "calibration on rows that were not fitted."
+            )
+            return
+        yield paragraph(
+            "Each row is predicted from all others, with the parameters of all rows. The line on "
+            "the left should lie in the grey band, and so should the bars on the right."
+        )
+        display = CalibrationDisplay.from_estimator(self.estimator)
+        inside = float(display.coverage(np.array([0.95]))[0])
+        yield self._picture(display.figure_, "Coverage of central intervals")
+        yield paragraph(f"Intervals of 95 % hold {100 * inside:.1f} % of the rows.")
+
+    def settings(self) -> Iterator[str]:
+        """Show the parameters of the estimator, versions, and a fingerprint of the data."""
+        estimator = self.estimator
+        digest = hashlib.sha256()
+        for array in (estimator.X_train_, estimator.y_train_):
+            digest.update(np.ascontiguousarray(array, dtype=float).tobytes())
+        rows = {name: repr(value) for name, value in estimator.get_params(deep=False).items()}
+        rows |= {
+            "predictions": estimator.approximation_,
+            "reason to stop": str(getattr(estimator, "stop_reason_", "no search")),
+            "autokernel": __version__,
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+            "scikit-learn": sklearn.__version__,
+            "joblib": joblib.__version__,
+            "Python": platform.python_version(),
+            "SHA-256 of X and y": digest.hexdigest(),
+        }
+        yield self._table(
+            Table(
+                setting=np.array(list(rows), dtype=object),
+                value=np.array(list(rows.values()), dtype=object),
+            )
+        )
+
+    def _picture(self, figure: "Figure", text: str) -> str:
+        """Write a figure, and close it."""
+        with _closing(figure):
+            return picture(figure, text, many_points=self.has_many)
+
+    def _table(self, table: Table) -> str:
+        """Write a table."""
+        return wide(table.to_html())
+
+
+@contextmanager
+def _closing(figure: "Figure") -> Iterator[None]:
+    """Close a figure at the end, so that notebooks do not show it as well."""
+    try:
+        yield
+    finally:
+        close(figure)
