@@ -22,6 +22,7 @@ _ENDS = (0.05, 0.95)  # of intervals
 _N_GRID = 200  # points of a curve on which its direction is judged
 _CLEARLY, _NOT = 0.95, 0.05  # probabilities from which a column matters, and does not
 _NEARLY_MONOTONE = 0.02  # part of the range by which a monotone curve may go back
+_TELLING = 0.1  # part of the span of a component that a curve must exceed for its direction
 _TURNS = 0.1  # part of the range that a curve must cover on each side of a turn that is told
 _OWN = (Role.LENGTHSCALE, Role.PERIOD)  # roles of parameters in the unit of the column
 
@@ -171,11 +172,10 @@ class Description:
     def _effect(self, part: Part) -> str:
         """Tell how large a component is, and what becomes of it beyond the data."""
         unit = self._target_unit
-        mean, _ = self._explained.mean_and_std(part, self._model.mixture.data.X)
         explains = f"It explains {percent(part.share)} of the variance"
         if part.share < 0:
             explains = "It works against the other components"
-        extent = f"{explains}, and spans {with_unit(np.ptp(mean), unit)}."
+        extent = f"{explains}, and spans {with_unit(np.ptp(self._mean(part)), unit)}."
         return " ".join([extent, *self._beyond(part)])
 
     def _beyond(self, part: Part) -> Iterator[str]:
@@ -205,8 +205,8 @@ class Description:
         places = np.linspace(*told.ends_of(column, inner=True), _N_GRID)
         axis = self._axes[column]
         curve = self._curve(number, column, places)
-        reach = np.ptp(curve)
-        if reach == 0 or any(region.is_rest for region in told.regions):
+        reach, whole = np.ptp(curve), np.ptp(self._mean(part))
+        if reach <= _TELLING * whole or any(region.is_rest for region in told.regions):
             return
         for sign, word, other in ((1, "rises", "falls"), (-1, "falls", "rises")):
             if _way_back(sign * curve) < _NEARLY_MONOTONE * reach:
@@ -224,6 +224,10 @@ class Description:
             ):
                 yield f"{word} until {axis.place(places[turn])} and {other} from there on"
                 return
+
+    def _mean(self, part: Part) -> FloatArray:
+        """Compute a component at the training rows."""
+        return self._explained.mean_and_std(part, self._model.mixture.data.X)[0]
 
     def _curve(self, number: int, column: int, places: FloatArray) -> FloatArray:
         """Compute a component along a column in the unit interval, the others at their medians."""
