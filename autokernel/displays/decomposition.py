@@ -32,7 +32,8 @@ class Panel:
     axes : sequence of ndarray
         Values along each column, in its units.
     mean, std : ndarray of shape (n_points,) or (n_first, n_second)
-        Mean and standard deviation of the component, all other columns at their medians.
+        Mean of the component, all other columns at their medians, and standard deviation of its
+        difference from the average along the curve: components can exchange a constant.
     """
 
     title: str

@@ -117,16 +117,23 @@ class Explained:
         shared = [replace(part, share=s) for part, s in zip(parts, shares.tolist(), strict=True)]
         self.parts: Sequence[Part] = sorted(shared, key=lambda part: -part.share)
 
-    def mean_and_std(self, part: Part, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute mean and standard deviation (n,) of a part at scaled inputs (n, n_features)."""
-        mean, variance = self._moments(part, X)
+    def mean_and_std(
+        self, part: Part, X: FloatArray, *, about: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Compute mean and standard deviation (n,) of a part at scaled inputs (n, n_features).
+
+        With rows ``about`` the deviation is that of the difference from the average over them.
+        """
+        mean, variance = self._moments(part, X, about)
         scale = self._model.target_scaling.scale
         return scale * mean, scale * np.sqrt(variance)
 
-    def _moments(self, part: Part, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _moments(
+        self, part: Part, X: FloatArray, about: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         """Compute mean and variance (n,) in the units of the search."""
         with one_blas_thread():
-            return self._predictor.part(*part.kernel, X)
+            return self._predictor.part(*part.kernel, X, about=about)
 
 
 def _predictor_of_best(model: FittedModel) -> Predictor:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 
 import numpy as np
@@ -21,6 +22,7 @@ TARGET = "y"  # name of the target among the units
 _ENDS = (0.05, 0.95)  # of intervals
 _N_GRID = 200  # points of a curve on which its direction is judged
 _CLEARLY, _NOT = 0.95, 0.05  # probabilities from which a column matters, and does not
+_PER_PERIOD, _MOST_POINTS = 16, 2000  # points of a curve of which periods are averaged
 _NEARLY_MONOTONE = 0.02  # part of the range by which a monotone curve may go back
 _TELLING = 0.1  # part of the span of a component that a curve must exceed for its direction
 _TURNS = 0.1  # part of the range that a curve must cover on each side of a turn that is told
@@ -77,7 +79,8 @@ class Description:
         axes : list of ndarray of shape (n_points,)
             Values along each column, in its units, over the extent of the data.
         mean, std : ndarray of shape (n_points,) for each column
-            Mean and standard deviation in the units of the target.
+            Mean in the units of the target, and standard deviation of the difference from the
+            average over the grid, because components can exchange a constant.
         """
         X = self._model.mixture.data.X
         steps = [
@@ -87,7 +90,8 @@ class Description:
         inputs = np.tile(np.median(X, axis=0), (grid[0].size, 1))
         for column, values in zip(columns, grid, strict=True):
             inputs[:, column] = values.ravel()
-        mean, std = self._explained.mean_and_std(self._explained.parts[number], inputs)
+        part, about = self._explained.parts[number], inputs[:: max(1, len(inputs) // _N_GRID)]
+        mean, std = self._explained.mean_and_std(part, inputs, about=about)
         scaling = self._model.scaling
         axes = [
             scaling.shift[column] + scaling.scale[column] * values
@@ -199,12 +203,11 @@ class Description:
 
     def _direction(self, part: Part, column: int) -> Iterator[str]:
         """Tell whether a component of one column rises or falls, or turns once."""
-        number = self._explained.parts.index(part)
         told = self._told(part)
         assert told is not None  # it has a phrase
         places = np.linspace(*told.ends_of(column, inner=True), _N_GRID)
         axis = self._axes[column]
-        curve = self._curve(number, column, places)
+        curve = self._curve(part, column, places)
         reach, whole = np.ptp(curve), np.ptp(self._mean(part))
         if reach <= _TELLING * whole or any(region.is_rest for region in told.regions):
             return
@@ -229,11 +232,22 @@ class Description:
         """Compute a component at the training rows."""
         return self._explained.mean_and_std(part, self._model.mixture.data.X)[0]
 
-    def _curve(self, number: int, column: int, places: FloatArray) -> FloatArray:
+    def _wave_share(
+        self, part: Part, column: int, ends: tuple[float, float], period: float
+    ) -> float:
+        """Compute the share of the variance along a column that averages over a period remove."""
+        n_periods = np.ptp(ends) / period
+        places = np.linspace(*ends, int(min(_PER_PERIOD * n_periods, _MOST_POINTS)))
+        curve = self._curve(part, column, places)
+        window = max(2, round(len(places) / n_periods))
+        level = np.convolve(curve, np.full(window, 1 / window), mode="valid")
+        return float(1 - level.var() / curve.var()) if curve.var() > 0 else 1.0
+
+    def _curve(self, part: Part, column: int, places: FloatArray) -> FloatArray:
         """Compute a component along a column in the unit interval, the others at their medians."""
         X = np.tile(np.median(self._model.mixture.data.X, axis=0), (len(places), 1))
         X[:, column] = places
-        return self._explained.mean_and_std(self._explained.parts[number], X)[0]
+        return self._explained.mean_and_std(part, X)[0]
 
     def _is_straight(self, part: Part) -> bool:
         """Whether a component is a straight line."""
@@ -262,7 +276,9 @@ class Description:
                 self._factor(leaf, part.theta[entries], draws[:, entries], extent=np.ptp(ends))
                 for leaf, entries in group
             ]
-            told.phrases.append((column, phrase_of(factors, self._axes[column].unit, ends)))
+            wave_share = partial(self._wave_share, part, column, ends)
+            phrase = phrase_of(factors, self._axes[column].unit, ends, wave_share)
+            told.phrases.append((column, phrase))
         return told
 
     def _factor(self, leaf: Leaf, theta: FloatArray, draws: FloatArray, *, extent: float) -> Factor:

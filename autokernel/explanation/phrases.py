@@ -4,7 +4,7 @@ The rules are those of Lloyd et al. (2014): a product has a noun, which is its p
 has one, and each other factor changes the noun. Base kernels declare their nouns.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,8 @@ from autokernel.typing import FloatArray
 POLYNOMIALS = ("constant", "straight line", "parabola", "cubic polynomial")
 _CHANGES_AMPLITUDE = 1.25  # ratio of the amplitudes at the two ends from which it is told
 _SHOWN_TWICE = 0.5  # longest period in extents of the column that is called one
+_REMEMBERED = 2.0  # longest period in lengthscales of the decay that is called one
+_MOSTLY_WAVE = 0.5  # share of the variance from which a wave on a level is a season
 _SEASON = "function that repeats itself"  # of a kernel that has no noun of its own
 _UNSEEN_PERIOD = "smooth function"  # with a period that the data do not show
 _LONG = 1.0  # lengthscale in extents of the column from which a function hardly bends
@@ -64,22 +66,37 @@ class Phrase:
         return f"{self.noun} {'of' if 'function' in self.noun else 'in'} {name}"
 
 
-def phrase_of(factors: Sequence[Factor], unit: str, ends: tuple[float, float]) -> Phrase:
-    """Tell the product of the factors on one column, from one end to the other."""
-    periodic = [one for one in factors if _is_period(one)]
+def phrase_of(
+    factors: Sequence[Factor],
+    unit: str,
+    ends: tuple[float, float],
+    wave_share: Callable[[float], float],
+) -> Phrase:
+    """Tell the product of the factors on one column, from one end to the other.
+
+    ``wave_share`` is the share of the variance of the fitted function that a period explains. A
+    product of a periodic factor with others may be a drift with a small wave.
+    """
     lines = [one for one in factors if one.kernel.is_linear]
+    amplitude = _amplitude(lines, ends)
+    decay = _shortest([one for one in factors if Role.PERIOD not in one.scales])
+    periodic = [one for one in factors if _is_period(one, decay)]
     others = [one for one in factors if one not in periodic and one not in lines]
-    lengths = [scale for one in others if (scale := _length(one)) is not None]
-    fades = min(lengths, key=lambda scale: scale.value, default=None)
-    if periodic:
-        return _season(periodic, lines, others, unit, fades, ends)
+    fades = _shortest(others)
+    periods = [one.scales[Role.PERIOD].text(unit) for one in periodic]
+    repeats = f"repeats every {listing(periods)}" if periods else ""
+    is_alone = not (lines or others)
+    if periodic and (is_alone or wave_share(_longest_period(periodic)) > _MOSTLY_WAVE):
+        clauses = [repeats, f"changes its shape over {fades.text(unit)}"] if fades else [repeats]
+        return Phrase(periodic[0].kernel.noun or _SEASON, (*clauses, *amplitude), fades)
+    in_part = [f"in part {repeats}"] if periodic else []
     if not others:
         degree = len(lines)
         known = degree < len(POLYNOMIALS)
-        return Phrase(POLYNOMIALS[degree] if known else f"polynomial of degree {degree}")
-    noun = _noun(others)
+        noun = POLYNOMIALS[degree] if known else f"polynomial of degree {degree}"
+        return Phrase(noun, tuple(in_part))
     clauses = [_smoothness(fades, unit)] if fades is not None else []
-    return Phrase(noun, (*clauses, *_amplitude(lines, ends)), fades)
+    return Phrase(_noun(others), (*clauses, *amplitude, *in_part), fades)
 
 
 def _noun(factors: Sequence[Factor]) -> str:
@@ -92,26 +109,23 @@ def _noun(factors: Sequence[Factor]) -> str:
     return f"function with the kernel {' * '.join(one.kernel.name for one in factors)}"
 
 
-def _season(
-    periodic: Sequence[Factor],
-    lines: Sequence[Factor],
-    others: Sequence[Factor],
-    unit: str,
-    fades: Scale | None,
-    ends: tuple[float, float],
-) -> Phrase:
-    """Tell a product with a periodic factor."""
-    periods = [one.scales[Role.PERIOD].text(unit) for one in periodic]
-    clauses = [f"repeats every {listing(periods)}"]
-    if others and fades is not None:
-        clauses.append(f"changes its shape over {fades.text(unit)}")
-    return Phrase(periodic[0].kernel.noun or _SEASON, (*clauses, *_amplitude(lines, ends)), fades)
+def _shortest(factors: Sequence[Factor]) -> Scale | None:
+    """Return the shortest distance over which one of the factors decays."""
+    lengths = [scale for one in factors if (scale := _length(one)) is not None]
+    return min(lengths, key=lambda scale: scale.value, default=None)
 
 
-def _is_period(factor: Factor) -> bool:
-    """Whether a factor repeats itself within the data, at least twice."""
+def _longest_period(periodic: Sequence[Factor]) -> float:
+    """Return the longest period in the unit interval."""
+    return max(float(one.params[one.kernel.index(Role.PERIOD)]) for one in periodic)
+
+
+def _is_period(factor: Factor, decay: Scale | None) -> bool:
+    """Whether a factor repeats itself at least twice in the data, and before it is forgotten."""
     period = factor.scales.get(Role.PERIOD)
-    return period is not None and period.in_extents <= _SHOWN_TWICE
+    if period is None or period.in_extents > _SHOWN_TWICE:
+        return False
+    return decay is None or period.value <= _REMEMBERED * decay.value
 
 
 def _length(factor: Factor) -> Scale | None:

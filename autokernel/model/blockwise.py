@@ -6,7 +6,43 @@ from collections.abc import Iterator
 import numpy as np
 
 from autokernel.expression import Expression
+from autokernel.likelihood import cross_covariance, diagonal_covariance
 from autokernel.typing import FloatArray
+
+
+class Term:
+    """A term of a function, and its average over some rows.
+
+    Parameters
+    ----------
+    expression : Expression
+        Kernel of the term.
+    params : ndarray of shape (n_params,)
+        Its parameters, not their logs.
+    about : ndarray of shape (m, n_features), optional
+        Rows of the average; without them the term is not compared with any.
+    """
+
+    def __init__(
+        self, expression: Expression, params: FloatArray, about: FloatArray | None = None
+    ) -> None:
+        self.expression, self.params, self.about = expression, params, about
+
+    def cross(self, X: FloatArray, Z: FloatArray) -> FloatArray:
+        """Compute the covariances (n, m) of the term at rows X with itself at rows Z."""
+        return cross_covariance(self.expression, X, Z).forward(self.params)
+
+    def variance(self, X: FloatArray) -> FloatArray:
+        """Compute the prior variance (n,) of the term, less its average, at rows X."""
+        variance = diagonal_covariance(self.expression, X).forward(self.params)
+        if self.about is None:
+            return variance
+        with_average = self.cross(X, self.about).mean(axis=1)
+        return variance - 2 * with_average + self.cross(self.about, self.about).mean()
+
+    def deviation(self, cross: FloatArray, Z: FloatArray) -> FloatArray:
+        """Return the covariances (n, m) with rows Z of the term less its average."""
+        return cross if self.about is None else cross - self.cross(self.about, Z).mean(axis=0)
 
 
 class BlockwisePredictor(ABC):
@@ -34,10 +70,16 @@ class BlockwisePredictor(ABC):
         return np.concatenate(means), np.concatenate(variances)
 
     def part(
-        self, expression: Expression, params: FloatArray, X: FloatArray
+        self,
+        expression: Expression,
+        params: FloatArray,
+        X: FloatArray,
+        *,
+        about: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Compute mean (n,) and variance (n,) of a term of the function, without noise."""
-        parts = [self._part_of_block(expression, params, rows) for rows in self._blocks(X)]
+        term = Term(expression, params, about)
+        parts = [self._part_of_block(term, rows) for rows in self._blocks(X)]
         means, variances = zip(*parts, strict=True)
         return np.concatenate(means), np.concatenate(variances)
 
@@ -56,9 +98,7 @@ class BlockwisePredictor(ABC):
         """Compute the predictive mean of one block of rows."""
 
     @abstractmethod
-    def _part_of_block(
-        self, expression: Expression, params: FloatArray, X: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def _part_of_block(self, term: "Term", X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute mean and variance of a term of the function for one block of rows."""
 
     @abstractmethod

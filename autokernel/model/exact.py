@@ -11,7 +11,7 @@ from autokernel.likelihood import (
 )
 from autokernel.likelihood.cholesky import Cholesky
 from autokernel.likelihood.linalg import PackedCholesky, factorise_with_jitter, pack
-from autokernel.model.blockwise import BlockwisePredictor
+from autokernel.model.blockwise import BlockwisePredictor, Term
 from autokernel.typing import FloatArray
 
 _LARGE = 2000  # rows up to which the covariance is that of the likelihood, to the last bit
@@ -72,19 +72,16 @@ class ExactPredictor(BlockwisePredictor):
 
     def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean and variance of one block of rows, noise included."""
-        mean, variance = self._part_of_block(self._expression, self._params, X)
+        mean, variance = self._part_of_block(Term(self._expression, self._params), X)
         return mean, variance + self.noise_variance
 
-    def _part_of_block(
-        self, expression: Expression, params: FloatArray, X: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def _part_of_block(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute mean and variance of a term of the function for one block of rows."""
-        cross = cross_covariance(expression, X, self._X).forward(params)
+        cross = term.cross(X, self._X)
         mean = cross @ self._alpha
-        V = self._cholesky.half_solve(cross.T, overwrite=True)
-        prior = diagonal_covariance(expression, X).forward(params)
+        V = self._cholesky.half_solve(term.deviation(cross, self._X).T, overwrite=True)
         explained = np.einsum("ij,ij->j", V, V)
-        return mean, np.maximum(prior - explained, 0.0)
+        return mean, np.maximum(term.variance(X) - explained, 0.0)
 
     def _cross(self, X: FloatArray) -> FloatArray:
         """Compute the covariances (n, n_samples) of new rows with the training rows."""

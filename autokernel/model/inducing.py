@@ -9,9 +9,8 @@ from autokernel.likelihood import (
     TrainingData,
     choose_inducing,
     cross_covariance,
-    diagonal_covariance,
 )
-from autokernel.model.blockwise import BlockwisePredictor
+from autokernel.model.blockwise import BlockwisePredictor, Term
 from autokernel.typing import FloatArray
 
 _CANDIDATES = 2**13  # rows among which inducing points are chosen
@@ -82,19 +81,16 @@ class InducingPredictor(BlockwisePredictor):
 
     def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean and variance of one block of rows."""
-        mean, variance = self._part_of_block(self._expression, self._params, X)
+        mean, variance = self._part_of_block(Term(self._expression, self._params), X)
         return mean, variance + self.noise_variance
 
-    def _part_of_block(
-        self, expression: Expression, params: FloatArray, X: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def _part_of_block(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute mean and variance of a term of the function for one block of rows."""
-        cross = cross_covariance(expression, X, self._points).forward(params)
-        mean, prior_part, posterior_part = self._project(cross)
-        prior = diagonal_covariance(expression, X).forward(params)
+        cross = term.cross(X, self._points)
+        _, prior_part, posterior_part = self._project(term.deviation(cross, self._points))
         explained = np.einsum("ij,ij->j", prior_part, prior_part)
         kept = np.einsum("ij,ij->j", posterior_part, posterior_part)
-        return mean, np.maximum(prior - explained, 0.0) + kept
+        return cross @ self._weights, np.maximum(term.variance(X) - explained, 0.0) + kept
 
     def _project(self, cross: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compute the mean (n,), ``L^-1 k`` and ``L_B^-1 L^-1 k``, of shape (n_inducing, n)."""

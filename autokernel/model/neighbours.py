@@ -7,7 +7,7 @@ from autokernel.likelihood import TrainingData, diagonal_covariance
 from autokernel.likelihood.blocks import BLOCK_PAIRS, Blocks
 from autokernel.likelihood.covariance import paired_covariance
 from autokernel.likelihood.nearest import NearestRows
-from autokernel.model.blockwise import BlockwisePredictor
+from autokernel.model.blockwise import BlockwisePredictor, Term
 from autokernel.model.exact import ExactPredictor
 from autokernel.typing import FloatArray
 
@@ -72,19 +72,21 @@ class NeighbourPredictor(BlockwisePredictor):
         """Compute the predictive mean of one block of rows."""
         return self._moments_of_block(X)[0]
 
-    def _part_of_block(
-        self, expression: Expression, params: FloatArray, X: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Compute mean and variance of a term of the function for one block of rows."""
+    def _part_of_block(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute mean and variance of a term of the function for one block of rows.
+
+        Rows far away are not known to each other, so that the variance is never that of the
+        difference from an average.
+        """
         rows = self._nearest.of(X, self._n_neighbours)
         neighbours = self._data.X[rows]
         cross = paired_covariance(
-            expression, lambda column: (X[:, None, column], neighbours[..., column])
-        ).forward(params)
+            term.expression, lambda column: (X[:, None, column], neighbours[..., column])
+        ).forward(term.params)
         right = np.stack([self._data.y[rows], cross], axis=-1)
         solved = Blocks(self._expression, neighbours).solve(np.exp(self._theta), right)
         mean, explained = np.einsum("ij,ijk->ki", cross, solved)
-        prior = diagonal_covariance(expression, X).forward(params)
+        prior = diagonal_covariance(term.expression, X).forward(term.params)
         return mean, np.maximum(prior - explained, 0.0)
 
     def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:

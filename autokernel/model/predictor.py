@@ -42,12 +42,19 @@ class Predictor(Protocol):
         """Compute the predictive mean (n,) at inputs (n, n_features)."""
 
     def part(
-        self, expression: Expression, params: FloatArray, X: FloatArray
+        self,
+        expression: Expression,
+        params: FloatArray,
+        X: FloatArray,
+        *,
+        about: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Compute mean (n,) and variance (n,) of a term of the function, without noise.
 
         The kernel of the function is the sum of the kernels of its terms, one of which is this
-        expression with its parameters (n_params,), not their logs.
+        expression with its parameters (n_params,), not their logs. The variance is that of the
+        difference from the average of the term over the rows ``about`` (m, n_features), if they
+        are given and the predictor can tell.
         """
 
     def mean_and_variance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -103,8 +103,8 @@ class _Report:
             shown = self._picture(display.figure_, text)
             yield f'<div class="component">{words}\n{shown}</div>'
         yield paragraph(
-            "The level of a component is known less well than its shape, because components can "
-            "exchange a constant; the bands of 95 % contain this.",
+            "Components can exchange a constant. The bands of 95 % are therefore those of the "
+            "difference from the average along the curve: of the shape, and not of the level.",
             "note",
         )
 

@@ -64,6 +64,26 @@ def test_the_factors_of_a_product_change_its_noun(text, params, expected):
     assert expected in told(text, params, spread=0.05)
 
 
+def test_a_wave_on_a_level_that_drifts_is_no_season():
+    time = frame()["time"].to_numpy() - 1950
+    drift, wave = np.sin(0.6 * time), np.sin(np.pi * time)
+    for y, kernel, params, noun in (
+        (drift + 0.1 * wave, "PER[time] * SE[time]", [0.5, 1.0], "smooth function of time"),
+        (0.3 * time + 0.1 * wave, "PER[time] * LIN[time]", [1.0, 1.0], "straight line in time"),
+    ):
+        settings = {"noise": 1e-3, "spread": 0.01}
+        text = told(kernel, [0.8, 1.0, 0.2, *params], y=y, **settings)
+        assert re.search(rf"A {noun} that .*in part repeats every 2\.\d+ years", text), text
+        text = told(kernel, [0.8, 1.0, 0.2, *params], y=y + 3 * wave, **settings)
+        assert re.search(r"A season in time that repeats every 2\.\d+ years", text), text
+
+
+def test_a_period_longer_than_the_memory_is_none():
+    text = told("PER[time] * SE[time]", [0.5, 1.0, 0.3, 0.1, 1.0])
+    assert "repeats" not in text
+    assert "smooth function of time" in text
+
+
 def test_an_amplitude_that_hardly_changes_is_not_told():
     assert "amplitude" not in told("LIN[time] * PER[time]", [0.1, 1.0, 0.5, 1.0, 0.1])
 

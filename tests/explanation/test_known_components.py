@@ -52,7 +52,9 @@ CASES = {
         0.2,
         [period(r"(1\.00|0\.99)") + r" \(.*\) and grows linearly in amplitude"],
     ),
-    "smooth": Case(smooth(1.5, 7), 0.2, [r"smooth function of time that .*varies over 1\.[2-9]\d* "]),
+    "smooth": Case(
+        smooth(1.5, 7), 0.2, [r"smooth function of time that .*varies over 1\.[2-9]\d* "]
+    ),
     "smooth and season": Case(
         smooth(2.5, 8) + 0.8 * season(0.5),
         0.2,

@@ -1,0 +1,114 @@
+"""The pictures of docs/images: what fitted kernels say about four data sets.
+
+airline and the CO2 of Mauna Loa are bundled; the irradiance of the sun and concrete are read from
+the folder of the benchmarks. Prints the description of each.
+
+    AUTOKERNEL_DATA=folder python benchmarks/pictures.py      # ten minutes
+    AUTOKERNEL_DATA=folder python benchmarks/pictures.py --datasets airline
+"""
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+
+from autokernel import AutoKernelGPRegressor
+from autokernel.datasets import load_airline, load_mauna_loa
+from autokernel.displays import DecompositionDisplay, ForecastDisplay
+
+from common import read_table  # isort: skip
+
+FOLDER = Path(__file__).parent.parent / "docs" / "images"
+DPI = 110
+CONCRETE = ["cement", "slag", "fly ash", "water", "plasticizer", "coarse", "fine", "age"]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A data set, and what is drawn of it."""
+
+    read: Callable[[], tuple[pd.DataFrame, np.ndarray]]
+    units: Mapping[str, str]
+    y_name: str
+    beyond: float | None = None  # of a forecast, None for no forecast
+    least_share: float = 0.02
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+
+def read_solar() -> tuple[pd.DataFrame, np.ndarray]:
+    """Read the total irradiance of the sun since 1610."""
+    table = read_table("solar")
+    return pd.DataFrame({"year": table[:, 0]}), table[:, 1]
+
+
+def read_concrete() -> tuple[pd.DataFrame, np.ndarray]:
+    """Read the strength of concrete: 500 of the mixtures, drawn at random."""
+    table = read_table("concrete")
+    rows = np.random.default_rng(0).permutation(len(table))[:500]
+    return pd.DataFrame(table[rows, :-1], columns=CONCRETE), table[rows, -1]
+
+
+PICTURES = {
+    "airline": Picture(
+        lambda: load_airline(return_X_y=True, as_frame=True),
+        {"time": "years", "y": "thousand passengers"},
+        "thousand passengers",
+        beyond=0.3,
+    ),
+    "mauna": Picture(
+        lambda: load_mauna_loa(return_X_y=True, as_frame=True),
+        {"time": "years", "y": "ppm"},
+        "CO$_2$ in ppm",
+        beyond=0.2,
+    ),
+    "solar": Picture(
+        read_solar,
+        {"year": "years", "y": "W/m²"},
+        "irradiance in W/m²",
+        beyond=0.1,
+        settings={"operators": ("+", "*", "cp", "cw")},
+    ),
+    "concrete": Picture(
+        read_concrete, {"age": "days", "y": "MPa"}, "strength in MPa", least_share=0.05
+    ),
+}
+
+
+def main() -> None:
+    """Fit each data set, print its description and draw it."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--datasets", nargs="+", default=list(PICTURES), choices=PICTURES)
+    parser.add_argument("--reports", type=Path, help="folder to write reports to as well")
+    arguments = parser.parse_args()
+    mpl.use("Agg")
+    for name in arguments.datasets:
+        picture = PICTURES[name]
+        X, y = picture.read()
+        model = AutoKernelGPRegressor(random_state=0, **picture.settings).fit(X, y)
+        print(f"{name}: {model.best_expression_}\n\n{model.describe(picture.units)}\n", flush=True)
+        displays = {
+            "components": DecompositionDisplay.from_estimator(
+                model,
+                units=picture.units,
+                y_name=picture.y_name,
+                least_share=picture.least_share,
+            )
+        }
+        if picture.beyond is not None:
+            displays["forecast"] = ForecastDisplay.from_estimator(
+                model, beyond=picture.beyond, y_name=picture.y_name
+            )
+        for what, display in displays.items():
+            path = FOLDER / f"{name}_{what}.png"
+            display.figure_.savefig(path, dpi=DPI)
+            print(f"drawn: {path}")
+        if arguments.reports is not None:
+            model.report(arguments.reports / f"{name}.html", units=picture.units)
+
+
+if __name__ == "__main__":
+    main()
