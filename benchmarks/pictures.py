@@ -70,7 +70,7 @@ PICTURES = {
         {"year": "years", "y": "W/m²"},
         "irradiance in W/m²",
         beyond=0.1,
-        settings={"operators": ("+", "*", "cp", "cw")},
+        settings={"operators": ("+", "*", "cw"), "max_leaves": 4},
     ),
     "concrete": Picture(
         read_concrete, {"age": "days", "y": "MPa"}, "strength in MPa", least_share=0.05

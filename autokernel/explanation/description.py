@@ -10,7 +10,7 @@ import numpy as np
 from autokernel.explanation.decomposition import Component, Decomposition, Explained, Part
 from autokernel.explanation.numbers import counted, listing, percent, with_unit
 from autokernel.explanation.phrases import Factor, Phrase, Scale, phrase_of
-from autokernel.explanation.places import Axis, Region, intersected
+from autokernel.explanation.places import Axis, Region
 from autokernel.expression import NOISE, Leaf, n_kernel_params
 from autokernel.kernels import Role, Share, Unit
 from autokernel.model import FittedModel
@@ -21,6 +21,7 @@ from autokernel.typing import FloatArray
 TARGET = "y"  # name of the target among the units
 _ENDS = (0.05, 0.95)  # of intervals
 _N_GRID = 200  # points of a curve on which its direction is judged
+_WHOLE = (0.0, 1.0)  # ends of a column
 _CLEARLY, _NOT = 0.95, 0.05  # probabilities from which a column matters, and does not
 _PER_PERIOD, _MOST_POINTS = 16, 2000  # points of a curve of which periods are averaged
 _NEARLY_MONOTONE = 0.02  # part of the range by which a monotone curve may go back
@@ -155,7 +156,10 @@ class Description:
         if told is None:
             return f"A function with the kernel {part.expression.to_text(self.names)}."
         is_only = len(self.names) == 1
-        where = [region.text(self._axes[region.column], is_only=is_only) for region in told.regions]
+        where = [
+            region.text(self._axes[column], is_only=is_only)
+            for column, region in told.regions.items()
+        ]
         where = [text for text in where if text]
         begin = f"{listing(where)}, a" if where else "a"
         return f"{begin[0].upper()}{begin[1:]} {self._noun(part, told)}."
@@ -166,11 +170,18 @@ class Description:
             ((column, phrase),) = told.phrases
             clauses = [*self._direction(part, column), *phrase.clauses]
             return f"{phrase.along(self.names[column])}{_that(clauses)}"
+        names = listing([self.names[column] for column, _ in told.phrases])
+        nouns = {phrase.noun for _, phrase in told.phrases}
+        if len(nouns) == 1 and all(phrase.clauses for _, phrase in told.phrases):
+            whole = [
+                f"in {self.names[column]} it {listing(phrase.clauses)}"
+                for column, phrase in told.phrases
+            ]
+            return f"{nouns.pop()} of {names} together: {'; '.join(whole)}"
         whole = [
             f"in {self.names[column]} it is a {phrase.noun}{_that(phrase.clauses)}"
             for column, phrase in told.phrases
         ]
-        names = listing([self.names[column] for column, _ in told.phrases])
         return f"joint effect of {names}: {'; '.join(whole)}"
 
     def _effect(self, part: Part) -> str:
@@ -187,7 +198,7 @@ class Description:
         told = self._told(part)
         if told is None:
             return
-        if any(region.has_ended for region in told.regions):
+        if any(region.has_ended for region in told.regions.values()):
             yield "It ends before the data do."
             return
         fading = [(column, one.fades) for column, one in told.phrases if one.fades is not None]
@@ -205,11 +216,15 @@ class Description:
         """Tell whether a component of one column rises or falls, or turns once."""
         told = self._told(part)
         assert told is not None  # it has a phrase
-        places = np.linspace(*told.ends_of(column, inner=True), _N_GRID)
+        region = told.regions.get(column)
+        ends = _WHOLE if region is None else region.inner
+        if ends is None:
+            return
+        places = np.linspace(*ends, _N_GRID)
         axis = self._axes[column]
         curve = self._curve(part, column, places)
         reach, whole = np.ptp(curve), np.ptp(self._mean(part))
-        if reach <= _TELLING * whole or any(region.is_rest for region in told.regions):
+        if reach <= _TELLING * whole:
             return
         for sign, word, other in ((1, "rises", "falls"), (-1, "falls", "rises")):
             if _way_back(sign * curve) < _NEARLY_MONOTONE * reach:
@@ -235,13 +250,14 @@ class Description:
     def _wave_share(
         self, part: Part, column: int, ends: tuple[float, float], period: float
     ) -> float:
-        """Compute the share of the variance along a column that averages over a period remove."""
+        """Compute the share of the variance along a column around averages over a period."""
         n_periods = np.ptp(ends) / period
         places = np.linspace(*ends, int(min(_PER_PERIOD * n_periods, _MOST_POINTS)))
         curve = self._curve(part, column, places)
         window = max(2, round(len(places) / n_periods))
         level = np.convolve(curve, np.full(window, 1 / window), mode="valid")
-        return float(1 - level.var() / curve.var()) if curve.var() > 0 else 1.0
+        within = curve[(window - 1) // 2 :][: len(level)]  # where there are averages
+        return float((within - level).var() / within.var()) if within.var() > 0 else 1.0
 
     def _curve(self, part: Part, column: int, places: FloatArray) -> FloatArray:
         """Compute a component along a column in the unit interval, the others at their medians."""
@@ -258,20 +274,22 @@ class Description:
         if not all(isinstance(factor, Leaf) for factor in part.expression.terms(MULTIPLY)):
             return None
         draws, start = self._draws_of(part), 0
-        regions: list[Region] = []
+        regions: dict[int, Region] = {}
         others: list[tuple[Leaf, slice]] = []
         for leaf in part.expression.leaves:
             entries = slice(start, start + n_kernel_params(leaf))
             start = entries.stop
             if isinstance(leaf.kernel, Share):
                 theta, drawn = np.exp(part.theta[entries]), np.exp(draws[:, entries])
-                regions.append(Region.of(leaf.column, leaf.kernel, theta, drawn))
+                region = Region.of(leaf.column, leaf.kernel, theta, drawn)
+                known = regions.get(leaf.column)
+                regions[leaf.column] = region if known is None else known.intersect(region)
             else:
                 others.append((leaf, entries))
-        told = _Told(intersected(regions), [])
+        told = _Told(regions, [])
         others.sort(key=lambda one: one[0].column)
         for column, group in groupby(others, key=lambda one: one[0].column):
-            ends = told.ends_of(column)
+            ends = regions[column].longest if column in regions else _WHOLE
             factors = [
                 self._factor(leaf, part.theta[entries], draws[:, entries], extent=np.ptp(ends))
                 for leaf, entries in group
@@ -306,19 +324,8 @@ class Description:
 class _Told:
     """What is said of a component."""
 
-    regions: list[Region]  # in which it plays a part; everywhere without any
+    regions: Mapping[int, Region]  # by column, where it plays a part; everywhere without any
     phrases: list[tuple[int, Phrase]]  # for each of its columns
-
-    def ends_of(self, column: int, *, inner: bool = False) -> tuple[float, float]:
-        """Return the lowest and the highest place of the column at which it plays a part."""
-        ends = [
-            region.inner_ends if inner else region.ends
-            for region in self.regions
-            if region.column == column
-        ]
-        low = max((begin for begin, _ in ends), default=0.0)
-        high = min((end for _, end in ends), default=1.0)
-        return (low, high) if low < high else (0.0, 1.0)
 
 
 def _way_back(curve: FloatArray) -> float:

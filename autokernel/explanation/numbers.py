@@ -29,7 +29,7 @@ def between(value: float, low: float, high: float, unit: str) -> str:
     if not (np.isfinite(low) and np.isfinite(high)):
         return with_unit(value, unit)
     spread = max(high - low, 1e-9 * abs(value))
-    decimals = -int(np.floor(np.log10(spread / 2)))
+    decimals = -int(np.floor(np.log10(spread / 3)))
     if decimals > _MOST_DECIMALS or decimals < -_MOST_ZEROS:
         texts = [number(one) for one in (value, low, high)]
     else:

@@ -11,14 +11,14 @@ import numpy as np
 
 from autokernel.explanation.numbers import between, listing, with_unit
 from autokernel.expression import Leaf
-from autokernel.kernels import BaseKernel, Role
+from autokernel.kernels import BaseKernel, LagPairs, Role
 from autokernel.likelihood import diagonal_covariance
 from autokernel.typing import FloatArray
 
 POLYNOMIALS = ("constant", "straight line", "parabola", "cubic polynomial")
 _CHANGES_AMPLITUDE = 1.25  # ratio of the amplitudes at the two ends from which it is told
 _SHOWN_TWICE = 0.5  # longest period in extents of the column that is called one
-_REMEMBERED = 2.0  # longest period in lengthscales of the decay that is called one
+_REMEMBERED = 0.1  # least correlation after a period that is called one
 _MOSTLY_WAVE = 0.5  # share of the variance from which a wave on a level is a season
 _SEASON = "function that repeats itself"  # of a kernel that has no noun of its own
 _UNSEEN_PERIOD = "smooth function"  # with a period that the data do not show
@@ -79,8 +79,9 @@ def phrase_of(
     """
     lines = [one for one in factors if one.kernel.is_linear]
     amplitude = _amplitude(lines, ends)
-    decay = _shortest([one for one in factors if Role.PERIOD not in one.scales])
-    periodic = [one for one in factors if _is_period(one, decay)]
+    stationary = [one for one in factors if one.kernel.is_stationary]
+    decaying = [one for one in stationary if Role.PERIOD not in one.scales]
+    periodic = [one for one in factors if _is_period(one, decaying)]
     others = [one for one in factors if one not in periodic and one not in lines]
     fades = _shortest(others)
     periods = [one.scales[Role.PERIOD].text(unit) for one in periodic]
@@ -120,12 +121,17 @@ def _longest_period(periodic: Sequence[Factor]) -> float:
     return max(float(one.params[one.kernel.index(Role.PERIOD)]) for one in periodic)
 
 
-def _is_period(factor: Factor, decay: Scale | None) -> bool:
+def _is_period(factor: Factor, decaying: Sequence[Factor]) -> bool:
     """Whether a factor repeats itself at least twice in the data, and before it is forgotten."""
-    period = factor.scales.get(Role.PERIOD)
-    if period is None or period.in_extents > _SHOWN_TWICE:
+    scale = factor.scales.get(Role.PERIOD)
+    if scale is None or scale.in_extents > _SHOWN_TWICE:
         return False
-    return decay is None or period.value <= _REMEMBERED * decay.value
+    lags = LagPairs(np.array([0.0, _longest_period([factor])]))
+    kept = 1.0
+    for one in decaying:
+        now, later = one.kernel.value(one.params, lags)
+        kept *= float(later / now)
+    return kept > _REMEMBERED
 
 
 def _length(factor: Factor) -> Scale | None:

@@ -1,14 +1,13 @@
 """Places along a column in words: numbers with units, dates, and parts of the column."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import numpy as np
 
-from autokernel.explanation.numbers import between
+from autokernel.explanation.numbers import between, listing
 from autokernel.kernels import Share
 from autokernel.kernels.declared import place as written
 from autokernel.typing import FloatArray
@@ -17,6 +16,7 @@ _SINCE = re.compile(r"(?P<unit>\w+) since (?P<date>.+)")  # as in the convention
 _SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400, "weeks": 604800}
 _YEAR = {"year", "years"}  # whose places are calendar years, and need no unit
 _EVERYWHERE = (0.0, 1.0)
+_NOWHERE = (-np.inf, -np.inf, -np.inf)
 _EDGE = 8.0  # widths from an edge at which a sigmoid is 0.9997
 
 
@@ -91,15 +91,20 @@ class Edge(NamedTuple):
     high: float
 
 
+class Piece(NamedTuple):
+    """A piece of a column; an edge is None where the piece reaches the end of the data."""
+
+    begin: Edge | None
+    end: Edge | None
+
+
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A part of a column: between two edges, or all but that if ``is_rest``."""
+    """A part of a column, in pieces from left to right."""
 
     column: int
-    begin: Edge | None  # None if it begins before the data do
-    end: Edge | None
-    is_rest: bool  # both edges are known then
-    width: float  # of the sigmoids at its edges, in the unit interval
+    pieces: tuple[Piece, ...]
+    width: float  # of the sigmoids at the edges, in the unit interval
 
     @classmethod
     def of(cls, column: int, share: Share, params: FloatArray, draws: FloatArray) -> "Region":
@@ -115,60 +120,70 @@ class Region:
             return Edge(float(value), float(low), float(high))
 
         begin, end = map(edge, share.edges(params), share.edges(draws.T))
-        if share.is_rest and (begin is None) != (end is None):
-            begin, end, is_rest = end, begin, False
-        else:
-            is_rest = share.is_rest
-        return cls(column, begin, end, is_rest, float(params[-1]))
+        pieces = [Piece(begin, end)]
+        if share.is_rest:
+            left, right = Piece(None, begin), Piece(end, None)
+            pieces = [piece for piece in (left, right) if piece != Piece(None, None)]
+        return cls(column, tuple(pieces), float(params[-1]))
+
+    def intersect(self, other: "Region") -> "Region":
+        """Return what two parts of one column have in common."""
+        both = [
+            Piece(
+                max(filter(None, (one.begin, two.begin)), default=None),
+                min(filter(None, (one.end, two.end)), default=None),
+            )
+            for one in self.pieces
+            for two in other.pieces
+        ]
+        kept = [one for one in both if not (one.begin and one.end) or one.begin < one.end]
+        kept.sort(key=lambda one: one.begin or _NOWHERE)
+        return Region(self.column, tuple(kept), max(self.width, other.width))
 
     @property
-    def ends(self) -> tuple[float, float]:
-        """The lowest and the highest place of the part within the unit interval."""
-        if self.is_rest:
-            return _EVERYWHERE
-        begin, end = (None if edge is None else edge.value for edge in (self.begin, self.end))
-        return (begin or 0.0, 1.0 if end is None else end)
+    def longest(self) -> tuple[float, float]:
+        """The ends of the longest piece within the unit interval."""
+        ends = [
+            (piece.begin.value if piece.begin else 0.0, piece.end.value if piece.end else 1.0)
+            for piece in self.pieces
+        ]
+        return max(ends, key=lambda one: one[1] - one[0], default=_EVERYWHERE)
 
     @property
-    def inner_ends(self) -> tuple[float, float]:
-        """The same without the edges, at which sigmoids bend the functions."""
-        begin, end = self.ends
-        edge = _EDGE * self.width
-        return (begin if self.begin is None else begin + edge), (
-            end if self.end is None else end - edge
-        )
+    def inner(self) -> tuple[float, float] | None:
+        """The ends of the only piece without its edges, at which sigmoids bend the functions.
+
+        None if there are several pieces, or the edges meet.
+        """
+        if len(self.pieces) != 1:
+            return None
+        ((begin, end),) = self.pieces
+        low = begin.value + _EDGE * self.width if begin else 0.0
+        high = end.value - _EDGE * self.width if end else 1.0
+        return (low, high) if low < high else None
 
     @property
     def has_ended(self) -> bool:
         """Whether the part ends before the data do."""
-        return not self.is_rest and self.end is not None
+        return not self.pieces or self.pieces[-1].end is not None
 
     def text(self, axis: Axis, *, is_only: bool) -> str:
         """Tell the part; ``is_only`` if there is no other column."""
-        begin, end = (
-            None if edge is None else axis.place_between(*edge) for edge in (self.begin, self.end)
-        )
-        if begin is None and end is None:
-            return "nowhere within the data" if self.is_rest else ""
-        if self.is_rest:
-            words = ("before {} and after {}", "where {} is below {} or above {}")
-        elif begin is None:
-            words = ("until {}", "where {} is below {}")
-        elif end is None:
-            words = ("from {} onwards", "where {} is above {}")
-        else:
-            words = ("from {} to {}", "where {} is between {} and {}")
-        known = [text for text in (begin, end) if text is not None]
-        return words[0].format(*known) if is_only else words[1].format(axis.name, *known)
+        if not self.pieces:
+            return "nowhere within the data"
+        texts = [_piece_text(piece, axis, is_only=is_only) for piece in self.pieces]
+        texts = [text for text in texts if text]
+        if is_only or not texts:
+            return listing(texts) if texts else ""
+        return f"where {axis.name} is {' or '.join(texts)}"
 
 
-def intersected(regions: Sequence[Region]) -> list[Region]:
-    """Replace the parts of each column that lie between two edges by what they have in common."""
-    kept = [region for region in regions if region.is_rest]
-    columns = sorted({region.column for region in regions if not region.is_rest})
-    for column in columns:
-        on_it = [one for one in regions if one.column == column and not one.is_rest]
-        begin = max((one.begin for one in on_it if one.begin is not None), default=None)
-        end = min((one.end for one in on_it if one.end is not None), default=None)
-        kept.append(Region(column, begin, end, False, max(one.width for one in on_it)))
-    return sorted(kept, key=lambda region: (region.column, region.is_rest))
+def _piece_text(piece: Piece, axis: Axis, *, is_only: bool) -> str:
+    """Tell a piece, empty for the whole column."""
+    begin, end = (None if edge is None else axis.place_between(*edge) for edge in piece)
+    if begin is None:
+        words = ("until {}", "below {}")
+        return "" if end is None else words[not is_only].format(end)
+    if end is None:
+        return ("from {} onwards", "above {}")[not is_only].format(begin)
+    return ("from {} to {}", "between {} and {}")[not is_only].format(begin, end)

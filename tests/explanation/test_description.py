@@ -146,7 +146,7 @@ SE, LIN = [0.1, 1.0], [1.0, 0.1]
         (
             "CW[time](SE[time], LIN[time])",
             [0.5, 0.4, 1e-3],
-            ("Before 1953.0", "From 1953.0"),
+            ("Until 1953.0", "From 1953.0"),
         ),
         # edges that the data do not show are not told
         ("CW[time](SE[time], LIN[time])", [0.9, 0.4, 1e-3], ("Until 1957.0", "From 1957.0")),
@@ -162,8 +162,7 @@ def test_components_of_a_change_are_told_with_their_part(text, own, expected):
     smooth, straight = by_noun.values()
     for line, begin in zip((smooth, straight), expected, strict=True):
         assert re.match(rf"\d\. {begin}", line), line
-        goes_on = "onwards" in line or line[3:].startswith("Before")
-        assert ("It ends before the data do." in line) != goes_on
+        assert ("It ends before the data do." in line) != ("onwards" in line)
 
 
 def test_parts_of_parts_are_told_as_one():
@@ -174,6 +173,19 @@ def test_parts_of_parts_are_told_as_one():
     )
     assert re.search(r"From 1953\.0\d* \([^)]*\) to 1958\.0\d* \([^)]*\), a straight line", text)
     assert re.search(r"Until 1953\.0\d* \([^)]*\), a smooth function", text)
+
+
+def test_what_lies_outside_two_windows_is_told_in_three_pieces():
+    text = told_in_parts(
+        "CW[time](CW[time](SE[time], LIN[time]), LIN[time])",
+        [0.25, 0.1, 1e-3, 0.75, 0.1, 1e-3],
+        [*SE, *LIN, *LIN],
+    )
+    assert re.search(
+        r"Until 1952\.0\S* \(.*\), from 1953\.0\S* \(.*\) to 1957\.0\S* \(.*\) and from 1958\.0\S* "
+        r"\(.*\) onwards, a smooth function",
+        text,
+    )
 
 
 def test_a_period_must_be_seen_twice_in_its_part():
