@@ -64,6 +64,7 @@ PICTURES = {
         {"time": "years", "y": "ppm"},
         "CO$_2$ in ppm",
         beyond=0.2,
+        least_share=0.01,
     ),
     "solar": Picture(
         read_solar,

@@ -4,6 +4,7 @@ They are factors of the operands of change-points, and no base kernels of the se
 """
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -22,14 +23,7 @@ LOCATION = KernelParameter(
     start=(0.05, 0.95),
     grid=tuple((np.arange(1, 20) / 20).tolist()),
 )
-CENTRE = KernelParameter(
-    "centre",
-    (2.0, 3.0),
-    Unit.INPUT,
-    Role.LOCATION,
-    start=(0.05, 0.95),
-    grid=tuple((np.arange(1, 10) / 10).tolist()),
-)
+CENTRE = replace(LOCATION, name="centre", grid=tuple((np.arange(1, 10) / 10).tolist()))
 LENGTH = KernelParameter("length", (2.0, 6.0), Unit.INPUT, start=(0.05, 0.7), grid=(0.1, 0.2, 0.4))
 WIDTH = KernelParameter("width", (1.0, 50.0), Unit.INPUT, start=(0.001, 0.1), grid=(0.002, 0.02))
 

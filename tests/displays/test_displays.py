@@ -74,9 +74,12 @@ def test_a_forecast_of_several_columns_is_refused(several):
 def test_each_component_has_a_panel_with_its_sentence(several):
     found = several.decompose()
     display = DecompositionDisplay.from_estimator(several)
-    assert [panel.title for panel in display.panels] == [one.text for one in found.components]
+    for panel, one in zip(display.panels, found.components, strict=True):
+        # what is told of each of many columns would not fit above a picture
+        whole = one.text if len(one.expression.split(" * ")) < 3 else one.text.split(":")[0] + "."
+        assert panel.title == whole
     by_names = {tuple(panel.names): panel for panel in display.panels}
-    assert by_names["x0",].mean.shape == (200,)
+    assert by_names["x0",].mean.shape == (600,)
     assert by_names["x1", "x2"].mean.shape == (40, 40)
     # a line is a line in its panel
     np.testing.assert_allclose(np.diff(by_names["x0",].mean, 2), 0, atol=1e-8)
