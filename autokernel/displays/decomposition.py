@@ -143,7 +143,9 @@ class DecompositionDisplay:
     def _surface(self, panel: Panel, ax: "Axes") -> None:
         """Draw a component over two columns."""
         first, second = panel.axes
-        image = ax.pcolormesh(first, second, panel.mean.T, cmap="cividis", shading="gouraud")
+        image = ax.pcolormesh(
+            first, second, panel.mean.T, cmap="cividis", shading="gouraud", rasterized=True
+        )
         figure_of(ax).colorbar(image, ax=ax, label=self.y_name)
         ax.contour(first, second, panel.mean.T, colors="white", linewidths=0.6, alpha=0.7)
         ax.set(xlabel=panel.names[0], ylabel=panel.names[1])
