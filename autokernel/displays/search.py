@@ -100,7 +100,7 @@ class SearchDisplay:
         )  # fmt: skip
         seconds = self.elapsed[-1]
         ax.set(xlabel=f"kernels evaluated ({seconds:.0f} seconds)", ylabel="score in nats")
-        ax.legend(frameon=False, loc="center right")
+        ax.legend(loc="center right", framealpha=0.9, edgecolor="0.8")
 
     def _sizes(self, ax: "Axes") -> None:
         """Draw scores over numbers of base kernels, with the best of each."""
