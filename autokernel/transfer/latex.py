@@ -9,7 +9,8 @@ from autokernel.transfer.writing import write
 from autokernel.typing import FloatArray
 
 _DIGITS = 4
-_SPECIAL = re.compile(r"([_%&#$])")
+_SPECIAL = re.compile(r"[_%&#${}]")
+_WORDS = {"\\": r"\backslash ", "^": r"\hat{}", "~": r"\sim ", " ": r"\ ", "\n": r"\ "}
 
 
 def latex_of(model: FittedModel) -> str:
@@ -71,4 +72,4 @@ def _symbol(name: str) -> str:
 
 def _escaped(name: str) -> str:
     """Escape the characters that mean something in LaTeX."""
-    return _SPECIAL.sub(r"\\\1", name).replace(" ", r"\ ")
+    return "".join(_WORDS.get(one) or _SPECIAL.sub(r"\\\g<0>", one) for one in name)

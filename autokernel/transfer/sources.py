@@ -237,4 +237,5 @@ def _source(model: FittedModel, library: _Library) -> str:
     for name, value in values.items():
         program = program.replace(f"{{{name}}}", value)
     title = f"The kernel {expression.to_text(model.feature_names)} of autokernel {__version__}."
-    return f'"""{textwrap.fill(title, 95)}"""\n\n{program}'
+    comment = textwrap.fill(title, 95, initial_indent="# ", subsequent_indent="# ")
+    return f"{comment}\n\n{program}"

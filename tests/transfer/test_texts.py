@@ -100,6 +100,19 @@ def test_a_formula_has_the_names_of_columns_and_the_noise():
     assert refitted("NOISE").to_latex() == r"k(x, x') = 26.37\,\delta_{xx'}"
 
 
+def test_names_of_columns_cannot_break_out_of_a_text():
+    X = pd.DataFrame(
+        {'a"""\nimport os\\': np.linspace(0, 1, 20), "{b}^2~": np.linspace(0, 1, 20) ** 2}
+    )
+    model = AutoKernelGPRegressor(random_state=0).refit(X, np.arange(20.0), "LIN[0] + SE[1]")
+    for source in (model.to_gpytorch(), model.to_gpflow()):
+        compile(source, "program", "exec")
+        code = [line for line in source.splitlines() if not line.startswith("#")]
+        assert not any("import os" in line for line in code)
+    assert r"\mathrm{\{b\}\hat{}2\sim }" in model.to_latex()
+    assert r"\backslash " in model.to_latex()
+
+
 def test_what_other_libraries_do_not_know_is_refused():
     X, y, _ = table()
     own = AutoKernelGPRegressor(base_kernels=["SE", OrnsteinUhlenbeck()], random_state=0)
