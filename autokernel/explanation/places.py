@@ -97,6 +97,15 @@ class Piece(NamedTuple):
     begin: Edge | None
     end: Edge | None
 
+    def within_data(self) -> "Piece | None":
+        """Leave out edges beyond the data; None if the whole piece lies beyond them."""
+        begin, end = self
+        if (begin and begin.value >= 1) or (end and end.value <= 0):
+            return None
+        return Piece(
+            begin if begin and begin.value > 0 else None, end if end and end.value < 1 else None
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Region:
@@ -112,19 +121,16 @@ class Region:
 
         Edges beyond the data are left out.
         """
-
-        def edge(value: FloatArray | None, drawn: FloatArray | None) -> Edge | None:
-            if value is None or drawn is None or not 0 < value < 1:
-                return None
-            low, high = (np.nan, np.nan) if len(draws) == 1 else np.quantile(drawn, (0.05, 0.95))
-            return Edge(float(value), float(low), float(high))
-
-        begin, end = map(edge, share.edges(params), share.edges(draws.T))
-        pieces = [Piece(begin, end)]
-        if share.is_rest:
-            left, right = Piece(None, begin), Piece(end, None)
-            pieces = [piece for piece in (left, right) if piece != Piece(None, None)]
-        return cls(column, tuple(pieces), float(params[-1]))
+        edges = [
+            None if value is None or drawn is None else _edge(float(value), drawn)
+            for value, drawn in zip(share.edges(params), share.edges(draws.T), strict=True)
+        ]
+        begin, end = edges
+        pieces = [Piece(None, begin), Piece(end, None)] if share.is_rest else [Piece(begin, end)]
+        if share.is_rest:  # an edge that a part does not have leaves nothing on its side
+            pieces = [piece for piece in pieces if piece != Piece(None, None)]
+        seen = (piece.within_data() for piece in pieces)
+        return cls(column, tuple(one for one in seen if one is not None), float(params[-1]))
 
     def intersect(self, other: "Region") -> "Region":
         """Return what two parts of one column have in common."""
@@ -176,6 +182,12 @@ class Region:
         if is_only or not texts:
             return listing(texts) if texts else ""
         return f"where {axis.name} is {' or '.join(texts)}"
+
+
+def _edge(value: float, draws: FloatArray) -> Edge:
+    """Build an edge with its interval, which a single draw does not show."""
+    low, high = (np.nan, np.nan) if len(draws) == 1 else np.quantile(draws, (0.05, 0.95))
+    return Edge(value, float(low), float(high))
 
 
 def _piece_text(piece: Piece, axis: Axis, *, is_only: bool) -> str:

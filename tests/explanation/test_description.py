@@ -237,3 +237,19 @@ def test_dates_that_cannot_be_read_are_refused(unit):
     model = AutoKernelGPRegressor(random_state=0).refit(frame(), np.arange(80.0), "LIN[time]")
     with pytest.raises(ValueError, match=r"units\['time'\] must be a text such as 'days since"):
         model.describe({"time": unit})
+
+
+@pytest.mark.parametrize(
+    ("text", "own", "everywhere"),
+    [
+        ("CW[time](SE[time], LIN[time])", [1.5, 0.3, 1e-3], "smooth function"),
+        ("CW[time](SE[time], LIN[time])", [0.5, 2.0, 1e-3], "straight line"),
+        ("CP[time](SE[time], LIN[time])", [1.4, 1e-3], "smooth function"),
+    ],
+)
+def test_a_part_beyond_the_data_is_nowhere_and_the_rest_everywhere(text, own, everywhere):
+    for line in told_in_parts(text, own, [*SE, *LIN]).splitlines():
+        if re.match(r"\d\. ", line):
+            is_seen = everywhere in line
+            assert ("Nowhere within the data" in line) != is_seen, line
+            assert line[3:].startswith("A " if is_seen else "Nowhere"), line
