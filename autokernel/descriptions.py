@@ -10,7 +10,8 @@ from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.validation import check_is_fitted
 
 from autokernel.model import FittedModel
-from autokernel.report import Leaderboard, SizeFront, caption
+from autokernel.report import Inclusion, Intervals, Leaderboard, Posterior, SizeFront, caption
+from autokernel.typing import FloatArray
 
 _LEADERBOARDS: Mapping[str, type[Leaderboard] | type[SizeFront]] = {
     "score": Leaderboard,
@@ -24,6 +25,19 @@ class DescriptionMixin(BaseEstimator):
     _fitted: FittedModel
     _tried: list[str]  # canonical texts of the kernels of the search
     search_history_: Mapping[str, np.ndarray]
+
+    def _expose_model(self, fitted: FittedModel, X: FloatArray, y: FloatArray) -> None:
+        """Set the attributes that tell of the kernel and the model with it."""
+        self._fitted = fitted
+        self.best_kernel_ = fitted.kernel
+        self.best_expression_ = fitted.evaluation.expression.to_text(fitted.feature_names)
+        self.best_score_ = fitted.evaluation.score
+        self.noise_variance_ = fitted.noise_variance
+        self.approximation_ = fitted.way
+        self.posterior_ = Posterior.of(fitted)
+        self.inclusion_probabilities_ = Inclusion.of(fitted)
+        self.parameter_intervals_ = Intervals.of(fitted)
+        self.X_train_, self.y_train_ = X, y
 
     def leaderboard(self, k: int = 10, by: str = "score") -> Leaderboard | SizeFront:
         """Return the ``k`` best kernels of the search, or the best kernel of each size.

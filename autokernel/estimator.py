@@ -18,7 +18,6 @@ from autokernel.averaging import Averaging
 from autokernel.criteria import Criterion
 from autokernel.data import check_fit_data
 from autokernel.deadline import Deadline
-from autokernel.descriptions import DescriptionMixin
 from autokernel.exceptions import EvaluationError
 from autokernel.exports import ExportMixin
 from autokernel.expression import Expression
@@ -26,19 +25,13 @@ from autokernel.fit import Monitor, Past, Problem, Run
 from autokernel.fit.announcement import announcement
 from autokernel.fit.arguments import CONSTRAINTS, Arguments, check_memory, check_nested
 from autokernel.kernels import BaseKernel, Priors
-from autokernel.model import FittedModel
 from autokernel.operators import Operator
-from autokernel.predictions import PredictionMixin
 from autokernel.report import (
-    Inclusion,
-    Intervals,
-    Posterior,
     print_now,
     reporter,
 )
 from autokernel.search import StopReason, Strategy
 from autokernel.surrogate import Acquisition
-from autokernel.typing import FloatArray
 from autokernel.validation import check_seed
 
 
@@ -46,8 +39,6 @@ class AutoKernelGPRegressor(
     CallbackSupportMixin,
     RegressorMixin,
     ExportMixin,
-    PredictionMixin,
-    DescriptionMixin,
     BaseEstimator,
 ):
     """Gaussian-process regression that discovers its own kernel.
@@ -356,19 +347,6 @@ class AutoKernelGPRegressor(
     def _past_to_continue(self) -> Past | None:
         """Return what the last search has left, if this one is to continue it."""
         return getattr(self, "_past", None) if self.warm_start else None
-
-    def _expose_model(self, fitted: FittedModel, X: FloatArray, y: FloatArray) -> None:
-        """Set the attributes that tell of the kernel and the model with it."""
-        self._fitted = fitted
-        self.best_kernel_ = fitted.kernel
-        self.best_expression_ = fitted.evaluation.expression.to_text(fitted.feature_names)
-        self.best_score_ = fitted.evaluation.score
-        self.noise_variance_ = fitted.noise_variance
-        self.approximation_ = fitted.way
-        self.posterior_ = Posterior.of(fitted)
-        self.inclusion_probabilities_ = Inclusion.of(fitted)
-        self.parameter_intervals_ = Intervals.of(fitted)
-        self.X_train_, self.y_train_ = X, y
 
     def _expose_history(self, run: Run) -> None:
         """Set the attributes that tell what a search has tried."""

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from autokernel.descriptions import DescriptionMixin
 from autokernel.explanations import ExplanationMixin
-from autokernel.model import FittedModel
 from autokernel.pages import write_report
 from autokernel.transfer import (
     FORMAT_VERSION,
@@ -21,22 +20,14 @@ from autokernel.transfer import (
     record_of,
 )
 from autokernel.transfer.records import numbers, plain
-from autokernel.typing import FloatArray
 from autokernel.version import __version__
 
 _FORMAT = "autokernel"
 _OF_SEARCH = ("n_iter_", "stop_reason_")
 
 
-class ExportMixin(ExplanationMixin):
+class ExportMixin(ExplanationMixin, DescriptionMixin):
     """The model of ``fit`` as a dict for JSON, as a formula, or as a program."""
-
-    _tried: list[str]
-    search_history_: Mapping[str, npt.NDArray[Any]]
-
-    def _expose_model(self, fitted: FittedModel, X: FloatArray, y: FloatArray) -> None:
-        """Set the attributes that tell of the kernel and the model with it."""
-        raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
         """Write the fitted estimator as a dict that ``json.dumps`` accepts.

@@ -75,6 +75,7 @@ class Part:
     group: Sequence[Addend]
     theta_of_all: FloatArray  # logs of all parameters of the kernel that is explained
     share: float = np.nan
+    span: float = np.nan  # of its mean over the training rows, in the units of the target
 
     @property
     def expression(self) -> Expression:
@@ -113,9 +114,18 @@ class Explained:
         self._model, data = model, model.mixture.data
         self._predictor = _predictor_of_best(model)
         parts = _parts(model.evaluation.expression, model.evaluation.theta)
-        shares = _shares([self._moments(part, data.X)[0] for part in parts])
-        shared = [replace(part, share=s) for part, s in zip(parts, shares.tolist(), strict=True)]
-        self.parts: Sequence[Part] = sorted(shared, key=lambda part: -part.share)
+        means = [self.mean(part, data.X) for part in parts]
+        measured = [
+            replace(part, share=share, span=float(np.ptp(mean)))
+            for part, share, mean in zip(parts, _shares(means).tolist(), means, strict=True)
+        ]
+        self.parts: Sequence[Part] = sorted(measured, key=lambda part: -part.share)
+
+    def mean(self, part: Part, X: FloatArray) -> FloatArray:
+        """Compute the mean (n,) of a part at scaled inputs (n, n_features)."""
+        with one_blas_thread():
+            mean = self._predictor.part_mean(*part.kernel, X)
+        return self._model.target_scaling.scale * mean
 
     def mean_and_std(
         self, part: Part, X: FloatArray, *, about: FloatArray | None = None
@@ -124,16 +134,10 @@ class Explained:
 
         With rows ``about`` the deviation is that of the difference from the average over them.
         """
-        mean, variance = self._moments(part, X, about)
+        with one_blas_thread():
+            mean, variance = self._predictor.part(*part.kernel, X, about=about)
         scale = self._model.target_scaling.scale
         return scale * mean, scale * np.sqrt(variance)
-
-    def _moments(
-        self, part: Part, X: FloatArray, about: FloatArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Compute mean and variance (n,) in the units of the search."""
-        with one_blas_thread():
-            return self._predictor.part(*part.kernel, X, about=about)
 
 
 def _predictor_of_best(model: FittedModel) -> Predictor:

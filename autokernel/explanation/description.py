@@ -50,6 +50,7 @@ class Description:
             for column, name in enumerate(self.names)
         ]
         (self._best,) = (k for k in model.kernels if k.evaluation is model.evaluation)
+        self._told_of: dict[int, _Told | None] = {}  # by the place among the parts
 
     def decompose(self, X: FloatArray) -> Decomposition:
         """Compute the components at inputs (n, n_features)."""
@@ -190,7 +191,7 @@ class Description:
         explains = f"It explains {percent(part.share)} of the variance"
         if part.share < 0:
             explains = "It works against the other components"
-        extent = f"{explains}, and spans {with_unit(np.ptp(self._mean(part)), unit)}."
+        extent = f"{explains}, and spans {with_unit(part.span, unit)}."
         return " ".join([extent, *self._beyond(part)])
 
     def _beyond(self, part: Part) -> Iterator[str]:
@@ -223,8 +224,8 @@ class Description:
         places = np.linspace(*ends, _N_GRID)
         axis = self._axes[column]
         curve = self._curve(part, column, places)
-        reach, whole = np.ptp(curve), np.ptp(self._mean(part))
-        if reach <= _TELLING * whole:
+        reach = np.ptp(curve)
+        if reach <= _TELLING * part.span:
             return
         for sign, word, other in ((1, "rises", "falls"), (-1, "falls", "rises")):
             if _way_back(sign * curve) < _NEARLY_MONOTONE * reach:
@@ -243,10 +244,6 @@ class Description:
                 yield f"{word} until {axis.place(places[turn])} and {other} from there on"
                 return
 
-    def _mean(self, part: Part) -> FloatArray:
-        """Compute a component at the training rows."""
-        return self._explained.mean_and_std(part, self._model.mixture.data.X)[0]
-
     def _wave_share(
         self, part: Part, column: int, ends: tuple[float, float], period: float
     ) -> float:
@@ -263,7 +260,7 @@ class Description:
         """Compute a component along a column in the unit interval, the others at their medians."""
         X = np.tile(np.median(self._model.mixture.data.X, axis=0), (len(places), 1))
         X[:, column] = places
-        return self._explained.mean_and_std(part, X)[0]
+        return self._explained.mean(part, X)
 
     def _is_straight(self, part: Part) -> bool:
         """Whether a component is a straight line."""
@@ -271,6 +268,13 @@ class Description:
 
     def _told(self, part: Part) -> "_Told | None":
         """Tell the product on each column, None if an operator other than these is in it."""
+        number = self._explained.parts.index(part)
+        if number not in self._told_of:
+            self._told_of[number] = self._tell(part)
+        return self._told_of[number]
+
+    def _tell(self, part: Part) -> "_Told | None":
+        """Tell the product on each column anew."""
         if not all(isinstance(factor, Leaf) for factor in part.expression.terms(MULTIPLY)):
             return None
         draws, start = self._draws_of(part), 0

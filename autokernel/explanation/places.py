@@ -121,14 +121,14 @@ class Region:
 
         Edges beyond the data are left out.
         """
-        edges = [
+        begin, end = (
             None if value is None or drawn is None else _edge(float(value), drawn)
             for value, drawn in zip(share.edges(params), share.edges(draws.T), strict=True)
-        ]
-        begin, end = edges
-        pieces = [Piece(None, begin), Piece(end, None)] if share.is_rest else [Piece(begin, end)]
-        if share.is_rest:  # an edge that a part does not have leaves nothing on its side
-            pieces = [piece for piece in pieces if piece != Piece(None, None)]
+        )
+        pieces = [Piece(begin, end)]
+        if share.is_rest:  # an edge that is missing leaves nothing on its side
+            pieces = [Piece(None, begin)] if begin else []
+            pieces += [Piece(end, None)] if end else []
         seen = (piece.within_data() for piece in pieces)
         return cls(column, tuple(one for one in seen if one is not None), float(params[-1]))
 
@@ -179,9 +179,9 @@ class Region:
             return "nowhere within the data"
         texts = [_piece_text(piece, axis, is_only=is_only) for piece in self.pieces]
         texts = [text for text in texts if text]
-        if is_only or not texts:
-            return listing(texts) if texts else ""
-        return f"where {axis.name} is {' or '.join(texts)}"
+        if not texts:
+            return ""
+        return listing(texts) if is_only else f"where {axis.name} is {' or '.join(texts)}"
 
 
 def _edge(value: float, draws: FloatArray) -> Edge:

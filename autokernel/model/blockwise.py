@@ -83,6 +83,11 @@ class BlockwisePredictor(ABC):
         means, variances = zip(*parts, strict=True)
         return np.concatenate(means), np.concatenate(variances)
 
+    def part_mean(self, expression: Expression, params: FloatArray, X: FloatArray) -> FloatArray:
+        """Compute the mean (n,) of a term of the function alone."""
+        term = Term(expression, params)
+        return np.concatenate([self._part_mean_of_block(term, rows) for rows in self._blocks(X)])
+
     def samples(self, X: FloatArray, n_samples: int, rng: np.random.RandomState) -> FloatArray:
         """Draw new observations (n, n_samples), noise included."""
         mean, covariance = self.mean_and_covariance(X)
@@ -98,8 +103,12 @@ class BlockwisePredictor(ABC):
         """Compute the predictive mean of one block of rows."""
 
     @abstractmethod
-    def _part_of_block(self, term: "Term", X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _part_of_block(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute mean and variance of a term of the function for one block of rows."""
+
+    def _part_mean_of_block(self, term: Term, X: FloatArray) -> FloatArray:
+        """Compute the mean of a term for one block of rows; subclasses may do without variances."""
+        return self._part_of_block(term, X)[0]
 
     @abstractmethod
     def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:

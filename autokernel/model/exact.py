@@ -47,8 +47,7 @@ class ExactPredictor(BlockwisePredictor):
     def __init__(self, expression: Expression, theta: FloatArray, data: TrainingData) -> None:
         super().__init__(block=_BLOCK // len(data.X))
         self._cholesky, self.jitter = _factorise(expression, theta, data)
-        self._expression, self._X = expression, data.X
-        self._params = np.exp(theta[:-1])
+        self._whole, self._X = Term(expression, np.exp(theta[:-1])), data.X
         self._alpha = self._cholesky.solve(data.y)
         self.noise_variance = float(np.exp(theta[-1])) + self.jitter
 
@@ -59,20 +58,24 @@ class ExactPredictor(BlockwisePredictor):
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""
-        cross = self._cross(X)
+        cross = self._whole.cross(X, self._X)
         mean = cross @ self._alpha
         V = self._cholesky.half_solve(cross.T, overwrite=True)
-        K = cross_covariance(self._expression, X, X).forward(self._params) - V.T @ V
+        K = self._whole.cross(X, X) - V.T @ V
         K[np.diag_indices(len(K))] += self.noise_variance
         return mean, K
 
     def _mean_of_block(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean of one block of rows."""
-        return self._cross(X) @ self._alpha
+        return self._part_mean_of_block(self._whole, X)
+
+    def _part_mean_of_block(self, term: Term, X: FloatArray) -> FloatArray:
+        """Compute the mean of a term of the function for one block of rows."""
+        return term.cross(X, self._X) @ self._alpha
 
     def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean and variance of one block of rows, noise included."""
-        mean, variance = self._part_of_block(Term(self._expression, self._params), X)
+        mean, variance = self._part_of_block(self._whole, X)
         return mean, variance + self.noise_variance
 
     def _part_of_block(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -82,10 +85,6 @@ class ExactPredictor(BlockwisePredictor):
         V = self._cholesky.half_solve(term.deviation(cross, self._X).T, overwrite=True)
         explained = np.einsum("ij,ij->j", V, V)
         return mean, np.maximum(term.variance(X) - explained, 0.0)
-
-    def _cross(self, X: FloatArray) -> FloatArray:
-        """Compute the covariances (n, n_samples) of new rows with the training rows."""
-        return cross_covariance(self._expression, X, self._X).forward(self._params)
 
 
 def _factorise(

@@ -8,7 +8,6 @@ from autokernel.likelihood import (
     InducingLikelihood,
     TrainingData,
     choose_inducing,
-    cross_covariance,
 )
 from autokernel.model.blockwise import BlockwisePredictor, Term
 from autokernel.typing import FloatArray
@@ -53,8 +52,7 @@ class InducingPredictor(BlockwisePredictor):
         super().__init__(block=max(1, _AT_ONCE // len(points)))
         at = InducingLikelihood(expression, data, points).condition(theta)
         self._L, self._L_B, self._weights = at.L, at.L_B, at.weights
-        self._expression, self._points = expression, points
-        self._params = np.exp(theta[:-1])
+        self._whole, self._points = Term(expression, np.exp(theta[:-1])), points
         self.noise_variance = at.noise
 
     @property
@@ -69,19 +67,23 @@ class InducingPredictor(BlockwisePredictor):
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""
-        mean, prior_part, posterior_part = self._project(self._cross(X))
-        K = cross_covariance(self._expression, X, X).forward(self._params)
+        mean, prior_part, posterior_part = self._project(self._whole.cross(X, self._points))
+        K = self._whole.cross(X, X)
         K = K - prior_part.T @ prior_part + posterior_part.T @ posterior_part
         K[np.diag_indices(len(K))] += self.noise_variance
         return mean, K
 
     def _mean_of_block(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean of one block of rows."""
-        return self._cross(X) @ self._weights
+        return self._part_mean_of_block(self._whole, X)
+
+    def _part_mean_of_block(self, term: Term, X: FloatArray) -> FloatArray:
+        """Compute the mean of a term of the function for one block of rows."""
+        return term.cross(X, self._points) @ self._weights
 
     def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean and variance of one block of rows."""
-        mean, variance = self._part_of_block(Term(self._expression, self._params), X)
+        mean, variance = self._part_of_block(self._whole, X)
         return mean, variance + self.noise_variance
 
     def _part_of_block(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -97,7 +99,3 @@ class InducingPredictor(BlockwisePredictor):
         prior_part = solve_triangular(self._L, cross.T, lower=True, check_finite=False)
         posterior_part = solve_triangular(self._L_B, prior_part, lower=True, check_finite=False)
         return cross @ self._weights, prior_part, posterior_part
-
-    def _cross(self, X: FloatArray) -> FloatArray:
-        """Compute the covariances (n, n_inducing) of new rows with the inducing points."""
-        return cross_covariance(self._expression, X, self._points).forward(self._params)

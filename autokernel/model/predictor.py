@@ -57,6 +57,9 @@ class Predictor(Protocol):
         are given and the predictor can tell.
         """
 
+    def part_mean(self, expression: Expression, params: FloatArray, X: FloatArray) -> FloatArray:
+        """Compute the mean (n,) of a term of the function alone, which may take far less time."""
+
     def mean_and_variance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and variance (n,)."""
 

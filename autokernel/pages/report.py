@@ -3,7 +3,6 @@
 import hashlib
 import platform
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from autokernel.displays._style import close
 from autokernel.displays.calibration import MOST_LEFT_OUT
 from autokernel.explanation import Description
 from autokernel.pages.page import page, paragraph, picture, section, wide
+from autokernel.report import Leaderboard
 from autokernel.report.table import Table
 from autokernel.version import __version__
 
@@ -137,8 +137,8 @@ class _Report:
         yield self._picture(display.figure_, "Scores over evaluations and over sizes")
         yield paragraph("The best kernels:")
         best = self.estimator.leaderboard()
-        score = np.array([f"{one:.2f}" for one in best["score"]])
-        yield self._table(Table(rank=best["rank"], score=score, kernel=best["kernel"]))
+        shown = ("rank", "score", "n_leaves", "kernel")
+        yield self._table(Leaderboard({name: best[name] for name in shown}))
 
     def calibration(self) -> Iterator[str]:
         """Show how well rows are predicted that are left out."""
@@ -185,19 +185,12 @@ class _Report:
         )
 
     def _picture(self, figure: "Figure", text: str) -> str:
-        """Write a figure, and close it."""
-        with _closing(figure):
+        """Write a figure, and close it, so that notebooks do not show it as well."""
+        try:
             return picture(figure, text, many_points=self.has_many)
+        finally:
+            close(figure)
 
     def _table(self, table: Table) -> str:
         """Write a table."""
         return wide(table.to_html())
-
-
-@contextmanager
-def _closing(figure: "Figure") -> Iterator[None]:
-    """Close a figure at the end, so that notebooks do not show it as well."""
-    try:
-        yield
-    finally:
-        close(figure)

@@ -5,8 +5,6 @@ import pickle
 import numpy as np
 import pytest
 from hypothesis import given
-from sklearn.base import clone
-from sklearn.gaussian_process import GaussianProcessRegressor
 
 from autokernel import AutoKernelGPRegressor, ExpressionSyntaxError, parse_expression
 from autokernel.expression import Grammar, addends, splits
@@ -15,6 +13,7 @@ from autokernel.likelihood import ExactLikelihood, TrainingData, cross_covarianc
 from autokernel.operators import CHANGE_POINT, CHANGE_WINDOW, OPERATORS, Operands
 from autokernel.search import STRATEGIES
 from tests.batteries import numerical_gradient, seeds
+from tests.fits import assert_predicts_as_its_kernel
 from tests.search.conftest import QUICK
 
 
@@ -180,15 +179,7 @@ def test_the_exported_kernel_predicts_the_same(text):
     X, y = level_shift(40)
     model = AutoKernelGPRegressor(averaging=None, random_state=0).refit(X, y, text)
     X_new = np.linspace(1949, 1961, 9)[:, None]
-    regressor = GaussianProcessRegressor(
-        clone(model.best_kernel_), optimizer=None, normalize_y=True, alpha=0
-    ).fit(X, y)
-    for found, expected in zip(
-        model.predict(X_new, return_std=True),
-        regressor.predict(X_new, return_std=True),
-        strict=True,
-    ):
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert_predicts_as_its_kernel(model, X, y, X_new)
 
 
 def test_a_base_kernel_cannot_have_the_name_of_an_operator():

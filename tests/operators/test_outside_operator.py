@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
-from sklearn.gaussian_process import GaussianProcessRegressor
 
 from autokernel import AutoKernelGPRegressor, ExpressionSyntaxError, evaluate_kernel
 from autokernel.evaluation import Evaluator
@@ -37,6 +35,7 @@ from autokernel.surrogate.features import tree_features
 from autokernel.surrogate.hellinger import hellinger_distances
 from autokernel.surrogate.sot import sot_distances
 from tests.batteries import numerical_gradient, reshuffled, seeds
+from tests.fits import assert_predicts_as_its_kernel
 from tests.operators.gate import EXACT_GATE, GATE, Gate, fall
 from tests.search.conftest import QUICK
 
@@ -274,15 +273,7 @@ def test_every_strategy_searches_with_it(name: str) -> None:
     assert all(status == "ok" for status in history["status"])
     model.refit(X, y, kernel=gates[0])
     X_new = np.linspace(-0.1, 1.1, 7)[:, None]
-    regressor = GaussianProcessRegressor(
-        clone(model.best_kernel_), optimizer=None, normalize_y=True, alpha=0
-    ).fit(X, y)
-    for found, expected in zip(
-        model.predict(X_new, return_std=True),
-        regressor.predict(X_new, return_std=True),
-        strict=True,
-    ):
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert_predicts_as_its_kernel(model, X, y, X_new)
 
 
 def test_workers_and_memory_carry_it(tmp_path) -> None:
