@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from autokernel import AutoKernelGPRegressor, __version__
 from autokernel.datasets import load_airline
 from autokernel.exceptions import AutoKernelError
+from autokernel.explanation.description import TARGET
+from autokernel.explanation.places import Axis
 from autokernel.report import Improvements, fill, summary
 from autokernel.typing import FloatArray, IntArray
 
@@ -62,8 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _search(table: Table, n_iter: int, random_state: int, *, report: Path | None) -> None:
     """Search a kernel, print the result and its test errors, and write the report if asked to."""
-    if report is not None and not report.absolute().parent.is_dir():
-        raise ValueError(f"--report must be a file in a folder that exists, got {report}")
+    if report is not None:
+        _check_report(report)
     split = _split(table, random_state)
     print(f"autokernel {__version__}: {table.title}")
     print(fill(split.words))
@@ -125,8 +128,24 @@ def _units(given: Sequence[str], table: Table) -> dict[str, str]:
         known = [*table.feature_names, table.target_name]
         if not sign or name not in known:
             raise ValueError(f"--unit must be NAME=TEXT with one of {known}, got {text!r}")
-        units["y" if name == table.target_name else name] = unit
+        if name == table.target_name:
+            units[TARGET] = unit
+        else:
+            Axis.of(name, unit, 0.0, 1.0)  # raises the error that the description would raise
+            units[name] = unit
+    if TARGET in units and TARGET in table.feature_names:
+        raise ValueError(
+            f"--unit cannot tell the column {TARGET!r} from the target: give it another name"
+        )
     return units
+
+
+def _check_report(path: Path) -> None:
+    """Raise a ``ValueError`` if a report cannot be written, before the search and not after it."""
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise ValueError(f"--report must be a file in a folder that exists, got {path}")
+    if find_spec("matplotlib") is None:
+        raise ValueError("--report needs matplotlib: install it by pip install 'autokernel[plot]'")
 
 
 def _airline() -> Table:

@@ -82,4 +82,9 @@ class ExplanationMixin(PredictionMixin):
                     f"units must map names out of {sorted(known)} to texts such as 'years', got "
                     f"{name!r}: {unit!r}"
                 )
+        if TARGET in units and TARGET in self._fitted.column_names:
+            raise ValueError(
+                f"units[{TARGET!r}] is that of the target, and a column has this name too: give "
+                "the column another name"
+            )
         return Description(self._fitted, units)

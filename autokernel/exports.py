@@ -77,8 +77,13 @@ class ExportMixin(ExplanationMixin, DescriptionMixin):
         ValueError
             If the dict is of another format or version, or an entry is missing.
         """
-        if not isinstance(record, Mapping) or record.get("format") != _FORMAT:
+        if not isinstance(record, Mapping):
             raise ValueError(f"record must be what to_dict returns, got {type(record).__name__}")
+        if record.get("format") != _FORMAT:
+            raise ValueError(
+                f"record must be what to_dict returns, with the format {_FORMAT!r}, got "
+                f"{record.get('format')!r}"
+            )
         if record.get("version") != FORMAT_VERSION:
             raise ValueError(
                 f"record must have version {FORMAT_VERSION}, got {record.get('version')!r}: "
@@ -88,6 +93,10 @@ class ExportMixin(ExplanationMixin, DescriptionMixin):
             return cls._read(record)
         except KeyError as error:
             raise ValueError(f"record must be what to_dict returns, but has no {error}") from error
+        except (TypeError, ValueError, IndexError, AttributeError) as error:
+            raise ValueError(
+                f"record must be what to_dict returns, but cannot be read: {error}"
+            ) from error
 
     @classmethod
     def _read(cls, record: Mapping[str, Any]) -> Self:

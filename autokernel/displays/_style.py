@@ -52,9 +52,14 @@ def figure_of(ax: "Axes") -> "Figure":
     return figure
 
 
+def literal(text: str) -> str:
+    """Escape the sign with which mathematical text begins: names of columns may hold it."""
+    return text.replace("$", r"\$")
+
+
 def wrapped(text: str, width: float) -> str:
     """Break a title into lines that fit above axes of this width in inches."""
-    return textwrap.fill(text, max(20, int(width * _TITLE_WIDTH)))
+    return literal(textwrap.fill(text, max(20, int(width * _TITLE_WIDTH))))
 
 
 def close(figure: "Figure") -> None:

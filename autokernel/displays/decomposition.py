@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.displays._style import BLUE, WIDE, figure_of, new_axes, plain, wrapped
+from autokernel.displays._style import BLUE, WIDE, figure_of, literal, new_axes, plain, wrapped
 from autokernel.explanation import Description
 from autokernel.typing import FloatArray
 
@@ -138,7 +138,7 @@ class DecompositionDisplay:
         )
         ax.plot(x, panel.mean, color=BLUE, linewidth=1.5)
         ax.margins(x=0.01)
-        ax.set(xlabel=panel.names[0], ylabel=self.y_name)
+        ax.set(xlabel=literal(panel.names[0]), ylabel=self.y_name)
 
     def _surface(self, panel: Panel, ax: "Axes") -> None:
         """Draw a component over two columns."""
@@ -148,7 +148,7 @@ class DecompositionDisplay:
         )
         figure_of(ax).colorbar(image, ax=ax, label=self.y_name)
         ax.contour(first, second, panel.mean.T, colors="white", linewidths=0.6, alpha=0.7)
-        ax.set(xlabel=panel.names[0], ylabel=panel.names[1])
+        ax.set(xlabel=literal(panel.names[0]), ylabel=literal(panel.names[1]))
 
 
 def _panel(description: Description, number: int, title: str) -> Panel:

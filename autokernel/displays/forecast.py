@@ -7,7 +7,17 @@ import numpy.typing as npt
 from sklearn.utils import check_array, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.displays._style import BLUE, DATA, NARROW, ORANGE, WIDE, figure_of, new_axes, plain
+from autokernel.displays._style import (
+    BLUE,
+    DATA,
+    NARROW,
+    ORANGE,
+    WIDE,
+    figure_of,
+    literal,
+    new_axes,
+    plain,
+)
 from autokernel.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -132,7 +142,7 @@ class ForecastDisplay:
             if is_beyond:
                 ax.axvline(end, color=ORANGE, linestyle="--", linewidth=1, label="end of the data")
         ax.margins(x=0.01)
-        ax.set(xlabel=self.x_name, ylabel=self.y_name)
+        ax.set(xlabel=literal(self.x_name), ylabel=self.y_name)
         handles, labels = ax.get_legend_handles_labels()
         unique = dict(zip(labels, handles, strict=True))
         ax.legend(unique.values(), unique.keys(), frameon=False, loc="best")

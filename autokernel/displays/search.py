@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.displays._style import BLUE, GREY, ORANGE, figure_of, new_axes, plain
+from autokernel.displays._style import BLUE, GREY, ORANGE, figure_of, literal, new_axes, plain
 from autokernel.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class SearchDisplay:
             for place in reversed(shown)
         ]
         ax.text(
-            0.98, 0.03, "\n".join(lines), transform=ax.transAxes, family="monospace",
+            0.98, 0.03, literal("\n".join(lines)), transform=ax.transAxes, family="monospace",
             fontsize="x-small", ha="right", va="bottom",
             bbox={"facecolor": "white", "edgecolor": "0.8"},
         )  # fmt: skip

@@ -8,7 +8,7 @@ from itertools import groupby
 import numpy as np
 
 from autokernel.explanation.decomposition import Component, Decomposition, Explained, Part
-from autokernel.explanation.numbers import counted, listing, percent, with_unit
+from autokernel.explanation.numbers import counted, listing, percent, singular, with_unit
 from autokernel.explanation.phrases import Factor, Phrase, Scale, phrase_of
 from autokernel.explanation.places import Axis, Region
 from autokernel.expression import NOISE, Leaf, n_kernel_params
@@ -21,6 +21,7 @@ from autokernel.typing import FloatArray
 TARGET = "y"  # name of the target among the units
 _ENDS = (0.05, 0.95)  # of intervals
 _N_GRID = 200  # points of a curve on which its direction is judged
+_STILL = 1e-9  # largest span of a component that does not vary, in deviations of the target
 _WHOLE = (0.0, 1.0)  # ends of a column
 _CLEARLY, _NOT = 0.95, 0.05  # probabilities from which a column matters, and does not
 _PER_PERIOD, _MOST_POINTS = 16, 2000  # points of a curve of which periods are averaged
@@ -187,6 +188,8 @@ class Description:
 
     def _effect(self, part: Part) -> str:
         """Tell how large a component is, and what becomes of it beyond the data."""
+        if part.span <= _STILL * self._model.target_scaling.scale:
+            return "It does not vary over the data."
         unit = self._target_unit
         explains = f"It explains {percent(part.share)} of the variance"
         if part.share < 0:
@@ -231,7 +234,7 @@ class Description:
             if _way_back(sign * curve) < _NEARLY_MONOTONE * reach:
                 if self._is_straight(part):
                     slope = abs(float(curve[-1] - curve[0])) / (axis.scale * np.ptp(places))
-                    per = axis.unit.removesuffix("s") or "unit"
+                    per = singular(axis.unit) or "unit"
                     word = f"{word} by {with_unit(slope, self._target_unit)} per {per}"
                 yield word
                 return
@@ -285,7 +288,8 @@ class Description:
             start = entries.stop
             if isinstance(leaf.kernel, Share):
                 theta, drawn = np.exp(part.theta[entries]), np.exp(draws[:, entries])
-                region = Region.of(leaf.column, leaf.kernel, theta, drawn)
+                highest = float(self._model.mixture.data.X[:, leaf.column].max())
+                region = Region.of(leaf.column, leaf.kernel, theta, drawn, highest)
                 known = regions.get(leaf.column)
                 regions[leaf.column] = region if known is None else known.intersect(region)
             else:

@@ -5,6 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 
 _DIGITS = 3
+_PLURALS = frozenset(
+    f"{one}s"
+    for one in (
+        *("second", "minute", "hour", "day", "week", "month", "quarter", "year", "decade"),
+        *("metre", "meter", "kilometre", "kilometer", "mile", "gram", "kilogram", "tonne", "litre"),
+        *("liter", "degree", "point", "unit"),
+    )
+)
 _MOST_DECIMALS, _MOST_ZEROS = 7, 6
 
 
@@ -57,3 +65,8 @@ def counted(n: int, noun: str) -> str:
     words = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
     text = words[n] if n < len(words) else str(n)
     return f"{text} {noun}" + ("" if n == 1 else "s")
+
+
+def singular(unit: str) -> str:
+    """Write a unit of which there is one, if its plural is a common word."""
+    return unit[:-1] if unit in _PLURALS else unit

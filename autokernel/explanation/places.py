@@ -97,13 +97,14 @@ class Piece(NamedTuple):
     begin: Edge | None
     end: Edge | None
 
-    def within_data(self) -> "Piece | None":
-        """Leave out edges beyond the data; None if the whole piece lies beyond them."""
+    def within(self, highest: float) -> "Piece | None":
+        """Leave out edges beyond data from zero on; None if the whole piece lies beyond them."""
         begin, end = self
-        if (begin and begin.value >= 1) or (end and end.value <= 0):
+        if (begin and begin.value >= highest) or (end and end.value <= 0):
             return None
         return Piece(
-            begin if begin and begin.value > 0 else None, end if end and end.value < 1 else None
+            begin if begin and begin.value > 0 else None,
+            end if end and end.value < highest else None,
         )
 
 
@@ -116,10 +117,12 @@ class Region:
     width: float  # of the sigmoids at the edges, in the unit interval
 
     @classmethod
-    def of(cls, column: int, share: Share, params: FloatArray, draws: FloatArray) -> "Region":
+    def of(
+        cls, column: int, share: Share, params: FloatArray, draws: FloatArray, highest: float = 1.0
+    ) -> "Region":
         """Build the part that a share keeps, given its parameters (n_params,) and draws of them.
 
-        Edges beyond the data are left out.
+        Edges beyond the data, whose scaled values are zero to ``highest``, are left out.
         """
         begin, end = (
             None if value is None or drawn is None else _edge(float(value), drawn)
@@ -129,7 +132,7 @@ class Region:
         if share.is_rest:  # an edge that is missing leaves nothing on its side
             pieces = [Piece(None, begin)] if begin else []
             pieces += [Piece(end, None)] if end else []
-        seen = (piece.within_data() for piece in pieces)
+        seen = (piece.within(highest) for piece in pieces)
         return cls(column, tuple(one for one in seen if one is not None), float(params[-1]))
 
     def intersect(self, other: "Region") -> "Region":
@@ -171,7 +174,7 @@ class Region:
     @property
     def has_ended(self) -> bool:
         """Whether the part ends before the data do."""
-        return not self.pieces or self.pieces[-1].end is not None
+        return bool(self.pieces) and self.pieces[-1].end is not None
 
     def text(self, axis: Axis, *, is_only: bool) -> str:
         """Tell the part; ``is_only`` if there is no other column."""

@@ -18,9 +18,10 @@ from autokernel.displays import (
     ForecastDisplay,
     SearchDisplay,
 )
-from autokernel.displays._style import close
+from autokernel.displays._style import close, literal
 from autokernel.displays.calibration import MOST_LEFT_OUT
 from autokernel.explanation import Description
+from autokernel.explanation.description import TARGET
 from autokernel.pages.page import page, paragraph, picture, section, wide
 from autokernel.report import Leaderboard
 from autokernel.report.table import Table
@@ -48,7 +49,7 @@ class _Report:
     def __init__(self, estimator: Any, units: Mapping[str, str]) -> None:
         self.estimator, self.units = estimator, units
         self.description: Description = estimator._description(units)
-        self.y_name = units.get("y") or "the target"
+        self.y_name = units.get(TARGET) or "the target"
         self.has_many = len(estimator.X_train_) > _MANY_POINTS
 
     def body(self, title: str) -> str:
@@ -81,7 +82,7 @@ class _Report:
         """Tell what was found, and show the forecast of a single column."""
         yield paragraph(self.description.overview(), "overview")
         if self.estimator.n_features_in_ == 1:
-            display = ForecastDisplay.from_estimator(self.estimator, y_name=self.y_name)
+            display = ForecastDisplay.from_estimator(self.estimator, y_name=literal(self.y_name))
             yield self._picture(display.figure_, "Data, mean and bands of 50 and 95 %")
 
     def components(self) -> Iterator[str]:
@@ -97,7 +98,7 @@ class _Report:
             )
         for number, text in enumerate(paragraphs):
             display = DecompositionDisplay.of_component(
-                self.description, number, y_name=self.y_name
+                self.description, number, y_name=literal(self.y_name)
             )
             words = paragraph(f"{number + 1}. {text}")
             shown = self._picture(display.figure_, text)

@@ -1,5 +1,6 @@
 """The formula of a fitted kernel in LaTeX, with the values of its parameters."""
 
+import math
 import re
 
 from autokernel.expression import NOISE
@@ -9,6 +10,7 @@ from autokernel.transfer.writing import write
 from autokernel.typing import FloatArray
 
 _DIGITS = 4
+_MANY = 6  # digits of an extent
 _SPECIAL = re.compile(r"[_%&#${}]")
 _WORDS = {"\\": r"\backslash ", "^": r"\hat{}", "~": r"\sim ", " ": r"\ ", "\n": r"\ "}
 
@@ -19,12 +21,25 @@ def latex_of(model: FittedModel) -> str:
 
     def leaf(kernel: BaseKernel, column: int, params: FloatArray) -> str:
         shift, scale = model.scaling.of_column(column)
-        values = {"x": names[column], "from": _minus(shift), "scale": f"{scale:.6g}"}
-        for parameter, value in zip(kernel.parameters, params.tolist(), strict=True):
-            if parameter.unit == Unit.INPUT:
-                value *= scale
-            is_place = parameter.role == Role.LOCATION
-            values[parameter.name] = f"{value + shift:.6g}" if is_place else number(value)
+        named = dict(zip(kernel.parameters, params.tolist(), strict=True))
+        lengths = [
+            scale * value
+            for parameter, value in named.items()
+            if parameter.unit == Unit.INPUT and parameter.role != Role.LOCATION
+        ]
+        finest = min([scale, *lengths])
+        values = {
+            "x": names[column],
+            "from": _minus(shift, finest),
+            "scale": number(scale, _MANY),
+        }
+        for parameter, value in named.items():
+            if parameter.role == Role.LOCATION:
+                values[parameter.name] = _place(shift + scale * value, finest)
+            else:
+                values[parameter.name] = number(
+                    value * (scale if parameter.unit == Unit.INPUT else 1.0)
+                )
         return _filled(kernel, values)
 
     whole = number(model.target_scaling.scale**2)
@@ -42,11 +57,11 @@ def latex_of(model: FittedModel) -> str:
     return rf"k(x, x') = {whole} \left({text}\right) + {noise}"
 
 
-def number(value: float) -> str:
-    """Write a number with four digits, powers of ten as such."""
-    text = f"{value:.{_DIGITS}g}"
-    mantissa, _, exponent = text.partition("e")
-    return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa
+def number(value: float, digits: int = _DIGITS) -> str:
+    """Write a number with so many digits, in brackets if it has a power of ten or a sign."""
+    mantissa, _, exponent = f"{value:.{digits}g}".partition("e")
+    text = rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa
+    return f"({text})" if exponent or value < 0 else text
 
 
 def _filled(kernel: BaseKernel, values: dict[str, str]) -> str:
@@ -58,11 +73,17 @@ def _filled(kernel: BaseKernel, values: dict[str, str]) -> str:
     return re.sub(r"<(\w+)>", lambda match: values[match[1]], kernel.formula)
 
 
-def _minus(shift: float) -> str:
-    """Write the subtraction of a number, empty for zero."""
+def _place(value: float, finest: float) -> str:
+    """Write a place to a thousandth of the finest length that is measured from there."""
+    digits = math.ceil(math.log10(max(abs(value) / finest, 1.0))) + _DIGITS
+    return number(value, digits)
+
+
+def _minus(shift: float, finest: float) -> str:
+    """Write the subtraction of a place, empty for zero."""
     if shift == 0:
         return ""
-    return f" {'-' if shift > 0 else '+'} {abs(shift):.6g}"
+    return f" {'-' if shift > 0 else '+'} {_place(abs(shift), finest)}"
 
 
 def _symbol(name: str) -> str:

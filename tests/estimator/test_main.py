@@ -136,10 +136,21 @@ def test_a_report_is_written_with_names_and_units(series, capsys, tmp_path):
         (["--report", "nowhere/r.html"], "--report must be a file in a folder that exists"),
         (["--unit", "level"], "--unit must be NAME=TEXT with one of ['time', 'junk', 'level']"),
         (["--unit", "width=cm"], "got 'width=cm'"),
+        (["--unit", "time=days since foo"], "units['time'] must be a text such as 'days since"),
+        (["--report", "."], "--report must be a file in a folder that exists, got ."),
     ],
 )
 def test_reports_and_units_are_checked_before_the_search(series, capsys, more, message):
     assert main([str(series), "--target", "level", *more]) == 2
     captured = capsys.readouterr()
     assert message in captured.err
+    assert captured.out == ""
+
+
+def test_a_column_with_the_name_of_the_target_among_the_units_is_refused(tmp_path, capsys):
+    path = tmp_path / "y.csv"
+    path.write_text("y,z\n" + "\n".join(f"{i},{i * i}" for i in range(9)))
+    assert main([str(path), "--unit", "z=kg"]) == 2
+    captured = capsys.readouterr()
+    assert "--unit cannot tell the column 'y' from the target" in captured.err
     assert captured.out == ""

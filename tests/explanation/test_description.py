@@ -253,3 +253,32 @@ def test_a_part_beyond_the_data_is_nowhere_and_the_rest_everywhere(text, own, ev
             is_seen = everywhere in line
             assert ("Nowhere within the data" in line) != is_seen, line
             assert line[3:].startswith("A " if is_seen else "Nowhere"), line
+            assert "It ends before the data do." not in line
+
+
+def test_a_change_on_a_constant_column_is_that_of_one_part():
+    X = pd.DataFrame({"time": np.linspace(0, 10, 30), "fixed": np.ones(30)})
+    kernel = parse_expression("CP[1](SE[0], LIN[0])")
+    theta = np.log([0.7, 1e-3, *SE, *LIN])
+    text = with_kernel(X, np.sin(X["time"]), kernel, theta).describe()
+    assert re.search(r"1\. A smooth function of time", text)
+    assert "Nowhere within the data, a straight line" in text
+    assert "It does not vary over the data." in text
+    assert "It ends" not in text
+
+
+@pytest.mark.parametrize(
+    ("unit", "told"),
+    [("years", "per year"), ("m/s", "per m/s"), ("s", "per s"), ("degrees Celsius", "per degrees")],
+)
+def test_only_plurals_that_are_known_lose_their_last_letter(unit, told):
+    X = frame()
+    model = AutoKernelGPRegressor(random_state=0).refit(X, 3.0 * X["time"], "LIN[time]")
+    assert re.search(rf"rises by 3\.00 {told}(?![a-z])", model.describe({"time": unit}))
+
+
+def test_units_cannot_tell_a_column_that_is_called_as_the_target():
+    X = frame().rename(columns={"time": "y"})
+    model = AutoKernelGPRegressor(random_state=0).refit(X, np.arange(80.0), "LIN[0]")
+    with pytest.raises(ValueError, match=r"units\['y'\] is that of the target, and a column has"):
+        model.describe({"y": "kg"})

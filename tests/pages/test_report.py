@@ -80,6 +80,14 @@ def test_it_holds_what_the_estimator_says(model, tmp_path):
     assert re.search(r"[0-9a-f]{64}", text)
 
 
+def test_names_with_dollar_signs_are_no_mathematics(tmp_path):
+    x = np.linspace(0, 1, 20)
+    X = pd.DataFrame({"a $x_{$": x})
+    model = AutoKernelGPRegressor(random_state=0).refit(X, 2 * x, "LIN[0]")
+    text = model.report(tmp_path / "r.html", units={"y": "$ per $_"}).read_text()
+    assert "a $x_{$" in html.unescape(text)
+
+
 def test_the_fingerprint_is_that_of_the_data(tmp_path):
     X, y = wave(20)
 

@@ -94,7 +94,10 @@ def test_objects_among_the_parameters_are_left_out():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": "other"}, "record must be what to_dict returns, got dict"),
+        ({"format": "other"}, "with the format 'autokernel', got 'other'"),
+        ({"X_train": []}, "record must be what to_dict returns, but cannot be read"),
+        ({"model": None}, "record must be what to_dict returns, but cannot be read"),
+        ({"settings": {"foo": 1}}, "but cannot be read: .*unexpected keyword argument 'foo'"),
         ({"version": 2}, r"record must have version 1, got 2: autokernel 0\.\S+ has written it"),
         ({"model": {}}, "record must be what to_dict returns, but has no 'scaling'"),
     ],

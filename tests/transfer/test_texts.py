@@ -54,7 +54,7 @@ def evaluated(formula, names, x, z):
         symbol = rf"\mathrm{{{name}}}"
         text = text.replace(f"{symbol}'", f"({other!r})").replace(symbol, f"({one!r})")
     pattern = re.compile(r"\\frac\{([^{}]*)\}\{([^{}]*)\}")
-    text = text.replace(r"10^{", "10^(").replace(r"\left", "").replace(r"\right", "")
+    text = re.sub(r"10\^\{(-?\d+)\}", r"10^(\1)", text).replace(r"\left", "").replace(r"\right", "")
     text = text.replace(r"\cdot", "*").replace(r"\pi", "np.pi *").replace(r"\sin^2", "sine_squared")
     text = re.sub(r"\\sqrt\{(\d)\}", r"np.sqrt(\1)", text)
     text = re.sub(r"\|([^|]*)\|", r"abs(\1)", text)
@@ -82,6 +82,25 @@ def test_the_formula_is_the_covariance_in_the_units_of_the_user(kernel):
         found = evaluated(model.to_latex(), ["x0", "x1"], Z[i].tolist(), Z[j].tolist())
         # values have four digits, and the sigmoids of changes are steep
         assert found == pytest.approx(K[i, j], rel=2e-2)
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(1.7e9, 1000.0), (2000.0, 1e-3), (-3.0, 1e-9)])
+def test_places_have_the_digits_that_their_lengths_need(shift, scale):
+    x = np.linspace(0, 1, 30)
+    y = np.where(x < 0.5, np.sin(9 * x), 3 * x)
+    model = AutoKernelGPRegressor(random_state=0)
+    model.refit(shift + scale * x[:, None], y, "CP[0](SE[0], LIN[0])")
+    fitted = model._fitted
+    params = np.exp(fitted.evaluation.theta[:-1])
+    Z = shift + scale * np.array([[0.2], [0.49], [0.7]])
+    scaled = fitted.scaling.apply(Z)
+    K = cross_covariance(fitted.evaluation.expression, scaled, scaled).forward(params)
+    K *= fitted.target_scaling.scale**2
+    formula = model.to_latex()
+    assert not re.search(r"\de[+-]\d", formula)
+    for i, j in ((0, 0), (1, 1), (2, 2)):
+        found = evaluated(formula, ["x0"], Z[i].tolist(), Z[j].tolist())
+        assert found == pytest.approx(K[i, j], rel=1e-2)
 
 
 def test_a_formula_has_the_names_of_columns_and_the_noise():
