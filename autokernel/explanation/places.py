@@ -16,7 +16,6 @@ _SINCE = re.compile(r"(?P<unit>\w+) since (?P<date>.+)")  # as in the convention
 _SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400, "weeks": 604800}
 _YEAR = {"year", "years"}  # whose places are calendar years, and need no unit
 _EVERYWHERE = (0.0, 1.0)
-_NOWHERE = (-np.inf, -np.inf, -np.inf)
 _EDGE = 8.0  # widths from an edge at which a sigmoid is 0.9997
 
 
@@ -142,11 +141,10 @@ class Region:
                 max(filter(None, (one.begin, two.begin)), default=None),
                 min(filter(None, (one.end, two.end)), default=None),
             )
-            for one in self.pieces
+            for one in self.pieces  # disjoint, so that the result is in order too
             for two in other.pieces
         ]
         kept = [one for one in both if not (one.begin and one.end) or one.begin < one.end]
-        kept.sort(key=lambda one: one.begin or _NOWHERE)
         return Region(self.column, tuple(kept), max(self.width, other.width))
 
     @property
