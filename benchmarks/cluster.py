@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from common import (
     Row,
@@ -49,6 +49,7 @@ BATCH = 4
 N_MESSAGES = 200
 WORKERS = {"alone": 0, "one": 1, "two": 2, "killed": 2, "message": 2}
 N_DEATHS = 10
+MOMENT = 0.1  # seconds from the end of a kernel to a death, when others are under way
 # Dask's own settings map each array anew, which takes twice the time
 MEMORY = {"MALLOC_TRIM_THRESHOLD_": 2**28, "MALLOC_MMAP_THRESHOLD_": 2**25}
 
@@ -71,13 +72,15 @@ def measure(unit: Unit) -> Row:
         if unit.case == "message":
             seconds = seconds_of_message(split.X_train)
             return {"seconds": rounded(seconds), "same_bits": "", "n_kernels": N_MESSAGES}
+        killer = None
         if unit.case == "killed":
             assert cluster is not None
-            killer = threading.Timer(moment_of_death(unit.seed), kill_one, [cluster])
-            killer.start()
+            killer = Killer(cluster, after=share_of_death(unit.seed) * n_kernels_of(unit))
         began = time.perf_counter()
-        found = search(split.X_train, split.y_train, n_iter=unit.n_iter)
+        found = search(split.X_train, split.y_train, n_iter=unit.n_iter, callback=killer)
         seconds = time.perf_counter() - began
+        if killer is not None and not killer.has_killed.is_set():
+            raise RuntimeError(f"no worker was killed in {unit}")
     same = np.array_equal(found, expected_scores(unit.dataset, unit.n_train, unit.n_iter))
     return {"seconds": rounded(seconds), "same_bits": same, "n_kernels": len(found)}
 
@@ -89,11 +92,25 @@ def expected_scores(dataset: str, n_train: int, n_iter: int) -> np.ndarray:
     return search(split.X_train, split.y_train, n_iter=n_iter)
 
 
-def search(X: np.ndarray, y: np.ndarray, *, n_iter: int) -> np.ndarray:
+def n_kernels_of(unit: Unit) -> int:
+    """Return the number of kernels of the search."""
+    return len(expected_scores(unit.dataset, unit.n_train, unit.n_iter))
+
+
+def share_of_death(seed: int) -> float:
+    """Return the share of the kernels after which a worker dies, from the first to the last."""
+    return 0.02 + 0.9 * seed / N_DEATHS
+
+
+def search(
+    X: np.ndarray, y: np.ndarray, *, n_iter: int, callback: "Killer | None" = None
+) -> np.ndarray:
     """Return the scores of all kernels in order."""
     model = AutoKernelGPRegressor(
         n_iter=n_iter, batch_size=BATCH, tol=0, averaging=None, random_state=0
     )
+    if callback is not None:
+        model.set_callbacks(callback)
     return model.fit(X, y).search_history_["score"]
 
 
@@ -122,15 +139,33 @@ def warm() -> None:
     import autokernel  # noqa: F401
 
 
-def kill_one(cluster: "LocalCluster") -> None:
-    """Kill a worker process; its nanny starts another one."""
-    worker = next(iter(cluster.workers.values()))
-    os.kill(worker.process.pid, signal.SIGKILL)
+class Killer:
+    """A callback that kills a worker a moment after so many kernels; its nanny starts another."""
 
+    def __init__(self, cluster: "LocalCluster", *, after: float) -> None:
+        self._cluster, self._left = cluster, int(after)
+        self.has_killed = threading.Event()
 
-def moment_of_death(seed: int) -> float:
-    """Return the seconds after the begin of a search at which a worker dies."""
-    return 1.0 + 3.0 * seed
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Do nothing before the fit."""
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Do nothing after the fit."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any, **given: Any) -> None:
+        """Do nothing as a kernel begins."""
+
+    def on_fit_task_end(self, estimator: Any, context: Any, **given: Any) -> None:
+        """Count the kernels, and kill a worker while it evaluates one of those that follow."""
+        self._left -= 1
+        if self._left == 0:
+            threading.Timer(MOMENT, self._kill).start()
+
+    def _kill(self) -> None:
+        """Kill a worker process."""
+        worker = next(iter(self._cluster.workers.values()))
+        os.kill(worker.process.pid, signal.SIGKILL)
+        self.has_killed.set()
 
 
 def seconds_of_message(X: np.ndarray) -> float:
