@@ -155,7 +155,7 @@ class Killer:
     def on_fit_task_begin(self, estimator: Any, context: Any, **given: Any) -> None:
         """Do nothing as a kernel begins."""
 
-    def on_fit_task_end(self, estimator: Any, context: Any, **given: Any) -> None:
+    def on_fit_task_end(self, *given: Any, **named: Any) -> None:  # noqa: ARG002 - it only counts
         """Count the kernels, and kill a worker while it evaluates one of those that follow."""
         self._left -= 1
         if self._left == 0:
