@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
 DATA: dict[str, Any] = {"color": "#222222", "marker": ".", "linestyle": "none", "markersize": 4}
 WIDE, NARROW = 0.18, 0.35  # opacity of the bands of 95 % and 50 %
-_TITLE_WIDTH = 12.0  # characters of a title for each inch of its axes
+_TITLE_WIDTH = 13.0  # characters of a title for each inch
+_LABEL_WIDTH = 0.8  # inches beside axes that their labels take
 
 
 def _import_pyplot() -> Any:
@@ -58,8 +59,8 @@ def literal(text: str) -> str:
 
 
 def wrapped(text: str, width: float) -> str:
-    """Break a title into lines that fit above axes of this width in inches."""
-    return literal(textwrap.fill(text, max(20, int(width * _TITLE_WIDTH))))
+    """Break a title into lines for axes that have, with their labels, this width in inches."""
+    return literal(textwrap.fill(text, max(20, int((width - _LABEL_WIDTH) * _TITLE_WIDTH))))
 
 
 def close(figure: "Figure") -> None:

@@ -131,6 +131,4 @@ class CalibrationDisplay:
         ax.axhspan(max(0.0, expected - half), expected + half, color=GREY, alpha=0.2, linewidth=0)
         ax.hist(self.pit, bins=n_bins, range=(0, 1), color=BLUE, edgecolor="white")
         ax.axhline(expected, color=GREY, linewidth=1)
-        ax.set(
-            xlabel="predicted probability of a smaller value", ylabel="observations", xlim=(0, 1)
-        )
+        ax.set(xlabel="probability integral transform", ylabel="observations", xlim=(0, 1))

@@ -142,6 +142,7 @@ class ForecastDisplay:
             if is_beyond:
                 ax.axvline(end, color=ORANGE, linestyle="--", linewidth=1, label="end of the data")
         ax.margins(x=0.01)
+        ax.locator_params(axis="x", steps=[1, 2, 5, 10])  # no halves of years
         ax.set(xlabel=literal(self.x_name), ylabel=self.y_name)
         handles, labels = ax.get_legend_handles_labels()
         unique = dict(zip(labels, handles, strict=True))

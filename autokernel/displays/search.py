@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 _SHOWN = 60.0  # nats below the best score at which the picture ends
 _MOST_NAMES = 6  # improvements that are named, the last ones
-_NAME_WIDTH = 34  # characters
+_NAME_WIDTH, _LEAST_NAME_WIDTH = 34, 16  # characters, most and least
+_NUMBERS_WIDTH = 17  # characters before a name
+_CHARACTER = 0.058  # inches, of the font of the names
+_NAMES_SHARE = 0.6  # largest share of the width of the axes that the names cover
 _SIZE = (11.0, 4.2)  # inches
 
 
@@ -89,15 +92,17 @@ class SearchDisplay:
         rises = np.flatnonzero(np.diff(best, prepend=-np.inf) > 0)
         shown = [place for place in rises if best[place] >= low][-_MOST_NAMES:]
         ax.plot(number[shown], best[shown], "o", color=ORANGE, markersize=6)
-        lines = [
-            f"{number[place]:3d}  {best[place]:9.2f}  {_short(self.kernel[place])}"
-            for place in reversed(shown)
-        ]
-        ax.text(
-            0.98, 0.03, literal("\n".join(lines)), transform=ax.transAxes, family="monospace",
-            fontsize="x-small", ha="right", va="bottom",
-            bbox={"facecolor": "white", "edgecolor": "0.8"},
-        )  # fmt: skip
+        width = _name_width(ax)
+        if width >= _LEAST_NAME_WIDTH:
+            lines = [
+                f"{number[place]:3d}  {best[place]:9.2f}  {_short(self.kernel[place], width)}"
+                for place in reversed(shown)
+            ]
+            ax.text(
+                0.98, 0.03, literal("\n".join(lines)), transform=ax.transAxes, family="monospace",
+                fontsize="x-small", ha="right", va="bottom",
+                bbox={"facecolor": "white", "edgecolor": "0.8"},
+            )  # fmt: skip
         seconds = self.elapsed[-1]
         ax.set(xlabel=f"kernels evaluated ({seconds:.0f} seconds)", ylabel="score in nats")
         ax.legend(loc="center right", framealpha=0.9, edgecolor="0.8")
@@ -111,10 +116,17 @@ class SearchDisplay:
         ax.plot(
             sizes, best, "o-", color=BLUE, linewidth=1.2, markersize=5, label="best of its size"
         )
-        ax.set(xlabel="base kernels", xticks=sizes)
+        ax.set(xlabel="base kernels")
+        ax.locator_params(axis="x", integer=True)
         ax.legend(frameon=False, loc="lower right")
 
 
-def _short(text: str) -> str:
+def _name_width(ax: "Axes") -> int:
+    """Count the characters of a name for which axes have room."""
+    inches = ax.get_position().width * figure_of(ax).get_figwidth()
+    return min(_NAME_WIDTH, int(_NAMES_SHARE * inches / _CHARACTER) - _NUMBERS_WIDTH)
+
+
+def _short(text: str, width: int) -> str:
     """Shorten the text of a kernel."""
-    return text if len(text) <= _NAME_WIDTH else text[: _NAME_WIDTH - 1] + "…"
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -35,7 +35,7 @@ table { border-collapse: collapse; font-size: .9rem; margin: .6rem 0; }
 th, td { padding: .25rem .7rem; text-align: left; border-bottom: 1px solid #e6e9ec;
          vertical-align: top; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-td.text:last-child { min-width: 13rem; }
+td.text:last-child { min-width: 24rem; }
 td { overflow-wrap: normal; }
 th { font-weight: 600; border-bottom: 2px solid #b9c1c9; }
 .note { color: #57606a; font-size: .92rem; }

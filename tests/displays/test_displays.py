@@ -112,6 +112,25 @@ def test_the_search_names_its_improvements(model):
     display.figure_.canvas.draw()
 
 
+@pytest.mark.parametrize("width", [7.0, 4.2])
+def test_titles_end_within_the_figure(several, width):
+    import matplotlib.pyplot as plt
+
+    n = len(DecompositionDisplay.from_estimator(several).panels)
+    figure, axes = plt.subplots(n, figsize=(width, 2.5 * n), layout="constrained")
+    for ax in DecompositionDisplay.from_estimator(several, axes=axes).axes_:
+        figure.draw_without_rendering()
+        assert ax._left_title.get_window_extent().x1 <= figure.bbox.x1
+
+
+def test_axes_without_room_for_names_of_kernels_show_none(model):
+    import matplotlib.pyplot as plt
+
+    _, small = plt.subplots(1, 2, figsize=(6, 2.6))
+    assert not SearchDisplay.from_estimator(model, axes=small).axes_[0].texts
+    assert SearchDisplay.from_estimator(model).axes_[0].texts
+
+
 def test_calibration_of_a_right_model_is_on_the_diagonal(model):
     rng = np.random.default_rng(0)
     X = rng.uniform(0.1, 0.9, size=(400, 1))
