@@ -1,7 +1,7 @@
 """The estimator: parameters, fit, refit, predict."""
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from numbers import Integral
@@ -49,10 +49,20 @@ class AutoKernelGPRegressor(
 
     Parameters
     ----------
-    base_kernels : "auto" or sequence of str or BaseKernel, default="auto"
+    base_kernels : "auto", sequence of str or BaseKernel, or mapping, default="auto"
         Out of ``"SE"`` (smooth), ``"LIN"`` (linear), ``"PER"`` (periodic), ``"RQ"`` (smooth on
         several scales), ``"MAT32"``, ``"MAT52"`` (rough), and base kernels of yours. ``"auto"`` is
         the first four for one or two columns, SE and RQ for more.
+        A mapping gives them by column, such as ``{"month": ("PER", "SE"), "*": "auto"}``: keys are
+        names or zero-based indices, ``"*"`` stands for the other columns, which have ``"auto"``
+        without it, and a column with ``()`` is not used.
+    periods : mapping or None, default=None
+        Periods that are known, such as ``{"month": 12}`` or ``{"day": [7, 365.25]}``, in the unit
+        of the column. Each has a periodic kernel of its own there, such as ``PER12[month]``, in the
+        place of ``PER[month]``; its prior has a standard deviation of 5 percent.
+    start_kernel : str, Expression, list of them or None, default=None
+        Kernels that are evaluated first, such as ``"LIN[time] + PER[time]"``. The search goes on
+        from the best kernel, whether it is one of these or not.
     operators : sequence of str or Operator, default=("+", "*")
         How kernels may be joined: out of ``"+"``, ``"*"``, ``"cp"`` (one kernel before a place of a
         column, another after it), ``"cw"`` (another one in a window), and operators of yours.
@@ -175,12 +185,16 @@ class AutoKernelGPRegressor(
     array([61.])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
+    _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = CONSTRAINTS
 
     def __init__(
         self,
         *,
-        base_kernels: str | Collection[str | BaseKernel] = "auto",
+        base_kernels: str
+        | Collection[str | BaseKernel]
+        | Mapping[str | int, str | Collection[str | BaseKernel]] = "auto",
+        periods: Mapping[str | int, float | Sequence[float]] | None = None,
+        start_kernel: str | Expression | Sequence[str | Expression] | None = None,
         operators: Collection[str | Operator] = ("+", "*"),
         strategy: str | Strategy = "sot",
         criterion: str | Criterion = "laplace",
@@ -202,6 +216,7 @@ class AutoKernelGPRegressor(
         verbose: int = 0,
     ) -> None:
         self.base_kernels, self.operators = base_kernels, operators
+        self.periods, self.start_kernel = periods, start_kernel
         self.strategy, self.criterion = strategy, criterion
         self.acquisition = acquisition
         self.n_iter, self.tol = n_iter, tol

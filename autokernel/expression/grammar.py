@@ -62,6 +62,8 @@ class Grammar:
         Whether :func:`reduced` is applied to the result of every operation, so that an operation
         may lead back to the same expression. Any operand of an operation may then also take its
         place, as a search that removes what is redundant should remove what is useless, too.
+    by_column : tuple of tuple of BaseKernel, optional
+        The base kernels of each column, where columns differ; ``base_kernels`` are all of them.
 
     Attributes
     ----------
@@ -74,14 +76,18 @@ class Grammar:
     columns: tuple[int, ...]
     max_leaves: int
     reduces: bool = field(default=False, kw_only=True)
+    by_column: tuple[tuple[BaseKernel, ...], ...] | None = field(default=None, kw_only=True)
     leaves: tuple[Leaf, ...] = field(init=False, compare=False, repr=False)
     _joints_by_room: tuple[tuple[_Joint, ...], ...] = field(init=False, compare=False, repr=False)
     _leaf_numbers: dict[str, int] = field(init=False, compare=False, repr=False)  # index by text
 
     def __post_init__(self) -> None:
         put = object.__setattr__
+        by_column = self.by_column or (self.base_kernels,) * len(self.columns)
         leaves = tuple(
-            Leaf(kernel, column) for column in self.columns for kernel in self.base_kernels
+            Leaf(kernel, column)
+            for column, kernels in zip(self.columns, by_column, strict=True)
+            for kernel in kernels
         )
         put(self, "leaves", leaves)
         put(self, "_leaf_numbers", {leaf.canonical: number for number, leaf in enumerate(leaves)})
@@ -234,12 +240,29 @@ class Grammar:
         return len(self.leaves) - (leaf.canonical in self._leaf_numbers)
 
     def spans(self, expression: Expression, base_kernels: Collection[BaseKernel]) -> bool:
-        """Return whether all parts of an expression are allowed, with these base kernels."""
+        """Return whether all parts of an expression are allowed, with these base kernels.
+
+        Where columns differ, their own base kernels alone are allowed.
+        """
         allowed = {*base_kernels, *self.operators}
         return expression.n_leaves <= self.max_leaves and all(
-            e.declared in allowed and (e.column is None or e.column in self.columns)
+            e.canonical in self._leaf_numbers
+            if isinstance(e, Leaf) and self.by_column is not None
+            else e.declared in allowed and (e.column is None or e.column in self.columns)
             for e in expression.subtrees()
         )
+
+    def like(self, kernel: BaseKernel, column: int) -> tuple[Leaf, ...]:
+        """Return the leaves on a column that stand for a base kernel.
+
+        Where columns differ, these are all those of its kind that the column allows, or the first
+        leaf of the column if there is none.
+        """
+        if self.by_column is None:
+            return (Leaf(kernel, column),)
+        own = [leaf for leaf in self.leaves if leaf.column == column]
+        same = [leaf for leaf in own if leaf.kernel.default_name == kernel.default_name]
+        return tuple(same or own[:1])
 
 
 def _delete(expression: Expression, index: int) -> Expression:

@@ -55,7 +55,7 @@ class GrammarPrior(StructurePrior):
     the orders of the operands are not added up.
     """
 
-    n_kernels: int
+    n_kernels: float  # for a column, on average where columns differ
     n_operators: int
     n_columns: int
     strength: float = 0.5  # chosen with benchmarks/structure_prior.py, see docs/theory.md

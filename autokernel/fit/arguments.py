@@ -1,13 +1,14 @@
 """The arguments of the estimator: their allowed values and the objects that these name."""
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sized
 from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
 from pickle import PicklingError
 from typing import Any
 
+import numpy as np
 from joblib import Memory
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -15,12 +16,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from autokernel.averaging import AVERAGES, Averaging
 from autokernel.criteria import CRITERIA, Criterion, check_criterion
 from autokernel.evaluation import parameters_of
+from autokernel.expression import Expression
 from autokernel.fit.plan import APPROXIMATIONS
 from autokernel.kernels import (
     BASE_KERNELS,
     BaseKernel,
     Priors,
     check_priors,
+    name_of_period,
     require_base_kernels,
     with_own_kernels,
 )
@@ -30,9 +33,11 @@ from autokernel.search import STRATEGIES, Strategy
 from autokernel.surrogate import ACQUISITIONS, Acquisition
 from autokernel.validation import resolve
 
-CONSTRAINTS: dict[str, list[Any]] = {
-    "base_kernels": [str, set, "array-like"],
+CONSTRAINTS: dict[str, list[Any] | str] = {
+    "base_kernels": [str, set, "array-like", Mapping],
     "operators": [str, set, "array-like"],
+    "periods": "no_validation",  # check_periods says more
+    "start_kernel": [str, Expression, "array-like", None],
     "strategy": [StrOptions(set(STRATEGIES)), Strategy],
     "criterion": [StrOptions(set(CRITERIA)), Criterion],
     "acquisition": [StrOptions(set(ACQUISITIONS)), Acquisition],
@@ -58,6 +63,9 @@ CONSTRAINTS: dict[str, list[Any]] = {
 }
 """Types and ranges of the parameters, in the format of scikit-learn."""
 
+OTHERS = "*"
+"""The key of ``base_kernels`` for the columns without an entry."""
+
 _REGISTRIES: Mapping[str, Mapping[str, type]] = {
     "strategy": STRATEGIES,
     "criterion": CRITERIA,
@@ -70,7 +78,10 @@ _REGISTRIES: Mapping[str, Mapping[str, type]] = {
 class Arguments:
     """The parameters of an estimator as objects."""
 
-    base_kernels: tuple[BaseKernel, ...] | None  # None for "auto"
+    base_kernels: tuple[BaseKernel, ...] | None  # of columns without an entry; None for "auto"
+    by_column: Mapping[str | int, tuple[BaseKernel, ...] | None]
+    periods: Mapping[str | int, tuple[float, ...]]
+    start_kernel: tuple[str | Expression, ...]
     operators: tuple[Operator, ...]
     strategy: Strategy
     criterion: Criterion
@@ -93,10 +104,11 @@ class Arguments:
             If a parameter is not valid; the message names it.
         """
         given = estimator.get_params(deep=False)
-        base_kernels = check_base_kernels(given["base_kernels"])
-        names = {*BASE_KERNELS, *(kernel.name for kernel in base_kernels or ())}
+        base_kernels, by_column = check_base_kernels_by_column(given["base_kernels"])
+        named = _distinct([base_kernels, *by_column.values()])
+        names = {*BASE_KERNELS, *(kernel.name for kernel in named)}
         operators = check_operators(given["operators"], base_kernels=names)
-        known = parameters_of((*BASE_KERNELS.values(), *(base_kernels or ()), *operators))
+        known = parameters_of((*BASE_KERNELS.values(), *named, *operators))
         max_leaves = given["max_leaves"]
         if isinstance(given["structure_prior"], bool):
             raise ValueError(
@@ -105,6 +117,9 @@ class Arguments:
             )
         return cls(
             base_kernels,
+            by_column,
+            check_periods(given["periods"]),
+            check_start_kernel(given["start_kernel"]),
             operators,
             resolve("strategy", given["strategy"], registry=STRATEGIES, kind=Strategy),
             check_criterion(given["criterion"]),
@@ -116,6 +131,26 @@ class Arguments:
             given["approximation"],
             int(given["n_inducing"]),
         )
+
+    @property
+    def named_kernels(self) -> tuple[BaseKernel, ...]:
+        """The base kernels that the user has chosen for any column."""
+        return _distinct([self.base_kernels, *self.by_column.values()])
+
+
+def _distinct(
+    selections: Iterable[tuple[BaseKernel, ...] | None],
+) -> tuple[BaseKernel, ...]:
+    """Join selections of base kernels.
+
+    Raises
+    ------
+    ValueError
+        If two different kernels have the same name.
+    """
+    kernels = [kernel for selection in selections for kernel in selection or ()]
+    with_own_kernels(kernels)
+    return tuple({kernel.name: kernel for kernel in kernels}.values())
 
 
 def check_averaging(averaging: str | Averaging | None) -> Averaging | None:
@@ -150,7 +185,7 @@ def check_memory(
     """
     if memory is None:
         return None
-    for own in (*(arguments.base_kernels or ()), *arguments.operators):
+    for own in (*arguments.named_kernels, *arguments.operators):
         try:
             _ = own.definition
         except (PicklingError, AttributeError, TypeError) as error:
@@ -162,6 +197,67 @@ def check_memory(
         return memory
     folder = Path(memory).expanduser().resolve()  # workers may have another working folder
     return Memory(folder, verbose=0)
+
+
+def check_base_kernels_by_column(
+    base_kernels: Any,
+) -> tuple[tuple[BaseKernel, ...] | None, Mapping[str | int, tuple[BaseKernel, ...] | None]]:
+    """Split the ``base_kernels`` argument into those of all columns and those of single ones."""
+    if not isinstance(base_kernels, Mapping):
+        return check_base_kernels(base_kernels), {}
+    by_column = {}
+    for key, chosen in base_kernels.items():
+        check_key("base_kernels", key)
+        is_empty = not isinstance(chosen, str) and isinstance(chosen, Sized) and not len(chosen)
+        by_column[key] = () if is_empty else check_base_kernels(chosen)
+    return by_column.pop(OTHERS, None), by_column
+
+
+def check_key(argument: str, key: object) -> None:
+    """Check that a key can be a column: a name or a zero-based index."""
+    if isinstance(key, bool) or not isinstance(key, (str, Integral)):
+        raise ValueError(
+            f"{argument} must have names or zero-based indices of columns as keys, got {key!r}"
+        )
+
+
+def check_periods(periods: Any) -> Mapping[str | int, tuple[float, ...]]:
+    """Turn the ``periods`` argument into tuples of numbers by column."""
+    checked: dict[str | int, tuple[float, ...]] = {}
+    if periods is not None and not isinstance(periods, Mapping):
+        raise ValueError(
+            "periods must be a mapping such as {'month': 12}, with names or indices of columns, "
+            f"got {periods!r}"
+        )
+    for key, given in (periods or {}).items():
+        check_key("periods", key)
+        several = [given] if isinstance(given, (Real, str)) else given
+        is_valid = isinstance(several, Collection) and all(
+            isinstance(one, Real) and not isinstance(one, bool) and 0 < float(one) < np.inf
+            for one in several
+        )
+        if not is_valid or not len(several):
+            raise ValueError(
+                f"periods[{key!r}] must be a positive number, or a list of them, in the unit of "
+                f"the column, got {given!r}"
+            )
+        checked[key] = tuple(float(one) for one in several)
+        if len({name_of_period(one) for one in checked[key]}) < len(checked[key]):
+            raise ValueError(f"periods[{key!r}] must hold periods that differ, got {given!r}")
+    return checked
+
+
+def check_start_kernel(start_kernel: Any) -> tuple[str | Expression, ...]:
+    """Turn the ``start_kernel`` argument into a tuple; its texts are read with the data."""
+    if start_kernel is None:
+        return ()
+    given = start_kernel if isinstance(start_kernel, (list, tuple)) else [start_kernel]
+    if not all(isinstance(one, (str, Expression)) for one in given):
+        raise ValueError(
+            "start_kernel must be a kernel such as 'LIN[0] + PER[0]', or a list of kernels, got "
+            f"{start_kernel!r}"
+        )
+    return tuple(given)
 
 
 def check_base_kernels(

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from autokernel.averaging import Component, KernelPosterior, posterior_over_kernels
-from autokernel.data import Scaling, TargetScaling, unit_scaling, varying_columns
+from autokernel.data import Scaling, TargetScaling, unit_scaling
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evaluation import Evaluation, Evaluator, check_expression
+from autokernel.evaluation import Evaluation, Evaluator
 from autokernel.exceptions import EvaluationError, OutOfTimeError
 from autokernel.expression import (
     NOISE,
@@ -28,14 +28,12 @@ from autokernel.fit.choice import Choice
 from autokernel.fit.climb import Climb
 from autokernel.fit.extension import Extended, extend, racers
 from autokernel.fit.plan import Plan, make_plan
-from autokernel.kernels import FEW_COLUMNS, MANY_COLUMNS
+from autokernel.fit.space import Space
+from autokernel.kernels import Seasonal
 from autokernel.likelihood import TrainingData, one_blas_thread
 from autokernel.model import FittedModel, MakePredictor, MixturePredictor, to_sklearn
 from autokernel.search import History, Task
 from autokernel.typing import FloatArray
-
-_FEW = 2  # with at most so many columns, "auto" is FEW_COLUMNS, the first of SOT's two spaces
-_DEFAULT_MAX_LEAVES = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the history holds arrays
@@ -60,7 +58,7 @@ class Problem:
     plan: Plan
     seed: int
     feature_names: list[str] | None
-    grammar: Grammar
+    space: Space
     structure_prior: StructurePrior
     arguments: Arguments
 
@@ -76,8 +74,8 @@ class Problem:
     ) -> "Problem":
         """Scale the columns to the unit interval and standardise the target."""
         scaling, target_scaling = unit_scaling(X), TargetScaling.of(y)
-        grammar = _grammar(X, arguments)
-        structure_prior = _structure_prior(grammar, arguments)
+        space = Space.of(X, arguments, scaling=scaling, feature_names=feature_names)
+        structure_prior = _structure_prior(space.grammar, arguments)
         plan = make_plan(
             len(y),
             approximation=arguments.approximation,
@@ -98,7 +96,7 @@ class Problem:
             plan=plan,
             seed=seed,
             feature_names=feature_names,
-            grammar=grammar,
+            space=space,
             structure_prior=structure_prior,
             arguments=arguments,
         )
@@ -106,28 +104,26 @@ class Problem:
     @property
     def fingerprint(self) -> str:
         """Digest of all that a search depends on, besides the space of kernels."""
-        return f"{self.evaluator.fingerprint()} {self.arguments.structure_prior!r}"
+        arguments = self.arguments
+        known = f" {sorted(map(str, arguments.periods.items()))}" if arguments.periods else ""
+        return f"{self.evaluator.fingerprint()} {arguments.structure_prior!r}{known}"
 
     def task(self, arguments: Arguments) -> Task:
         """Build the task of a search."""
         return Task(
-            self.grammar,
-            arguments.base_kernels or FEW_COLUMNS,
+            self.space.grammar,
+            self.space.base_kernels,
             self.evaluator.data.X,
             priors=arguments.priors,
             acquisition=arguments.acquisition,
             structure_prior=self.structure_prior,
+            start=self.space.start,
         )
 
     def kernel(self, kernel: str | Expression, arguments: Arguments) -> Expression:
         """Parse and check a kernel that the user names."""
-        return check_expression(
-            kernel,
-            self.feature_names,
-            n_features=self.X.shape[1],
-            argument="kernel",
-            base_kernels=arguments.base_kernels or (),
-            operators=arguments.operators,
+        return self.space.kernel(
+            kernel, arguments, argument="kernel", feature_names=self.feature_names, X=self.X
         )
 
     def history_to_continue(self, past: Past | None, task: Task) -> History:
@@ -139,7 +135,8 @@ class Problem:
         history = History(self.plan.n_searched)
         if past is None or past.fingerprint != self.fingerprint:
             return history
-        present = {one.label: one for one in (*task.base_kernels, *task.grammar.operators)}
+        known = (*task.base_kernels, *task.grammar.base_kernels, *task.grammar.operators)
+        present = {one.label: one for one in known if not isinstance(one, Seasonal)}
         for evaluation in past.history.evaluations:
             declared = [tree.declared for tree in evaluation.expression.subtrees()]
             if any(present.get(one.label, one) != one for one in declared):
@@ -152,7 +149,8 @@ class Problem:
 
     def refitted(self, before: Evaluation) -> FittedModel:
         """Fit a kernel with and without a warm start from an earlier fit; keep the better one."""
-        fits = [self.evaluator(before.expression, known) for known in ([], [before])]
+        expression = self.space.bound(before.expression)
+        fits = [self.evaluator(expression, known) for known in ([], [before])]
         best = max(fits, key=lambda fit: fit.log_posterior)
         return self.averaged([best], searches=False)
 
@@ -173,7 +171,7 @@ class Problem:
             If the first kernel could not be fitted.
         """
         if self.plan.approximation is not None:
-            grammar = self.grammar if searches else None
+            grammar = self.space.grammar if searches else None
             return self._extended(self.plan.approximation, best_first, grammar, deadline)
         if not self.plan.is_plain:
             return self._raced(best_first, deadline)
@@ -349,22 +347,12 @@ def _bounded_evaluator(
     )
 
 
-def _grammar(X: FloatArray, arguments: Arguments) -> Grammar:
-    """Build the grammar on the columns that vary, whose number determines ``"auto"`` values."""
-    columns = tuple(np.flatnonzero(varying_columns(X)).tolist())
-    base_kernels = arguments.base_kernels
-    if base_kernels is None:
-        base_kernels = FEW_COLUMNS if len(columns) <= _FEW else MANY_COLUMNS
-    max_leaves = arguments.max_leaves or max(_DEFAULT_MAX_LEAVES, 2 * len(columns) + 4)
-    reduces = arguments.structure_prior is not None
-    return Grammar(base_kernels, arguments.operators, columns, max_leaves, reduces=reduces)
-
-
 def _structure_prior(grammar: Grammar, arguments: Arguments) -> StructurePrior:
     """Build the prior over the structures of a grammar."""
     n_columns, chosen = len(grammar.columns), arguments.structure_prior
     if chosen is None:
         return UniformPrior()
     if isinstance(chosen, str):
-        return GrammarPrior(len(grammar.base_kernels), len(grammar.operators), n_columns)
+        n_kernels = len(grammar.leaves) / n_columns if n_columns else len(grammar.base_kernels)
+        return GrammarPrior(n_kernels, len(grammar.operators), n_columns)
     return UnitPrior(float(chosen), n_columns)

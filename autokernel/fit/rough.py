@@ -1,5 +1,6 @@
 """A term for what few rows cannot tell from noise: a rough function of all columns of a kernel."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import mul
@@ -34,7 +35,7 @@ def with_rough_term(
         None if the grammar does not allow for it.
     """
     columns = sorted({leaf.column for leaf in fit.expression.leaves})
-    kernel = _smooth_kernel(grammar)
+    kernel = _smooth_kernel(grammar, columns)
     joins = {ADD} if len(columns) == 1 else {ADD, MULTIPLY}
     too_large = fit.expression.n_leaves + len(columns) > grammar.max_leaves
     if kernel is None or not joins <= set(grammar.operators) or too_large:
@@ -61,11 +62,15 @@ def with_rough_term(
     )
 
 
-def _smooth_kernel(grammar: Grammar) -> BaseKernel | None:
-    """Return the first base kernel that is stationary and has a lengthscale and a variance."""
+def _smooth_kernel(grammar: Grammar, columns: Sequence[int]) -> BaseKernel | None:
+    """Return the first base kernel of all columns with a lengthscale, a variance and stationarity.
+
+    It is None if there is none.
+    """
     for kernel in grammar.base_kernels:
         roles = {parameter.role for parameter in kernel.parameters}
-        if kernel.is_stationary and {Role.LENGTHSCALE, Role.VARIANCE} <= roles:
+        is_of_all = all(grammar.spans(Leaf(kernel, column), (kernel,)) for column in columns)
+        if is_of_all and kernel.is_stationary and {Role.LENGTHSCALE, Role.VARIANCE} <= roles:
             return kernel
     return None
 

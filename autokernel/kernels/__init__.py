@@ -32,6 +32,7 @@ from autokernel.kernels.per import Periodic
 from autokernel.kernels.priors import PRESETS, LogGammaPrior, check_priors
 from autokernel.kernels.rq import RationalQuadratic
 from autokernel.kernels.se import SquaredExponential
+from autokernel.kernels.seasonal import Seasonal, name_of_period
 from autokernel.kernels.shares import AFTER, BEFORE, INSIDE, OUTSIDE, Share
 from autokernel.kernels.sklearn_callable import CallableKernel
 
@@ -110,11 +111,13 @@ __all__ = [
     "Pairs",
     "Priors",
     "Role",
+    "Seasonal",
     "Share",
     "Sources",
     "Unit",
     "check_not_reserved",
     "check_priors",
+    "name_of_period",
     "require_base_kernels",
     "with_own_kernels",
 ]

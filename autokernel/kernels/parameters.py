@@ -59,10 +59,13 @@ class KernelParameter:
         Lowest and highest starting value. For ``unit`` INPUT they are multiples of the extent of
         the column, and None means from its median spacing to its extent. For SQUARED_TARGET they
         are multiples of the mean square of the target, and None means (0.01, 3). For NONE they are
-        plain values, and None means from the 5th to the 95th percentile of the prior.
+        plain values, and None means from the 5th to the 95th percentile of the prior. A period
+        with such a range is searched within it alone.
     grid : tuple of float
         Values at which a coordinate scan sets the parameter, in the same multiples as ``start``. A
         lengthscale needs none, as the spacing and the extent of its column determine its scan.
+    keeps_prior : bool
+        Whether the prior stays as declared where ``priors`` has an entry of this name.
     """
 
     name: str
@@ -71,6 +74,7 @@ class KernelParameter:
     role: Role | None = None
     start: tuple[float, float] | None = None
     grid: tuple[float, ...] = ()
+    keeps_prior: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.isidentifier():
@@ -92,7 +96,7 @@ class KernelParameter:
 
     def prior_in(self, priors: Priors) -> tuple[float, float]:
         """Return the shape and rate in a mapping, or the declared ones if it has no entry."""
-        return priors.get(self.name, self.prior)
+        return self.prior if self.keeps_prior else priors.get(self.name, self.prior)
 
 
 # The priors are taken from SOT, appendix A.4, except those of the noise and of LIN's variance.

@@ -157,7 +157,13 @@ class CoordinateScan:
         assert period is not None  # the leaf is periodic
         extent = self._scales.spacing_and_extent(leaf.column)[1]
         found: list[Mode] = []
-        for low, high in self._windows(leaf.column, np.exp(base[period])):
+        declared = leaf.node.parameters[period - leaf.entries.start].start
+        windows = (
+            self._windows(leaf.column, np.exp(base[period]))
+            if declared is None
+            else [(1 / declared[1], 1 / declared[0])]
+        )
+        for low, high in windows:
             n_points = max(3, int(np.ceil((high - low) * np.pi / (2 * length))) + 1)
             thetas = np.tile(base, (n_points, 1))
             if in_cycle is not None:

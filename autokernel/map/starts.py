@@ -24,7 +24,8 @@ class StartingPoints:
     One half is drawn from the priors, by their inverse CDFs of a scrambled Sobol sequence. The
     other half is log-uniform over the ranges that the parameters declare: lengthscales from the
     median spacing of a column to its extent, and the noise over several decades. In both halves
-    three of four periods are peaks of the periodogram of their column, if it has any.
+    three of four periods are peaks of the periodogram of their column, if it has any, unless the
+    period declares a range of its own.
     """
 
     def __init__(self, scales: DataScales) -> None:
@@ -54,7 +55,7 @@ class StartingPoints:
             ]
         )
         for entry, (parameter, column) in enumerate(zip(parameters, columns, strict=True)):
-            if parameter.role == Role.PERIOD and column is not None:
+            if parameter.role == Role.PERIOD and column is not None and parameter.start is None:
                 self._draw_periods(theta[:, entry], column, rng)
         return np.clip(theta, posterior.lower, posterior.upper)
 

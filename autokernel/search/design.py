@@ -1,7 +1,7 @@
 """Initial designs: the kernels that are evaluated before a strategy has anything to learn from."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import NamedTuple
 
@@ -34,6 +34,7 @@ class Design:
     fixed: tuple[Expression, ...]  # kernels evaluated first
     grown: tuple[Grown, ...]  # kernels evaluated next, none of them in ``fixed``
     size: int  # number of kernels of both parts together
+    ard: Expression | None = None  # product over all columns, whose lengthscales rank them
 
     def rest(self, evaluations: Iterable[Evaluation]) -> list[Expression]:
         """Choose the kernels after the fixed part, given its evaluations.
@@ -45,9 +46,18 @@ class Design:
         if n_rest == len(self.grown):
             return [one.expression for one in self.grown]
         columns = list(dict.fromkeys(one.column for one in self.grown))
-        rank = {c: number for number, c in enumerate(relevant_columns(columns, evaluations))}
+        ranked = relevant_columns(columns, evaluations, self.ard)
+        rank = {column: number for number, column in enumerate(ranked)}
         order = sorted(self.grown, key=lambda one: (one.expression.n_leaves > 1, rank[one.column]))
         return [one.expression for one in order[:n_rest]]
+
+    def beginning_with(self, start: Sequence[Expression]) -> "Design":
+        """Return the design that evaluates these kernels first."""
+        texts = {expression.canonical for expression in start}
+        fixed = (*start, *(one for one in self.fixed if one.canonical not in texts))
+        grown = tuple(one for one in self.grown if one.expression.canonical not in texts)
+        n_more = len(fixed) + len(grown) - len(self.fixed) - len(self.grown)
+        return replace(self, fixed=fixed, grown=grown, size=self.size + n_more)
 
 
 def initial_design(
@@ -65,7 +75,8 @@ def initial_design(
     size = len(fixed) + len(grown)
     if name == "default":
         size = min(size, max(MAX_DESIGN, len(fixed)))
-    return Design(tuple(fixed), tuple(grown), size)
+    ard = _over_columns(MULTIPLY, SMOOTH, grammar) if grammar.columns else None
+    return Design(tuple(fixed), tuple(grown), size, ard)
 
 
 def classic_kernels(grammar: Grammar, base_kernels: tuple[BaseKernel, ...]) -> list[Expression]:
@@ -76,29 +87,35 @@ def classic_kernels(grammar: Grammar, base_kernels: tuple[BaseKernel, ...]) -> l
     plus the sum of SE, and plus the product of SE. A kernel is left out if the base kernels, the
     operators or the largest number of leaves do not allow it.
     """
-    columns = grammar.columns
-    ard, additive = _over_columns(MULTIPLY, SMOOTH, columns), _over_columns(ADD, SMOOTH, columns)
-    classics = [ard, additive, _over_columns(ADD, LINEAR, columns)]
-    if len(columns) == 1:
-        LIN, PER, SE = (Leaf(kernel, columns[0]) for kernel in (LINEAR, PERIODIC, SMOOTH))
+    ard, additive = (_over_columns(sign, SMOOTH, grammar) for sign in (MULTIPLY, ADD))
+    classics = [ard, additive, _over_columns(ADD, LINEAR, grammar)]
+    if len(grammar.columns) == 1:
+        LIN, PER, SE = (
+            _sum(grammar.like(kernel, grammar.columns[0])) for kernel in (LINEAR, PERIODIC, SMOOTH)
+        )
         classics.append(LIN + PER * SE + SE)
     else:
-        ard_rq = _over_columns(MULTIPLY, MULTI_SCALE, columns)
+        ard_rq = _over_columns(MULTIPLY, MULTI_SCALE, grammar)
         classics += [ard_rq, ard_rq + additive, ard + ard_rq]
     return [e for e in _distinct(classics) if grammar.spans(e, base_kernels)]
 
 
-def relevant_columns(columns: Sequence[int], evaluations: Iterable[Evaluation]) -> tuple[int, ...]:
-    """Order columns by their lengthscale in the fitted product of SE, the shortest first."""
-    ard = _over_columns(MULTIPLY, SMOOTH, columns).canonical
+def relevant_columns(
+    columns: Sequence[int], evaluations: Iterable[Evaluation], ard: Expression | None
+) -> tuple[int, ...]:
+    """Order columns by their lengthscale in the fitted product of SE, the shortest first.
+
+    Columns whose base kernel in this product has no lengthscale come before all others.
+    """
     for evaluation in evaluations:
-        if evaluation.expression.canonical == ard and np.isfinite(evaluation.score):
-            index = SMOOTH.index(Role.LENGTHSCALE) or 0
+        is_ard = ard is not None and evaluation.expression.canonical == ard.canonical
+        if is_ard and np.isfinite(evaluation.score):
             lengthscales = {
                 slot.node.column: evaluation.theta[slot.entries.start + index]
                 for slot in slots_of(evaluation.expression)
+                if (index := slot.node.declared.index(Role.LENGTHSCALE)) is not None
             }
-            return tuple(sorted(columns, key=lambda column: lengthscales[column]))
+            return tuple(sorted(columns, key=lambda column: lengthscales.get(column, -np.inf)))
     return tuple(columns)
 
 
@@ -116,10 +133,16 @@ def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> list[Grown]:
     return list(design.values())
 
 
-def _over_columns(operator: Operator, kernel: BaseKernel, columns: Sequence[int]) -> Expression:
-    """Join one base kernel over all columns."""
-    leaves: list[Expression] = [Leaf(kernel, column) for column in columns]
-    return reduce(lambda left, right: Operation(operator, left, right), leaves)
+def _over_columns(operator: Operator, kernel: BaseKernel, grammar: Grammar) -> Expression:
+    """Join one base kernel over all columns, or what stands for it where columns differ."""
+    terms = [_sum(grammar.like(kernel, column)) for column in grammar.columns]
+    return reduce(lambda left, right: Operation(operator, left, right), terms)
+
+
+def _sum(leaves: Sequence[Leaf]) -> Expression:
+    """Add up leaves."""
+    terms: Sequence[Expression] = leaves
+    return reduce(lambda left, right: Operation(ADD, left, right), terms)
 
 
 def _distinct(expressions: Iterable[Expression]) -> list[Expression]:

@@ -275,4 +275,5 @@ def design_of(strategy: Strategy, task: Task, seed: int) -> Design:
     """Return the initial design of a search with this seed, empty if no column varies."""
     if not task.grammar.columns:
         return Design((), (), 0)
-    return strategy.design(task, rng=np.random.default_rng([seed, _DESIGN_STREAM]))
+    design = strategy.design(task, rng=np.random.default_rng([seed, _DESIGN_STREAM]))
+    return design.beginning_with(task.start)

@@ -12,7 +12,7 @@ from autokernel.data import Scaling, TargetScaling
 from autokernel.evaluation import Evaluation
 from autokernel.evaluation.record import name_parameters
 from autokernel.expression import Expression, parse_expression
-from autokernel.kernels import BASE_KERNELS
+from autokernel.kernels import BASE_KERNELS, Seasonal
 from autokernel.likelihood import TrainingData, one_blas_thread
 from autokernel.model import (
     ExactPredictor,
@@ -57,6 +57,7 @@ def record_of(model: FittedModel) -> dict[str, Any]:
         "feature_names": model.feature_names,
         "noise": plain(model.scaled_noise_variance),
         "way": model.way,
+        "periods": _periods(model),
         "kernels": [_kernel_record(one) for one in model.kernels],
         "best": best,
         "predictor": _predictor_record(mixture.make_predictor),
@@ -84,10 +85,17 @@ def model_of(record: Mapping[str, Any]) -> FittedModel:
     scaling = Scaling(*(numbers(record["scaling"][name]) for name in ("shift", "scale")))
     target = record["target_scaling"]
     target_scaling = TargetScaling(number(target["shift"]), number(target["scale"]))
-    kernels = [_kernel(one) for one in record["kernels"]]
+    seasons = [
+        Seasonal(number(one["period"]), scale=number(one["scale"])) for one in record["periods"]
+    ]
+    kernels = [_kernel(one, seasons) for one in record["kernels"]]
     evaluation = kernels[record["best"]].evaluation
     components = [
-        Component(parse_expression(one["expression"]), numbers(one["theta"]), number(one["weight"]))
+        Component(
+            parse_expression(one["expression"], base_kernels=seasons),
+            numbers(one["theta"]),
+            number(one["weight"]),
+        )
         for one in record["components"]
     ]
     n_features = len(scaling.shift)
@@ -151,9 +159,23 @@ def _kernel_record(kernel: KernelPosterior) -> dict[str, Any]:
     }
 
 
-def _kernel(record: Mapping[str, Any]) -> KernelPosterior:
+def _periods(model: FittedModel) -> list[dict[str, float]]:
+    """Write the known periods of the kernels, one of each name."""
+    expressions = [one.expression for one in model.mixture.components]
+    expressions += [one.evaluation.expression for one in model.kernels]
+    seasons = {
+        leaf.kernel.name: leaf.kernel
+        for expression in expressions
+        for leaf in expression.leaves
+        if isinstance(leaf.kernel, Seasonal)
+    }
+    return [{"period": one.period, "scale": one.scale} for one in seasons.values()]
+
+
+def _kernel(record: Mapping[str, Any], seasons: Sequence[Seasonal]) -> KernelPosterior:
     """Read a kernel with its probability and its draws."""
-    expression, entries = parse_expression(record["expression"]), dict(record["evaluation"])
+    expression = parse_expression(record["expression"], base_kernels=seasons)
+    entries = dict(record["evaluation"])
     for name, value in entries.items():
         if name in _ARRAYS:
             entries[name] = numbers(value)
@@ -174,7 +196,8 @@ def _text(expression: Expression) -> str:
     """Write an expression that can be read without objects of the user."""
     known = {*BASE_KERNELS.values(), *OPERATORS.values()}
     for tree in expression.subtrees():
-        if tree.n_leaves and tree.declared not in known:
+        is_known = tree.declared in known or isinstance(tree.declared, Seasonal)
+        if tree.n_leaves and not is_known:
             raise ValueError(
                 f"to_dict can hold the base kernels and operators that ship, got "
                 f"{tree.declared!r} in {expression}: pickle the model, as joblib.dump does"

@@ -33,6 +33,7 @@ class Task:
     priors: Priors = field(default_factory=lambda: PRESETS["default"])
     acquisition: Acquisition = field(default_factory=ExpectedImprovement)
     structure_prior: StructurePrior = field(default_factory=UniformPrior)  # part of every score
+    start: tuple[Expression, ...] = ()  # kernels that every design begins with
     deadline: Deadline = NEVER  # slow strategies must check it
     cache: dict[Hashable, Any] = field(init=False, default_factory=dict)  # values of :meth:`cached`
 

@@ -14,9 +14,10 @@ class Greedy(Strategy):
     """Compositional kernel search.
 
     The search evaluates all base kernels first. Then it evaluates, in random order, all kernels
-    that are one operation away from the best base kernel. It repeats this step with the best of the
-    new kernels, and ends when no neighbour is better. The original uses the Bayesian information
-    criterion: ``AutoKernelGPRegressor(strategy="greedy", criterion="bic")``.
+    that are one operation away from the best base kernel, or from ``start_kernel`` if that is
+    better. It repeats this step with the best of the new kernels, and ends when no neighbour is
+    better. The original uses the Bayesian information criterion:
+    ``AutoKernelGPRegressor(strategy="greedy", criterion="bic")``.
 
     Notes
     -----
@@ -40,7 +41,7 @@ class Greedy(Strategy):
     ) -> list[Expression]:
         """Choose neighbours that have not been evaluated; none at a local maximum."""
         scores = {e.expression.canonical: e.score for e in history.evaluations}
-        candidates: Sequence[Expression] = task.grammar.leaves
+        candidates: Sequence[Expression] = (*task.start, *task.grammar.leaves)
         highest: float | None = None
         while True:
             missing = [e for e in candidates if e.canonical not in scores]

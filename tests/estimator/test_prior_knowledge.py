@@ -1,0 +1,245 @@
+"""What the user knows before the search: base kernels by column, periods, kernels to begin with."""
+
+import json
+import re
+from itertools import product
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from autokernel import AutoKernelGPRegressor, parse_expression
+from autokernel.search import STRATEGIES
+from tests.fits import assert_predicts_as_its_kernel, count_evaluations, rows
+
+STRATEGY_NAMES = list(STRATEGIES)
+
+
+def seasonal(n_samples=60, *, period=12.0, noise=0.2, seed=0):
+    """A season over months, and a column that does not matter."""
+    rng = np.random.default_rng(seed)
+    month = np.arange(n_samples, dtype=float)
+    y = np.sin(2 * np.pi * month / period) + noise * rng.normal(size=n_samples)
+    return pd.DataFrame({"month": month, "other": rng.uniform(size=n_samples)}), y
+
+
+def search(**parameters):
+    settings = {"n_iter": 2, "max_leaves": 3, "averaging": None, "random_state": 0}
+    return AutoKernelGPRegressor(**{**settings, **parameters})
+
+
+def leaves_of(model):
+    """Every base kernel that a search has tried, with its column."""
+    texts = " ".join(model.search_history_["kernel"])
+    return {f"{name}[{column}]" for name, column in re.findall(r"(\w+)\[(\w+)\]", texts)}
+
+
+@pytest.mark.parametrize("strategy", STRATEGY_NAMES)
+def test_every_strategy_keeps_to_the_base_kernels_of_each_column(strategy):
+    X, y = seasonal()
+    chosen = {"month": ("PER", "SE"), "*": ("RQ",)}
+    model = search(strategy=strategy, base_kernels=chosen, n_iter=4).fit(X, y)
+    assert leaves_of(model) == {"PER[month]", "SE[month]", "RQ[other]"}
+
+
+@pytest.mark.parametrize("strategy", STRATEGY_NAMES)
+def test_every_strategy_leaves_out_a_column_without_base_kernels(strategy):
+    X, y = seasonal()
+    model = search(strategy=strategy, base_kernels={"other": ()}).fit(X, y)
+    assert not any("other" in text for text in model.search_history_["kernel"])
+    assert model.predict(X).shape == y.shape
+
+
+def test_a_column_that_is_not_used_changes_nothing():
+    X, y = seasonal()
+    without = search().fit(X[["month"]], y)
+    model = search(base_kernels={"other": ()}).fit(X, y)
+    assert rows(model) == rows(without)
+    np.testing.assert_array_equal(model.predict(X), without.predict(X[["month"]]))
+
+
+def test_a_mapping_for_all_columns_is_the_same_as_the_plain_selection():
+    X, y = seasonal(30)
+    plain = search(base_kernels=("SE", "LIN")).fit(X, y)
+    assert rows(search(base_kernels={"*": ("SE", "LIN")}).fit(X, y)) == rows(plain)
+    by_index = {0: ("SE", "LIN"), 1: ("SE", "LIN")}
+    assert rows(search(base_kernels=by_index).fit(X.to_numpy(), y)) != []
+    assert rows(search(base_kernels=by_index).fit(X, y)) == rows(plain)
+
+
+@pytest.mark.parametrize("strategy", STRATEGY_NAMES)
+def test_every_strategy_searches_kernels_of_the_known_periods_alone(strategy):
+    X, y = seasonal()
+    model = search(strategy=strategy, periods={"month": [12, 4]}).fit(X, y)
+    on_months = {leaf for leaf in leaves_of(model) if "month" in leaf}
+    assert {leaf for leaf in on_months if leaf.startswith("PER")} == {"PER12[month]", "PER4[month]"}
+
+
+def test_a_known_period_is_found_where_the_data_alone_show_another_one():
+    # ten months of noisy data say little of a year; the user knows it
+    X, y = seasonal(16, noise=0.6, seed=3)
+    model = search(periods={"month": 12}).refit(X, y, "PER12[month]")
+    free = search().refit(X, y, "PER[month]")
+    period, without = (
+        one.parameters_["value"][one.parameters_["parameter"] == "period"][0]
+        for one in (model, free)
+    )
+    assert period == pytest.approx(12, rel=0.1)  # two prior deviations
+    assert without != pytest.approx(12, rel=0.1)
+
+
+def test_the_prior_of_a_known_period_is_narrow_in_the_unit_of_the_column():
+    X, y = seasonal()
+    model = search(periods={"month": 12}, priors={"period": (2, 50)}).fit(X, y)
+    (leaf,) = (
+        leaf for leaf in model._fitted.evaluation.expression.leaves if leaf.kernel.name == "PER12"
+    )
+    shape, rate = leaf.kernel.parameters[-1].prior_in({"period": (2, 50)})
+    extent = X["month"].max()
+    assert extent * shape / rate == pytest.approx(12)
+    assert extent * np.sqrt(shape) / rate == pytest.approx(0.05 * 12)
+
+
+def test_a_model_with_known_periods_predicts_as_its_kernel_and_travels(tmp_path):
+    X, y = seasonal()
+    model = search(periods={"month": 12}, base_kernels={"month": ("PER", "SE")}).fit(X, y)
+    assert "PER12[month]" in model.best_expression_
+    assert_predicts_as_its_kernel(model, X, y, X + 0.3)
+    expected = model.predict(X)
+    joblib.dump(model, tmp_path / "model.joblib")
+    np.testing.assert_array_equal(joblib.load(tmp_path / "model.joblib").predict(X), expected)
+    again = AutoKernelGPRegressor.from_dict(json.loads(json.dumps(model.to_dict())))
+    np.testing.assert_array_equal(again.predict(X), expected)
+    assert again.best_expression_ == model.best_expression_
+    assert "PeriodicKernel" in model.to_gpytorch()
+    assert "repeats every 1" in model.describe()
+
+
+def test_refit_to_rows_of_another_extent_keeps_the_known_period():
+    X, y = seasonal(120)
+    model = search(periods={"month": 12}).fit(X[:40], y[:40])
+    model.refit(X, y, "PER12[month]").refit(X[:50], y[:50])
+    parameters = model.parameters_
+    period = parameters["value"][parameters["parameter"] == "period"]
+    assert period == pytest.approx(12, rel=0.02)
+
+
+@pytest.mark.parametrize("strategy", STRATEGY_NAMES)
+def test_every_strategy_begins_with_the_start_kernels(strategy):
+    X, y = seasonal(30)
+    start = ["LIN[month] + PER[month]", parse_expression("SE[0] * SE[1]")]
+    model = search(strategy=strategy, start_kernel=start, n_iter=1).fit(X, y)
+    assert model.search_history_["kernel"][:2].tolist() == [
+        "LIN[month] + PER[month]",
+        "SE[month] * SE[other]",
+    ]
+    assert len(set(model.search_history_["kernel"])) == len(model.search_history_["kernel"])
+
+
+def test_a_greedy_search_goes_on_from_the_start_kernel():
+    X, y = seasonal()
+    start = "PER[month] * SE[month] + LIN[month]"
+    model = search(strategy="greedy", start_kernel=start, n_iter=3, max_leaves=4).fit(X, y)
+    assert all(text.count("[") >= 2 for text in model.search_history_["kernel"][-3:])
+
+
+def test_a_start_kernel_that_is_in_the_design_costs_nothing(monkeypatch):
+    X, y = seasonal(20)
+    evaluated = count_evaluations(monkeypatch)
+    search(n_iter=0).fit(X[["month"]], y)
+    n_plain = len(evaluated)
+    search(n_iter=0, start_kernel="SE[month]").fit(X[["month"]], y)
+    assert len(evaluated) == 2 * n_plain
+
+
+def test_knowledge_survives_clone_and_a_warm_start():
+    X, y = seasonal(30)
+    model = search(
+        periods={"month": 12},
+        base_kernels={"other": ()},
+        start_kernel="PER12[month]",
+        warm_start=True,
+        n_iter=1,
+    )
+    model.fit(X, y)
+    first = rows(model)
+    model.set_params(n_iter=3).fit(X, y)
+    assert rows(model)[: len(first) - 3] == first[: len(first) - 3]
+    assert len(rows(model)) > len(first)
+    assert rows(clone(model).fit(X, y)) == rows(model)
+
+
+WRONG = [
+    ({"periods": {"moth": 12}}, r"periods .*columns.*'month'.*got 'moth'"),
+    ({"periods": {"month": -1}}, r"periods\['month'\] must be a positive number.*got -1"),
+    ({"periods": {"month": "12"}}, r"periods\['month'\] must be a positive number.*got '12'"),
+    ({"periods": {"month": []}}, r"periods\['month'\] must be a positive number"),
+    ({"periods": {"month": [12, 12.0]}}, r"periods\['month'\] must hold periods that differ"),
+    ({"periods": {2: 12}}, r"periods must have columns of X as keys.*got 2"),
+    ({"periods": {"month": 12, 0: 4}}, r"periods must name each column once"),
+    ({"periods": {True: 4}}, r"periods must have names or zero-based indices"),
+    ({"periods": 12}, r"periods must be a mapping such as \{'month': 12\}.*got 12"),
+    ({"base_kernels": {"day": ("SE",)}}, r"base_kernels must have columns of X.*got 'day'"),
+    ({"base_kernels": {"*": ()}}, r"base_kernels must leave base kernels to a column"),
+    ({"base_kernels": {"month": ("SEE",)}}, r"base_kernels must be a selection of.*'SEE'"),
+    ({"base_kernels": {"month": "SE"}}, r"base_kernels must be a selection of.*got 'SE'"),
+    ({"start_kernel": "SE[day]"}, r"unknown column 'day'"),
+    ({"start_kernel": "SE[month"}, r"expected"),
+    ({"start_kernel": 3}, r"'start_kernel' parameter"),
+    ({"start_kernel": [3]}, r"start_kernel must be a kernel such as"),
+    (
+        {"start_kernel": "MAT32[month]"},
+        r"start_kernel must be made of the base kernels.*MAT32\[0\].*'PER'",
+    ),
+    (
+        {"start_kernel": "PER[month]", "periods": {"month": 12}},
+        r"start_kernel must be made of .*PER\[0\].*'PER12'",
+    ),
+    (
+        {"start_kernel": "SE[month] + LIN[month] + PER[month] + RQ[other]"},
+        r"start_kernel must have at most max_leaves=3 base kernels, got 4: raise max_leaves",
+    ),
+    (
+        {"start_kernel": "CP[month](SE[month], LIN[month])"},
+        r"start_kernel must be a kernel that the search can reach",
+    ),
+    ({"start_kernel": "SE[other]", "base_kernels": {"other": ()}}, r"column 1 has none"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "message"), WRONG)
+def test_wrong_knowledge_is_refused_before_the_search(parameters, message, monkeypatch):
+    evaluated = count_evaluations(monkeypatch)
+    X, y = seasonal(20)
+    with pytest.raises((ValueError, TypeError), match=message):
+        search(**parameters).fit(X, y)
+    assert not evaluated
+
+
+def test_two_columns_may_have_the_same_known_period():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.arange(40.0), rng.uniform(0, 20, 40)])
+    y = np.sin(2 * np.pi * X[:, 0] / 5) + np.sin(2 * np.pi * X[:, 1] / 5)
+    model = search(periods={0: 5, 1: 5}).refit(X, y, "PER5[0] + PER5[1]")
+    scales = [leaf.kernel.scale for leaf in model._fitted.evaluation.expression.leaves]
+    assert scales == pytest.approx(np.ptp(X, axis=0))
+    found = model.parameters_["value"][model.parameters_["parameter"] == "period"]
+    assert found == pytest.approx(5, rel=0.02)
+
+
+def test_changes_act_on_the_columns_that_are_used():
+    X, y = seasonal(30)
+    model = search(operators=("+", "cp"), base_kernels={"other": ()}, n_iter=3).fit(X, y)
+    assert not any("other" in text for text in model.search_history_["kernel"])
+
+
+def test_all_combinations_of_names_and_indices_mean_the_same_columns():
+    X, y = seasonal(20)
+    first = None
+    for month, other in product(("month", 0), ("other", 1)):
+        chosen = {month: ("PER",), other: ("SE",)}
+        found = rows(search(base_kernels=chosen, n_iter=1).fit(X, y))
+        first = first or found
+        assert found == first
