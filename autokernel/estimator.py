@@ -164,6 +164,8 @@ class AutoKernelGPRegressor(
     stop_reason_ : str
         ``"n_iter"``, ``"converged"`` by ``tol``, ``"max_time"``, ``"interrupted"`` by Ctrl-C,
         ``"callback"``, or ``"exhausted"``: no kernel was left, or for ``"greedy"`` none better.
+    date_columns_ : list of int
+        Zero-based indices of the columns of dates, which ``X_train_`` has in days since 1970-01-01.
     X_train_, y_train_ : ndarray of shape (n_samples, n_features) and (n_samples,)
         Training inputs and targets.
     n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
@@ -253,7 +255,8 @@ class AutoKernelGPRegressor(
         ----------
         X : array-like of shape (n_samples, n_features)
             Inputs in any units: each column is scaled to the unit interval inside. A constant
-            column is left out of the search.
+            column is left out of the search. Columns of dates (datetime64, period, or ISO texts
+            such as ``"2020-01-31"``) are counted in days since 1970-01-01.
         y : array-like of shape (n_samples,)
             Target in any unit: it is standardised inside.
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from autokernel.data import SINCE
 from autokernel.explanation import Decomposition, Description, Parameters
 from autokernel.explanation.description import TARGET
 from autokernel.predictions import PredictionMixin
@@ -50,7 +51,8 @@ class ExplanationMixin(PredictionMixin):
         ----------
         units : mapping of str to str, default=None
             Units of columns by name, ``x0``, ``x1`` and so on where they have none, and of the
-            target under ``"y"``, such as ``{"time": "years", "y": "thousand passengers"}``.
+            target under ``"y"``, such as ``{"time": "years", "y": "thousand passengers"}``. Columns
+            of dates are in days, and their places are told as dates.
 
         Returns
         -------
@@ -74,7 +76,8 @@ class ExplanationMixin(PredictionMixin):
 
     def _description(self, units: Mapping[str, str] | None) -> Description:
         """Check the units and begin to describe."""
-        units = {} if units is None else units
+        dates = [self._fitted.column_names[column] for column in self.date_columns_]
+        units = {**dict.fromkeys(dates, SINCE), **(units or {})}
         known = {*self._fitted.column_names, TARGET}
         for name, unit in units.items():
             if name not in known or not isinstance(unit, str):

@@ -62,6 +62,7 @@ class ExportMixin(ExplanationMixin, DescriptionMixin):
                 if _is_plain(value)
             },
             "feature_names_in": None if names is None else [str(name) for name in names],
+            "date_columns": self.date_columns_,
             "X_train": plain(self.X_train_),
             "y_train": plain(self.y_train_),
             "model": record_of(self._fitted),
@@ -110,6 +111,7 @@ class ExportMixin(ExplanationMixin, DescriptionMixin):
         self.n_features_in_ = X.shape[1]
         if record["feature_names_in"] is not None:
             self.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
+        self.date_columns_ = list(record["date_columns"])
         self._expose_model(model_of(record["model"]), X, numbers(record["y_train"]))
         search = record["search"]
         if search is not None:
@@ -187,5 +189,7 @@ class ExportMixin(ExplanationMixin, DescriptionMixin):
 def _is_plain(value: object) -> bool:
     """Whether JSON can hold a value of a parameter."""
     if isinstance(value, (list, tuple)):
-        return all(isinstance(one, str) for one in value)
+        return all(map(_is_plain, value))
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) and _is_plain(one) for key, one in value.items())
     return value is None or isinstance(value, (bool, int, float, str, np.integer, np.floating))

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length, check_scalar, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from autokernel.data import refuse_large, refuse_times
+from autokernel.data import dates_counted, refuse_large, refuse_times
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
 
@@ -23,6 +23,7 @@ class PredictionMixin(BaseEstimator):
     """
 
     _fitted: FittedModel
+    date_columns_: list[int]
 
     def predict(
         self, X: npt.ArrayLike, return_std: bool | str = False, return_cov: bool = False
@@ -144,6 +145,7 @@ class PredictionMixin(BaseEstimator):
     def _check_inputs(self, X: npt.ArrayLike) -> FloatArray:
         """Check inputs to predict at."""
         check_is_fitted(self, "best_kernel_")
+        X = dates_counted(self, X, reset=False)
         refuse_times(X)
         inputs: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
         refuse_large("X", inputs)

@@ -6,6 +6,7 @@ from autokernel.data.checks import (
     refuse_large,
     refuse_times,
 )
+from autokernel.data.dates import SINCE, dates_counted
 from autokernel.data.scaling import (
     Scaling,
     TargetScaling,
@@ -14,10 +15,12 @@ from autokernel.data.scaling import (
 )
 
 __all__ = [
+    "SINCE",
     "Scaling",
     "TargetScaling",
     "check_fit_data",
     "check_training_data",
+    "dates_counted",
     "refuse_large",
     "refuse_times",
     "unit_scaling",

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite, check_X_y
 from sklearn.utils.validation import validate_data
 
+from autokernel.data.dates import dates_counted
 from autokernel.typing import FloatArray
 
 _LARGEST, _SMALLEST = 1e100, 1e-100
@@ -37,12 +38,14 @@ def check_fit_data(
     """Turn the data of a fit into finite arrays of float64, which are copies.
 
     With ``reset`` the estimator stores the columns; otherwise they must agree with the stored ones.
+    Columns of dates are counted in days.
 
     Raises
     ------
     ValueError
         As for :func:`check_training_data`, and if there are several targets.
     """
+    X = dates_counted(estimator, X, reset=reset)
     refuse_times(X, y)
     refuse_many_targets(y)
     inputs, target = validate_data(

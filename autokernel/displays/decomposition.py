@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from autokernel.displays._style import BLUE, WIDE, figure_of, literal, new_axes, plain, wrapped
@@ -30,7 +31,7 @@ class Panel:
     names : sequence of str
         Names of the columns, one or two.
     axes : sequence of ndarray
-        Values along each column, in its units.
+        Values along each column, in its units, or datetime64.
     mean, std : ndarray of shape (n_points,) or (n_first, n_second)
         Mean of the component, all other columns at their medians, and standard deviation of its
         difference from the average along the curve: components can exchange a constant.
@@ -38,7 +39,7 @@ class Panel:
 
     title: str
     names: Sequence[str]
-    axes: Sequence[FloatArray]
+    axes: Sequence[npt.NDArray[Any]]
     mean: FloatArray
     std: FloatArray
 
@@ -161,4 +162,7 @@ def _panel(description: Description, number: int, title: str) -> Panel:
         columns = sorted(columns[i] for i in np.argsort(ranges)[-2:])
     n_points = _N_POINTS if len(columns) == 1 else _N_SURFACE
     axes, mean, std = description.along(number, columns, n_points)
-    return Panel(title, [description.names[column] for column in columns], axes, mean, std)
+    shown = [
+        description.shown(column, values) for column, values in zip(columns, axes, strict=True)
+    ]
+    return Panel(title, [description.names[column] for column in columns], shown, mean, std)

@@ -1,10 +1,11 @@
 """Data, predictions and their bands along the only column."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_array, check_scalar
+from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from autokernel.displays._style import (
@@ -18,6 +19,7 @@ from autokernel.displays._style import (
     new_axes,
     plain,
 )
+from autokernel.explanation import Description
 from autokernel.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ class ForecastDisplay:
     Parameters
     ----------
     x : ndarray of shape (n_points,)
-        Inputs of the prediction, in ascending order.
+        Inputs of the prediction, in ascending order; datetime64 for dates.
     mean : ndarray of shape (n_points,)
         Predictive mean.
     quantiles : ndarray of shape (n_points, 4)
@@ -57,10 +59,10 @@ class ForecastDisplay:
     def __init__(
         self,
         *,
-        x: FloatArray,
+        x: npt.NDArray[Any],
         mean: FloatArray,
         quantiles: FloatArray,
-        X_train: FloatArray,
+        X_train: npt.NDArray[Any],
         y_train: FloatArray,
         x_name: str = "x",
         y_name: str = "y",
@@ -76,6 +78,7 @@ class ForecastDisplay:
         X: npt.ArrayLike | None = None,
         *,
         beyond: float = 0.25,
+        units: Mapping[str, str] | None = None,
         y_name: str = "y",
         ax: "Axes | None" = None,
     ) -> Self:
@@ -89,6 +92,8 @@ class ForecastDisplay:
             Inputs to predict at; None for the range of the data and some beyond it.
         beyond : float, default=0.25
             Extent that is added after the data, as a fraction of theirs, where ``X`` is None.
+        units : mapping of str to str, default=None
+            Units, as for ``estimator.describe``: ``"days since 1949-01-01"`` shows dates.
         y_name : str, default="y"
             Label of the target.
         ax : matplotlib.axes.Axes, default=None
@@ -111,14 +116,15 @@ class ForecastDisplay:
             low, high = train.min(), train.max()
             x = np.linspace(low, high + beyond * (high - low), _N_POINTS)
         else:
-            x = np.sort(check_array(X, dtype=float)[:, 0])
+            x = np.sort(estimator._check_inputs(X)[:, 0])
         names = getattr(estimator, "feature_names_in_", ["x"])
         fitted, inputs = estimator._fitted, x[:, None]
+        description: Description = estimator._description(units)
         return cls(
-            x=x,
+            x=description.shown(0, x),
             mean=fitted.mean(inputs),
             quantiles=fitted.quantiles(inputs, np.array(_LEVELS)),
-            X_train=train,
+            X_train=description.shown(0, train),
             y_train=estimator.y_train_,
             x_name=str(names[0]),
             y_name=y_name,
@@ -142,7 +148,8 @@ class ForecastDisplay:
             if is_beyond:
                 ax.axvline(end, color=ORANGE, linestyle="--", linewidth=1, label="end of the data")
         ax.margins(x=0.01)
-        ax.locator_params(axis="x", steps=[1, 2, 5, 10])  # no halves of years
+        if self.x.dtype.kind != "M":
+            ax.locator_params(axis="x", steps=[1, 2, 5, 10])  # no halves of years
         ax.set(xlabel=literal(self.x_name), ylabel=self.y_name)
         handles, labels = ax.get_legend_handles_labels()
         unique = dict(zip(labels, handles, strict=True))

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from autokernel.explanation.decomposition import Component, Decomposition, Explained, Part
 from autokernel.explanation.numbers import counted, listing, percent, singular, with_unit
@@ -66,6 +68,10 @@ class Description:
     def told(self) -> list[tuple[float, str]]:
         """Return the share and the text of each component, the largest share first."""
         return [(part.share, self._text(part)) for part in self._explained.parts]
+
+    def shown(self, column: int, values: FloatArray) -> npt.NDArray[Any]:
+        """Return values of a column as a picture shows them: as dates where they are some."""
+        return self._axes[column].shown(values)
 
     def columns_of(self, number: int) -> list[int]:
         """Return the columns of a component."""

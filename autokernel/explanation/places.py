@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from autokernel.explanation.numbers import between, listing
 from autokernel.kernels import Share
@@ -52,6 +53,14 @@ class Axis:
                 f"{list(_SECONDS)} and an ISO date, got {unit!r}"
             )
         return cls(name, since["unit"], shift, scale, origin)
+
+    def shown(self, values: FloatArray) -> FloatArray | npt.NDArray[np.datetime64]:
+        """Return values of the column as a picture shows them: as dates where they are some."""
+        if self.origin is None:
+            return values
+        origin = np.datetime64(self.origin.replace(tzinfo=None), "us")
+        seconds = values * float(_SECONDS[self.unit])
+        return origin + np.round(1e6 * seconds).astype("timedelta64[us]")
 
     def place(self, value: float) -> str:
         """Write a place in the unit interval."""

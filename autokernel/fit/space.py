@@ -169,9 +169,10 @@ def _by_column(
     """Turn the keys of a mapping, names or zero-based indices of columns, into indices."""
     entries: dict[int, Entry] = {}
     for key, entry in given.items():
+        is_index = not isinstance(key, str) or key.isdecimal()
         if isinstance(key, str) and names is not None and key in names:
             column = list(names).index(key)
-        elif not isinstance(key, str) and 0 <= key < n_features:
+        elif is_index and 0 <= int(key) < n_features:
             column = int(key)
         else:
             known = list(names) if names is not None else f"indices below {n_features}"

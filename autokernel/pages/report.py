@@ -82,7 +82,9 @@ class _Report:
         """Tell what was found, and show the forecast of a single column."""
         yield paragraph(self.description.overview(), "overview")
         if self.estimator.n_features_in_ == 1:
-            display = ForecastDisplay.from_estimator(self.estimator, y_name=literal(self.y_name))
+            display = ForecastDisplay.from_estimator(
+                self.estimator, units=self.units, y_name=literal(self.y_name)
+            )
             yield self._picture(display.figure_, "Data, mean and bands of 50 and 95 %")
 
     def components(self) -> Iterator[str]:

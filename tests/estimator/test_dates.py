@@ -1,0 +1,170 @@
+"""Columns of dates: read as days, in any form, and told as dates."""
+
+import datetime as dt
+import json
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.model_selection import cross_val_predict
+
+from autokernel import AutoKernelGPRegressor
+from autokernel.displays import DecompositionDisplay, ForecastDisplay
+from tests.fits import rows, small
+
+mpl.use("Agg")
+
+MONTHS = pd.date_range("1949-01-01", periods=36, freq="MS")
+Y = np.sin(2 * np.pi * np.arange(36) / 12) + np.linspace(0, 1, 36)
+DAYS = (MONTHS - pd.Timestamp("1970-01-01")).days.to_numpy(dtype=float)
+
+FORMS = {
+    "datetime64": pd.DataFrame({"month": MONTHS}),
+    "seconds": pd.DataFrame({"month": MONTHS.astype("datetime64[s]")}),
+    "with a zone": pd.DataFrame({"month": MONTHS.tz_localize("UTC")}),
+    "period": pd.DataFrame({"month": MONTHS.to_period("M")}),
+    "texts": pd.DataFrame({"month": MONTHS.strftime("%Y-%m-%d")}),
+    "texts of months": pd.DataFrame({"month": MONTHS.strftime("%Y-%m")}),
+    "texts with times": pd.DataFrame({"month": MONTHS.strftime("%Y-%m-%d %H:%M")}),
+    "texts with a zone": pd.DataFrame({"month": MONTHS.strftime("%Y-%m-%dT%H:%M:%SZ")}),
+    "string type": pd.DataFrame({"month": MONTHS.strftime("%Y-%m-%d").astype("string")}),
+    "dates of Python": pd.DataFrame({"month": MONTHS.date}),
+    "times of Python": pd.DataFrame({"month": MONTHS.to_pydatetime()}, dtype=object),
+    "polars dates": pl.DataFrame({"month": list(MONTHS.date)}),
+    "polars times": pl.DataFrame({"month": list(MONTHS.to_pydatetime())}),
+    "polars texts": pl.DataFrame({"month": list(MONTHS.strftime("%Y-%m-%d"))}),
+}
+ARRAYS = {
+    "datetime64": MONTHS.to_numpy()[:, None],
+    "texts": MONTHS.strftime("%Y-%m-%d").to_numpy()[:, None],
+    "lists": [[text] for text in MONTHS.strftime("%Y-%m-%d")],
+    "dates of Python": np.array(MONTHS.date)[:, None],
+}
+
+
+@pytest.fixture(scope="module")
+def by_number():
+    return small(n_iter=1).fit(pd.DataFrame({"month": DAYS}), Y)
+
+
+@pytest.fixture(scope="module")
+def by_date():
+    return small(n_iter=1).fit(FORMS["datetime64"], Y)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_dates_in_any_form_are_the_same_days(form, by_number):
+    model = small(n_iter=1).fit(FORMS[form], Y)
+    np.testing.assert_array_equal(model.X_train_[:, 0], DAYS)
+    assert rows(model) == rows(by_number)
+    assert model.date_columns_ == [0]
+    np.testing.assert_array_equal(
+        model.predict(FORMS[form]), by_number.predict(pd.DataFrame({"month": DAYS}))
+    )
+
+
+@pytest.mark.parametrize("form", ARRAYS)
+def test_arrays_may_hold_dates_too(form):
+    model = small(n_iter=0).fit(ARRAYS[form], Y)
+    np.testing.assert_array_equal(model.X_train_[:, 0], DAYS)
+    assert model.predict(ARRAYS[form]).shape == (36,)
+
+
+def test_a_zone_is_converted_to_utc():
+    local = MONTHS.tz_localize("America/New_York")
+    model = small(n_iter=0).fit(pd.DataFrame({"month": local}), Y)
+    hours = 24 * (model.X_train_[:, 0] - DAYS)
+    assert set(np.round(hours, 9)) <= {4.0, 5.0}
+
+
+def test_dates_stand_beside_numbers_and_the_frame_of_the_user_stays_as_it_is():
+    frame = pd.DataFrame({"size": np.linspace(0, 1, 36), "month": MONTHS})
+    before = frame.copy()
+    model = small(n_iter=0).fit(frame, Y)
+    pd.testing.assert_frame_equal(frame, before)
+    assert model.date_columns_ == [1]
+    assert list(model.feature_names_in_) == ["size", "month"]
+    np.testing.assert_array_equal(model.X_train_[:, 0], frame["size"])
+
+
+def test_dates_are_told_as_dates_and_their_lengths_in_days(by_date):
+    model = small().refit(FORMS["datetime64"], Y, "PER[month] + LIN[month]")
+    assert "repeats every 36" in model.describe()
+    assert "days" in model.describe()
+    change = small(operators=("+", "cp")).refit(
+        FORMS["datetime64"], np.repeat([0.0, 5.0], 18) + 0.1 * Y, "CP[month](SE[month], LIN[month])"
+    )
+    assert "1950-0" in change.describe()
+    assert "per year" in by_date.describe({"month": "years"}) or "LIN" not in str(
+        by_date.best_expression_
+    )
+
+
+def test_pictures_have_axes_of_dates(by_date):
+    forecast = ForecastDisplay.from_estimator(by_date, FORMS["texts"])
+    assert forecast.x.astype("datetime64[D]").tolist() == MONTHS.date.tolist()
+    forecast.figure_.canvas.draw()
+    labels = [label.get_text() for label in forecast.ax_.get_xticklabels()]
+    assert any("1950" in label for label in labels)
+    display = DecompositionDisplay.from_estimator(by_date)
+    assert display.panels[0].axes[0].dtype.kind == "M"
+    display.figure_.canvas.draw()
+
+
+def test_a_unit_since_a_date_makes_axes_of_dates_too():
+    days = pd.DataFrame({"day": DAYS - DAYS[0]})
+    model = small(n_iter=0).fit(days, Y)
+    forecast = ForecastDisplay.from_estimator(
+        model, beyond=0, units={"day": "days since 1949-01-01"}
+    )
+    ends = forecast.x[[0, -1]].astype("datetime64[D]")
+    np.testing.assert_array_equal(ends, MONTHS[[0, -1]].to_numpy().astype("datetime64[D]"))
+
+
+def test_dates_work_in_cross_validation_and_after_a_round_trip(by_date):
+    predicted = cross_val_predict(small(n_iter=0), FORMS["datetime64"], Y, cv=3)
+    assert np.isfinite(predicted).all()
+    again = AutoKernelGPRegressor.from_dict(json.loads(json.dumps(by_date.to_dict())))
+    np.testing.assert_array_equal(again.predict(FORMS["texts"]), by_date.predict(FORMS["texts"]))
+    assert again.describe() == by_date.describe()
+
+
+def test_dates_for_a_column_that_held_numbers_are_refused(by_number):
+    with pytest.raises(ValueError, match=r"X must hold numbers in column 0, as it did in fit"):
+        by_number.predict(FORMS["datetime64"])
+
+
+def test_refit_takes_dates(by_date):
+    X = FORMS["texts"].iloc[:20]
+    model = small(n_iter=1).fit(FORMS["datetime64"], Y).refit(X, Y[:20])
+    np.testing.assert_array_equal(model.X_train_[:, 0], DAYS[:20])
+
+
+WRONG = [
+    (["Paris", "Rome"], r"text such as 'Paris' in column 'a'.*OneHotEncoder"),
+    (["2020-01-01", "soon"], r"dates such as '2020-01-31' in column 'a', got 'soon'"),
+    (["2020-01-01", "2020-02-30"], r"dates such as '2020-01-31' in column 'a', got '2020-02-30'"),
+    (["2020-01-01", None], r"NaN"),
+    ([pd.Timestamp("2020-01-01"), pd.NaT], r"NaN"),
+    ([dt.timedelta(1), dt.timedelta(2)], r"timedelta.*in column 'a'.*datetime.timedelta\(days=1\)"),
+    (pd.Categorical(["x", "y"]), r"text such as 'x' in column 'a'"),
+]
+
+
+@pytest.mark.parametrize(("values", "message"), WRONG)
+def test_what_is_no_date_is_refused_by_the_name_of_its_column(values, message):
+    with pytest.raises(ValueError, match=message):
+        small().fit(pd.DataFrame({"b": [1.0, 2.0], "a": values}), [1.0, 2.0])
+
+
+def test_texts_of_numbers_are_numbers():
+    model = small(n_iter=0).fit(pd.DataFrame({"a": ["1", "2.5", "3", "4", "5"]}), np.arange(5.0))
+    np.testing.assert_array_equal(model.X_train_[:, 0], [1, 2.5, 3, 4, 5])
+    assert model.date_columns_ == []
+
+
+def test_dates_are_no_target():
+    with pytest.raises(ValueError, match="y must hold numbers"):
+        small().fit(DAYS[:, None], MONTHS)
