@@ -52,6 +52,12 @@ class Factor:
         """The base kernel."""
         return self.leaf.kernel
 
+    @property
+    def is_known_season(self) -> bool:
+        """Whether the user has given its period, so that the data need not show it."""
+        index = self.kernel.index(Role.PERIOD)
+        return index is not None and self.kernel.parameters[index].keeps_prior
+
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
@@ -87,7 +93,8 @@ def phrase_of(
     periods = [one.scales[Role.PERIOD].text(unit) for one in periodic]
     repeats = f"repeats every {listing(periods)}" if periods else ""
     is_alone = not (lines or others)
-    if periodic and (is_alone or wave_share(_longest_period(periodic)) > _MOSTLY_WAVE):
+    is_given = any(one.scales[Role.PERIOD].in_extents > _SHOWN_TWICE for one in periodic)
+    if periodic and (is_alone or is_given or wave_share(_longest_period(periodic)) > _MOSTLY_WAVE):
         clauses = [repeats, f"changes its shape over {fades.text(unit)}"] if fades else [repeats]
         return Phrase(periodic[0].kernel.noun or _SEASON, (*clauses, *amplitude), fades)
     in_part = [f"in part {repeats}"] if periodic else []
@@ -122,9 +129,12 @@ def _longest_period(periodic: Sequence[Factor]) -> float:
 
 
 def _is_period(factor: Factor, decaying: Sequence[Factor]) -> bool:
-    """Whether a factor repeats itself at least twice in the data, and before it is forgotten."""
+    """Whether a factor repeats itself before it is forgotten, at least twice in the data.
+
+    A period that the user has given need not be shown by the data.
+    """
     scale = factor.scales.get(Role.PERIOD)
-    if scale is None or scale.in_extents > _SHOWN_TWICE:
+    if scale is None or (scale.in_extents > _SHOWN_TWICE and not factor.is_known_season):
         return False
     lags = LagPairs(np.array([0.0, _longest_period([factor])]))
     kept = 1.0

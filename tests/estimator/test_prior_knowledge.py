@@ -117,6 +117,14 @@ def test_a_model_with_known_periods_predicts_as_its_kernel_and_travels(tmp_path)
     assert "repeats every 1" in model.describe()
 
 
+def test_a_known_season_is_told_where_the_data_do_not_show_it_twice():
+    X, y = seasonal(18)
+    model = search(periods={"month": 12}).refit(X[["month"]], y, "PER12[month]")
+    assert "season in month that repeats every 1" in model.describe()
+    free = search().refit(X[["month"]], y, "PER[month]")
+    assert "season" not in free.describe()
+
+
 def test_refit_to_rows_of_another_extent_keeps_the_known_period():
     X, y = seasonal(120)
     model = search(periods={"month": 12}).fit(X[:40], y[:40])
