@@ -121,8 +121,8 @@ class AutoKernelGPRegressor(
         :class:`joblib.Parallel`; ``joblib.parallel_config`` sets the kind of worker, or Dask.
     warm_start : bool, default=False
         Whether ``fit`` on the same data continues the last search, also an interrupted one. It
-        begins anew where the data, ``priors``, ``criterion``, ``structure_prior`` or an int as
-        ``random_state`` are new.
+        begins anew where the data, ``priors``, ``periods``, ``criterion``, ``structure_prior`` or
+        an int as ``random_state`` are new.
     random_state : int, RandomState instance or None, default=None
         An int makes the search reproducible.
     verbose : int, default=0

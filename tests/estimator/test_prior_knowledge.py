@@ -25,6 +25,11 @@ def seasonal(n_samples=60, *, period=12.0, noise=0.2, seed=0):
     return pd.DataFrame({"month": month, "other": rng.uniform(size=n_samples)}), y
 
 
+def design_of(model):
+    history = model.search_history_
+    return set(history["kernel"][history["phase"] == "initial"])
+
+
 def search(**parameters):
     settings = {"n_iter": 2, "max_leaves": 3, "averaging": None, "random_state": 0}
     return AutoKernelGPRegressor(**{**settings, **parameters})
@@ -148,9 +153,18 @@ def test_every_strategy_begins_with_the_start_kernels(strategy):
 
 def test_a_greedy_search_goes_on_from_the_start_kernel():
     X, y = seasonal()
-    start = "PER[month] * SE[month] + LIN[month]"
-    model = search(strategy="greedy", start_kernel=start, n_iter=3, max_leaves=4).fit(X, y)
-    assert all(text.count("[") >= 2 for text in model.search_history_["kernel"][-3:])
+    start, trend = "LIN[month] + PER[month]", 0.2 * X["month"]
+    model = search(strategy="greedy", start_kernel=start, n_iter=3).fit(X[["month"]], y + trend)
+    history = model.search_history_
+    assert history["n_leaves"][history["phase"] == "search"].max() >= 3  # base kernels grow to two
+
+
+def test_a_start_kernel_is_evaluated_besides_the_whole_design():
+    X, y = seasonal(20)
+    plain = search(n_iter=0, structure_prior=None).fit(X, y)
+    start = "PER[month] + SE[other] * LIN[month]"
+    model = search(n_iter=0, structure_prior=None, start_kernel=start).fit(X, y)
+    assert {start, *design_of(plain)} == design_of(model)
 
 
 def test_a_start_kernel_that_is_in_the_design_costs_nothing(monkeypatch):
@@ -177,6 +191,13 @@ def test_knowledge_survives_clone_and_a_warm_start():
     assert rows(model)[: len(first) - 3] == first[: len(first) - 3]
     assert len(rows(model)) > len(first)
     assert rows(clone(model).fit(X, y)) == rows(model)
+
+
+def test_a_warm_start_begins_anew_with_other_periods():
+    X, y = seasonal(30)
+    model = search(periods={"month": 12}, warm_start=True, n_iter=1).fit(X[["month"]], y)
+    model.set_params(periods={"month": 4}).fit(X[["month"]], y)
+    assert not any("PER12" in text for text in model.search_history_["kernel"])
 
 
 WRONG = [

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from autokernel import parse_expression
+from autokernel.kernels import Seasonal
 from autokernel.kernels.priors import check_priors
 from autokernel.likelihood import ExactLikelihood, TrainingData
 from autokernel.map.coordinate_scan import CoordinateScan
@@ -11,8 +12,9 @@ from autokernel.map.multistart import find_modes
 from autokernel.map.posterior import LogPosterior
 
 
-def build(text, x, y, *, nodes=None, coarse=False):
-    expression, data = parse_expression(text), TrainingData(x[:, None], y)
+def build(text, x, y, *, nodes=None, coarse=False, base_kernels=()):
+    expression = parse_expression(text, base_kernels=base_kernels)
+    data = TrainingData(x[:, None], y)
     posterior = LogPosterior(ExactLikelihood(expression, data), priors=check_priors("paper"))
     return posterior, CoordinateScan(posterior, DataScales(data), nodes, coarse=coarse)
 
@@ -149,3 +151,11 @@ def test_points_without_factor_are_no_candidates(pulses, monkeypatch):
     posterior, scan = build("PER[0]", *pulses)
     monkeypatch.setattr(posterior, "value", lambda theta: -np.inf)
     assert scan.around(np.log([1.0, 1.0, 1.5, 0.3])) == []
+
+
+def test_a_known_period_is_scanned_near_it_alone(pulses):
+    season = Seasonal(0.3, scale=1.0)
+    _, scan = build(f"{season.name}[0]", *pulses, base_kernels=[season])
+    periods = [np.exp(found.theta[2]) for found in scan.around(np.log([0.5, 1, 0.3, 0.1]))]
+    assert periods
+    assert all(abs(period / 0.3 - 1) < 0.16 for period in periods)

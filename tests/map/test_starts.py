@@ -3,6 +3,7 @@ import pytest
 from scipy.stats import gamma, ks_2samp, kstest, loguniform
 
 from autokernel import parse_expression
+from autokernel.kernels import Seasonal
 from autokernel.kernels.priors import check_priors
 from autokernel.likelihood import ExactLikelihood, TrainingData
 from autokernel.map.data_scales import DataScales, periodogram_periods
@@ -13,9 +14,9 @@ from autokernel.map.warm_start import WarmStart, with_warm_starts
 EVERY_KERNEL = "PER[0] * SE[1] + RQ[1] + LIN[0]"
 
 
-def draw(text, X, y, n_starts, *, seed=0):
+def draw(text, X, y, n_starts, *, seed=0, base_kernels=()):
     data = TrainingData(X, y)
-    expression = parse_expression(text)
+    expression = parse_expression(text, base_kernels=base_kernels)
     posterior = LogPosterior(ExactLikelihood(expression, data), priors=check_priors("paper"))
     theta = StartingPoints(DataScales(data)).draw(
         posterior, n_starts, rng=np.random.default_rng(seed)
@@ -158,3 +159,10 @@ def test_a_node_that_takes_from_the_noise_leaves_the_covariance_nearly_as_it_was
     # a tenth of the spacing is short against most distances
     assert ExactLikelihood(child, data).value(points[0]) == pytest.approx(before, abs=0.5)
     assert np.exp(points[0, -1]) == pytest.approx(0.1)  # a quarter of the noise
+
+
+def test_starts_of_a_known_period_are_near_it_whatever_the_periodogram_shows(two_waves):
+    season = Seasonal(0.4, scale=1.0)
+    posterior, theta = draw(f"{season.name}[0]", *two_waves, 24, base_kernels=[season])
+    (periods,) = np.exp(theta[:, names_of(posterior) == "period"]).T
+    assert np.all(np.abs(periods / 0.4 - 1) < 0.25)  # five prior deviations
