@@ -34,10 +34,16 @@ def count_days(X: Any) -> Counted:
     Raises
     ------
     ValueError
-        If a column holds texts that are neither dates nor numbers; the message names it.
+        If a column holds texts that are neither dates nor numbers; the message names it. If X is a
+        single column of dates without a second dimension.
     """
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         return _count_in_frame(X)
+    if len(getattr(X, "shape", ())) == 1 and _is_of_dates(X):
+        raise ValueError(
+            "X must have two dimensions, got one column of dates: give a data frame, such as "
+            "frame[['date']], or an array of shape (n_samples, 1)"
+        )
     if isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], (list, tuple)):
         has_dates = any(isinstance(value, (str, date, np.datetime64)) for value in X[0])
         array = np.array(X, dtype=object) if has_dates else None
@@ -107,7 +113,7 @@ def _days_of(values: Any, name: str) -> FloatArray | None:
     kind = str(getattr(values, "dtype", "")).lower()
     if kind.startswith("period"):
         values = values.dt.to_timestamp()
-    if any(word in kind for word in _WORDS) and not kind.startswith(("timedelta", "time(")):
+    if _is_of_dates(values):
         moments = np.asarray(values)
         if moments.dtype.kind == "M":
             return _days(moments)
@@ -115,6 +121,12 @@ def _days_of(values: Any, name: str) -> FloatArray | None:
     if kind.startswith(("object", "str", "<u", "|s", "category", "large_string")):
         return _days_of_objects(list(np.asarray(values)), name)
     return None
+
+
+def _is_of_dates(values: Any) -> bool:
+    """Whether the type of a column is one of dates."""
+    kind = str(getattr(values, "dtype", "")).lower()
+    return any(word in kind for word in _WORDS) and not kind.startswith(("timedelta", "time("))
 
 
 def _days_of_objects(values: Sequence[Any], name: str) -> FloatArray | None:

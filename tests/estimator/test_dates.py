@@ -159,6 +159,12 @@ def test_what_is_no_date_is_refused_by_the_name_of_its_column(values, message):
         small().fit(pd.DataFrame({"b": [1.0, 2.0], "a": values}), [1.0, 2.0])
 
 
+@pytest.mark.parametrize("dates", [MONTHS.to_series(), MONTHS.to_numpy(), MONTHS])
+def test_one_dimension_of_dates_is_refused_with_a_way_to_give_two(dates):
+    with pytest.raises(ValueError, match=r"two dimensions.*frame\[\['date'\]\]"):
+        small().fit(dates, Y)
+
+
 def test_texts_of_numbers_are_numbers():
     model = small(n_iter=0).fit(pd.DataFrame({"a": ["1", "2.5", "3", "4", "5"]}), np.arange(5.0))
     np.testing.assert_array_equal(model.X_train_[:, 0], [1, 2.5, 3, 4, 5])
