@@ -12,6 +12,7 @@ from autokernel.criteria import (
     LeaveOneOut,
     Score,
 )
+from autokernel.environment import show_versions
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.evaluation import Evaluation, evaluate_kernel
 from autokernel.exceptions import (
@@ -78,4 +79,5 @@ __all__ = [
     "evaluate_kernel",
     "neg_log_predictive_density",
     "parse_expression",
+    "show_versions",
 ]

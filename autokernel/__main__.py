@@ -145,7 +145,9 @@ def _check_report(path: Path) -> None:
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise ValueError(f"--report must be a file in a folder that exists, got {path}")
     if find_spec("matplotlib") is None:
-        raise ValueError("--report needs matplotlib: install it by pip install 'autokernel[plot]'")
+        raise ValueError(
+            "--report needs matplotlib: install it by pip install 'autokernel-gp[plot]'"
+        )
 
 
 def _airline() -> Table:

@@ -135,7 +135,7 @@ class ExportMixin(ExplanationMixin, DescriptionMixin):
 
         It tells and shows each component, the kernels and columns with their probabilities, the
         parameters, the search, calibration by leave-one-out, settings and versions. It needs
-        matplotlib: ``pip install 'autokernel[plot]'``.
+        matplotlib: ``pip install 'autokernel-gp[plot]'``.
 
         Parameters
         ----------

@@ -75,10 +75,10 @@ def append_rows(name: str, rows: Iterable[Mapping[str, object]]) -> Path:
     writer = csv.DictWriter(text, fieldnames=list(full[0]), lineterminator="\n")
     if not path.exists():
         writer.writeheader()
-    elif (header := path.read_text().split("\n", 1)[0].split(",")) != list(full[0]):
+    elif (header := path.read_text(encoding="utf-8").split("\n", 1)[0].split(",")) != list(full[0]):
         raise ValueError(f"{path} must have the columns {list(full[0])}, got {header}")
     writer.writerows(full)
-    with path.open("a", newline="") as file:
+    with path.open("a", encoding="utf-8", newline="") as file:
         file.write(text.getvalue())  # at once: whoever interrupts leaves whole rows
     return path
 
@@ -88,7 +88,7 @@ def read_rows(name: str) -> list[dict[str, str]]:
     path = RESULTS / f"{name}.csv"
     if not path.exists():
         return []
-    with path.open(newline="") as file:
+    with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -265,7 +265,7 @@ def _processor() -> str:
     """Model name of the processor, where the system tells."""
     information = Path("/proc/cpuinfo")
     if information.exists():
-        for line in information.read_text().splitlines():
+        for line in information.read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
                 return line.split(":", 1)[1].strip()
     return platform.processor()

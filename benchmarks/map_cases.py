@@ -111,7 +111,7 @@ class BestKnown:
     def __init__(self) -> None:
         self.rows: dict[tuple[str, str, str], dict[str, str]] = {}
         if self.path.exists():
-            with self.path.open(newline="") as file:
+            with self.path.open(encoding="utf-8", newline="") as file:
                 for row in csv.DictReader(file):
                     self.rows[row["dataset"], row["n_samples"], row["kernel"]] = row
 
@@ -132,7 +132,7 @@ class BestKnown:
             "commit": environment()["commit"],
         }
         self.path.parent.mkdir(exist_ok=True)
-        with self.path.open("w", newline="") as file:
+        with self.path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, fieldnames=_FIELDS, lineterminator="\n")
             writer.writeheader()
             writer.writerows(self.rows.values())

@@ -132,7 +132,7 @@ def draw_split(unit: Unit) -> Split:
         train, test = np.split(np.arange(len(y)), [unit.n_train])
     elif unit.dataset in PUBLISHED:
         path = Path(os.environ["AUTOKERNEL_DATA"]) / f"{unit.dataset}.csv.gz"
-        with gzip.open(path, "rt") as file:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
             table = np.loadtxt(file, delimiter=",", skiprows=1)
         X, y, is_test = table[:, :-2], table[:, -2], table[:, -1] == 1
         train, test = np.flatnonzero(~is_test)[: unit.n_train], np.flatnonzero(is_test)

@@ -65,7 +65,11 @@ def read(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Read a set: inputs scaled to the unit interval and target standardised."""
     path = Path(os.environ["AUTOKERNEL_DATA"]) / f"{name}.csv"
     packed = path.with_suffix(".csv.gz")
-    with gzip.open(packed, "rt") if packed.exists() else path.open() as file:
+    with (
+        gzip.open(packed, "rt", encoding="utf-8")
+        if packed.exists()
+        else path.open(encoding="utf-8") as file
+    ):
         header = file.readline().strip().split(",")
         table = np.loadtxt(file, delimiter=",")
     if header[-1] == "test_split0":

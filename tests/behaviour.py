@@ -116,7 +116,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help=f"keep the results in {KEPT.name}")
     parser.add_argument("--cases", nargs="*", choices=CASES, default=list(CASES))
     options = parser.parse_args()
-    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {"cases": {}}
+    kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {"cases": {}}
     found = {}
     for name in options.cases:
         began = time.perf_counter()
@@ -126,7 +126,7 @@ def main() -> None:
         print(f"{seconds:6.1f} s  {name}: {found[name]}, {verdict}", flush=True)
     if options.write:
         everything = {"environment": environment(), "cases": {**kept["cases"], **found}}
-        KEPT.write_text(json.dumps(everything, indent=2) + "\n")
+        KEPT.write_text(json.dumps(everything, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -172,5 +172,8 @@ def _start(script, arguments):
 
 
 def _kill_group(process):
+    if sys.platform == "win32":  # has no groups; workers end with the pipe of their parent
+        process.kill()
+        return
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -1,6 +1,7 @@
 """Searches find what they found before: see ``behaviour.py``."""
 
 import json
+import sys
 
 import pytest
 
@@ -17,7 +18,8 @@ def test_every_case_has_a_result_that_is_kept() -> None:
 def test_a_search_finds_what_it_found_before(name: str) -> None:
     expected, found = kept["cases"][name], run(name)
     assert found["design"] == expected["design"]  # random numbers alone
-    if environment() == kept["environment"]:
+    if sys.platform == "linux" and environment() == kept["environment"]:
         assert found["bits"] == expected["bits"]
-    # elsewhere the last bits differ, and with them the end of a maximise
+    # elsewhere the last bits differ, for example by another library of exponentials, and with them
+    # the end of a maximise
     assert found["best_score"] == pytest.approx(expected["best_score"], abs=1.0)

@@ -17,6 +17,7 @@ LAYERS = {
     "validation": 0,
     "deadline": 0,
     "version": 0,
+    "environment": 0,
     "datasets": 0,
     "data": 0,
     "kernels": 1,

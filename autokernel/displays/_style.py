@@ -27,7 +27,7 @@ def _import_pyplot() -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            "displays need matplotlib: install it by pip install 'autokernel[plot]'"
+            "displays need matplotlib: install it by pip install 'autokernel-gp[plot]'"
         ) from error
     return plt
 

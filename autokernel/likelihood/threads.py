@@ -6,10 +6,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-from threadpoolctl import (  # a requirement of scikit-learn
-    OpenBLASController,
-    ThreadpoolController,
-)
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 _lock = Lock()
 _users = 0

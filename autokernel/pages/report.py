@@ -1,16 +1,12 @@
 """A report about a fitted estimator: components, beliefs, search, calibration, settings."""
 
 import hashlib
-import platform
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import joblib
 import numpy as np
-import scipy
-import sklearn
 
 from autokernel.displays import (
     CalibrationDisplay,
@@ -20,6 +16,7 @@ from autokernel.displays import (
 )
 from autokernel.displays._style import close, literal
 from autokernel.displays.calibration import MOST_LEFT_OUT
+from autokernel.environment import Environment
 from autokernel.explanation import Description
 from autokernel.explanation.description import TARGET
 from autokernel.pages.page import page, paragraph, picture, section, wide
@@ -164,7 +161,7 @@ class _Report:
 
     def settings(self) -> Iterator[str]:
         """Show the parameters of the estimator, versions, and a fingerprint of the data."""
-        estimator = self.estimator
+        estimator, environment = self.estimator, Environment.of_this_process()
         digest = hashlib.sha256()
         for array in (estimator.X_train_, estimator.y_train_):
             digest.update(np.ascontiguousarray(array, dtype=float).tobytes())
@@ -172,12 +169,9 @@ class _Report:
         rows |= {
             "predictions": estimator.approximation_,
             "reason to stop": str(getattr(estimator, "stop_reason_", "no search")),
-            "autokernel": __version__,
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "scikit-learn": sklearn.__version__,
-            "joblib": joblib.__version__,
-            "Python": platform.python_version(),
+            **environment.required,
+            **environment.system,
+            **environment.libraries,
             "SHA-256 of X and y": digest.hexdigest(),
         }
         yield self._table(

@@ -1,5 +1,6 @@
 """Weights by the densities of rows left out."""
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -135,15 +136,18 @@ def best_on_the_simplex(log_densities):
         mixed = weights @ densities
         return -np.log(mixed).mean(), -(densities / mixed).mean(axis=1)
 
-    found = minimize(
-        loss_and_gradient,
-        np.full(n_kernels, 1 / n_kernels),
-        jac=True,
-        method="SLSQP",
-        bounds=[(1e-12, 1)] * n_kernels,
-        constraints={"type": "eq", "fun": lambda weights: weights.sum() - 1},
-        options={"maxiter": 500, "ftol": 1e-12},
-    )
+    with warnings.catch_warnings():
+        # SLSQP of scipy 1.15 steps over a bound by rounding, and clips
+        warnings.filterwarnings("ignore", "Values in x were outside bounds", RuntimeWarning)
+        found = minimize(
+            loss_and_gradient,
+            np.full(n_kernels, 1 / n_kernels),
+            jac=True,
+            method="SLSQP",
+            bounds=[(1e-12, 1)] * n_kernels,
+            constraints={"type": "eq", "fun": lambda weights: weights.sum() - 1},
+            options={"maxiter": 500, "ftol": 1e-12},
+        )
     assert found.success
     return found.x
 

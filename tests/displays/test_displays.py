@@ -145,7 +145,7 @@ def test_calibration_of_a_right_model_is_on_the_diagonal(model):
 
 def test_without_matplotlib_the_message_says_what_to_install(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"pip install 'autokernel\[plot\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'autokernel-gp\[plot\]'"):
         SearchDisplay.from_estimator(model)
 
 

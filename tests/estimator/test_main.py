@@ -124,7 +124,7 @@ def test_a_report_is_written_with_names_and_units(series, capsys, tmp_path):
     assert f"Report: {path}" in output
     words = " ".join(output.partition("What it says about level")[2].split())
     assert re.search(r"The target is the sum of a constant, -?\d\S* metres", words)
-    page = path.read_text()
+    page = path.read_text(encoding="utf-8")
     assert "wave.csv: level" in page
     assert "metres" in page
     assert "of time" in page or "in time" in page

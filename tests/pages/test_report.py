@@ -84,7 +84,7 @@ def test_names_with_dollar_signs_are_no_mathematics(tmp_path):
     x = np.linspace(0, 1, 20)
     X = pd.DataFrame({"a $x_{$": x})
     model = AutoKernelGPRegressor(random_state=0).refit(X, 2 * x, "LIN[0]")
-    text = model.report(tmp_path / "r.html", units={"y": "$ per $_"}).read_text()
+    text = model.report(tmp_path / "r.html", units={"y": "$ per $_"}).read_text(encoding="utf-8")
     assert "a $x_{$" in html.unescape(text)
 
 
@@ -93,7 +93,7 @@ def test_the_fingerprint_is_that_of_the_data(tmp_path):
 
     def fingerprint(X, y):
         model = AutoKernelGPRegressor(random_state=0).refit(X, y, "SE[0]")
-        text = model.report(tmp_path / "r.html").read_text()
+        text = model.report(tmp_path / "r.html").read_text(encoding="utf-8")
         return re.search(r"[0-9a-f]{64}", text)[0]
 
     assert fingerprint(X, y) == fingerprint(X.tolist(), y.tolist())
@@ -103,7 +103,7 @@ def test_the_fingerprint_is_that_of_the_data(tmp_path):
 def test_without_a_search_or_structure_the_sections_are_left_out(tmp_path):
     X, y = wave(20)
     model = AutoKernelGPRegressor(random_state=0).refit(X, y, "NOISE")
-    text = model.report(tmp_path / "r.html").read_text()
+    text = model.report(tmp_path / "r.html").read_text(encoding="utf-8")
     assert "No structure was found" in text
     assert 'id="search"' not in text
     assert 'id="components"' not in text
@@ -114,7 +114,7 @@ def test_many_rows_have_no_calibration_by_leaving_out(tmp_path, monkeypatch):
     X, y = wave(200)
     model = AutoKernelGPRegressor(approximation="neighbours", random_state=0).refit(X, y, "SE[0]")
     assert "Leaving rows out one by one needs exact predictions" in (
-        model.report(tmp_path / "r.html").read_text()
+        model.report(tmp_path / "r.html").read_text(encoding="utf-8")
     )
     monkeypatch.setattr(calibration, "MOST_LEFT_OUT", 100)
     with pytest.raises(ValueError, match="at most 100 are left out one by one"):
@@ -145,8 +145,15 @@ def test_a_browser_shows_it_without_an_error(model, tmp_path, width):
         ".filter(i => i.complete && i.naturalWidth > 0).length + ' scrolls ' + "
         "(document.documentElement.scrollWidth > window.innerWidth) };</script>"
     )
-    probe.write_text(path.read_text().replace("</body>", f"{script}</body>"))
-    assert browse(path, tmp_path, f"--window-size={width},900", "--screenshot=/dev/null") == []
+    probe.write_text(
+        path.read_text(encoding="utf-8").replace("</body>", f"{script}</body>"), encoding="utf-8"
+    )
+    assert (
+        browse(
+            path, tmp_path, f"--window-size={width},900", f"--screenshot={tmp_path / 'page.png'}"
+        )
+        == []
+    )
     done = subprocess.run(
         [CHROMIUM, *SWITCHES, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom",
          f"--window-size={width},900", probe.as_uri()],

@@ -1,0 +1,169 @@
+"""What is built for PyPI: names, links, contents, and the requirements that are declared."""
+
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from email import message_from_bytes
+from pathlib import Path
+
+import pytest
+
+import autokernel
+from autokernel.environment import OPTIONAL, REQUIRED
+
+ROOT = Path(__file__).parent.parent
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = SETTINGS["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+# targets of links and pictures, in Markdown and in HTML
+TARGET = re.compile(
+    r"\]\(\s*<?([^)\s>]+)|^\s*\[[^\]]+\]:\s*(\S+)|(?:src|href)=\"([^\"]+)", re.MULTILINE
+)
+PROSE_AND_CODE = {".py", ".md", ".rst", ".toml", ".yml", ".yaml", ".cff", ".cfg", ".txt"}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A folder with the sdist and the wheel of this tree."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(built):
+    """The contents of the wheel, by name."""
+    (path,) = built.glob("*.whl")
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+@pytest.fixture(scope="module")
+def sdist(built):
+    """The sizes of the files of the sdist, by name within its folder."""
+    (path,) = built.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        return {member.name.partition("/")[2]: member.size for member in archive.getmembers()}
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel):
+    """What PyPI shows of the wheel."""
+    (name,) = (name for name in wheel if name.endswith("dist-info/METADATA"))
+    return message_from_bytes(wheel[name])
+
+
+def targets(text):
+    """Targets of all links and pictures of a text."""
+    return ["".join(found) for found in TARGET.findall(text)]
+
+
+def name_of(requirement):
+    """Name of the distribution that is required."""
+    return re.match(r"[A-Za-z0-9._-]+", requirement)[0]
+
+
+def description_of(metadata):
+    return metadata.get_payload(decode=True).decode("utf-8")
+
+
+def test_the_distribution_has_a_name_of_its_own_and_the_version_of_the_package(metadata, wheel):
+    assert metadata["Name"] == "autokernel-gp"
+    assert metadata["Version"] == autokernel.__version__
+    assert {name.partition("/")[0] for name in wheel} == {
+        "autokernel",
+        f"autokernel_gp-{autokernel.__version__}.dist-info",
+    }
+
+
+def test_the_long_description_is_the_readme_without_a_relative_link(metadata):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    relative = [t for t in targets(readme) if not t.startswith(("https://", "#"))]
+    assert relative, "the README has relative links, or this test sees none of them"
+    description = description_of(metadata)
+    assert description.splitlines()[0] == "# autokernel"
+    assert [t for t in targets(description) if not t.startswith(("https://", "#"))] == []
+    # each ends as the link of the README does, which another test follows
+    found = targets(description)
+    assert all(any(t.endswith(f"/{end}") for t in found) for end in relative)
+
+
+def test_pictures_of_the_long_description_are_files_and_not_pages(metadata):
+    pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", description_of(metadata))
+    assert pictures
+    for picture in pictures:
+        assert "/blob/" not in picture
+
+
+def test_the_address_of_the_project_stands_in_one_file():
+    urls = PROJECT["urls"]
+    assert set(urls) == {"Homepage", "Documentation", "Source", "Issues", "Changelog"}
+    owner, name = urls["Source"].split("/")[-2:]
+    hook = SETTINGS["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
+    given = [*urls.values(), *(s["replacement"] for s in hook["substitutions"])]
+    assert all(owner in url and name in url for url in given)
+    folders = ("autokernel", "tests", "benchmarks", "docs", ".github", ".ci")
+    paths = [ROOT / "README.md", *(p for name in folders for p in (ROOT / name).rglob("*"))]
+    for path in paths:
+        if path.suffix in PROSE_AND_CODE and "_build" not in path.parts:
+            text = path.read_text(encoding="utf-8")
+            assert f"{owner}/{name}" not in text, f"{path}: take the address from the metadata"
+            assert f"{owner}.github.io" not in text, f"{path}: take the address from the metadata"
+
+
+def test_the_wheel_has_types_data_and_the_command(wheel):
+    assert "autokernel/py.typed" in wheel
+    assert "autokernel/datasets/data/airline.csv" in wheel
+    (entries,) = (text for name, text in wheel.items() if name.endswith("entry_points.txt"))
+    assert "autokernel = autokernel.__main__:main" in entries.decode().splitlines()
+    modules = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("autokernel/**/*.py")}
+    assert modules == {name for name in wheel if name.endswith(".py")}
+
+
+def test_the_sdist_has_what_is_needed_to_test_it_and_no_more(sdist):
+    for needed in ("pyproject.toml", "README.md", "LICENSE", "tests/conftest.py", "docs/theory.md"):
+        assert needed in sdist
+    unwanted = re.compile(
+        r"(^|/)(__pycache__|\.[a-z]+_cache|\.venv|\.git|_build|results)/|\.(pyc|whl|so|gz|joblib)$"
+    )
+    assert [name for name in sdist if unwanted.search(name)] == []
+    assert [name for name, size in sdist.items() if size > 500_000] == []
+    assert sum(sdist.values()) < 10_000_000
+
+
+def test_versions_are_shown_of_every_requirement_and_of_optional_packages():
+    assert set(REQUIRED) == {name_of(text) for text in PROJECT["dependencies"]}
+    assert set(OPTIONAL) <= {name_of(text) for texts in EXTRAS.values() for text in texts}
+
+
+def test_every_requirement_has_one_lower_bound_everywhere():
+    bounds = {}
+    for text in [*PROJECT["dependencies"], *(text for texts in EXTRAS.values() for text in texts)]:
+        if "[" not in text:
+            assert ">=" in text, text
+            assert bounds.setdefault(name_of(text), text) == text
+
+
+def test_the_tests_require_what_builds_the_package():
+    assert set(SETTINGS["build-system"]["requires"]) <= set(EXTRAS["test"])
+
+
+def test_messages_and_documents_name_extras_that_exist():
+    # in two parts, so that this line is not found
+    wrong = "autokernel" + "["
+    named = set()
+    for folder in ("autokernel", "docs", "README.md"):
+        top = ROOT / folder
+        for path in [top] if top.is_file() else top.rglob("*"):
+            if path.suffix in PROSE_AND_CODE and "_build" not in path.parts:
+                text = path.read_text(encoding="utf-8")
+                assert f"install '{wrong}" not in text, path
+                assert f"install {wrong}" not in text, path
+                named |= set(re.findall(r"autokernel-gp\[([a-z,]+)\]", text))
+    assert "plot" in named
+    assert {extra for names in named for extra in names.split(",")} <= set(EXTRAS)
