@@ -154,10 +154,14 @@ class AutoKernelGPRegressor(
     stop_reason_ : str
         ``"n_iter"``, ``"converged"`` by ``tol``, ``"max_time"``, ``"interrupted"`` by Ctrl-C,
         ``"callback"``, or ``"exhausted"``: no kernel was left, or for ``"greedy"`` none better.
-    X_train_, y_train_ : ndarray of shape (n_samples, n_features) and (n_samples,)
-        Training inputs and targets.
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
-        Number of columns, and their names where ``X`` had any.
+    X_train_ : ndarray of shape (n_samples, n_features)
+        Training inputs.
+    y_train_ : ndarray of shape (n_samples,)
+        Training targets.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where ``X`` had any.
 
     Notes
     -----
