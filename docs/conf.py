@@ -65,6 +65,8 @@ sphinx_gallery_conf = {
     "backreferences_dir": None,
 }
 
+toc_object_entries_show_parents = "hide"  # predict() and not AutoKernelGPRegressor.predict()
+
 html_theme = "pydata_sphinx_theme"
 html_title = "autokernel"
 html_static_path = ["_static"]
