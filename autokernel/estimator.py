@@ -166,10 +166,14 @@ class AutoKernelGPRegressor(
         ``"callback"``, or ``"exhausted"``: no kernel was left, or for ``"greedy"`` none better.
     date_columns_ : list of int
         Zero-based indices of the columns of dates, which ``X_train_`` has in days since 1970-01-01.
-    X_train_, y_train_ : ndarray of shape (n_samples, n_features) and (n_samples,)
-        Training inputs and targets.
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
-        Number of columns, and their names where ``X`` had any.
+    X_train_ : ndarray of shape (n_samples, n_features)
+        Training inputs.
+    y_train_ : ndarray of shape (n_samples,)
+        Training targets.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where ``X`` had any.
 
     Notes
     -----

@@ -18,19 +18,19 @@ from autokernel.typing import FloatArray
 class Score:
     """The value of a criterion, where larger is better, and the estimate of its error."""
 
-    value: float  # nats
-    standard_error: float = np.nan  # nats; nan where the criterion draws no random numbers
-    pareto_k: float = np.nan  # above 0.7 the standard error cannot be trusted
+    value: float  #: nats
+    standard_error: float = np.nan  #: nats; nan where the criterion draws no random numbers
+    pareto_k: float = np.nan  #: above 0.7 the standard error cannot be trusted
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
 class KernelFit:
     """A fitted kernel, as a criterion receives it."""
 
-    posterior: LogPosterior
-    maximum: Maximum  # the best mode, with the gradient and the Hessian there
-    others: Sequence[Mode]  # other modes that the search found, the best first
-    rng: np.random.Generator  # random numbers for this kernel alone
+    posterior: LogPosterior  #: the log posterior of the parameters
+    maximum: Maximum  #: the best mode, with the gradient and the Hessian there
+    others: Sequence[Mode]  #: other modes that the search found, the best first
+    rng: np.random.Generator  #: random numbers for this kernel alone
 
 
 class Criterion(ABC, BaseEstimator):

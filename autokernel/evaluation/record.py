@@ -30,23 +30,23 @@ class Parameter(NamedTuple):
 class Evaluation:
     """One scored kernel; a failed fit has ``score == -inf`` and says why in ``status``."""
 
-    expression: Expression
-    parameters: tuple[Parameter, ...]  # same order as theta, noise variance last
-    theta: FloatArray  # (n_params,), logs of the parameters, noise variance last
-    log_likelihood: float  # nats
-    log_prior: float  # nats, as a density in theta
-    log_posterior: float  # nats
-    log_evidence: float  # nats, by Laplace, exact for noise alone; -inf on failure
-    score: float  # nats, larger is better; the criterion plus log_structure_prior
-    hessian: FloatArray  # (n_params, n_params), Hessian of the negative log posterior in theta
-    n_params: int
-    n_evaluations: int  # number of likelihood calls
-    seconds: float  # wall-clock time of fit and criterion together
-    status: str  # "ok", or the reason for the failure
-    standard_error: float = np.nan  # nats; nan where the score draws no random numbers
-    pareto_k: float = np.nan  # above 0.7 the standard error is unreliable
-    log_structure_prior: float = 0.0  # nats, of the expression itself
-    upper_bound: float = np.nan  # nats, of the score where that is a lower bound
+    expression: Expression  #: the structure
+    parameters: tuple[Parameter, ...]  #: same order as theta, noise variance last
+    theta: FloatArray  #: (n_params,), logs of the parameters, noise variance last
+    log_likelihood: float  #: nats
+    log_prior: float  #: nats, as a density in theta
+    log_posterior: float  #: nats
+    log_evidence: float  #: nats, by Laplace, exact for noise alone; -inf on failure
+    score: float  #: nats, larger is better; the criterion plus log_structure_prior
+    hessian: FloatArray  #: (n_params, n_params), Hessian of the negative log posterior in theta
+    n_params: int  #: number of parameters, the noise variance included
+    n_evaluations: int  #: number of likelihood calls
+    seconds: float  #: wall-clock time of fit and criterion together
+    status: str  #: "ok", or the reason for the failure
+    standard_error: float = np.nan  #: nats; nan where the score draws no random numbers
+    pareto_k: float = np.nan  #: above 0.7 the standard error is unreliable
+    log_structure_prior: float = 0.0  #: nats, of the expression itself
+    upper_bound: float = np.nan  #: nats, of the score where that is a lower bound
 
     def __repr__(self) -> str:
         error = "" if np.isnan(self.standard_error) else f" ± {self.standard_error:.2f}"

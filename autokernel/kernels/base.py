@@ -26,8 +26,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 class Sources(NamedTuple):
     """A kernel as a Python expression in the programs of other libraries, empty if unknown."""
 
-    gpytorch: str = ""
-    gpflow: str = ""
+    gpytorch: str = ""  #: for GPyTorch
+    gpflow: str = ""  #: for GPflow
 
 
 class BaseKernel(Declared):
@@ -180,9 +180,9 @@ class BaseKernel(Declared):
 class Exponent(NamedTuple):
     """The exponent of a kernel, and the arguments from which it was computed."""
 
-    params: FloatArray  # (n_params,)
-    pairs: Pairs
-    values: FloatArray  # values of the exponent, elementwise over the pairs
+    params: FloatArray  #: (n_params,)
+    pairs: Pairs  #: pairs of entries of the column
+    values: FloatArray  #: values of the exponent, elementwise over the pairs
 
 
 class ExponentialKernel(BaseKernel):

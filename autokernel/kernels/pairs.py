@@ -64,8 +64,8 @@ class Pairs(ABC):
 class DistinctLags(NamedTuple):
     """The lags ``|x - x'|`` of pairs without repetitions, as on a grid where most are equal."""
 
-    lags: FloatArray  # (n_lags,)
-    indices: IntArray  # of the lag of each pair
+    lags: FloatArray  #: (n_lags,)
+    indices: IntArray  #: of the lag of each pair
 
 
 class BroadcastPairs(Pairs):

@@ -25,19 +25,19 @@ def is_shape_and_rate(entry: object) -> bool:
 class Unit(StrEnum):
     """The unit in which a parameter is measured."""
 
-    INPUT = "input"  # the unit of the column
-    SQUARED_TARGET = "squared target"
-    NONE = "none"
+    INPUT = "input"  #: the unit of the column
+    SQUARED_TARGET = "squared target"  #: the square of the unit of the target
+    NONE = "none"  #: a number without a unit
 
 
 class Role(StrEnum):
     """The meaning of a parameter, where the search for the maximum makes use of it."""
 
-    LENGTHSCALE = "lengthscale"  # distance along the column over which the kernel decays
-    PERIOD = "period"  # distance along the column after which the kernel repeats itself
-    CYCLE_LENGTHSCALE = "lengthscale within a cycle"  # measured in half radians
-    VARIANCE = "variance"  # factor of the whole kernel
-    LOCATION = "location"  # place along the column
+    LENGTHSCALE = "lengthscale"  #: distance along the column over which the kernel decays
+    PERIOD = "period"  #: distance along the column after which the kernel repeats itself
+    CYCLE_LENGTHSCALE = "lengthscale within a cycle"  #: measured in half radians
+    VARIANCE = "variance"  #: factor of the whole kernel
+    LOCATION = "location"  #: place along the column
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from autokernel.typing import FloatArray
 class Operands(NamedTuple):
     """The arguments from which the values of an operation are computed."""
 
-    values: Sequence[FloatArray]  # values of each operand, elementwise over the pairs
-    params: FloatArray  # (n_params,), parameters of the operator itself
-    pairs: Pairs | None  # pairs of the column on which it acts, None if it acts on none
+    values: Sequence[FloatArray]  #: values of each operand, elementwise over the pairs
+    params: FloatArray  #: (n_params,), parameters of the operator itself
+    pairs: Pairs | None  #: pairs of the column on which it acts, None if it acts on none
 
 
 class Operator(Declared):
