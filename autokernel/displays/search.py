@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 60.0  # nats below the best score at which the picture ends
 _MOST_NAMES = 6  # improvements that are named, the last ones
-_NAME_WIDTH = 34  # characters
+_NAME_WIDTH = 46  # characters
 _SIZE = (11.0, 4.2)  # inches
 
 
