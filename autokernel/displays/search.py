@@ -95,7 +95,7 @@ class SearchDisplay:
         ]
         ax.text(
             0.98, 0.03, literal("\n".join(lines)), transform=ax.transAxes, family="monospace",
-            fontsize="x-small", ha="right", va="bottom",
+            fontsize="x-small", ha="right", va="bottom", multialignment="left",
             bbox={"facecolor": "white", "edgecolor": "0.8"},
         )  # fmt: skip
         seconds = self.elapsed[-1]

@@ -39,7 +39,7 @@ grid = GridSearchCV(
     {"strategy": ["sot", "greedy", "random"], "criterion": ["laplace", "bic"]},
     scoring={"density": neg_log_predictive_density, "r2": "r2"},
     refit="density",
-    cv=KFold(4, shuffle=True, random_state=0),
+    cv=KFold(3, shuffle=True, random_state=0),
 ).fit(X, y)
 table = pd.DataFrame(grid.cv_results_)
 columns = ["param_strategy", "param_criterion", "mean_test_density", "mean_test_r2"]
@@ -51,9 +51,9 @@ print(table[columns].sort_values("mean_test_density", ascending=False).round(3).
 # All candidates were scored on the same folds. The standard error of a difference between two of
 # them is that of their differences on each fold.
 
-folds = table[[f"split{fold}_test_density" for fold in range(4)]].to_numpy()
+folds = table[[f"split{fold}_test_density" for fold in range(3)]].to_numpy()
 behind = folds[grid.best_index_] - folds
-mean, error = behind.mean(axis=1), behind.std(axis=1, ddof=1) / 2
+mean, error = behind.mean(axis=1), behind.std(axis=1, ddof=1) / np.sqrt(3)
 table["label"] = table["param_strategy"] + ", " + table["param_criterion"]
 for label, m, e in zip(table["label"], mean, error, strict=True):
     print(f"{label:16s} is {m:6.3f} ± {e:.3f} nats a row behind the best")
