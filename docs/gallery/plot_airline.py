@@ -26,16 +26,16 @@ X_test, y_test = X[129:], y[129:]
 # %%
 # The search
 # ----------
-# ``fit`` tries sums and products of base kernels. We do not tell it that the series has a trend or a
-# season. The score of a kernel is its log evidence plus the log prior of its structure.
+# ``fit`` tries sums and products of base kernels. We do not tell it that the series has a trend or
+# a season. The score of a kernel is its log evidence plus the log prior of its structure.
 
 model = AutoKernelGPRegressor(n_iter=20, random_state=0).fit(X_train, y_train)
 print(model.leaderboard())
 
 # %%
-# All of the best kernels multiply a periodic kernel (PER) by a linear one (LIN), so that the season
-# grows with time. The description says the same in sentences: each addend of the best kernel is a
-# component of the function.
+# All of the best kernels multiply a periodic kernel (PER) by a linear one (LIN), so that the
+# season grows with time. The description says the same in sentences: each addend of the best
+# kernel is a component of the function.
 
 print(model.describe(units={"time": "years", "y": "thousand passengers"}))
 
@@ -50,9 +50,9 @@ for name, forecast in (("the fitted model", model.predict(X_test)), ("the rule",
     print(f"RMSE of {name}: {error:.1f} thousand passengers")
 
 # %%
-# ``predict_interval`` returns intervals for new observations, noise included. Fifteen months are too
-# few to measure a coverage well: with intervals of 80 %, anything from 9 to 15 months would be within
-# chance. The counts below agree with the probabilities that were asked for.
+# ``predict_interval`` returns intervals for new observations, noise included. Fifteen months are
+# too few to measure a coverage well: with intervals of 80 %, anything from 9 to 15 months would be
+# within chance. The counts below agree with the probabilities that were asked for.
 
 for coverage in (0.5, 0.8, 0.95):
     low, high = model.predict_interval(X_test, coverage=coverage).T

@@ -10,8 +10,8 @@ By default predictions are averaged over both. We measure what this is worth.
 # %%
 # The data
 # --------
-# One data set is not enough to measure a coverage, because the errors of a model on one data set go
-# together. We draw eight functions of two columns, and of each 30 rows to fit and 200 to test.
+# One data set is not enough to measure a coverage, because the errors of a model on one data set
+# go together. We draw eight functions of two columns, and of each 30 rows to fit and 200 to test.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,10 +33,11 @@ def draw(seed):
 # %%
 # Two ways to predict
 # -------------------
-# ``averaging="posterior"`` is the default. ``averaging=None`` predicts with the best kernel alone. As
-# the search is the same, ``warm_start=True`` lets the second fit continue the first one, which is
-# already finished. For each test row we note its PIT value, the predicted probability of a smaller
-# observation: if predictions are calibrated, all values between 0 and 1 are equally frequent.
+# ``averaging="posterior"`` is the default. ``averaging=None`` predicts with the best kernel alone.
+# As the search is the same, ``warm_start=True`` lets the second fit continue the first one, which
+# is already finished. For each test row we note its PIT value, the predicted probability of a
+# smaller observation: if predictions are calibrated, all values between 0 and 1 are equally
+# frequent.
 
 levels = np.linspace(0.005, 0.995, 199)
 rows, pit = [], {"posterior": [], None: []}
@@ -49,6 +50,7 @@ for seed in range(8):
         low, high = model.predict_interval(X_test, coverage=0.9).T
         rows.append(
             {
+                "function": seed,
                 "averaging": str(averaging),
                 "coverage of 90 %": np.mean((low <= y_test) & (y_test <= high)),
                 "mean width": np.mean(high - low),
@@ -58,29 +60,30 @@ for seed in range(8):
         below = model.predict_quantiles(X_test, levels) < y_test[:, None]
         pit[averaging].append(below.mean(axis=1))
 table = pd.DataFrame(rows)
-print(table.groupby("averaging").mean().round(3))
+print(table.groupby("averaging").mean().drop(columns="function").round(3))
 
 # %%
-# The averaged intervals are wider and hold more of the observations, nearly nine of ten. The negative
-# log predictive density (NLPD) judges width and error together. How sure are we after eight functions?
+# The averaged intervals are wider and hold more of the observations, nearly nine of ten. The
+# negative log predictive density (NLPD) judges width and error together. How sure are we after
+# eight functions?
 
-wide = table.assign(function=np.arange(len(table)) // 2).pivot(index="function", columns="averaging")
+wide = table.pivot(index="function", columns="averaging")
 for name in ("coverage of 90 %", "NLPD"):
     difference = wide[name]["posterior"] - wide[name]["None"]
     error = difference.std(ddof=1) / np.sqrt(len(difference))
     print(f"{name}: {difference.mean():+.3f} ± {error:.3f} by averaging")
 
 # %%
-# The coverage has risen by three standard errors. The density is better on average too, but by little
-# more than one standard error.
+# The coverage has risen by three standard errors. The density is better on average too, but by
+# little more than one standard error.
 
 # %%
 # The picture
 # -----------
 # On the left, the observed fraction of rows within central intervals of each probability. On the
 # right, the PIT values. High bars at both ends are observations outside of intervals that are too
-# narrow. The grey bands are those of chance for independent rows; rows of one function are not quite
-# independent.
+# narrow. The grey bands are those of chance for independent rows; rows of one function are not
+# quite independent.
 
 fig, axes = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
 for pair, (averaging, values) in zip(axes, pit.items(), strict=True):

@@ -3,16 +3,17 @@ When is the search worth its time?
 ==================================
 
 A Gaussian process with one RBF kernel and a lengthscale for each column is the usual choice, and
-gradient boosting is the usual competitor. We compare both with a searched kernel by cross-validation,
-on a function for which the search should help and on one for which it should not.
+gradient boosting is the usual competitor. We compare both with a searched kernel by
+cross-validation, on a function for which the search should help and on one for which it should
+not.
 """
 
 # %%
 # Two functions
 # -------------
-# The first is a sum of effects of single columns and of one pair of columns, as Friedman made it for
-# such comparisons; two of its seven columns do not matter. The second jumps where a column passes a
-# threshold. It suits trees, and no smooth function.
+# The first is a sum of effects of single columns and of one pair of columns, as Friedman made it
+# for such comparisons; two of its seven columns do not matter. The second jumps where a column
+# passes a threshold. It suits trees, and no smooth function.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,8 +36,8 @@ data = {"additive and smooth": smooth, "jumps": (X, y)}
 # %%
 # Three models
 # ------------
-# Boosting learns from leaves of at least 20 rows by default, which is much for a hundred of them; we
-# give it 5. It predicts no distribution, so that it has no predictive density.
+# Boosting learns from leaves of at least 20 rows by default, which is much for a hundred of them;
+# we give it 5. It predicts no distribution, so that it has no predictive density.
 
 
 def models(n_features):
@@ -73,21 +74,22 @@ table = pd.DataFrame(rows)
 print(table.groupby(["data", "model"], sort=False).mean().round(2))
 
 # %%
-# On the additive function the searched kernel has the lowest error and the best density: it can say
-# that effects add up, which one product over all columns cannot. On the jumps boosting has the lowest
-# error, as a tree puts a jump where it is and a smooth function has to go through it. There the
-# search gains little over one RBF kernel. Its price is time: a fit takes seconds, where the others
-# take a fraction of a second. Where a function is made of thresholds, try boosting first.
+# On the additive function the searched kernel has the lowest error and the best density: it can
+# say that effects add up, which one product over all columns cannot. On the jumps boosting has the
+# lowest error, as a tree puts a jump where it is and a smooth function has to go through it. There
+# the search gains little over one RBF kernel. Its price is time: a fit takes seconds, where the
+# others take a fraction of a second. Where a function is made of thresholds, try boosting first.
 
 # %%
 # The picture
 # -----------
-# A point is a fold, and the bar is the mean of the folds. The dashed line is the standard deviation
-# of the noise, which no model can beat.
+# A point is a fold, and the bar is the mean of the folds. The dashed line is the standard
+# deviation of the noise, which no model can beat.
 
 colours = dict(zip(table["model"].unique(), ("tab:blue", "tab:orange", "tab:gray"), strict=True))
 fig, axes = plt.subplots(2, 2, figsize=(9, 5), sharex="col", layout="constrained")
-for row_of_axes, (name, noise) in zip(axes, {"additive and smooth": 1.0, "jumps": 0.5}.items(), strict=True):
+noise = {"additive and smooth": 1.0, "jumps": 0.5}
+for row_of_axes, name in zip(axes, data, strict=True):
     for ax, score in zip(row_of_axes, ("RMSE", "NLPD"), strict=True):
         part = table[table["data"] == name].dropna(subset=score)
         for model_name, values in part.groupby("model", sort=False)[score]:
@@ -95,5 +97,5 @@ for row_of_axes, (name, noise) in zip(axes, {"additive and smooth": 1.0, "jumps"
             ax.plot(values, [model_name] * len(values), "o", color=colours[model_name])
         ax.set_title(f"{name}: {score}", loc="left", fontsize="medium")
         ax.invert_yaxis()
-    row_of_axes[0].axvline(noise, color="0.3", linestyle="--")
+    row_of_axes[0].axvline(noise[name], color="0.3", linestyle="--")
 plt.show()

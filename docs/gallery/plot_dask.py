@@ -2,9 +2,9 @@
 How does a search use the workers of a Dask cluster?
 ====================================================
 
-The kernels of a batch do not depend on each other, so that several workers can evaluate them at the
-same time. joblib hands them to a Dask cluster, and the estimator needs no other arguments than those
-for parallel work on one machine. We ask whether the result is the same as without a cluster.
+The kernels of a batch do not depend on each other, so that several workers can evaluate them at
+the same time. joblib hands them to a Dask cluster, and the estimator needs no other arguments than
+those for parallel work on one machine. We ask whether the result is the same as without a cluster.
 """
 
 # %%
@@ -28,14 +28,16 @@ y = np.sin(6 * X["a"]) + 2 * X["b"] ** 2 + 0.1 * rng.normal(size=100)
 # %%
 # The search on the cluster
 # -------------------------
-# ``batch_size=4`` proposes four kernels at a time, so that up to four workers are busy. ``n_jobs`` is
-# the number of workers. A ``LocalCluster`` of two threads stands for a real cluster here; for that
-# one, pass the address of its scheduler to ``Client``. A cluster of processes, which is faster, starts
-# Python anew for each worker, and a script then needs its calls below ``if __name__ == "__main__":``.
+# ``batch_size=4`` proposes four kernels at a time, so that up to four workers are busy. ``n_jobs``
+# is the number of workers. A ``LocalCluster`` of two threads stands for a real cluster here; for
+# that one, pass the address of its scheduler to ``Client``. A cluster of processes, which is
+# faster, starts Python anew for each worker, and a script then needs its calls below ``if __name__
+# == "__main__":``.
 
 settings = {"n_iter": 12, "batch_size": 4, "random_state": 0}
+workers = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
 with (
-    LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+    LocalCluster(**workers, dashboard_address=None) as cluster,
     Client(cluster),
     parallel_config(backend="dask"),
 ):
@@ -56,8 +58,8 @@ print(f"the same predictions: {np.array_equal(model.predict(X), alone.predict(X)
 # %%
 # The picture
 # -----------
-# The best kernel has one base kernel for each of the two columns that matter. Larger ones have lower
-# scores.
+# The best kernel has one base kernel for each of the two columns that matter. Larger ones have
+# lower scores.
 
 SearchDisplay.from_estimator(model)
 plt.show()

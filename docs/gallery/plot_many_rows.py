@@ -11,8 +11,8 @@ lost.
 # %%
 # The data
 # --------
-# A surface over two columns, and noise with a standard deviation of 0.3. No model can have a smaller
-# error on new rows than that.
+# A surface over two columns, and noise with a standard deviation of 0.3. No model can have a
+# smaller error on new rows than that.
 
 import time
 
@@ -59,8 +59,8 @@ low, high = model.predict_interval(X_test, coverage=0.9).T
 print(f"90 % intervals hold {np.mean((low <= y_test) & (y_test <= high)):.1%} of the new rows")
 
 # %%
-# ``refit`` fits a kernel that is known, without a search. With 500 rows alone it shows what the other
-# rows are for.
+# ``refit`` fits a kernel that is known, without a search. With 500 rows alone it shows what the
+# other rows are for.
 
 few = AutoKernelGPRegressor(random_state=0)
 few.refit(X_train[:500], y_train[:500], kernel=model.best_expression_)

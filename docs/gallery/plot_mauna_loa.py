@@ -33,8 +33,8 @@ print(model.best_expression_)
 # In words
 # --------
 # Products are distributed over sums. Each addend of the kernel is then the covariance of one
-# component, and the components add up to the fitted function. Here they are a trend, a season and a
-# drift of some years, and the season repeats every year within a thousandth.
+# component, and the components add up to the fitted function. Here they are a trend, a season and
+# a drift of some years, and the season repeats every year within a thousandth.
 
 units = {"time": "years", "y": "ppm"}
 print(model.describe(units))
@@ -49,8 +49,8 @@ print(pd.DataFrame(model.parameters_).round(3).to_string(index=False))
 # %%
 # The components as numbers
 # -------------------------
-# ``decompose`` returns each component at any inputs. With the constant they add up to the prediction
-# of the best kernel.
+# ``decompose`` returns each component at any inputs. With the constant they add up to the
+# prediction of the best kernel.
 
 parts = model.decompose(X)
 for component in parts.components:
@@ -62,8 +62,8 @@ print(f"the sum of all: {total[:3].round(2)} ..., observed: {y[:3].round(2).toli
 # The picture
 # -----------
 # The bands are those of the shape of a component. Its level is known less well, because a constant
-# can move from one component to another. The rise of the line dwarfs the season, and the drift shows
-# years in which the concentration rose faster or more slowly than the line.
+# can move from one component to another. The rise of the line dwarfs the season, and the drift
+# shows years in which the concentration rose faster or more slowly than the line.
 
 DecompositionDisplay.from_estimator(model, units=units, y_name="CO$_2$ in ppm")
 plt.show()

@@ -2,9 +2,10 @@
 Is the function smooth, or a random walk that is drawn back?
 ============================================================
 
-The Ornstein-Uhlenbeck process is the model of a quantity that is pushed at random and drawn back to
-its mean: the velocity of a particle, an interest rate. Its kernel is not among the shipped ones. We
-write it as a base kernel of our own, and let the search decide between it and smooth kernels.
+The Ornstein-Uhlenbeck process is the model of a quantity that is pushed at random and drawn back
+to its mean: the velocity of a particle, an interest rate. Its kernel is not among the shipped
+ones. We write it as a base kernel of our own, and let the search decide between it and smooth
+kernels.
 """
 
 # %%
@@ -61,9 +62,9 @@ print(model.describe(units={"hour": "hours"}))
 # %%
 # The same search without our kernel
 # ----------------------------------
-# The scores are log evidences with a prior, in nats: a kernel that is 5 nats ahead is about 150 times
-# as probable. The best of the shipped kernels is smooth on several scales, which comes nearest to a
-# rough function.
+# The scores are log evidences with a prior, in nats: a kernel that is 5 nats ahead is about 150
+# times as probable. The best of the shipped kernels is smooth on several scales, which comes
+# nearest to a rough function.
 
 shipped = AutoKernelGPRegressor(base_kernels=kernels[:-1], n_iter=10, random_state=0).fit(X, y)
 print(f"{model.best_score_:6.1f}  {model.best_expression_}")

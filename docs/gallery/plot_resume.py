@@ -3,8 +3,8 @@ What is lost when a search crashes?
 ===================================
 
 A search of kernels for many rows may take hours, and machines fail. With ``memory="folder"`` each
-finished evaluation is kept in a folder. We let a search crash, fit again, and count how many kernels
-have to be evaluated a second time.
+finished evaluation is kept in a folder. We let a search crash, fit again, and count how many
+kernels have to be evaluated a second time.
 """
 
 # %%
@@ -65,8 +65,8 @@ except RuntimeError as error:
 # The same fit again
 # ------------------
 # A new estimator with the same parameters and the same data finds the finished evaluations in the
-# folder. It reads those 25 and computes the others. ``fit_seconds`` tells how long a kernel took when
-# it was evaluated, and ``elapsed`` how long the present fit has been running.
+# folder. It reads those 25 and computes the others. ``fit_seconds`` tells how long a kernel took
+# when it was evaluated, and ``elapsed`` how long the present fit has been running.
 
 model = AutoKernelGPRegressor(**settings).fit(X, y)
 history = model.search_history_

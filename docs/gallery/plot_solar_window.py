@@ -3,11 +3,11 @@ When did the cycle of the sun pause?
 ====================================
 
 The irradiance of the sun follows a cycle of about eleven years. From about 1645 to 1715 there were
-hardly any sunspots, and the cycle is missing: this is the Maunder minimum. We do not tell the model
-about it. We allow kernels that differ inside and outside a window, and ask for its edges.
+hardly any sunspots, and the cycle is missing: this is the Maunder minimum. We do not tell the
+model about it. We allow kernels that differ inside and outside a window, and ask for its edges.
 
-The data do not come with the package. They are the reconstruction by the Laboratory for Atmospheric
-and Space Physics (Wang, Lean and Sheeley 2005; Kopp and Lean 2011).
+The data do not come with the package. They are the reconstruction by the Laboratory for
+Atmospheric and Space Physics (Wang, Lean and Sheeley 2005; Kopp and Lean 2011).
 :func:`autokernel.datasets.fetch_solar` reads ``solar.csv`` from the folder that the environment
 variable ``AUTOKERNEL_DATA`` names, and its message says where to get the file.
 """
@@ -15,8 +15,8 @@ variable ``AUTOKERNEL_DATA`` names, and its message says where to get the file.
 # %%
 # The data
 # --------
-# We take every other year, which keeps five points of each cycle and makes the search eight times as
-# fast.
+# We take every other year, which keeps five points of each cycle and makes the search eight times
+# as fast.
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -31,8 +31,8 @@ X, y = X[::2], y[::2]
 # %%
 # The search
 # ----------
-# The operator ``"cw"`` (change window) joins two kernels: ``CW[time](A, B)`` is A outside a window and
-# B inside it. Change-points and windows have many parameters, so that searches with them take
+# The operator ``"cw"`` (change window) joins two kernels: ``CW[time](A, B)`` is A outside a window
+# and B inside it. Change-points and windows have many parameters, so that searches with them take
 # longer. We help the search by two base kernels, at most four of them in an expression, and
 # ``"greedy"``, which extends the best kernel step by step.
 
