@@ -1,4 +1,4 @@
-"""Data sets: two bundled time series and loaders for four larger sets.
+"""Data sets: two bundled time series and loaders for five other sets.
 
 ``load_*`` reads a file that ships with the package. ``fetch_*`` reads a file from the folder named
 by the environment variable ``AUTOKERNEL_DATA``. If the file is not there, ``fetch_airfoil`` and
@@ -7,7 +7,7 @@ All loaders return the same kinds of objects as scikit-learn's loaders.
 """
 
 from autokernel.datasets._bundled import load_airline, load_mauna_loa
-from autokernel.datasets._manual import fetch_lgbb, fetch_power_plant
+from autokernel.datasets._manual import fetch_lgbb, fetch_power_plant, fetch_solar
 from autokernel.datasets._openml import fetch_airfoil, fetch_concrete
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "fetch_concrete",
     "fetch_lgbb",
     "fetch_power_plant",
+    "fetch_solar",
     "load_airline",
     "load_mauna_loa",
 ]

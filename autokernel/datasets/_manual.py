@@ -57,6 +57,37 @@ _POWER_PLANT_FILE = _Request(
     ),
 )
 
+_SOLAR = Description(
+    feature_names=("time",),
+    target_name="irradiance",
+    text="""\
+Total solar irradiance
+
+402 yearly values, 1610 to 2011: a cycle of about eleven years, which is missing in the Maunder
+minimum, about 1645 to 1715.
+
+time        middle of the year, decimal years
+irradiance  W/m2 at the mean distance of the Earth (target)
+
+The values before 1978 are a reconstruction from sunspots; satellites have measured since.
+
+Source: SORCE/TIM reconstruction, Laboratory for Atmospheric and Space Physics (LASP), University of
+Colorado; free with acknowledgement. Y.-M. Wang, J. L. Lean and N. R. Sheeley (2005), "Modeling the
+Sun's magnetic field and irradiance since 1713", The Astrophysical Journal 625, 522-538; G. Kopp
+and J. L. Lean (2011), "A new, lower value of total solar irradiance: Evidence and climate
+significance", Geophysical Research Letters 38, L01706.
+""",
+)
+
+_SOLAR_FILE = _Request(
+    name="solar.csv",
+    content="comma separated, header time,value and 402 rows of numbers",
+    origin=(
+        "data/tsdlr-renamed/02-solar.mat of https://github.com/jamesrobertlloyd/gpss-research; "
+        "save its X and y as the two columns of a CSV file"
+    ),
+)
+
 _LGBB_COLUMNS = ("mach", "alpha", "beta", "lift", "drag", "pitch", "side", "yaw", "roll")
 
 _LGBB = Description(
@@ -131,6 +162,46 @@ def fetch_power_plant(
     samples = split_target(read_table(file, names=_POWER_PLANT.column_names, delimiter=","))
     return make_dataset(
         _POWER_PLANT, samples, caller="fetch_power_plant", return_X_y=return_X_y, as_frame=as_frame
+    )
+
+
+def fetch_solar(
+    *, path: StrPath | None = None, return_X_y: bool = False, as_frame: bool = False
+) -> Dataset:
+    """Load the yearly irradiance of the sun since 1610 from a file that the user downloaded.
+
+    Parameters
+    ----------
+    path : str or path-like, default=None
+        CSV file. None stands for ``solar.csv`` in the folder that the environment variable
+        ``AUTOKERNEL_DATA`` names.
+    return_X_y, as_frame : bool, default=False
+        Return ``(data, target)`` instead of a Bunch; pandas objects instead of arrays.
+
+    Returns
+    -------
+    Bunch or tuple
+        ``data`` of shape (402, 1): ``time``, the middle of the year in decimal years. ``target`` of
+        shape (402,): total irradiance (W/m2). The Bunch also has ``feature_names``,
+        ``target_names``, ``DESCR`` and ``frame``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no file; the message says where to get it.
+    ValueError
+        If the file does not have the columns of this set.
+    ImportError
+        If ``as_frame`` is set and pandas is not installed.
+
+    Notes
+    -----
+    LASP's reconstruction; Wang, Lean & Sheeley (2005), Kopp & Lean (2011).
+    """
+    file = _require(_SOLAR_FILE, path, caller="fetch_solar")
+    samples = split_target(read_table(file, names=("time", "value"), delimiter=","))
+    return make_dataset(
+        _SOLAR, samples, caller="fetch_solar", return_X_y=return_X_y, as_frame=as_frame
     )
 
 

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 _SHOWN = 60.0  # nats below the best score at which the picture ends
 _MOST_NAMES = 6  # improvements that are named, the last ones
-_NAME_WIDTH, _LEAST_NAME_WIDTH = 34, 16  # characters, most and least
+_NAME_WIDTH, _LEAST_NAME_WIDTH = 46, 16  # characters, most and least
 _NUMBERS_WIDTH = 17  # characters before a name
 _CHARACTER = 0.058  # inches, of the font of the names
-_NAMES_SHARE = 0.6  # largest share of the width of the axes that the names cover
+_NAMES_SHARE = 0.72  # largest share of the width of the axes that the names cover
 _SIZE = (11.0, 4.2)  # inches
 
 
@@ -100,7 +100,7 @@ class SearchDisplay:
             ]
             ax.text(
                 0.98, 0.03, literal("\n".join(lines)), transform=ax.transAxes, family="monospace",
-                fontsize="x-small", ha="right", va="bottom",
+                fontsize="x-small", ha="right", va="bottom", multialignment="left",
                 bbox={"facecolor": "white", "edgecolor": "0.8"},
             )  # fmt: skip
         seconds = self.elapsed[-1]

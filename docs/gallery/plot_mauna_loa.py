@@ -1,0 +1,69 @@
+"""
+Of which parts does the carbon dioxide on Mauna Loa consist?
+============================================================
+
+The concentration of carbon dioxide on Mauna Loa rises, and it rises and falls with the vegetation
+of each year. We let the search find these parts and ask for each of them in words, with its share
+of the variance and its parameters.
+"""
+
+# %%
+# The data
+# --------
+# The series comes with the package. We take the means of the months from 1980 to 2001.
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from autokernel import AutoKernelGPRegressor
+from autokernel.datasets import load_mauna_loa
+from autokernel.displays import DecompositionDisplay
+
+X, y = load_mauna_loa(return_X_y=True, as_frame=True)
+X, y = X[X["time"] > 1980], y[X["time"] > 1980]
+
+# %%
+# The search
+# ----------
+
+model = AutoKernelGPRegressor(n_iter=15, random_state=0).fit(X, y)
+print(model.best_expression_)
+
+# %%
+# In words
+# --------
+# Products are distributed over sums. Each addend of the kernel is then the covariance of one
+# component, and the components add up to the fitted function. Here they are a trend, a season and
+# a drift of some years, and the season repeats every year within a thousandth.
+
+units = {"time": "years", "y": "ppm"}
+print(model.describe(units))
+
+# %%
+# The parameters
+# --------------
+# The parameters of each component make a table, with intervals of 90 %.
+
+print(pd.DataFrame(model.parameters_).round(3).to_string(index=False))
+
+# %%
+# The components as numbers
+# -------------------------
+# ``decompose`` returns each component at any inputs. With the constant they add up to the
+# prediction of the best kernel.
+
+parts = model.decompose(X)
+for component in parts.components:
+    print(f"{component.share:6.1%}  {component.expression:10s}  {component.mean[:3].round(2)} ...")
+total = parts.constant + sum(component.mean for component in parts.components)
+print(f"the sum of all: {total[:3].round(2)} ..., observed: {y[:3].round(2).tolist()} ...")
+
+# %%
+# The picture
+# -----------
+# The bands are those of the shape of a component. Its level is known less well, because a constant
+# can move from one component to another. The rise of the line dwarfs the season, and the drift
+# shows years in which the concentration rose faster or more slowly than the line.
+
+DecompositionDisplay.from_estimator(model, units=units, y_name="CO$_2$ in ppm")
+plt.show()
