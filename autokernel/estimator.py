@@ -34,6 +34,9 @@ from autokernel.search import StopReason, Strategy
 from autokernel.surrogate import Acquisition
 from autokernel.validation import check_seed
 
+Selection = str | Collection[str | BaseKernel]
+"""Base kernels: ``"auto"``, or names and objects."""
+
 
 class AutoKernelGPRegressor(
     CallbackSupportMixin,
@@ -196,9 +199,7 @@ class AutoKernelGPRegressor(
     def __init__(
         self,
         *,
-        base_kernels: str
-        | Collection[str | BaseKernel]
-        | Mapping[str | int, str | Collection[str | BaseKernel]] = "auto",
+        base_kernels: Selection | Mapping[str | int, Selection] = "auto",
         periods: Mapping[str | int, float | Sequence[float]] | None = None,
         start_kernel: str | Expression | Sequence[str | Expression] | None = None,
         operators: Collection[str | Operator] = ("+", "*"),
@@ -224,16 +225,13 @@ class AutoKernelGPRegressor(
         self.base_kernels, self.operators = base_kernels, operators
         self.periods, self.start_kernel = periods, start_kernel
         self.strategy, self.criterion = strategy, criterion
-        self.acquisition = acquisition
-        self.n_iter, self.tol = n_iter, tol
-        self.max_time = max_time
-        self.max_leaves = max_leaves
+        self.acquisition, self.max_leaves = acquisition, max_leaves
+        self.n_iter, self.tol, self.max_time = n_iter, tol, max_time
         self.batch_size = batch_size
         self.priors, self.structure_prior = priors, structure_prior
         self.averaging = averaging
         self.approximation, self.n_inducing = approximation, n_inducing
-        self.memory = memory
-        self.n_jobs = n_jobs
+        self.memory, self.n_jobs = memory, n_jobs
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose

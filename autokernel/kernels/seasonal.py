@@ -1,6 +1,7 @@
 """The periodic kernel with a prior around a period that the user knows."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 from autokernel.kernels.parameters import CYCLE_LENGTHSCALE, PERIOD, VARIANCE
@@ -32,6 +33,16 @@ class Seasonal(Periodic):
         )
         self.period, self.scale = float(period), float(scale)
         self.parameters = (CYCLE_LENGTHSCALE, VARIANCE, around)
+
+    @property
+    def record(self) -> dict[str, float]:
+        """What :meth:`from_record` makes the same kernel of."""
+        return {"period": self.period, "scale": self.scale}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, float | str]) -> "Seasonal":
+        """Make the kernel of a record."""
+        return cls(float(record["period"]), scale=float(record["scale"]))
 
     def __repr__(self) -> str:
         return self.name

@@ -57,7 +57,7 @@ def record_of(model: FittedModel) -> dict[str, Any]:
         "feature_names": model.feature_names,
         "noise": plain(model.scaled_noise_variance),
         "way": model.way,
-        "periods": _periods(model),
+        "seasons": _seasons(model),
         "kernels": [_kernel_record(one) for one in model.kernels],
         "best": best,
         "predictor": _predictor_record(mixture.make_predictor),
@@ -85,9 +85,7 @@ def model_of(record: Mapping[str, Any]) -> FittedModel:
     scaling = Scaling(*(numbers(record["scaling"][name]) for name in ("shift", "scale")))
     target = record["target_scaling"]
     target_scaling = TargetScaling(number(target["shift"]), number(target["scale"]))
-    seasons = [
-        Seasonal(number(one["period"]), scale=number(one["scale"])) for one in record["periods"]
-    ]
+    seasons = [Seasonal.from_record(one) for one in record["seasons"]]
     kernels = [_kernel(one, seasons) for one in record["kernels"]]
     evaluation = kernels[record["best"]].evaluation
     components = [
@@ -159,7 +157,7 @@ def _kernel_record(kernel: KernelPosterior) -> dict[str, Any]:
     }
 
 
-def _periods(model: FittedModel) -> list[dict[str, float]]:
+def _seasons(model: FittedModel) -> list[dict[str, float]]:
     """Write the known periods of the kernels, one of each name."""
     expressions = [one.expression for one in model.mixture.components]
     expressions += [one.evaluation.expression for one in model.kernels]
@@ -169,7 +167,7 @@ def _periods(model: FittedModel) -> list[dict[str, float]]:
         for leaf in expression.leaves
         if isinstance(leaf.kernel, Seasonal)
     }
-    return [{"period": one.period, "scale": one.scale} for one in seasons.values()]
+    return [one.record for one in seasons.values()]
 
 
 def _kernel(record: Mapping[str, Any], seasons: Sequence[Seasonal]) -> KernelPosterior:
