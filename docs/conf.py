@@ -1,4 +1,4 @@
-"""Settings of the documentation site; CONTRIBUTING and docs/contributing.md say how to build it."""
+"""Settings of the documentation site; contributing.md says how to build it."""
 
 import os
 import re

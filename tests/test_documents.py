@@ -19,11 +19,14 @@ import autokernel.operators
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 GENERATED = {"_build", "generated", "auto_gallery"}
-FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(
+    r"^```python\n(.*?)^```(?:\n\nprints\n\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL
+)
+NUMBER = re.compile(r"-?\d+(\.\d+)?")
 ANY_FENCE = re.compile(r"^([^`~:\n]*)(?:`{3,}|~{3,}|:{3,}) *([^\s`~:]+)", re.MULTILINE)
 LINK = re.compile(r"\]\(([\w./-]+\.\w+)(?:#[^)]*)?\)")
 CLUSTER = "dask"  # examples with a cluster are those of benchmarks/cluster.py
-DIRECTIVES = {"{toctree}", "{eval-rst}", "{glossary}", "{grid}", "{grid-item-card}"}
+DIRECTIVES = {"{toctree}", "{include}", "{eval-rst}", "{glossary}", "{grid}", "{grid-item-card}"}
 KINDS = DIRECTIVES | {"python", "bash", "text", "json"}
 PAGES = [path for path in DOCS.rglob("*.md") if GENERATED.isdisjoint(path.parts)]
 DOCUMENTS = sorted([ROOT / "README.md", *PAGES])
@@ -45,7 +48,13 @@ PUBLIC = (
 
 
 def examples(path):
-    return [code for code in FENCE.findall(path.read_text("utf-8")) if CLUSTER not in code]
+    """The blocks of Python with what they print, as far as the page shows it."""
+    return [one for one in FENCE.findall(path.read_text("utf-8")) if CLUSTER not in one[0]]
+
+
+def without_numbers(text):
+    """The words of a text: numbers may differ in their last digits between machines."""
+    return NUMBER.sub("0", text).split()
 
 
 def name_of(path):
@@ -53,12 +62,14 @@ def name_of(path):
 
 
 @pytest.mark.parametrize("path", [path for path in DOCUMENTS if examples(path)], ids=name_of)
-def test_the_examples_run(path, tmp_path, monkeypatch):
+def test_the_examples_run_and_print_what_is_shown(path, tmp_path, monkeypatch, capsys):
     mpl.use("Agg")
     monkeypatch.chdir(tmp_path)
     names = {}
-    for code in examples(path):
+    for code, shown in examples(path):
+        capsys.readouterr()
         exec(compile(code, str(path), "exec"), names)
+        assert not shown or without_numbers(shown) == without_numbers(capsys.readouterr().out)
     plt.close("all")
 
 
