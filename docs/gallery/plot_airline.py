@@ -34,12 +34,15 @@ print(model.leaderboard())
 
 # %%
 # All of the best kernels multiply a periodic kernel (PER) by a linear one (LIN), so that the
-# season grows with time. The description says the same in sentences: each addend of the best
+# season grows with time. The description says the same in sentences. Each addend of the best
 # kernel is a component of the function.
 
 print(model.describe(units={"time": "years", "y": "thousand passengers"}))
 
 # %%
+# The repetition every four years has been seen little more than twice in these data. It deserves
+# less trust than the season of a year.
+#
 # The forecast
 # ------------
 # We compare the error with that of a simple rule, which repeats the last twelve months.
