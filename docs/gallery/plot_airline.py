@@ -53,6 +53,10 @@ for name, forecast in (("the fitted model", model.predict(X_test)), ("the rule",
     print(f"RMSE of {name}: {error:.1f} thousand passengers")
 
 # %%
+# The error is less than a third of that of the rule.
+#
+# How wide must the bands be?
+# ---------------------------
 # ``predict_interval`` returns intervals for new observations, noise included. Fifteen months are
 # too few to measure a coverage well: with intervals of 80 %, anything from 9 to 15 months would be
 # within chance. The counts below agree with the probabilities that were asked for.

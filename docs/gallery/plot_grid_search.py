@@ -67,6 +67,7 @@ for label, m, e in zip(table["label"], mean, error, strict=True):
 #
 # The picture
 # -----------
+# A point on the left is as good as the best. The bars are single standard errors.
 
 order = np.argsort(mean)[::-1]
 fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")

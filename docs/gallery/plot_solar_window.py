@@ -15,8 +15,7 @@ variable ``AUTOKERNEL_DATA`` names, and its message says where to get the file.
 # %%
 # The data
 # --------
-# We take every other year, which keeps five points of each cycle and makes the search eight times
-# as fast.
+# We take every other year, which keeps five points of each cycle and shortens the search.
 
 import matplotlib.pyplot as plt
 import pandas as pd
