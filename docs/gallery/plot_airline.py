@@ -34,12 +34,15 @@ print(model.leaderboard())
 
 # %%
 # All of the best kernels multiply a periodic kernel (PER) by a linear one (LIN), so that the
-# season grows with time. The description says the same in sentences: each addend of the best
+# season grows with time. The description says the same in sentences. Each addend of the best
 # kernel is a component of the function.
 
 print(model.describe(units={"time": "years", "y": "thousand passengers"}))
 
 # %%
+# The repetition every four years has been seen little more than twice in these data. It deserves
+# less trust than the season of a year.
+#
 # The forecast
 # ------------
 # We compare the error with that of a simple rule, which repeats the last twelve months.
@@ -50,6 +53,10 @@ for name, forecast in (("the fitted model", model.predict(X_test)), ("the rule",
     print(f"RMSE of {name}: {error:.1f} thousand passengers")
 
 # %%
+# The error is less than a third of that of the rule.
+#
+# How wide must the bands be?
+# ---------------------------
 # ``predict_interval`` returns intervals for new observations, noise included. Fifteen months are
 # too few to measure a coverage well: with intervals of 80 %, anything from 9 to 15 months would be
 # within chance. The counts below agree with the probabilities that were asked for.

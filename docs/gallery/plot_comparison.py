@@ -26,7 +26,7 @@ from sklearn.model_selection import KFold, cross_validate
 
 from autokernel import AutoKernelGPRegressor, neg_log_predictive_density
 
-smooth = make_friedman1(n_samples=150, n_features=7, noise=1.0, random_state=0)
+smooth = make_friedman1(n_samples=120, n_features=7, noise=1.0, random_state=0)
 
 rng = np.random.default_rng(0)
 X = rng.uniform(size=(180, 2))

@@ -38,6 +38,7 @@ X_train, X_test, y_train, y_test = X[:250], X[250:], y[:250], y[250:]
 # %%
 # The fit
 # -------
+# Smooth kernels alone suffice for a first look. The other 755 mixtures tell how good the fit is.
 
 model = AutoKernelGPRegressor(base_kernels=("SE",), n_iter=10, random_state=0).fit(X_train, y_train)
 error = np.sqrt(np.mean((model.predict(X_test) - y_test) ** 2))

@@ -30,9 +30,12 @@ y = np.sin(6 * X["a"]) + 2 * X["b"] ** 2 + 0.1 * rng.normal(size=100)
 # -------------------------
 # ``batch_size=4`` proposes four kernels at a time, so that up to four workers are busy. ``n_jobs``
 # is the number of workers. A ``LocalCluster`` of two threads stands for a real cluster here; for
-# that one, pass the address of its scheduler to ``Client``. A cluster of processes, which is
-# faster, starts Python anew for each worker, and a script then needs its calls below ``if __name__
-# == "__main__":``.
+# that one, pass the address of its scheduler to ``Client``.
+#
+# Without ``processes=False`` the workers are processes, which do not wait for each other's Python
+# code. They start by importing the script, so that all of it must then stand below the line
+#
+# ``if __name__ == "__main__":``
 
 settings = {"n_iter": 12, "batch_size": 4, "random_state": 0}
 workers = {"n_workers": 2, "threads_per_worker": 1, "processes": False}

@@ -10,7 +10,7 @@ density that each model gives to rows it has not seen.
 # %%
 # The data
 # --------
-# The height of a tide, measured at 80 random times of a week: two periods and noise.
+# The height of a tide, measured at 70 random times of a week: two periods and noise.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,12 +20,12 @@ from sklearn.model_selection import GridSearchCV, KFold
 from autokernel import AutoKernelGPRegressor, neg_log_predictive_density
 
 rng = np.random.default_rng(0)
-days = np.sort(rng.uniform(0, 7, 80))
+days = np.sort(rng.uniform(0, 7, 70))
 X = pd.DataFrame({"day": days})
 y = (
     np.sin(2 * np.pi * days / 0.5175)
     + 0.5 * np.sin(2 * np.pi * days / 0.9973)
-    + 0.2 * rng.normal(size=80)
+    + 0.2 * rng.normal(size=70)
 )
 
 # %%
@@ -67,6 +67,7 @@ for label, m, e in zip(table["label"], mean, error, strict=True):
 #
 # The picture
 # -----------
+# A point on the left is as good as the best. The bars are single standard errors.
 
 order = np.argsort(mean)[::-1]
 fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")

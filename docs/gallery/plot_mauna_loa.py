@@ -25,6 +25,8 @@ X, y = X[X["time"] > 1980], y[X["time"] > 1980]
 # %%
 # The search
 # ----------
+# The search evaluates an initial design, proposes 15 more kernels and prunes the best one. What
+# remains is a sum of three base kernels.
 
 model = AutoKernelGPRegressor(n_iter=15, random_state=0).fit(X, y)
 print(model.best_expression_)

@@ -52,6 +52,7 @@ class PowerCut:
 
 # %%
 # ``memory`` may be any folder that outlives the process. A temporary one does for this example.
+# The folder holds pickles, so that it should be one of your own.
 
 folder = tempfile.TemporaryDirectory()
 settings = {"n_iter": 30, "memory": folder.name, "random_state": 0}
