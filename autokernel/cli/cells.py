@@ -1,5 +1,6 @@
 """What the text of a cell is: a number, a missing value, or something else."""
 
+import math
 import re
 
 POINT, COMMA = ".", ","
@@ -11,6 +12,7 @@ _WITH_POINT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WITH_COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
 _WHOLE = re.compile(r"[+-]?\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}([., '\u00a0\u202f]\d{3})+([.,]\d+)?")
+_INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _MINUS = str.maketrans({"\u2212": "-"})  # the minus sign of typeset tables
 
 
@@ -22,9 +24,16 @@ def is_missing(cell: str) -> bool:
 def marks_of(cell: str) -> str:
     """Return the decimal marks with which a cell is a number, none if it is not a number."""
     cell = cell.translate(_MINUS)
+    marks = POINT * bool(_WITH_POINT.fullmatch(cell)) + COMMA * bool(_WITH_COMMA.fullmatch(cell))
     if _WHOLE.fullmatch(cell):
-        return POINT + COMMA
-    return POINT * bool(_WITH_POINT.fullmatch(cell)) + COMMA * bool(_WITH_COMMA.fullmatch(cell))
+        marks = POINT + COMMA
+    return marks if marks and math.isfinite(float(cell.replace(COMMA, POINT))) else ""
+
+
+def is_like_a_number(cell: str) -> bool:
+    """Whether a cell is a number for a person, though not for a program."""
+    patterns = (_WITH_POINT, _WITH_COMMA, _THOUSANDS, _INFINITE)
+    return any(pattern.fullmatch(cell.translate(_MINUS)) for pattern in patterns)
 
 
 def number_of(cell: str, mark: str) -> float:
@@ -41,7 +50,7 @@ def advice_for(cell: str) -> str:
     """Say what to do about a cell that is not a number."""
     if _THOUSANDS.fullmatch(cell):
         return "write numbers without separators of thousands"
-    if re.fullmatch(r"[+-]?inf(inity)?", cell.lower()):
+    if _INFINITE.fullmatch(cell) or _WITH_POINT.fullmatch(cell):
         return "numbers must be finite"
     unit = re.fullmatch(r"[+-]?[\d.,]+\s*(\D+)", cell)
     if unit is not None:

@@ -24,7 +24,7 @@ def print_comparison(model: AutoKernelGPRegressor, table: Table, split: Split) -
     X, y = table.X[split.train], table.y[split.train]
     X_test, y_test = table.X[split.test], table.y[split.test]
     print_now(f"\nTest RMSE of {table.target_name}\n")
-    _print_error("this model", model.predict(X_test), y_test)
+    _print_error("this model", np.asarray(model.predict(X_test)), y_test)
     low, high = model.predict_interval(X_test, _COVERAGE).T
     n_inside = int(np.sum((low <= y_test) & (y_test <= high)))
     _print_error("the mean", np.full(len(y_test), y.mean()), y_test)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,7 @@ class DateReading:
         assert None not in dates  # bad_dates has been asked before
         return np.array([(date - self.origin) / _DAY for date in dates if date is not None])
 
-    def dates(self, days: FloatArray) -> "np.ndarray[tuple[int], np.dtype[np.datetime64]]":
+    def dates(self, days: FloatArray) -> Any:
         """Return the dates that some days stand for."""
         milliseconds = np.round(days * 86_400_000).astype("timedelta64[ms]")
         return np.datetime64(self.origin, "ms") + milliseconds

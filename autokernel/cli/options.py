@@ -248,10 +248,10 @@ def _seconds(text: str) -> float:
 
 def _operators(text: str) -> list[str]:
     """Read names of operators with commas between."""
-    names = [name.strip() for name in text.split(",")]
-    unknown = [name for name in names if name not in OPERATORS]
-    if unknown:
+    names = [name.strip().lower() for name in text.split(",")]
+    known = [name.lower() for name in OPERATORS]
+    if not set(names) <= set(known):
         raise argparse.ArgumentTypeError(
-            f"must be out of {','.join(OPERATORS)} with commas between, got {text!r}"
+            f"must be out of {','.join(known)} with commas between, got {text!r}"
         )
     return names

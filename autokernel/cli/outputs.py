@@ -15,6 +15,7 @@ from autokernel.cli.cells import POINT
 from autokernel.cli.options import Options
 from autokernel.cli.table import NewRows, Table
 from autokernel.displays import DecompositionDisplay, ForecastDisplay
+from autokernel.displays._style import literal
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.explanation.description import TARGET
 from autokernel.expression import NOISE
@@ -27,6 +28,7 @@ _PICTURES = (".png", ".svg", ".pdf")
 _MODELS = (".skops", ".joblib")
 _NAMES = ("mean", "std", "lower_95", "upper_95")
 _N_DIGITS = 8
+_DPI = 150
 
 
 def check_outputs(options: Options) -> None:
@@ -115,14 +117,14 @@ def _write_model(model: AutoKernelGPRegressor, path: Path) -> None:
 def _write_plot(model: AutoKernelGPRegressor, table: Table, path: Path) -> None:
     """Draw the forecast along the only column, or the components of several."""
     unit = table.units.get(TARGET)
-    y_name = f"{table.target_name} ({unit})" if unit else table.target_name
+    y_name = literal(f"{table.target_name} ({unit})" if unit else table.target_name)
     if len(table.feature_names) > 1 and model.best_expression_ != str(NOISE):
         figure = DecompositionDisplay.from_estimator(
             model, units=table.units, y_name=y_name
         ).figure_
     else:
         figure = _forecast(model, table, y_name)
-    figure.savefig(path)
+    figure.savefig(path, dpi=_DPI)
 
 
 def _forecast(model: AutoKernelGPRegressor, table: Table, y_name: str) -> "Figure":
@@ -132,8 +134,16 @@ def _forecast(model: AutoKernelGPRegressor, table: Table, y_name: str) -> "Figur
     if reading is None:
         return display.figure_
     display.ax_.clear()
-    display.x, display.X_train = reading.dates(display.x), reading.dates(display.X_train)
-    return display.plot(display.ax_).figure_
+    dated = ForecastDisplay(
+        x=reading.dates(display.x),
+        mean=display.mean,
+        quantiles=display.quantiles,
+        X_train=reading.dates(display.X_train),
+        y_train=display.y_train,
+        x_name=display.x_name,
+        y_name=y_name,
+    )
+    return dated.plot(display.ax_).figure_
 
 
 def _check_ending(name: str, path: Path | None, known: tuple[str, ...]) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable, Sequence
 
@@ -58,7 +59,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (OSError, ValueError, AutoKernelError) as error:
-        print(f"autokernel: {error}", file=sys.stderr)
+        text = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        print(
+            textwrap.fill(
+                f"autokernel: {text}", 100, break_long_words=False, break_on_hyphens=False
+            ),
+            file=sys.stderr,
+        )
         return _REFUSED
 
 
@@ -76,7 +83,7 @@ def _run(options: Options) -> int:
     notes = [] if new is None else [f"{new.sheet.file}: {note}" for note in new.sheet.notes]
     for note in [*table.notes, *notes, split.words]:
         print_now(fill(note))
-    announce(model, table, split)
+    announce(model, table, split, options)
     found = search(model, table, split)
     print_now("\n" + fill(found.ending))
     _unless_interrupted("description", lambda: _print_words(model, table))
@@ -116,6 +123,6 @@ def _write(
     return 0
 
 
-def _show_warning(message: Warning | str, *_: object) -> None:
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning as a sentence, without the line of code that it comes from."""
     print("\n" + fill(f"Note: {message}") + "\n", file=sys.stderr, flush=True)

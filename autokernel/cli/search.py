@@ -17,13 +17,15 @@ from autokernel.fit.arguments import Arguments
 from autokernel.report import Improvements, fill, print_now
 from autokernel.search import StopReason
 
+_SHORT = 20.0  # seconds, with room for an estimate that is too low by a factor of three
+_SECONDS = 90.0  # up to which a time is told with a decimal
 _LONG = 1800.0  # seconds from which an end is proposed
 _ENDS = {
-    StopReason.N_ITER: "all iterations are done",
-    StopReason.CONVERGED: "the last 30 kernels have gained nothing",
-    StopReason.MAX_TIME: "the time is over",
-    StopReason.EXHAUSTED: "no kernel is left to try",
-    StopReason.INTERRUPTED: "interrupted, so that this is the best so far",
+    StopReason.N_ITER: "as many as --n-iter asks for",
+    StopReason.CONVERGED: "the last 30 of which have gained nothing",
+    StopReason.MAX_TIME: "the end of --max-time",
+    StopReason.EXHAUSTED: "with no other left to try",
+    StopReason.INTERRUPTED: "interrupted",
 }
 
 
@@ -43,14 +45,15 @@ class Found:
     def ending(self) -> str:
         """Tell how the search ended."""
         n = len(self.model.search_history_["score"])
-        how = _ENDS[StopReason(self.model.stop_reason_)]
-        text = f"{n} kernel{'s' * (n != 1)} in {duration(self.seconds)}: {how}."
+        long = duration(self.seconds) if self.seconds > _SECONDS else f"{self.seconds:.1f} seconds"
+        text = f"{n} kernel{'s' * (n != 1)} in {long}, {_ENDS[StopReason(self.model.stop_reason_)]}"
         if self.is_rough:
-            text += (
-                " No kernel had a score by then. This model is a rough fit of a simple kernel to "
-                "a few rows."
+            return (
+                f"{text}, before any kernel had a score. This model is a rough fit of a simple "
+                "kernel to a few rows."
             )
-        return text
+        is_early = self.model.stop_reason_ == StopReason.INTERRUPTED
+        return f"{text}{': this is the best so far' * is_early}."
 
 
 def make_estimator(options: Options) -> AutoKernelGPRegressor:
@@ -66,13 +69,13 @@ def make_estimator(options: Options) -> AutoKernelGPRegressor:
     )
 
 
-def announce(model: AutoKernelGPRegressor, table: Table, split: Split) -> None:
+def announce(model: AutoKernelGPRegressor, table: Table, split: Split, options: Options) -> None:
     """Print what the search will do and about how long it takes."""
     problem = Problem.of(
         table.X[split.train],
         table.y[split.train],
         Arguments.of(model),
-        seed=model.random_state,
+        seed=options.random_state,
         feature_names=table.feature_names,
     )
     run = Run(
@@ -84,12 +87,12 @@ def announce(model: AutoKernelGPRegressor, table: Table, split: Split) -> None:
         tol=model.tol,
         deadline=NEVER,
     )
-    seconds, limit = run.expected_seconds(), model.max_time
-    text = f"{problem.plan.text}. The search takes about {duration(seconds)}"
-    if limit is not None and limit < seconds:
-        text = f"{problem.plan.text}. The search would take about {duration(seconds)}"
+    seconds, limit = run.expected_seconds(), options.max_time
+    long = "less than a minute" if seconds < _SHORT else f"about {duration(seconds)}"
+    takes = "takes" if limit is None or seconds < limit else "would take"
+    text = f"{problem.plan.text}. The search {takes} {long}"
     if limit is not None:
-        text += f", and is given {limit:g} seconds"
+        text += f", and may take {limit:g} seconds"
     elif seconds > _LONG:
         text += ": --max-time SECONDS ends it early"
     print_now(fill(f"{text}. Ctrl-C ends it with the best kernel so far."))
@@ -134,8 +137,6 @@ def name_columns(model: AutoKernelGPRegressor, table: Table) -> None:
 def name_everywhere(model: AutoKernelGPRegressor, table: Table) -> None:
     """Give the names of the columns to the history, and to those who predict by data frames."""
     model.feature_names_in_ = np.array(table.feature_names, dtype=object)
-    history = model.search_history_
-    named = [
-        parse_expression(text).to_text(table.feature_names) for text in history["kernel"].tolist()
-    ]
-    history["kernel"] = np.array(named, dtype=object)
+    texts = model.search_history_["kernel"].tolist()
+    named = [parse_expression(text).to_text(table.feature_names) for text in texts]
+    model.search_history_ = {**model.search_history_, "kernel": np.array(named, dtype=object)}

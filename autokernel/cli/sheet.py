@@ -31,7 +31,8 @@ class Column:
 
     def cell_at(self, row: int) -> str:
         """Name the place of a cell and its text."""
-        return f"line {self.lines[row]}, column {self.name!r}: {self.cells[row]!r}"
+        cell = repr(self.cells[row]) if self.cells[row] else "empty"
+        return f"line {self.lines[row]}, column {self.name!r}: {cell}"
 
 
 @dataclass(frozen=True, slots=True)

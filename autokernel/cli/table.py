@@ -6,7 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
-from autokernel.cli.cells import COMMA, POINT, advice_for, is_missing, marks_of, number_of
+from autokernel.cli.cells import (
+    COMMA,
+    POINT,
+    advice_for,
+    is_like_a_number,
+    is_missing,
+    marks_of,
+    number_of,
+)
 from autokernel.cli.dates import DateReading, read_dates
 from autokernel.cli.options import DROP, Options
 from autokernel.cli.sheet import Column, Sheet, read_sheet
@@ -66,12 +74,15 @@ def read_table(path: Path, options: Options) -> Table:
         if name not in sheet.header:
             raise ValueError(f"--drop must be one of {sheet.header}, got {name!r}")
     names = [name for name in sheet.header if name not in options.drop]
-    target = names[-1] if options.target is None and names else options.target
+    if len(names) < 2:
+        raise ValueError(
+            f"--drop must leave the column to predict and another one, got {options.drop} out of "
+            f"{sheet.header}"
+        )
+    target = names[-1] if options.target is None else options.target
     if target not in names:
         raise ValueError(f"--target must be one of {names}, got {target!r}")
     features = [name for name in names if name != target]
-    if not features:
-        raise ValueError(f"--drop must leave a column to predict {target!r} from")
     present = [_present(sheet.column(name)) for name in names]
     dates = _dates(present, options.date_format)
     if target in dates:
@@ -207,7 +218,7 @@ def _check_cells(columns: Sequence[Column], dates: Mapping[str, DateReading], ma
         reading = dates.get(column.name)
         rows = [row for row, cell in enumerate(column.cells) if mark not in marks_of(cell)]
         bad[column.name] = rows if reading is None else reading.bad_dates(column.cells)
-    texts = [column for column in columns if 2 * len(bad[column.name]) > len(column.cells)]
+    texts = [column for column in columns if _is_text(column, bad[column.name])]
     if texts:
         examples = "; ".join(one.cell_at(bad[one.name][0]) for one in texts[:_N_NAMED])
         drops = " ".join(f"--drop {_quoted(one.name)}" for one in texts)
@@ -224,6 +235,12 @@ def _check_cells(columns: Sequence[Column], dates: Mapping[str, DateReading], ma
             more = f"; and {len(rows) - _N_NAMED} more" if len(rows) > _N_NAMED else ""
             advice = f": {advice_for(column.cells[rows[0]])}" if reading is None else ""
             raise ValueError(f"{column.file}: no {what} in {first}{more}{advice}")
+
+
+def _is_text(column: Column, bad: Sequence[int]) -> bool:
+    """Whether most cells of a column are neither dates nor anything like a number."""
+    n = sum(not is_like_a_number(column.cells[row]) for row in bad)
+    return 2 * n > len(column.cells)
 
 
 def _told(columns: Sequence[Column], dates: Mapping[str, DateReading], mark: str) -> list[str]:
