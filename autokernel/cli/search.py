@@ -91,8 +91,10 @@ def announce(model: AutoKernelGPRegressor, table: Table, split: Split, options: 
     long = "less than a minute" if seconds < _SHORT else f"about {duration(seconds)}"
     takes = "takes" if limit is None or seconds < limit else "would take"
     text = f"{problem.plan.text}. The search {takes} {long}"
+    if problem.plan.approximation is not None:
+        text += ", and the fits to all rows may take as long again"
     if limit is not None:
-        text += f", and may take {limit:g} seconds"
+        text += f"; --max-time ends it after {limit:g} seconds"
     elif seconds > _LONG:
         text += ": --max-time SECONDS ends it early"
     print_now(fill(f"{text}. Ctrl-C ends it with the best kernel so far."))
@@ -120,7 +122,8 @@ def search(model: AutoKernelGPRegressor, table: Table, split: Split) -> Found:
 
 def fit_all(model: AutoKernelGPRegressor, table: Table) -> None:
     """Fit the kernel to all rows, also those of the test; after Ctrl-C the model stays as it is."""
-    print_now(f"\nFitting the kernel to all {len(table.y)} rows, for what is written below.")
+    n = len(table.y)
+    print_now(f"\nFitting the kernel to all {n} rows, for what follows. Ctrl-C leaves this out.\n")
     try:
         model.refit(table.X, table.y)
     except KeyboardInterrupt:

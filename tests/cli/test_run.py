@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autokernel.__main__ import main
-from tests.cli.files import lines, wave
+from tests.cli.files import lines, wave, write
 
 
 @pytest.fixture
@@ -50,37 +50,69 @@ def test_a_series_is_extrapolated(series, capsys):
 
 def test_a_file_that_is_not_there_is_refused(capsys):
     assert main(["nowhere.csv"]) == 2
-    assert "nowhere.csv" in capsys.readouterr().err
+    assert capsys.readouterr().err == "autokernel: nowhere.csv: No such file or directory\n"
 
 
-def test_a_report_is_written_with_names_and_units(series, capsys, tmp_path):
-    path = tmp_path / "report.html"
-    arguments = [str(series), "--target", "level", "--n-iter", "0", "--report", str(path)]
-    assert main([*arguments, "--unit", "time=years", "--unit", "level=metres"]) == 0
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "wave.csv is empty"),
+        ("a;b\n1;2\n", "wave.csv has 1 rows of values"),
+        ("a,b\n1,\n2,3\n3,4\n4,5\n", "1 missing value in 1 row: line 2, column 'b': empty"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_in_one_sentence(series, capsys, text, message):
+    series.write_text(text)
+    assert main([str(series)]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("autokernel: wave.csv")
+    assert message in lines(captured.err)
+    assert captured.out == ""
+
+
+def test_it_is_said_first_how_the_file_was_read_and_how_long_the_search_may_take(tmp_path, capsys):
+    dates = "".join(f"2020-01-{i:02d};{i % 7},5\n" for i in range(1, 25))
+    path = write(tmp_path, f"day;level\n{dates}25;\n".replace("25;", "2020-01-25;"))
+    arguments = [str(path), "--n-iter", "0", "--missing", "drop", "--max-time", "9"]
+    assert main(arguments) == 0
     output = capsys.readouterr().out
-    assert f"Report: {path}" in output
-    words = " ".join(output.partition("What it says about level")[2].split())
-    assert re.search(r"The target is the sum of a constant, -?\d\S* metres", words)
-    page = path.read_text()
-    assert "wave.csv: level" in page
-    assert "metres" in page
-    assert "of time" in page or "in time" in page
+    before, _, after = output.partition("best kernel so far; scores")
+    said = [
+        "day: dates such as 2020-01-01 (year-month-day), counted in days since 2020-01-01.",
+        "Numbers have decimal commas.",
+        "1 row of 25 left out, for missing values.",
+        "22 rows to train on, the last 2 to predict: level.",
+        "22 rows, exact inference. The search takes less than a minute; --max-time ends it after 9 seconds.",
+        "Ctrl-C ends it with the best kernel so far.",
+    ]
+    places = [lines(before).index(one) for one in said]
+    assert places == sorted(places)
+    assert re.search(r"\d days", after)
+    assert max(len(line) for line in output.splitlines()) <= 100
+
+
+@pytest.mark.filterwarnings("default")
+def test_warnings_are_sentences_without_the_code_that_they_come_from(tmp_path, capsys):
+    path = write(tmp_path, "x,y\n" + "".join(f"1,{i % 5}\n" for i in range(20)))
+    assert main([str(path), "--n-iter", "0"]) == 0
+    errors = capsys.readouterr().err
+    assert "Note: every column of X is constant" in lines(errors)
+    assert ".py" not in errors
+    assert "UserWarning" not in errors
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--report", "nowhere/r.html"], "--report must be a file in a folder that exists"),
         (["--unit", "level"], "--unit must be NAME=TEXT with one of ['time', 'junk', 'level']"),
         (["--unit", "width=cm"], "got 'width=cm'"),
         (["--unit", "time=days since foo"], "units['time'] must be a text such as 'days since"),
-        (["--report", "."], "--report must be a file in a folder that exists, got ."),
     ],
 )
-def test_reports_and_units_are_checked_before_the_search(series, capsys, more, message):
+def test_units_are_checked_before_the_search(series, capsys, more, message):
     assert main([str(series), "--target", "level", *more]) == 2
     captured = capsys.readouterr()
-    assert message in captured.err
+    assert message in lines(captured.err)
     assert captured.out == ""
 
 
