@@ -44,11 +44,12 @@ LAYERS = {
     "scoring": 10,
     "estimator": 13,
     "__init__": 14,
-    "__main__": 15,
+    "cli": 15,
+    "__main__": 16,
 }
 ALLOWED = {"autokernel", "numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
 # what users may do without, and the parts of the package that may ask for it inside a function
-EXTRAS = {"matplotlib": {"displays", "pages"}, "pandas": {"datasets"}}
+EXTRAS = {"matplotlib": {"displays", "pages"}, "pandas": {"datasets"}, "skops": {"cli"}}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 PACKAGE = Path(autokernel.__file__).parent

@@ -1,5 +1,6 @@
 """Progress lines of a search."""
 
+import textwrap
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -7,6 +8,8 @@ from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackContext
 
 from autokernel.search import History
+
+_INDENT, _WIDTH = 27, 73  # characters before and in the kernel of a progress line
 
 
 def print_now(line: str) -> None:
@@ -74,7 +77,13 @@ class Improvements:
         self._best = model.best_score_
         elapsed = model.search_history_["elapsed"]
         text = model._fitted.evaluation.expression.to_text(self._feature_names)
-        print_now(_line(len(elapsed), elapsed[-1], self._best, text))
+        print_now(_line(len(elapsed), elapsed[-1], self._best, _wrapped(text)))
+
+
+def _wrapped(text: str) -> str:
+    """Wrap a kernel into lines below each other, which fit beside the numbers."""
+    lines = textwrap.wrap(text, _WIDTH, break_long_words=False)
+    return ("\n" + " " * _INDENT).join(lines)
 
 
 def _line(number: int, elapsed: float, score: float, text: str) -> str:

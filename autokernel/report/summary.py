@@ -45,14 +45,16 @@ def summary(
         for row in order
     ]
     paragraphs = [fill(paragraph, indent=_INDENT) for paragraph in words.split("\n\n")]
+    table = [
+        f"\nBest {len(best)} of {len(history['score'])}: score in nats, base kernels, kernel\n"
+    ]
     return "\n".join(
         [
             "\nBest kernel\n",
             fill(named(str(fitted.evaluation.expression)), indent=_INDENT),
             f"\nWhat it says about {target_name}\n",
             "\n\n".join(paragraphs),
-            f"\nBest five of {len(history['score'])} (score in nats, base kernels, kernel)\n",
-            *best,
+            *(table + best if best else []),
         ]
     )
 

@@ -1,0 +1,308 @@
+"""A data set, read from a file: numbers, dates, missing values, the target."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from autokernel.cli.cells import (
+    COMMA,
+    POINT,
+    advice_for,
+    is_like_a_number,
+    is_missing,
+    marks_of,
+    number_of,
+)
+from autokernel.cli.dates import DateReading, read_dates
+from autokernel.cli.options import DROP, Options
+from autokernel.cli.sheet import Column, Sheet, read_sheet
+from autokernel.datasets import load_airline
+from autokernel.explanation.description import TARGET
+from autokernel.explanation.places import Axis
+from autokernel.typing import FloatArray
+
+_LEAST_ROWS = 4
+_N_NAMED = 3  # cells that a message names
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
+class Table:
+    """A data set with its title, its column names and how it was read."""
+
+    title: str
+    X: FloatArray  # (n_samples, n_features)
+    y: FloatArray  # (n_samples,)
+    feature_names: list[str]
+    target_name: str
+    units: Mapping[str, str]  # of columns, and of the target under "y"
+    dates: Mapping[str, DateReading]  # of the columns that hold dates
+    notes: list[str]  # how the file was read
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
+class NewRows:
+    """Rows to predict, with the texts that they were read from."""
+
+    sheet: Sheet
+    X: FloatArray  # (n_samples, n_features)
+    decimal_mark: str
+
+
+def airline() -> Table:
+    """Load the bundled airline series."""
+    data = load_airline()
+    title = "monthly airline passengers, 1949 to 1960"
+    units = {"time": "years", TARGET: "thousand passengers"}
+    names = list(data.feature_names)
+    return Table(title, data.data, data.target, names, "passengers", units, {}, [])
+
+
+def read_table(path: Path, options: Options) -> Table:
+    """Read a file with the target among its columns.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If it cannot be used; the message says where, and what to do.
+    """
+    sheet = read_sheet(path, options.sep)
+    for name in options.drop:
+        if name not in sheet.header:
+            raise ValueError(f"--drop must be one of {sheet.header}, got {name!r}")
+    names = [name for name in sheet.header if name not in options.drop]
+    if len(names) < 2:
+        raise ValueError(
+            f"--drop must leave the column to predict and another one, got {options.drop} out of "
+            f"{sheet.header}"
+        )
+    target = names[-1] if options.target is None else options.target
+    if target not in names:
+        raise ValueError(f"--target must be one of {names}, got {target!r}")
+    features = [name for name in names if name != target]
+    present = [_present(sheet.column(name)) for name in names]
+    dates = _dates(present, options.date_format)
+    if target in dates:
+        raise ValueError(
+            f"{path.name}: the column to predict, {target!r}, holds dates: choose another one by "
+            "--target"
+        )
+    mark = _decimal_mark([one for one in present if one.name not in dates], sheet.separator)
+    _check_cells(present, dates, mark)
+    notes = [*sheet.notes, *_told(present, dates, mark)]
+    sheet = _without_missing(sheet, names, options.missing, notes)
+    if len(sheet.rows) < _LEAST_ROWS:
+        raise ValueError(
+            f"{path.name} has {len(sheet.rows)} rows of values: at least {_LEAST_ROWS} are needed"
+        )
+    X = _values(sheet, features, dates, mark)
+    (y,) = _values(sheet, [target], dates, mark).T
+    units = {name: reading.unit for name, reading in dates.items()}
+    return Table(path.name, X, y, features, target, units, dates, notes)
+
+
+def read_new_rows(path: Path, table: Table, options: Options) -> NewRows:
+    """Read the columns of a table from a file of rows to predict.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If a column is not there, or a cell cannot be read as in the table.
+    """
+    names = table.feature_names
+    sheet = read_sheet(path, options.sep)
+    absent = [name for name in names if name not in sheet.header]
+    if absent:
+        raise ValueError(
+            f"--predict {path.name} must have the columns {names}, and has no {', '.join(absent)}; "
+            f"its columns are {sheet.header}"
+        )
+    present = [_present(sheet.column(name)) for name in names]
+    plain = [one for one in present if one.name not in table.dates]
+    mark = _decimal_mark(plain, sheet.separator)
+    _check_cells(present, table.dates, mark)
+    notes: list[str] = []
+    sheet = _without_missing(sheet, names, options.missing, notes)
+    if not sheet.rows:
+        raise ValueError(f"--predict {path.name} has no row without missing values")
+    return NewRows(
+        replace(sheet, notes=[*sheet.notes, *notes]),
+        _values(sheet, names, table.dates, mark),
+        mark,
+    )
+
+
+def with_units(table: Table, given: Sequence[str]) -> Table:
+    """Add the units that the user gives for columns and the target."""
+    units = dict(table.units)
+    known = [*table.feature_names, table.target_name]
+    for text in given:
+        name, sign, unit = text.partition("=")
+        if not sign or name not in known:
+            raise ValueError(f"--unit must be NAME=TEXT with one of {known}, got {text!r}")
+        if name in table.dates:
+            raise ValueError(
+                f"--unit must not be given for {name!r}, which holds dates: they are counted in "
+                f"{table.dates[name].unit}"
+            )
+        if name != table.target_name:
+            Axis.of(name, unit, 0.0, 1.0)  # raises the error that the description would raise
+        units[TARGET if name == table.target_name else name] = unit
+    if TARGET in units and TARGET in table.feature_names:
+        raise ValueError(
+            f"--unit cannot tell the column {TARGET!r} from the target: give it another name"
+        )
+    return replace(table, units=units)
+
+
+def _present(column: Column) -> Column:
+    """Return a column without its missing cells."""
+    kept = [row for row, cell in enumerate(column.cells) if not is_missing(cell)]
+    if not kept:
+        raise ValueError(
+            f"{column.file}: column {column.name!r} has no values: leave it out by --drop "
+            f"{_quoted(column.name)}"
+        )
+    cells, lines = [column.cells[row] for row in kept], [column.lines[row] for row in kept]
+    return Column(column.file, column.name, cells, lines)
+
+
+def _dates(columns: Sequence[Column], given: str | None) -> dict[str, DateReading]:
+    """Decide which columns hold dates, and how these are written."""
+    dates = {}
+    for column in columns:
+        is_plain = all(marks_of(cell) for cell in column.cells)
+        reading = None if is_plain and given is None else read_dates(column, given)
+        if reading is None and given is not None and not is_plain:
+            reading = read_dates(column, None)
+        if reading is not None:
+            dates[column.name] = reading
+    if given is not None and given not in {one.format for one in dates.values()}:
+        raise ValueError(
+            f"--date-format must be that of a column, and no column has dates such as {given!r}"
+        )
+    return dates
+
+
+def _decimal_mark(columns: Sequence[Column], separator: str) -> str:
+    """Decide whether numbers have decimal points or commas.
+
+    Raises
+    ------
+    ValueError
+        If there are both.
+    """
+    first: dict[str, str] = {}
+    for column in columns if separator != COMMA else ():
+        for row, cell in enumerate(column.cells):
+            marks = marks_of(cell)
+            if len(marks) == 1:
+                first.setdefault(marks, column.cell_at(row))
+    if len(first) > 1:
+        raise ValueError(
+            f"{columns[0].file} must have decimal points or decimal commas, and has both: "
+            f"{first[POINT]}; {first[COMMA]}"
+        )
+    return next(iter(first), POINT)
+
+
+def _check_cells(columns: Sequence[Column], dates: Mapping[str, DateReading], mark: str) -> None:
+    """Raise a ``ValueError`` for columns of text, and for cells that are no numbers or dates."""
+    bad = {}
+    for column in columns:
+        reading = dates.get(column.name)
+        rows = [row for row, cell in enumerate(column.cells) if mark not in marks_of(cell)]
+        bad[column.name] = rows if reading is None else reading.bad_dates(column.cells)
+    texts = [column for column in columns if _is_text(column, bad[column.name])]
+    if texts:
+        examples = "; ".join(one.cell_at(bad[one.name][0]) for one in texts[:_N_NAMED])
+        drops = " ".join(f"--drop {_quoted(one.name)}" for one in texts)
+        raise ValueError(
+            f"{columns[0].file}: {_counted(len(texts), 'column')} of text: {examples}. Leave text "
+            f"out by {drops}, or encode categories in Python by a Pipeline with OneHotEncoder"
+        )
+    for column in columns:
+        rows = bad[column.name]
+        if rows:
+            reading = dates.get(column.name)
+            what = "number" if reading is None else f"date ({reading.words})"
+            first = "; ".join(column.cell_at(row) for row in rows[:_N_NAMED])
+            more = f"; and {len(rows) - _N_NAMED} more" if len(rows) > _N_NAMED else ""
+            advice = f": {advice_for(column.cells[rows[0]])}" if reading is None else ""
+            raise ValueError(f"{column.file}: no {what} in {first}{more}{advice}")
+
+
+def _is_text(column: Column, bad: Sequence[int]) -> bool:
+    """Whether most cells of a column are neither dates nor anything like a number."""
+    n = sum(not is_like_a_number(column.cells[row]) for row in bad)
+    return 2 * n > len(column.cells)
+
+
+def _told(columns: Sequence[Column], dates: Mapping[str, DateReading], mark: str) -> list[str]:
+    """Tell how dates and numbers were read."""
+    told = [
+        f"{column.name}: dates such as {column.cells[0]} ({dates[column.name].words}), counted in "
+        f"{dates[column.name].unit}."
+        for column in columns
+        if column.name in dates
+    ]
+    return [*told, *["Numbers have decimal commas."] * (mark == COMMA)]
+
+
+def _without_missing(sheet: Sheet, names: Sequence[str], missing: str, notes: list[str]) -> Sheet:
+    """Return the rows that have all values; raise a ``ValueError`` unless others may be dropped."""
+    indices = [sheet.header.index(name) for name in names]
+    gaps = [
+        (row, index)
+        for row, cells in enumerate(sheet.rows)
+        for index in indices
+        if is_missing(cells[index])
+    ]
+    if not gaps:
+        return sheet
+    without = {row for row, _ in gaps}
+    if missing != DROP:
+        columns = {index: sheet.column(sheet.header[index]) for _, index in gaps[:_N_NAMED]}
+        first = "; ".join(columns[index].cell_at(row) for row, index in gaps[:_N_NAMED])
+        more = f"; and {len(gaps) - _N_NAMED} more" if len(gaps) > _N_NAMED else ""
+        raise ValueError(
+            f"{sheet.file}: {_counted(len(gaps), 'missing value')} in "
+            f"{_counted(len(without), 'row')}: {first}{more}. Fill them in, or leave their rows "
+            "out by --missing drop"
+        )
+    notes.append(
+        f"{_counted(len(without), 'row')} of {len(sheet.rows)} left out, for missing values."
+    )
+    kept = [row for row in range(len(sheet.rows)) if row not in without]
+    return replace(
+        sheet, rows=[sheet.rows[row] for row in kept], lines=[sheet.lines[row] for row in kept]
+    )
+
+
+def _values(
+    sheet: Sheet, names: Sequence[str], dates: Mapping[str, DateReading], mark: str
+) -> FloatArray:
+    """Read columns of checked cells as numbers (n_rows, n_names)."""
+    columns = [sheet.column(name) for name in names]
+    values = [
+        dates[one.name].days(one.cells)
+        if one.name in dates
+        else np.array([number_of(cell, mark) for cell in one.cells])
+        for one in columns
+    ]
+    return np.column_stack(values)
+
+
+def _counted(number: int, noun: str) -> str:
+    """Write a number with its noun."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def _quoted(name: str) -> str:
+    """Write a column name as the shell reads it."""
+    return name if name.replace("_", "").isalnum() else f"'{name}'"

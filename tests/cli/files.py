@@ -1,0 +1,32 @@
+"""Files for the command line, and what it says about them."""
+
+import numpy as np
+
+from autokernel.cli.options import parse
+from autokernel.cli.table import read_table
+
+
+def write(folder, text, *, name="data.csv", encoding="utf-8"):
+    path = folder / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def table_of(folder, text, *more, encoding="utf-8"):
+    """The table that the command line reads from a text."""
+    path = write(folder, text, encoding=encoding)
+    return read_table(path, parse([str(path), *more]))
+
+
+def wave(folder, n=30):
+    """A short CSV file: a wave over time, and a column of no use."""
+    time = np.linspace(2000, 2004, n)
+    path = folder / "wave.csv"
+    rows = np.c_[time, np.sin(6 * time), np.cos(np.arange(float(n)) ** 2)]
+    np.savetxt(path, rows, delimiter=",", header="time,level,junk", comments="")
+    return path
+
+
+def lines(text):
+    """A printed text without its line breaks."""
+    return " ".join(text.split())

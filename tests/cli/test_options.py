@@ -1,0 +1,72 @@
+"""The arguments: their groups, their defaults, and messages for those that are wrong."""
+
+import re
+import sys
+
+import pytest
+
+from autokernel import __version__
+from autokernel.__main__ import main
+from autokernel.cli.options import parse
+from tests.cli.files import lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--n-iter", "-1"], "argument --n-iter: must not be negative, got -1"),
+        (["--n-iter", "abc"], "argument --n-iter: must be a whole number such as 20, got 'abc'"),
+        (["--n-iter", "2.5"], "must be a whole number such as 20, got '2.5'"),
+        (["--random-state", "-1"], "--random-state: must not be negative"),
+        (["--max-time", "soon"], "--max-time: must be a positive number of seconds such as 60"),
+        (["--max-time", "0"], "must be a positive number of seconds such as 60, got '0'"),
+        (["--max-time", "nan"], "must be a positive number of seconds such as 60, got 'nan'"),
+        (["--n-jobs", "0"], "--n-jobs: must be a whole number such as 2, or -1"),
+        (["--n-jobs", "two"], "--n-jobs: must be a whole number such as 2, or -1"),
+        (["--strategy", "best"], "--strategy: invalid choice: 'best' (choose from"),
+        (["--operators", "+,x"], "--operators: must be out of +,*,cp,cw with commas"),
+        (["--sep", "ab"], "--sep: must be auto, ',', ';', tab or another single character"),
+        (["--sep", ""], "--sep: must be auto"),
+        (["--missing", "mean"], "--missing: invalid choice: 'mean'"),
+        (["--target", "y"], "--target needs a file"),
+        (["--drop", "y"], "--drop needs a file"),
+        (["--predictions", "p.csv"], "--predictions needs --predict FILE"),
+    ],
+)
+def test_bad_arguments_are_refused_in_plain_words(capsys, arguments, message):
+    with pytest.raises(SystemExit) as info:
+        main(arguments)
+    assert info.value.code == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert not re.search(r"\b_\w+", error), "the name of a function of ours"
+
+
+def test_the_separator_and_operators_can_be_named():
+    for text, separator in ((",", ","), ("tab", "\t"), (r"\t", "\t"), ("semicolon", ";")):
+        assert parse(["a.csv", "--sep", text]).sep == separator
+    assert parse(["--operators", "+,cp"]).operators == ["+", "cp"]
+
+
+def test_the_version_is_printed(capsys):
+    with pytest.raises(SystemExit) as info:
+        main(["--version"])
+    assert info.value.code == 0
+    assert capsys.readouterr().out == f"autokernel {__version__}\n"
+
+
+def test_help_groups_the_options_and_names_the_command_by_how_it_was_started(capsys, monkeypatch):
+    for program, name in (
+        ("/usr/bin/autokernel", "autokernel"),
+        ("/lib/autokernel/__main__.py", "python -m autokernel"),
+    ):
+        monkeypatch.setattr(sys, "argv", [program])
+        with pytest.raises(SystemExit):
+            main(["--help"])
+        text = capsys.readouterr().out
+        assert text.startswith(f"usage: {name} [FILE] [options]")
+        data, search, results = re.split(r"\n(?:search|results):\n", text.partition("\ndata:\n")[2])
+        assert "--sep" in data
+        assert "--max-time" in search
+        assert "--predict" in results
+        assert "monthly airline passengers" in lines(results)

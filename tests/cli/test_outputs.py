@@ -1,0 +1,144 @@
+"""Files that the command line writes: predictions, models, pictures, reports."""
+
+import csv
+import re
+from importlib import util
+
+import joblib
+import numpy as np
+import pytest
+import skops.io
+
+from autokernel.__main__ import main
+from autokernel.cli import outputs
+from tests.cli.files import lines, wave, write
+
+
+@pytest.fixture
+def no_search(monkeypatch):
+    """Fail if a search begins."""
+    monkeypatch.setattr("autokernel.cli.run.search", lambda *_: pytest.fail("a search began"))
+
+
+def test_all_files_are_written_by_the_kernel_fitted_to_all_rows(tmp_path, capsys):
+    path = wave(tmp_path)
+    new = write(tmp_path, "name;junk;time\na;0,5;2001,5\nb;0,1;2004\n", name="new.csv")
+    made = {name: tmp_path / f"made.{name}" for name in ("csv", "joblib", "png", "html")}
+    arguments = [str(path), "--target", "level", "--n-iter", "0", "--predict", str(new)]
+    arguments += ["--predictions", str(made["csv"]), "--output", str(made["joblib"])]
+    arguments += ["--plot", str(made["png"]), "--report", str(made["html"])]
+    arguments += ["--unit", "time=years", "--unit", "level=metres"]
+    assert main(arguments) == 0
+    printed = capsys.readouterr().out
+    words = lines(printed.partition("What it says about level")[2])
+    assert re.search(r"The target is the sum of a constant, -?\d\S* metres", words)
+    _, _, last = printed.partition("Fitting the kernel to all 30 rows")
+    for label, name in (
+        ("Predictions", "csv"),
+        ("Model", "joblib"),
+        ("Picture", "png"),
+        ("Report", "html"),
+    ):
+        assert f"{label}: {made[name]}" in last
+    model = joblib.load(made["joblib"])
+    assert len(model.y_train_) == 30
+    assert model.feature_names_in_.tolist() == ["time", "junk"]
+    assert all("[0]" not in kernel for kernel in model.search_history_["kernel"])
+    header, *rows = csv.reader(made["csv"].read_text().splitlines(), delimiter=";")
+    assert header == ["name", "junk", "time", "mean", "std", "lower_95", "upper_95"]
+    assert [row[:3] for row in rows] == [["a", "0,5", "2001,5"], ["b", "0,1", "2004"]]
+    values = np.array([[float(cell.replace(",", ".")) for cell in row[3:]] for row in rows])
+    X = np.array([[2001.5, 0.5], [2004, 0.1]])
+    with pytest.warns(UserWarning, match="valid feature names"):
+        mean, std = model.predict(X, return_std=True)
+    with pytest.warns(UserWarning, match="valid feature names"):
+        interval = model.predict_interval(X, 0.95)
+    # eight digits are written
+    np.testing.assert_allclose(values, np.c_[mean, std, interval], rtol=1e-7, atol=1e-9)
+    assert made["png"].read_bytes().startswith(b"\x89PNG")
+    page = made["html"].read_text()
+    assert "wave.csv: level" in page
+    assert "metres" in page
+
+
+def test_a_series_with_dates_is_predicted_printed_and_drawn_and_kept_by_skops(tmp_path, capsys):
+    dates = np.datetime64("2020-01-01") + 7 * np.arange(30)
+    rows = "".join(f"{d},{np.sin(i):.3f}\n" for i, d in enumerate(dates.astype(str)))
+    path = write(tmp_path, "day,level\n" + rows)
+    new = write(tmp_path, "day\n2020-08-05\n", name="new.csv")
+    new.write_text("day,note\n2020-08-05,later\n")
+    arguments = [str(path), "--n-iter", "0", "--predict", str(new)]
+    made = tmp_path / "made.skops"
+    assert main([*arguments, "--output", str(made), "--plot", str(tmp_path / "f.svg")]) == 0
+    printed = capsys.readouterr().out.partition("\nPredictions\n\n")[2].splitlines()
+    assert printed[0] == "day,note,mean,std,lower_95,upper_95"
+    assert printed[1].startswith("2020-08-05,later,")
+    model = skops.io.load(made, trusted=skops.io.get_untrusted_types(file=made))
+    with pytest.warns(UserWarning, match="valid feature names"):
+        predicted = model.predict([[217.0]])  # 5 August is day 217 since 1 January 2020
+    assert float(printed[1].split(",")[2]) == pytest.approx(predicted[0], rel=1e-7)
+    assert "2020-03" in (tmp_path / "f.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--report", "nowhere/r.html"], "--report must be a file in a folder that exists, got"),
+        (["--report", "."], "--report must be a file in a folder that exists, got ."),
+        (["--output", "nowhere/m.joblib"], "--output must be a file in a folder that exists"),
+        (
+            ["--output", "m.pkl"],
+            "--output must be a file that ends in .skops or .joblib, got m.pkl",
+        ),
+        (["--plot", "p.docx"], "--plot must be a file that ends in .png or .svg or .pdf"),
+        (["--predict", "nowhere.csv"], "nowhere.csv: No such file or directory"),
+    ],
+)
+@pytest.mark.usefixtures("no_search")
+def test_files_are_checked_before_the_search(tmp_path, capsys, more, message):
+    assert main([str(wave(tmp_path)), "--target", "level", *more]) == 2
+    captured = capsys.readouterr()
+    assert message in lines(captured.err)
+    assert captured.out == ""
+
+
+@pytest.mark.usefixtures("no_search")
+def test_a_file_that_is_read_is_not_written_over(tmp_path, capsys):
+    path = str(wave(tmp_path))
+    assert main([path, "--predict", path, "--predictions", path]) == 2
+    assert "--predictions must not be a file that is read" in lines(capsys.readouterr().err)
+
+
+@pytest.mark.usefixtures("no_search")
+def test_rows_to_predict_are_checked_before_the_search(tmp_path, capsys):
+    path = str(wave(tmp_path))
+    new = write(tmp_path, "time,mean\n1,2\n", name="new.csv")
+    assert main([path, "--target", "level", "--predict", str(new)]) == 2
+    assert "has no junk; its columns are ['time', 'mean']" in lines(capsys.readouterr().err)
+    new.write_text("time,junk,mean\n1,2,3\n")
+    assert main([path, "--target", "level", "--predict", str(new)]) == 2
+    assert "must not have a column 'mean'" in lines(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "package", "message"),
+    [
+        (
+            ["--output", "m.skops"],
+            "skops",
+            "pip install skops, or give a file that ends in .joblib",
+        ),
+        (["--plot", "p.png"], "matplotlib", "--plot needs matplotlib"),
+        (["--report", "r.html"], "matplotlib", "--report needs matplotlib"),
+    ],
+)
+@pytest.mark.usefixtures("no_search")
+def test_a_package_that_is_missing_is_named_before_the_search(
+    tmp_path, capsys, monkeypatch, arguments, package, message
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        outputs, "find_spec", lambda name: None if name == package else util.find_spec(name)
+    )
+    assert main([str(wave(tmp_path)), *arguments]) == 2
+    assert message in lines(capsys.readouterr().err)

@@ -1,0 +1,125 @@
+"""A search on a file: what is printed, and what is refused before it."""
+
+import re
+
+import numpy as np
+import pytest
+
+from autokernel.__main__ import main
+from tests.cli.files import lines, wave, write
+
+
+@pytest.fixture
+def series(tmp_path):
+    return wave(tmp_path)
+
+
+def test_a_search_on_a_file_tells_kernel_words_table_and_test_errors(series, capsys):
+    assert main([str(series), "--target", "level", "--n-iter", "0"]) == 0
+    output = capsys.readouterr().out
+    assert "wave.csv" in output
+    assert "27 rows to train on, 3 drawn at random to predict: level." in output
+    progress = [line.split(maxsplit=4) for line in output.splitlines() if " s   " in line]
+    assert len(progress) > 1
+    assert [float(line[3]) for line in progress] == sorted(float(line[3]) for line in progress)
+    columns = {name for line in progress for name in re.findall(r"\[(.*?)\]", line[-1])}
+    assert "time" in columns
+    assert columns <= {"time", "junk"}
+    for heading in (
+        "Best kernel",
+        "What it says about level",
+        "Best 5 of ",
+        "Test RMSE of level",
+    ):
+        assert heading in output
+    table = output.partition("Test RMSE of level")[2].partition("Intervals")[0].split("\n")
+    errors = {
+        name.strip(): float(error)
+        for error, name in (line.split(maxsplit=1) for line in table if line.strip())
+    }
+    assert set(errors) == {"this model", "an RBF kernel", "the mean"}
+    assert errors["this model"] < 0.3 * errors["the mean"]
+
+
+def test_a_series_is_extrapolated(series, capsys):
+    table = np.loadtxt(series, delimiter=",", skiprows=1)[:, :2]
+    np.savetxt(series, table, delimiter=",", header="time,level", comments="")
+    assert main([str(series), "--n-iter", "0"]) == 0
+    assert "the last 3 to predict: level." in capsys.readouterr().out
+
+
+def test_a_file_that_is_not_there_is_refused(capsys):
+    assert main(["nowhere.csv"]) == 2
+    assert capsys.readouterr().err == "autokernel: nowhere.csv: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "wave.csv is empty"),
+        ("a;b\n1;2\n", "wave.csv has 1 rows of values"),
+        ("a,b\n1,\n2,3\n3,4\n4,5\n", "1 missing value in 1 row: line 2, column 'b': empty"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_in_one_sentence(series, capsys, text, message):
+    series.write_text(text)
+    assert main([str(series)]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("autokernel: wave.csv")
+    assert message in lines(captured.err)
+    assert captured.out == ""
+
+
+def test_it_is_said_first_how_the_file_was_read_and_how_long_the_search_may_take(tmp_path, capsys):
+    dates = "".join(f"2020-01-{i:02d};{i % 7},5\n" for i in range(1, 25))
+    path = write(tmp_path, f"day;level\n{dates}25;\n".replace("25;", "2020-01-25;"))
+    arguments = [str(path), "--n-iter", "0", "--missing", "drop", "--max-time", "9"]
+    assert main(arguments) == 0
+    output = capsys.readouterr().out
+    before, _, after = output.partition("best kernel so far; scores")
+    said = [
+        "day: dates such as 2020-01-01 (year-month-day), counted in days since 2020-01-01.",
+        "Numbers have decimal commas.",
+        "1 row of 25 left out, for missing values.",
+        "22 rows to train on, the last 2 to predict: level.",
+        "22 rows, exact inference. The search takes less than a minute; --max-time ends it after 9 seconds.",
+        "Ctrl-C ends it with the best kernel so far.",
+    ]
+    places = [lines(before).index(one) for one in said]
+    assert places == sorted(places)
+    assert re.search(r"\d days", after)
+    assert max(len(line) for line in output.splitlines()) <= 100
+
+
+@pytest.mark.filterwarnings("default")
+def test_warnings_are_sentences_without_the_code_that_they_come_from(tmp_path, capsys):
+    path = write(tmp_path, "x,y\n" + "".join(f"1,{i % 5}\n" for i in range(20)))
+    assert main([str(path), "--n-iter", "0"]) == 0
+    errors = capsys.readouterr().err
+    assert "Note: every column of X is constant" in lines(errors)
+    assert ".py" not in errors
+    assert "UserWarning" not in errors
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--unit", "level"], "--unit must be NAME=TEXT with one of ['time', 'junk', 'level']"),
+        (["--unit", "width=cm"], "got 'width=cm'"),
+        (["--unit", "time=days since foo"], "units['time'] must be a text such as 'days since"),
+    ],
+)
+def test_units_are_checked_before_the_search(series, capsys, more, message):
+    assert main([str(series), "--target", "level", *more]) == 2
+    captured = capsys.readouterr()
+    assert message in lines(captured.err)
+    assert captured.out == ""
+
+
+def test_a_column_with_the_name_of_the_target_among_the_units_is_refused(tmp_path, capsys):
+    path = tmp_path / "y.csv"
+    path.write_text("y,z\n" + "\n".join(f"{i},{i * i}" for i in range(9)))
+    assert main([str(path), "--unit", "z=kg"]) == 2
+    captured = capsys.readouterr()
+    assert "--unit cannot tell the column 'y' from the target" in captured.err
+    assert captured.out == ""
