@@ -4,9 +4,15 @@ import os
 import re
 from pathlib import Path
 
+from sphinx_gallery.sorting import ExplicitOrder
+
 from autokernel import __version__
 
 GALLERY = Path(__file__).parent / "gallery"
+ORDER = [
+    "airline", "mauna_loa", "concrete", "solar_window", "pipeline", "calibration", "comparison",
+    "grid_search", "own_kernel", "resume", "dask", "many_rows",
+]  # fmt: skip
 DATA = "AUTOKERNEL_DATA"  # the folder of data that do not come with the package
 
 
@@ -60,7 +66,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": ExplicitOrder([f"plot_{name}.py" for name in ORDER]),
     "doc_module": ("autokernel",),
     "backreferences_dir": None,
 }

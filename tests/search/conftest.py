@@ -66,7 +66,7 @@ class Script(Strategy):
         grown = [parse_expression(text) for text in self.grown]
         columns = tuple(Grown(expression, expression.leaves[0].column) for expression in grown)
         size = len(fixed) + len(grown) if self.size is None else self.size
-        return Design(fixed, columns, size)
+        return Design(fixed, columns, size, fixed[0] if fixed else None)
 
     def propose(self, task, history, *, n_proposals, rng):
         number = len(self.first_draws)
