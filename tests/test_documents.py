@@ -33,6 +33,7 @@ DOCUMENTS = sorted([ROOT / "README.md", *PAGES])
 FOR_THE_PACKAGE = {  # functions of two modules that users have no need of
     "check_not_reserved",
     "check_priors",
+    "name_of_period",
     "require_base_kernels",
     "require_operators",
     "with_own_kernels",

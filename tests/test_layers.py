@@ -49,7 +49,11 @@ LAYERS = {
 }
 ALLOWED = {"autokernel", "numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
 # what users may do without, and the parts of the package that may ask for it inside a function
-EXTRAS = {"matplotlib": {"displays", "pages"}, "pandas": {"datasets"}, "skops": {"cli"}}
+EXTRAS = {
+    "matplotlib": {"displays", "pages", "cli"},
+    "pandas": {"datasets"},
+    "skops": {"cli"},
+}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 PACKAGE = Path(autokernel.__file__).parent

@@ -72,7 +72,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"autokernel {__version__}")
     _add_data(parser.add_argument_group("data"))
-    _add_search(parser.add_argument_group("search"))
+    search = parser.add_argument_group("search")
+    _add_search(search)
+    _add_methods(search)
     _add_results(parser.add_argument_group("results"))
     return parser
 
@@ -119,7 +121,7 @@ def _add_many(group: argparse._ArgumentGroup, name: str, metavar: str, text: str
 
 
 def _add_search(group: argparse._ArgumentGroup) -> None:
-    """Add the options of the search."""
+    """Add the options that limit the search."""
     group.add_argument(
         "--n-iter",
         type=_natural,
@@ -133,6 +135,23 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
         metavar="SECONDS",
         help="longest time of the search (default: no limit)",
     )
+    group.add_argument(
+        "--n-jobs",
+        type=_workers,
+        metavar="N",
+        help="workers for the initial design, -1 for one on each core (default: 1)",
+    )
+    group.add_argument(
+        "--random-state",
+        type=_natural,
+        default=0,
+        metavar="N",
+        help="seed of the search and of the rows for the test (default: %(default)s)",
+    )
+
+
+def _add_methods(group: argparse._ArgumentGroup) -> None:
+    """Add the options that say how to search."""
     group.add_argument(
         "--strategy",
         choices=list(STRATEGIES),
@@ -154,19 +173,6 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
         metavar="LIST",
         help="how kernels may be joined, with commas between: cp is a change-point, cw a window "
         "(default: +,*)",
-    )
-    group.add_argument(
-        "--n-jobs",
-        type=_workers,
-        metavar="N",
-        help="workers for the initial design, -1 for one on each core (default: 1)",
-    )
-    group.add_argument(
-        "--random-state",
-        type=_natural,
-        default=0,
-        metavar="N",
-        help="seed of the search and of the rows for the test (default: %(default)s)",
     )
 
 
