@@ -125,7 +125,7 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
         type=_natural,
         default=20,
         metavar="N",
-        help="kernels to evaluate after the initial design (default: %(default)s)",
+        help="kernels to evaluate after the first dozen or so (default: %(default)s)",
     )
     group.add_argument(
         "--max-time",
@@ -133,20 +133,7 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
         metavar="SECONDS",
         help="longest time of the search (default: no limit)",
     )
-    group.add_argument(
-        "--strategy",
-        choices=list(STRATEGIES),
-        default="sot",
-        metavar="NAME",
-        help=f"how to search: {', '.join(STRATEGIES)} (default: %(default)s)",
-    )
-    group.add_argument(
-        "--criterion",
-        choices=list(CRITERIA),
-        default="laplace",
-        metavar="NAME",
-        help=f"what to maximise: {', '.join(CRITERIA)} (default: %(default)s)",
-    )
+    _add_names(group)
     group.add_argument(
         "--operators",
         type=_operators,
@@ -159,7 +146,7 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
         "--n-jobs",
         type=_workers,
         metavar="N",
-        help="workers for the initial design, -1 for one on each core (default: 1)",
+        help="workers for the first kernels, -1 for one on each core (default: 1)",
     )
     group.add_argument(
         "--random-state",
@@ -168,6 +155,21 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
         metavar="N",
         help="seed of the search and of the rows for the test (default: %(default)s)",
     )
+
+
+def _add_names(group: argparse._ArgumentGroup) -> None:
+    """Add the options that take the name of a part of the search."""
+    for name, known, default, text in (
+        ("--strategy", STRATEGIES, "sot", "how to search"),
+        ("--criterion", CRITERIA, "laplace", "what to maximise"),
+    ):
+        group.add_argument(
+            name,
+            choices=list(known),
+            default=default,
+            metavar="NAME",
+            help=f"{text}: {', '.join(known)} (default: %(default)s)",
+        )
 
 
 def _add_results(group: argparse._ArgumentGroup) -> None:

@@ -80,6 +80,18 @@ def test_a_series_with_dates_is_predicted_printed_and_drawn_and_kept_by_skops(tm
     assert "2020-03" in (tmp_path / "f.svg").read_text()
 
 
+def test_where_noise_alone_is_best_there_is_no_picture_of_several_columns(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    rows = "\n".join(",".join(f"{one:.3f}" for one in row) for row in rng.normal(size=(25, 3)))
+    path = write(tmp_path, f"a,b,y\n{rows}\n")
+    picture = tmp_path / "p.png"
+    assert main([str(path), "--n-iter", "0", "--plot", str(picture)]) == 0
+    output = capsys.readouterr().out
+    assert "Best kernel\n\n    NOISE" in output
+    assert "Picture: none, because there is no component to draw" in output
+    assert not picture.exists()
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
