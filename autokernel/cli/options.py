@@ -72,9 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"autokernel {__version__}")
     _add_data(parser.add_argument_group("data"))
-    search = parser.add_argument_group("search")
-    _add_search(search)
-    _add_methods(search)
+    _add_search(parser.add_argument_group("search"))
     _add_results(parser.add_argument_group("results"))
     return parser
 
@@ -121,13 +119,13 @@ def _add_many(group: argparse._ArgumentGroup, name: str, metavar: str, text: str
 
 
 def _add_search(group: argparse._ArgumentGroup) -> None:
-    """Add the options that limit the search."""
+    """Add the options of the search."""
     group.add_argument(
         "--n-iter",
         type=_natural,
         default=20,
         metavar="N",
-        help="kernels to evaluate after the initial design (default: %(default)s)",
+        help="kernels to evaluate after the first dozen or so (default: %(default)s)",
     )
     group.add_argument(
         "--max-time",
@@ -135,11 +133,20 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
         metavar="SECONDS",
         help="longest time of the search (default: no limit)",
     )
+    _add_names(group)
+    group.add_argument(
+        "--operators",
+        type=_operators,
+        default=["+", "*"],
+        metavar="LIST",
+        help="how kernels may be joined, with commas between: cp is a change-point, cw a window "
+        "(default: +,*)",
+    )
     group.add_argument(
         "--n-jobs",
         type=_workers,
         metavar="N",
-        help="workers for the initial design, -1 for one on each core (default: 1)",
+        help="workers for the first kernels, -1 for one on each core (default: 1)",
     )
     group.add_argument(
         "--random-state",
@@ -150,30 +157,19 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def _add_methods(group: argparse._ArgumentGroup) -> None:
-    """Add the options that say how to search."""
-    group.add_argument(
-        "--strategy",
-        choices=list(STRATEGIES),
-        default="sot",
-        metavar="NAME",
-        help=f"how to search: {', '.join(STRATEGIES)} (default: %(default)s)",
-    )
-    group.add_argument(
-        "--criterion",
-        choices=list(CRITERIA),
-        default="laplace",
-        metavar="NAME",
-        help=f"what to maximise: {', '.join(CRITERIA)} (default: %(default)s)",
-    )
-    group.add_argument(
-        "--operators",
-        type=_operators,
-        default=["+", "*"],
-        metavar="LIST",
-        help="how kernels may be joined, with commas between: cp is a change-point, cw a window "
-        "(default: +,*)",
-    )
+def _add_names(group: argparse._ArgumentGroup) -> None:
+    """Add the options that take the name of a part of the search."""
+    for name, known, default, text in (
+        ("--strategy", STRATEGIES, "sot", "how to search"),
+        ("--criterion", CRITERIA, "laplace", "what to maximise"),
+    ):
+        group.add_argument(
+            name,
+            choices=list(known),
+            default=default,
+            metavar="NAME",
+            help=f"{text}: {', '.join(known)} (default: %(default)s)",
+        )
 
 
 def _add_results(group: argparse._ArgumentGroup) -> None:

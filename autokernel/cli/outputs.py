@@ -6,7 +6,7 @@ import sys
 from copy import copy
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import joblib
 import numpy as np
@@ -20,15 +20,14 @@ from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.explanation.description import TARGET
 from autokernel.expression import NOISE
 from autokernel.report import print_now
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from autokernel.typing import FloatArray
 
 _PICTURES = (".png", ".svg", ".pdf")
 _MODELS = (".skops", ".joblib")
 _NAMES = ("mean", "std", "lower_95", "upper_95")
 _N_DIGITS = 8
 _DPI = 150
+_LEAST_POINTS, _MOST_POINTS = 500, 4000  # of the curve of a forecast
 
 
 def check_outputs(options: Options) -> None:
@@ -94,8 +93,11 @@ def write_files(model: AutoKernelGPRegressor, table: Table, options: Options) ->
         _write_model(model, options.output)
         print_now(f"Model: {options.output}")
     if options.plot is not None:
-        _write_plot(model, table, options.plot)
-        print_now(f"Picture: {options.plot}")
+        if len(table.feature_names) > 1 and model.best_expression_ == str(NOISE):
+            print_now("Picture: none, because there is no component to draw: noise alone is best.")
+        else:
+            _write_plot(model, table, options.plot)
+            print_now(f"Picture: {options.plot}")
     if options.report is not None:
         title = f"{table.title}: {table.target_name}"
         model.report(options.report, units=table.units, title=title)
@@ -118,21 +120,20 @@ def _write_plot(model: AutoKernelGPRegressor, table: Table, path: Path) -> None:
     """Draw the forecast along the only column, or the components of several."""
     unit = table.units.get(TARGET)
     y_name = literal(f"{table.target_name} ({unit})" if unit else table.target_name)
-    if len(table.feature_names) > 1 and model.best_expression_ != str(NOISE):
-        figure = DecompositionDisplay.from_estimator(
-            model, units=table.units, y_name=y_name
-        ).figure_
+    display: DecompositionDisplay | ForecastDisplay
+    if len(table.feature_names) > 1:
+        display = DecompositionDisplay.from_estimator(model, units=table.units, y_name=y_name)
     else:
-        figure = _forecast(model, table, y_name)
-    figure.savefig(path, dpi=_DPI)
+        display = _forecast(model, table, y_name)
+    display.figure_.savefig(path, dpi=_DPI)
 
 
-def _forecast(model: AutoKernelGPRegressor, table: Table, y_name: str) -> "Figure":
+def _forecast(model: AutoKernelGPRegressor, table: Table, y_name: str) -> ForecastDisplay:
     """Draw the forecast; a column of dates has dates on its axis."""
-    display = ForecastDisplay.from_estimator(model, y_name=y_name)
+    display = ForecastDisplay.from_estimator(model, _places(table.X), y_name=y_name)
     reading = table.dates.get(table.feature_names[0])
     if reading is None:
-        return display.figure_
+        return display
     display.ax_.clear()
     dated = ForecastDisplay(
         x=reading.dates(display.x),
@@ -143,7 +144,14 @@ def _forecast(model: AutoKernelGPRegressor, table: Table, y_name: str) -> "Figur
         x_name=display.x_name,
         y_name=y_name,
     )
-    return dated.plot(display.ax_).figure_
+    return dated.plot(display.ax_)
+
+
+def _places(X: FloatArray) -> FloatArray:
+    """Return places from the first row to a quarter beyond the last, two for each row or so."""
+    low, high = X.min(), X.max()
+    n_points = min(max(_LEAST_POINTS, 2 * len(X)), _MOST_POINTS)
+    return np.linspace(low, high + (high - low) / 4, n_points)[:, None]
 
 
 def _check_ending(name: str, path: Path | None, known: tuple[str, ...]) -> None:

@@ -94,7 +94,7 @@ def announce(model: AutoKernelGPRegressor, table: Table, split: Split, options: 
     if problem.plan.approximation is not None:
         text += ", and the fits to all rows may take as long again"
     if limit is not None:
-        text += f"; --max-time ends it after {limit:g} seconds"
+        text += f"; --max-time ends it after {limit:g} s"
     elif seconds > _LONG:
         text += ": --max-time SECONDS ends it early"
     print_now(fill(f"{text}. Ctrl-C ends it with the best kernel so far."))

@@ -60,7 +60,7 @@ class _Record:
     cells: list[str]
 
 
-def read_sheet(path: Path, separator: str) -> Sheet:
+def read_sheet(path: Path, separator: str, *, least_columns: int = 2) -> Sheet:
     """Read a file.
 
     Parameters
@@ -69,6 +69,8 @@ def read_sheet(path: Path, separator: str) -> Sheet:
         File to read, compressed by gzip or not.
     separator : str
         A character, or ``"auto"``.
+    least_columns : int, default=2
+        Number of columns that there must be, one or two.
 
     Raises
     ------
@@ -83,7 +85,7 @@ def read_sheet(path: Path, separator: str) -> Sheet:
         )
     separator = _detected(text) if separator == AUTO else separator
     records = _records(text, separator, path.name)
-    if len(records[0].cells) < 2:
+    if len(records[0].cells) < least_columns:
         raise ValueError(_one_column(text, separator, path.name))
     _remove_last_empty(records)
     _remove_row_numbers(records, notes)
@@ -152,7 +154,7 @@ def _records(text: str, separator: str, file: str, *, most: int | None = None) -
 
 def _detected(text: str) -> str:
     """Choose the separator that splits most rows into as many cells as the header has."""
-    best, most = ",", (0.0, 0)
+    best, most = ";" if "," in text else ",", (0.0, 0)  # a single column keeps its commas
     for separator in _DETECTED:
         try:
             header, *rows = _records(text, separator, "", most=_N_PROBED)

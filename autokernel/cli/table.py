@@ -115,7 +115,7 @@ def read_new_rows(path: Path, table: Table, options: Options) -> NewRows:
         If a column is not there, or a cell cannot be read as in the table.
     """
     names = table.feature_names
-    sheet = read_sheet(path, options.sep)
+    sheet = read_sheet(path, options.sep, least_columns=1)
     absent = [name for name in names if name not in sheet.header]
     if absent:
         raise ValueError(

@@ -66,18 +66,29 @@ def test_a_series_with_dates_is_predicted_printed_and_drawn_and_kept_by_skops(tm
     rows = "".join(f"{d},{np.sin(i):.3f}\n" for i, d in enumerate(dates.astype(str)))
     path = write(tmp_path, "day,level\n" + rows)
     new = write(tmp_path, "day\n2020-08-05\n", name="new.csv")
-    new.write_text("day,note\n2020-08-05,later\n")
     arguments = [str(path), "--n-iter", "0", "--predict", str(new)]
     made = tmp_path / "made.skops"
     assert main([*arguments, "--output", str(made), "--plot", str(tmp_path / "f.svg")]) == 0
     printed = capsys.readouterr().out.partition("\nPredictions\n\n")[2].splitlines()
-    assert printed[0] == "day,note,mean,std,lower_95,upper_95"
-    assert printed[1].startswith("2020-08-05,later,")
+    assert printed[0] == "day,mean,std,lower_95,upper_95"
+    assert printed[1].startswith("2020-08-05,")
     model = skops.io.load(made, trusted=skops.io.get_untrusted_types(file=made))
     with pytest.warns(UserWarning, match="valid feature names"):
         predicted = model.predict([[217.0]])  # 5 August is day 217 since 1 January 2020
-    assert float(printed[1].split(",")[2]) == pytest.approx(predicted[0], rel=1e-7)
+    assert float(printed[1].split(",")[1]) == pytest.approx(predicted[0], rel=1e-7)
     assert "2020-03" in (tmp_path / "f.svg").read_text()
+
+
+def test_where_noise_alone_is_best_there_is_no_picture_of_several_columns(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    rows = "\n".join(",".join(f"{one:.3f}" for one in row) for row in rng.normal(size=(25, 3)))
+    path = write(tmp_path, f"a,b,y\n{rows}\n")
+    picture = tmp_path / "p.png"
+    assert main([str(path), "--n-iter", "0", "--plot", str(picture)]) == 0
+    output = capsys.readouterr().out
+    assert "Best kernel\n\n    NOISE" in output
+    assert "Picture: none, because there is no component to draw" in output
+    assert not picture.exists()
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,14 @@ def test_rows_to_predict_are_read_by_name_and_dates_from_the_same_origin(tmp_pat
     assert new.decimal_mark == ","
 
 
+def test_rows_to_predict_may_have_a_single_column_also_with_decimal_commas(tmp_path):
+    table = table_of(tmp_path, "a;b\n1,5;3\n4;6\n7;9\n10;12\n")
+    for text, mark in (("a\n1,5\n2\n", ","), ("a\n1.5\n2\n", "."), ("a;b\n1,5;\n2;\n", ",")):
+        new = new_rows(tmp_path, text, table)
+        assert new.X.tolist() == [[1.5], [2]]
+        assert new.decimal_mark == mark
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
