@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_scalar
+from sklearn.utils import check_array, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
+from autokernel.data import dates_counted
 from autokernel.displays._style import (
     BLUE,
     DATA,
@@ -116,7 +117,8 @@ class ForecastDisplay:
             low, high = train.min(), train.max()
             x = np.linspace(low, high + beyond * (high - low), _N_POINTS)
         else:
-            x = np.sort(estimator._check_inputs(X)[:, 0])
+            days = dates_counted(estimator, X, reset=False)
+            x = np.sort(check_array(days, dtype=float)[:, 0])
         names = getattr(estimator, "feature_names_in_", ["x"])
         fitted, inputs = estimator._fitted, x[:, None]
         description: Description = estimator._description(units)
