@@ -82,7 +82,8 @@ def test_it_is_said_first_how_the_file_was_read_and_how_long_the_search_may_take
         "Numbers have decimal commas.",
         "1 row of 25 left out, for missing values.",
         "22 rows to train on, the last 2 to predict: level.",
-        "22 rows, exact inference. The search takes less than a minute; --max-time ends it after 9 s.",
+        "22 rows, exact inference. The search takes less than a minute; --max-time ends it after "
+        "9 s.",
         "Ctrl-C ends it with the best kernel so far.",
     ]
     places = [lines(before).index(one) for one in said]
