@@ -81,6 +81,7 @@ def write_predictions(model: AutoKernelGPRegressor, new: NewRows, path: Path | N
     if path is None:
         print("\nPredictions\n")
         _write_rows(sys.stdout, new, values.tolist())
+        print_now("")
         return
     with path.open("w", encoding="utf-8", newline="") as file:
         _write_rows(file, new, values.tolist())

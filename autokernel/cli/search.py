@@ -123,7 +123,7 @@ def search(model: AutoKernelGPRegressor, table: Table, split: Split) -> Found:
 def fit_all(model: AutoKernelGPRegressor, table: Table) -> None:
     """Fit the kernel to all rows, also those of the test; after Ctrl-C the model stays as it is."""
     n = len(table.y)
-    print_now(f"\nFitting the kernel to all {n} rows, for what follows. Ctrl-C leaves this out.\n")
+    print_now(f"\nFitting the kernel to all {n} rows, for what follows. Ctrl-C leaves this out.")
     try:
         model.refit(table.X, table.y)
     except KeyboardInterrupt:

@@ -153,8 +153,12 @@ def _records(text: str, separator: str, file: str, *, most: int | None = None) -
 
 
 def _detected(text: str) -> str:
-    """Choose the separator that splits most rows into as many cells as the header has."""
-    best, most = ";" if "," in text else ",", (0.0, 0)  # a single column keeps its commas
+    """Choose the separator that splits most rows into as many cells as the header has.
+
+    Commas below a single name belong to numbers.
+    """
+    has_comma = "," in text.strip().splitlines()[0]
+    best, most = "," if has_comma or "," not in text else ";", (0.0, 0)
     for separator in _DETECTED:
         try:
             header, *rows = _records(text, separator, "", most=_N_PROBED)
