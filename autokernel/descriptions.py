@@ -43,7 +43,7 @@ class DescriptionMixin(BaseEstimator):
         """Return the ``k`` best kernels of the search, or the best kernel of each size.
 
         The dict of arrays prints as a table and goes straight into ``pandas.DataFrame``. The kernel
-        that is reported is marked.
+        that is reported is marked. Scores are those of the search, also after :meth:`refit`.
 
         Parameters
         ----------
@@ -53,7 +53,11 @@ class DescriptionMixin(BaseEstimator):
             ``"leaves"`` is the best kernel of each number of leaves, the smallest first, with the
             gain over the best smaller one; the smallest within two nats of the best is suggested.
         """
-        check_is_fitted(self, "search_history_")
+        check_is_fitted(
+            self,
+            "search_history_",
+            msg="this %(name)s instance has made no search: fit searches kernels, refit does not",
+        )
         check_scalar(k, "k", Integral, min_val=1)
         if by not in _LEADERBOARDS:
             raise ValueError(f"by must be one of {list(_LEADERBOARDS)}, got {by!r}")

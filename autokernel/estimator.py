@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Memory
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
-from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from autokernel.averaging import Averaging
@@ -21,7 +21,7 @@ from autokernel.deadline import Deadline
 from autokernel.exceptions import EvaluationError
 from autokernel.exports import ExportMixin
 from autokernel.expression import Expression
-from autokernel.fit import Monitor, Past, Problem, Run
+from autokernel.fit import CallbackMixin, Monitor, Past, Problem, Run
 from autokernel.fit.announcement import announcement
 from autokernel.fit.arguments import CONSTRAINTS, Arguments, check_memory, check_nested
 from autokernel.kernels import BaseKernel, Priors
@@ -32,14 +32,14 @@ from autokernel.report import (
 )
 from autokernel.search import StopReason, Strategy
 from autokernel.surrogate import Acquisition
-from autokernel.validation import check_seed
+from autokernel.validation import carry_name, check_seed
 
 Selection = str | Collection[str | BaseKernel]
 """Base kernels: ``"auto"``, or names and objects."""
 
 
 class AutoKernelGPRegressor(
-    CallbackSupportMixin,
+    CallbackMixin,
     RegressorMixin,
     ExportMixin,
     BaseEstimator,
@@ -390,3 +390,6 @@ class AutoKernelGPRegressor(
         other._expose_model(best, run.problem.X, run.problem.y)
         other._expose_history(run)
         return {n: value for n, value in vars(other).items() if vars(self).get(n) is not value}
+
+
+carry_name(AutoKernelGPRegressor)

@@ -10,6 +10,7 @@ from autokernel.explanation import Decomposition, Description, Parameters
 from autokernel.explanation.description import TARGET
 from autokernel.predictions import PredictionMixin
 from autokernel.typing import FloatArray
+from autokernel.validation import did_you_mean
 
 
 class ExplanationMixin(PredictionMixin):
@@ -76,6 +77,8 @@ class ExplanationMixin(PredictionMixin):
 
     def _description(self, units: Mapping[str, str] | None) -> Description:
         """Check the units and begin to describe."""
+        if units is not None and not isinstance(units, Mapping):
+            raise ValueError(f"units must be a mapping such as {{'time': 'years'}}, got {units!r}")
         dates = [self._fitted.column_names[column] for column in self.date_columns_]
         units = {**dict.fromkeys(dates, SINCE), **(units or {})}
         known = {*self._fitted.column_names, TARGET}
@@ -83,7 +86,7 @@ class ExplanationMixin(PredictionMixin):
             if name not in known or not isinstance(unit, str):
                 raise ValueError(
                     f"units must map names out of {sorted(known)} to texts such as 'years', got "
-                    f"{name!r}: {unit!r}"
+                    f"{name!r}: {unit!r}{did_you_mean(name, known - {name})}"
                 )
         if TARGET in units and TARGET in self._fitted.column_names:
             raise ValueError(

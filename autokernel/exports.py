@@ -79,7 +79,10 @@ class ExportMixin(ExplanationMixin, DescriptionMixin):
             If the dict is of another format or version, or an entry is missing.
         """
         if not isinstance(record, Mapping):
-            raise ValueError(f"record must be what to_dict returns, got {type(record).__name__}")
+            raise ValueError(
+                f"record must be the dict that to_dict returns, got {type(record).__name__}: "
+                "json.loads makes a dict of a text"
+            )
         if record.get("format") != _FORMAT:
             raise ValueError(
                 f"record must be what to_dict returns, with the format {_FORMAT!r}, got "

@@ -1,7 +1,7 @@
 """The predictive distribution of a fitted estimator, in all the forms that users ask for."""
 
 from collections.abc import Sequence
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length, check_scalar, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from autokernel.data import dates_counted, refuse_large, refuse_times
+from autokernel.data import dates_counted, refuse_gaps, refuse_large, refuse_times
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
 
@@ -75,7 +75,10 @@ class PredictionMixin(BaseEstimator):
         """
         levels = np.atleast_1d(np.asarray(quantiles, dtype=float))
         if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
-            raise ValueError(f"quantiles must lie between 0 and 1, got {quantiles!r}")
+            raise ValueError(
+                f"quantiles must be probabilities between 0 and 1, such as [0.05, 0.95], got "
+                f"{quantiles!r}"
+            )
         return self._fitted_quantiles(X, levels)
 
     def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.95) -> FloatArray:
@@ -93,7 +96,10 @@ class PredictionMixin(BaseEstimator):
         ndarray of shape (n_samples, 2)
             Lower and upper ends.
         """
-        check_scalar(coverage, "coverage", Real, min_val=0, max_val=1, include_boundaries="neither")
+        if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
+            raise ValueError(
+                f"coverage must be a probability between 0 and 1, such as 0.95, got {coverage!r}"
+            )
         tail = (1 - float(coverage)) / 2
         return self._fitted_quantiles(X, np.array([tail, 1 - tail]))
 
@@ -135,6 +141,7 @@ class PredictionMixin(BaseEstimator):
             Source of the draws.
         """
         inputs = self._check_inputs(X)
+        check_scalar(n_samples, "n_samples", Integral, min_val=1)
         return self._fitted.samples(inputs, n_samples, random_state)
 
     def _fitted_quantiles(self, X: npt.ArrayLike, levels: FloatArray) -> FloatArray:
@@ -147,6 +154,9 @@ class PredictionMixin(BaseEstimator):
         check_is_fitted(self, "best_kernel_")
         X = dates_counted(self, X, reset=False)
         refuse_times(X)
-        inputs: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
+        inputs: FloatArray = validate_data(
+            self, X, dtype=np.float64, reset=False, ensure_all_finite=False
+        )
+        refuse_gaps(inputs, getattr(self, "feature_names_in_", None))
         refuse_large("X", inputs)
         return inputs

@@ -1,6 +1,8 @@
 """Checks of arguments that several layers share."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from types import FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -8,6 +10,18 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 Named = TypeVar("Named", bound=BaseEstimator)
+
+_NAMES_ELSEWHERE = {  # of base kernels in scikit-learn, and others in use
+    "rbf": "SE",
+    "squaredexponential": "SE",
+    "gaussian": "SE",
+    "dotproduct": "LIN",
+    "linear": "LIN",
+    "expsinesquared": "PER",
+    "periodic": "PER",
+    "rationalquadratic": "RQ",
+    "matern": "MAT52",
+}
 
 
 def check_seed(random_state: int | np.random.RandomState | None) -> int:
@@ -29,10 +43,37 @@ def resolve(
     """
     found = registry[chosen]() if isinstance(chosen, str) and chosen in registry else chosen
     if not isinstance(found, kind):
+        if isinstance(chosen, type) and issubclass(chosen, kind):
+            raise ValueError(
+                f"{argument} must be an object, got the class {chosen.__name__}: call it, "
+                f"{argument}={chosen.__name__}()"
+            )
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
         raise ValueError(
             f"{argument} must be one of {list(registry)} or {article} {kind.__name__}, "
-            f"got {chosen!r}"
+            f"got {chosen!r}{did_you_mean(chosen, registry)}"
         )
     found._validate_params()
     return found
+
+
+def did_you_mean(given: object, known: Iterable[str]) -> str:
+    """Return a question with the name that is most like a wrong one, empty if none is."""
+    by_case = {name.casefold(): name for name in known}
+    wrong = given.casefold() if isinstance(given, str) else ""
+    alias = _NAMES_ELSEWHERE.get(wrong, "").casefold()
+    near = [alias] if alias in by_case else get_close_matches(wrong, by_case, n=1)
+    return f"; did you mean {by_case[near[0]]!r}?" if near else ""
+
+
+def carry_name(cls: type) -> None:
+    """Let methods that a class inherits from this package name it, not their own class, in errors.
+
+    Python takes the name of a function from where it was defined.
+    """
+    for base in cls.__mro__[1:]:
+        if base.__module__.startswith("autokernel."):
+            for name, member in vars(base).items():
+                function = getattr(member, "__func__", member)  # of a class method
+                if isinstance(function, FunctionType) and not name.startswith("_"):
+                    function.__qualname__ = f"{cls.__name__}.{name}"

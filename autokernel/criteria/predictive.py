@@ -1,10 +1,11 @@
 """Criteria that measure how well a kernel predicts held-out rows."""
 
+import warnings
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import BaseCrossValidator, KFold
+from sklearn.model_selection import BaseCrossValidator, KFold, TimeSeriesSplit
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from autokernel.criteria.base import Criterion, KernelFit, Score
@@ -94,6 +95,15 @@ class CrossValidation(Criterion):
         if not folds or not all(len(rows) for fold in folds for rows in fold):
             raise ValueError(
                 f"cv must leave rows to train on and rows to hold out in each fold, got {self.cv!r}"
+            )
+
+        in_order = (np.diff(X, axis=0) >= 0).all(axis=0).any() if X.shape[1] else True
+        if isinstance(self.cv, TimeSeriesSplit) and not in_order:
+            warnings.warn(
+                "TimeSeriesSplit takes rows in the order of time, but no column of X rises from "
+                "row to row: sort the rows by time",
+                UserWarning,
+                stacklevel=2,
             )
 
     def _folds(self, X: FloatArray, y: FloatArray) -> list[_Fold]:

@@ -3,6 +3,7 @@
 from autokernel.data.checks import (
     check_fit_data,
     check_training_data,
+    refuse_gaps,
     refuse_large,
     refuse_times,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "check_fit_data",
     "check_training_data",
     "dates_counted",
+    "refuse_gaps",
     "refuse_large",
     "refuse_times",
     "unit_scaling",

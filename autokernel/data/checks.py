@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite, check_X_y
 from sklearn.utils.validation import validate_data
 
-from autokernel.data.dates import dates_counted
+from autokernel.data.dates import dates_counted, is_number
 from autokernel.typing import FloatArray
 
 _LARGEST, _SMALLEST = 1e100, 1e-100
@@ -47,6 +47,7 @@ def check_fit_data(
     """
     X = dates_counted(estimator, X, reset=reset)
     refuse_times(X, y)
+    refuse_text_target(y)
     refuse_many_targets(y)
     inputs, target = validate_data(
         estimator,
@@ -56,8 +57,10 @@ def check_fit_data(
         dtype=np.float64,
         y_numeric=True,
         ensure_min_samples=2,
+        ensure_all_finite=False,
         copy=True,
     )
+    refuse_gaps(inputs, getattr(estimator, "feature_names_in_", None))
     target = check_target(target)
     check_range(inputs, target)
     return inputs, target
@@ -68,6 +71,21 @@ def check_target(y: npt.NDArray[Any]) -> FloatArray:
     target: FloatArray = y.astype(np.float64)
     assert_all_finite(target, input_name="y")
     return target
+
+
+def refuse_gaps(X: FloatArray, names: Sequence[str] | None) -> None:
+    """Refuse missing and infinite inputs (n_samples, n_features), and say where the first is."""
+    rows, columns = np.nonzero(~np.isfinite(X))
+    if not len(rows):
+        return
+    row, column = int(rows[0]), int(columns[0])
+    what = "NaN" if np.isnan(X[row, column]) else "infinity"
+    where = f"column {column}" if names is None else f"column {str(names[column])!r}"
+    more = f", and {len(rows) - 1} more" if len(rows) > 1 else ""
+    raise ValueError(
+        f"Input X contains {what}: row {row}, {where}{more}. Leave such rows out, or fill them by "
+        "sklearn.impute.SimpleImputer in a Pipeline"
+    )
 
 
 def check_range(X: FloatArray, y: FloatArray) -> None:
@@ -123,6 +141,15 @@ def _kinds_of_array(values: Any) -> list[str]:
     if dtype.lower() != "object":
         return [dtype]
     return sorted({type(value).__name__ for value in np.ravel(np.asarray(values))})
+
+
+def refuse_text_target(y: npt.ArrayLike) -> None:
+    """Refuse targets that are texts, but not texts of numbers."""
+    kind = getattr(getattr(y, "dtype", None), "kind", "O")
+    if kind in "OUS" and len(np.shape(y)) == 1:
+        for value in np.asarray(y):
+            if isinstance(value, str) and not is_number(value):
+                raise ValueError(f"y must hold numbers, got text such as {str(value)!r}")
 
 
 def refuse_many_targets(y: npt.ArrayLike) -> None:

@@ -134,7 +134,7 @@ def _days_of_objects(values: Sequence[Any], name: str) -> FloatArray | None:
     known = [one for one in values if not _is_missing(one)]
     if known and all(isinstance(one, (date, np.datetime64)) for one in known):
         return _days(np.array([_moment(one) for one in values], dtype="datetime64[us]"))
-    texts = [one for one in known if isinstance(one, str) and not _is_number(one)]
+    texts = [one for one in known if isinstance(one, str) and not is_number(one)]
     if not texts:
         return None
     if not any(_ISO.fullmatch(text) for text in texts):
@@ -183,7 +183,7 @@ def _is_missing(value: Any) -> bool:
     return value is None or value != value
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
     """Whether a text is a number, which scikit-learn reads."""
     try:
         float(text)

@@ -59,7 +59,11 @@ class SearchDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, axes: "Sequence[Axes] | None" = None) -> Self:
         """Plot the search of a fitted estimator, on two axes or on a new figure."""
-        check_is_fitted(estimator, "search_history_")
+        check_is_fitted(
+            estimator,
+            "search_history_",
+            msg="this %(name)s instance has made no search: fit searches kernels, refit does not",
+        )
         history = estimator.search_history_
         keys = ("score", "elapsed", "n_leaves", "kernel")
         return cls(**{key: history[key] for key in keys}).plot(axes)

@@ -81,6 +81,11 @@ def evaluate_kernel(
     ('ok', 3)
     """
     base_kernels, operators = tuple(base_kernels), tuple(operators)
+    if not isinstance(expression, (str, Expression)):
+        raise TypeError(
+            f"expression must be a str such as 'SE[0]' or an Expression, got "
+            f"{type(expression).__name__}: the order is evaluate_kernel(expression, X, y)"
+        )
     names = _get_feature_names(X)
     X, y = check_training_data(X, y)
     expression = check_expression(

@@ -9,6 +9,7 @@ from autokernel.expression.null import NOISE
 from autokernel.expression.tree import Expression, Leaf, Operation
 from autokernel.kernels import BaseKernel, require_base_kernels, with_own_kernels
 from autokernel.operators import OPERATORS, Operator, require_operators
+from autokernel.validation import did_you_mean
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _COLUMN = re.compile(
@@ -142,11 +143,14 @@ class _Parser:
         if word is not None and word[0] == NOISE.canonical:
             return self._null()
         column = None if word is None else _COLUMN.match(self.text, word.end())
+        if word is not None and column is None and word[0] in self.base_kernels:
+            raise self._error(f"{word[0]} must have a column in brackets, such as {word[0]}[0]")
         if word is None or column is None:
             raise self._error("expected a base kernel such as SE[0], or '('")
         if word[0] not in self.base_kernels:
             known = ", ".join(self.base_kernels)
-            raise self._error(f"unknown base kernel {word[0]!r}, the known ones are {known}")
+            hint = did_you_mean(word[0], self.base_kernels)
+            raise self._error(f"unknown base kernel {word[0]!r}, the known ones are {known}{hint}")
         leaf = Leaf(self.base_kernels[word[0]], self._column(column))
         self.position = column.end()
         self._skip_space()
@@ -201,7 +205,8 @@ class _Parser:
             )
         if name not in self.feature_names:
             known = ", ".join(map(repr, self.feature_names))
-            raise self._error(f"unknown column {name!r}, the known ones are {known}", begins)
+            hint = did_you_mean(name, self.feature_names)
+            raise self._error(f"unknown column {name!r}, the known ones are {known}{hint}", begins)
         if self.feature_names.count(name) > 1:
             raise self._error(f"several columns are named {name!r}, give the index", begins)
         return self.feature_names.index(name)

@@ -31,16 +31,16 @@ from autokernel.model import EXACT, Inference
 from autokernel.operators import OPERATORS, Operator, require_operators
 from autokernel.search import STRATEGIES, Strategy
 from autokernel.surrogate import ACQUISITIONS, Acquisition
-from autokernel.validation import resolve
+from autokernel.validation import did_you_mean, resolve
 
 CONSTRAINTS: dict[str, list[Any] | str] = {
     "base_kernels": [str, set, "array-like", Mapping],
     "operators": [str, set, "array-like"],
     "periods": "no_validation",  # check_periods says more
     "start_kernel": [str, Expression, "array-like", None],
-    "strategy": [StrOptions(set(STRATEGIES)), Strategy],
-    "criterion": [StrOptions(set(CRITERIA)), Criterion],
-    "acquisition": [StrOptions(set(ACQUISITIONS)), Acquisition],
+    "strategy": "no_validation",  # resolve says more
+    "criterion": "no_validation",  # resolve says more
+    "acquisition": "no_validation",  # resolve says more
     "n_iter": [Interval(Integral, 0, None, closed="left")],
     "tol": [Interval(Real, 0, None, closed="left")],
     "max_time": [Interval(Real, 0, None, closed="neither"), None],
@@ -48,7 +48,7 @@ CONSTRAINTS: dict[str, list[Any] | str] = {
     "batch_size": [Interval(Integral, 1, None, closed="left")],
     "priors": [str, Mapping],
     "structure_prior": [StrOptions({"default"}), Interval(Real, 0, None, closed="left"), None],
-    "averaging": [StrOptions(set(AVERAGES)), Averaging, None],
+    "averaging": "no_validation",
     "approximation": [StrOptions(APPROXIMATIONS)],
     "n_inducing": [Interval(Integral, 1, None, closed="left")],
     "memory": [str, os.PathLike, Memory, None],
@@ -115,15 +115,20 @@ class Arguments:
                 "structure_prior must be 'default', None or a number of nats, got "
                 f"{given['structure_prior']!r}"
             )
+        strategy = resolve("strategy", given["strategy"], registry=STRATEGIES, kind=Strategy)
+        acquisition = resolve(
+            "acquisition", given["acquisition"], registry=ACQUISITIONS, kind=Acquisition
+        )
+        _check_used(acquisition, strategy)
         return cls(
             base_kernels,
             by_column,
             check_periods(given["periods"]),
             check_start_kernel(given["start_kernel"]),
             operators,
-            resolve("strategy", given["strategy"], registry=STRATEGIES, kind=Strategy),
+            strategy,
             check_criterion(given["criterion"]),
-            resolve("acquisition", given["acquisition"], registry=ACQUISITIONS, kind=Acquisition),
+            acquisition,
             None if isinstance(max_leaves, str) else int(max_leaves),
             check_priors(given["priors"], parameters=known.values()),
             given["structure_prior"],
@@ -151,6 +156,15 @@ def _distinct(
     kernels = [kernel for selection in selections for kernel in selection or ()]
     with_own_kernels(kernels)
     return tuple({kernel.name: kernel for kernel in kernels}.values())
+
+
+def _check_used(acquisition: Acquisition, strategy: Strategy) -> None:
+    """Refuse an acquisition function that was chosen for a strategy without one."""
+    if not strategy.uses_acquisition and not isinstance(acquisition, ACQUISITIONS["ei"]):
+        raise ValueError(
+            f"acquisition must stay at its default 'ei' with strategy={strategy!r}, which has no "
+            f"acquisition function, got {acquisition!r}"
+        )
 
 
 def check_averaging(averaging: str | Averaging | None) -> Averaging | None:
@@ -305,7 +319,9 @@ def _check_selection(
         isinstance(one, kind) or (isinstance(one, str) and one in known) for one in given
     )
     if not given or not is_valid:
+        wrong = [one for one in given if isinstance(one, str) and one not in known]
+        hint = did_you_mean(wrong[0], known) if wrong else ""
         raise ValueError(
             f"{argument} must be a selection of {list(known)} or {kind.__name__} objects, a list "
-            f"such as [{next(iter(known))!r}], got {got!r}"
+            f"such as [{next(iter(known))!r}], got {got!r}{hint}"
         )

@@ -155,10 +155,11 @@ class Run:
         if best is None and reason in _EARLY:
             best = self._rough or self._fit_roughly()
             if best is not None and reason is not StopReason.INTERRUPTED:
+                n_failed = len(self.history)
+                also = f", and {n_failed} could not be fitted" if n_failed else ""
                 warnings.warn(
-                    f"{reason} ended the search before any kernel had a score, "
-                    f"{len(self.history)} failed: this model is a rough fit of "
-                    f"{best.evaluation.expression}, allow more time",
+                    f"{reason} ended the search before any kernel had a score{also}: this model "
+                    f"is a rough fit of {best.evaluation.expression}, allow more time",
                     ConvergenceWarning,
                     stacklevel=6,  # points at the call of fit, above its decorators
                 )

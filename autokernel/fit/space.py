@@ -12,6 +12,7 @@ from autokernel.expression import Expression, Grammar, Leaf
 from autokernel.fit.arguments import Arguments
 from autokernel.kernels import FEW_COLUMNS, MANY_COLUMNS, PERIODIC, BaseKernel, Seasonal
 from autokernel.typing import FloatArray
+from autokernel.validation import did_you_mean
 
 _FEW = 2  # with at most so many columns, "auto" is FEW_COLUMNS, the first of SOT's two spaces
 _DEFAULT_MAX_LEAVES = 10
@@ -178,6 +179,7 @@ def _by_column(
             known = list(names) if names is not None else f"indices below {n_features}"
             raise ValueError(
                 f"{argument} must have columns of X as keys, out of {known}, got {key!r}"
+                f"{did_you_mean(key, names or ())}"
             )
         if column in entries:
             raise ValueError(f"{argument} must name each column once, got {list(given)}")

@@ -15,6 +15,7 @@ from autokernel.kernels.parameters import (
     is_shape_and_rate,
 )
 from autokernel.typing import FloatArray
+from autokernel.validation import did_you_mean
 
 PRESETS: Mapping[str, Priors] = MappingProxyType(
     {
@@ -58,7 +59,10 @@ def check_priors(
     known = {parameter.name for parameter in (*(parameters or ()), NOISE_VARIANCE)}
     for name, entry in priors.items():
         if parameters is not None and name not in known:
-            raise ValueError(f"priors has keys out of {sorted(known)}, got {name!r}")
+            raise ValueError(
+                f"priors must have keys out of {sorted(known)}, got {name!r}"
+                f"{did_you_mean(name, known)}"
+            )
         if not is_shape_and_rate(entry):
             raise ValueError(
                 f"priors[{name!r}] must be a pair (shape, rate) of positive numbers, got {entry!r}"

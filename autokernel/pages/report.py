@@ -33,7 +33,15 @@ _MANY_POINTS = 3000  # rows above which pictures of them are pixels
 def write_report(
     estimator: Any, path: Path, *, units: Mapping[str, str] | None, title: str | None
 ) -> Path:
-    """Write a report about a fitted estimator into one HTML file, and return its path."""
+    """Write a report about a fitted estimator into one HTML file, and return its path.
+
+    Raises
+    ------
+    ValueError
+        If the file is a folder, or its folder does not exist.
+    """
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise ValueError(f"path must be a file in a folder that exists, got {str(path)!r}")
     report = _Report(estimator, units or {})
     title = title or f"What explains {report.y_name}"
     path.write_text(page(title, report.body(title)), encoding="utf-8")

@@ -85,6 +85,8 @@ class Strategy(ABC, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    uses_acquisition: ClassVar[bool] = False
+    """Whether proposals depend on the acquisition function of the task."""
     scores_by_bounds: ClassVar[bool] = False
     """Whether scores are lower bounds on many rows, with upper bounds beside them."""
 

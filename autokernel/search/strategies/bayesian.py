@@ -106,6 +106,7 @@ class EvolvingStrategy(DesignedStrategy):
     The parameters are those of SOT, algorithm 2; the final classes document them.
     """
 
+    uses_acquisition: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **DesignedStrategy._parameter_constraints,
         "population_size": [Interval(Integral, 1, None, closed="left")],

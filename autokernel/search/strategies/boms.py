@@ -42,6 +42,7 @@ class BOMS(DesignedStrategy):
     expected improvement, so that the candidates depend on the history alone.
     """
 
+    uses_acquisition: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **DesignedStrategy._parameter_constraints,
         "n_walks": [Interval(Integral, 1, None, closed="left")],
