@@ -97,7 +97,8 @@ class PredictionMixin(BaseEstimator):
             Lower and upper ends.
         """
         if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
-            raise ValueError(
+            kind = ValueError if isinstance(coverage, Real) else TypeError
+            raise kind(
                 f"coverage must be a probability between 0 and 1, such as 0.95, got {coverage!r}"
             )
         tail = (1 - float(coverage)) / 2

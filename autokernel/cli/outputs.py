@@ -15,7 +15,7 @@ from autokernel.cli.cells import POINT
 from autokernel.cli.options import Options
 from autokernel.cli.table import NewRows, Table
 from autokernel.displays import DecompositionDisplay, ForecastDisplay
-from autokernel.displays._style import literal
+from autokernel.displays._style import close, literal
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.explanation.description import TARGET
 from autokernel.expression import NOISE
@@ -127,6 +127,7 @@ def _write_plot(model: AutoKernelGPRegressor, table: Table, path: Path) -> None:
     else:
         display = _forecast(model, table, y_name)
     display.figure_.savefig(path, dpi=_DPI)
+    close(display.figure_)
 
 
 def _forecast(model: AutoKernelGPRegressor, table: Table, y_name: str) -> ForecastDisplay:

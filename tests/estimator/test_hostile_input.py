@@ -114,7 +114,7 @@ BAD_INPUTS = {
 BAD_TARGETS = {
     "infinity": (spoilt(Y, np.inf), ValueError, "^Input y contains infinity"),
     "a gap": (spoilt(Y, None), ValueError, "^Input y contains NaN"),
-    "words": ([*Y.tolist()[:-1], "a"], ValueError, "string to float: .*'a'"),
+    "words": ([*Y.tolist()[:-1], "a"], ValueError, "y must hold numbers, got text such as 'a'"),
     "complex": (Y + 1j, ValueError, "^Complex data not supported"),
     "sparse": (sparse.csr_array(Y[:, None]), TypeError, "[Ss]parse"),
     "nothing": (None, ValueError, "requires y to be passed, but the target y is None"),

@@ -182,14 +182,15 @@ def test_a_feature_name_is_printed_in_quotes_only_where_needed(name: str, text: 
 
 
 EXPECTED_LEAF = "expected a base kernel such as SE[0], or '('"
+EXPECTED_COLUMN = "SE must have a column in brackets, such as SE[0]"
 EXPECTED_END = "expected '+', '*' or the end, got"
 BAD_TEXTS = [
     ("", None, 0, EXPECTED_LEAF),
     ("   ", None, 3, EXPECTED_LEAF),
-    ("SE", None, 0, EXPECTED_LEAF),
-    ("SE[0", None, 0, EXPECTED_LEAF),
-    ("SE(0)", None, 0, EXPECTED_LEAF),
-    ("SE[[0]]", None, 0, EXPECTED_LEAF),
+    ("SE", None, 0, EXPECTED_COLUMN),
+    ("SE[0", None, 0, EXPECTED_COLUMN),
+    ("SE(0)", None, 0, EXPECTED_COLUMN),
+    ("SE[[0]]", None, 0, EXPECTED_COLUMN),
     ("0", None, 0, EXPECTED_LEAF),
     ("+ SE[0]", None, 0, EXPECTED_LEAF),
     ("SE[0] +", None, 7, EXPECTED_LEAF),
@@ -214,8 +215,8 @@ BAD_TEXTS = [
     ('SE["c"]', ["a", "b"], 4, "unknown column 'c', the known ones are 'a', 'b'"),
     ("SE[A]", ["a", "b"], 3, "unknown column 'A', the known ones are 'a', 'b'"),
     ("SE[-1]", ["a", "b"], 3, "unknown column '-1', the known ones are 'a', 'b'"),
-    ("SE[a] + SE[b", ["a", "b"], 8, EXPECTED_LEAF),
-    ('SE["a]', ["a", "b"], 0, EXPECTED_LEAF),
+    ("SE[a] + SE[b", ["a", "b"], 8, EXPECTED_COLUMN),
+    ('SE["a]', ["a", "b"], 0, EXPECTED_COLUMN),
 ]
 
 

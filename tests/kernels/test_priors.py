@@ -180,7 +180,10 @@ def test_an_empty_mapping_is_the_default() -> None:
         ("papre", "priors must be one of ['default', 'paper'] or a mapping, got 'papre'"),
         (None, "priors must be one of ['default', 'paper'] or a mapping such as"),
         ([("variance", (2, 3))], "got [('variance', (2, 3))]"),
-        ({"lenghtscale": (2, 2)}, f"priors has keys out of {sorted(NAMES)}, got 'lenghtscale'"),
+        (
+            {"lenghtscale": (2, 2)},
+            f"priors must have keys out of {sorted(NAMES)}, got 'lenghtscale'",
+        ),
         ({"variance": 2.0}, "priors['variance'] must be a pair (shape, rate)"),
         ({"variance": (2, 3, 4)}, "priors['variance'] must be a pair (shape, rate)"),
         ({"variance": (0, 3)}, "of positive numbers, got (0, 3)"),
