@@ -118,7 +118,8 @@ class AutoKernelGPRegressor(
     memory : str, path, joblib.Memory or None, default=None
         A folder that keeps finished evaluations, from which the same fit, after a crash or with
         more iterations, takes them. Fits may share it. A kernel that failed outright is tried
-        again. After changes to the code of a kernel or criterion of yours, take another folder.
+        again. After changes to the code of a kernel or criterion of yours, take another folder. Its
+        files are pickles, which run code when they are read: let nobody else write to it.
     n_jobs : int or None, default=None
         Workers that evaluate the kernels of the initial design, and of a batch, in parallel, as for
         :class:`joblib.Parallel`; ``joblib.parallel_config`` sets the kind of worker, or Dask.
