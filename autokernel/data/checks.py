@@ -145,9 +145,12 @@ def _kinds_of_array(values: Any) -> list[str]:
 
 def refuse_text_target(y: npt.ArrayLike) -> None:
     """Refuse targets that are texts, but not texts of numbers."""
-    kind = getattr(getattr(y, "dtype", None), "kind", "O")
-    if kind in "OUS" and len(np.shape(y)) == 1:
-        for value in np.asarray(y):
+    try:
+        values = np.asarray(y)
+    except ValueError:  # scikit-learn reports rows of different lengths
+        return
+    if values.dtype.kind in "OUS" and values.ndim == 1:
+        for value in values:
             if isinstance(value, str) and not is_number(value):
                 raise ValueError(f"y must hold numbers, got text such as {str(value)!r}")
 

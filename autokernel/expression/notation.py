@@ -144,7 +144,7 @@ class _Parser:
             return self._null()
         column = None if word is None else _COLUMN.match(self.text, word.end())
         if word is not None and column is None and word[0] in self.base_kernels:
-            raise self._error(f"{word[0]} must have a column in brackets, such as {word[0]}[0]")
+            raise self._error(f"expected {word[0]} with a column in brackets: {word[0]}[0]")
         if word is None or column is None:
             raise self._error("expected a base kernel such as SE[0], or '('")
         if word[0] not in self.base_kernels:

@@ -9,6 +9,9 @@ from autokernel import AutoKernelGPRegressor, CrossValidation, evaluate_kernel
 from autokernel.criteria import CRITERIA
 from tests.fits import rows, small, wave
 
+# these tests are about numbers, of rows in no order
+pytestmark = pytest.mark.filterwarnings("ignore:TimeSeriesSplit takes rows")
+
 X, Y = wave()
 
 

@@ -23,6 +23,9 @@ from autokernel.criteria import check_criterion
 from autokernel.likelihood import ExactLikelihood
 from tests.batteries import Problem, exported
 
+# these tests are about numbers, of rows in no order
+pytestmark = pytest.mark.filterwarnings("ignore:TimeSeriesSplit takes rows")
+
 TEXTS = ["SE[0]", "LIN[1]", "PER[0] * SE[1] + LIN[0]"]
 
 every_kernel = pytest.mark.parametrize("text", TEXTS)

@@ -246,7 +246,7 @@ def test_refit_reads_the_names_of_columns():
 @pytest.mark.parametrize(
     ("kernel", "error", "message"),
     [
-        ("SE[0", ExpressionSyntaxError, "expected a base kernel"),
+        ("SE[0", ExpressionSyntaxError, "expected SE with a column"),
         ("SX[0]", ExpressionSyntaxError, "unknown base kernel 'SX'"),
         ("SE[time]", ExpressionSyntaxError, "'time'"),
         ("SE[2]", ValueError, r"kernel must use columns below n_features=2, got SE\[2\]"),

@@ -132,15 +132,15 @@ def test_the_more_columns_the_larger_kernels_may_be_by_default():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"strategy": "bomb"}, r"'strategy' .*'boms'.*Got 'bomb'"),
-        ({"strategy": "BOMS"}, r"'strategy' .*'tree_gep'.*Got 'BOMS'"),
-        ({"strategy": BOMS}, r"'strategy' .*Strategy"),
-        ({"strategy": None}, r"'strategy' .*Got None"),
+        ({"strategy": "bomb"}, r"strategy must be one of .*'boms'.*got 'bomb'"),
+        ({"strategy": "BOMS"}, r"strategy must be one of .*'tree_gep'.*got 'BOMS'"),
+        ({"strategy": BOMS}, r"strategy must be an object, got the class"),
+        ({"strategy": None}, r"strategy must be one of .*got None"),
         ({"strategy": BOMS(n_walks=0)}, r"'n_walks' .*of BOMS .*\[1, inf\).*0"),
         ({"strategy": TreeGEP(mutation=2)}, r"'mutation' .*of TreeGEP .*\[0.0, 1.0\].*2"),
         ({"strategy": RandomWalks(initial_design="big")}, "'initial_design' .*of RandomWalks"),
-        ({"acquisition": "pi"}, r"'acquisition' .*'thompson'.*Got 'pi'"),
-        ({"acquisition": UpperConfidenceBound}, r"'acquisition' .*Acquisition"),
+        ({"acquisition": "pi"}, r"acquisition must be one of .*'thompson'.*got 'pi'"),
+        ({"acquisition": UpperConfidenceBound}, r"acquisition must be an object, got the class"),
     ],
 )
 def test_a_bad_strategy_or_acquisition_function_is_named_with_what_is_known(parameters, message):

@@ -175,7 +175,7 @@ CALLS = {
     "a kernel without a column": (
         lambda _: parse_expression("SE + LIN[0]"),
         ValueError,
-        r"SE must have a column in brackets, such as SE\[0\]",
+        r"expected SE with a column in brackets: SE\[0\]",
     ),
     "an open bracket": (
         lambda _: parse_expression("(SE[0] + LIN[1]"),

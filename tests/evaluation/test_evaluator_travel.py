@@ -16,6 +16,9 @@ from autokernel.likelihood import ExactLikelihood
 from autokernel.map.warm_start import WarmStart
 from tests.processes import outputs_under_two_hash_seeds
 
+# these tests are about numbers, of rows in no order
+pytestmark = pytest.mark.filterwarnings("ignore:TimeSeriesSplit takes rows")
+
 PRIORS = check_priors("paper")
 FOLDS = CrossValidation(cv=TimeSeriesSplit(3))
 

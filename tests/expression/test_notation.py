@@ -182,7 +182,7 @@ def test_a_feature_name_is_printed_in_quotes_only_where_needed(name: str, text: 
 
 
 EXPECTED_LEAF = "expected a base kernel such as SE[0], or '('"
-EXPECTED_COLUMN = "SE must have a column in brackets, such as SE[0]"
+EXPECTED_COLUMN = "expected SE with a column in brackets: SE[0]"
 EXPECTED_END = "expected '+', '*' or the end, got"
 BAD_TEXTS = [
     ("", None, 0, EXPECTED_LEAF),

@@ -322,7 +322,9 @@ def test_there_is_no_fitted_estimator_until_a_kernel_could_be_fitted(unfittable)
 def test_a_callback_may_stop_a_search_that_has_fitted_nothing(unfittable):
     unfittable(1)
     model = tiny().set_callbacks(Recorder(stop_at=0))
-    with pytest.warns(ConvergenceWarning, match="callback ended .* 1 failed: .* rough fit of SE"):
+    with pytest.warns(
+        ConvergenceWarning, match="callback ended .* 1 could not be fitted: .* rough fit of SE"
+    ):
         model.fit(X, Y)
     assert model.stop_reason_ == "callback"
     assert model.best_score_ == -np.inf
