@@ -3,6 +3,8 @@
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+import numpy.typing as npt
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -44,6 +46,12 @@ def plain(ax: "Axes") -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(visible=True, color="0.92", linewidth=0.8)
     ax.set_axisbelow(True)
+
+
+def round_ticks(ax: "Axes", x: npt.NDArray[Any]) -> None:
+    """Put ticks at round numbers along x, such as whole years; dates have ticks of their own."""
+    if x.dtype.kind != "M":
+        ax.locator_params(axis="x", steps=[1, 2, 5, 10])
 
 
 def figure_of(ax: "Axes") -> "Figure":

@@ -8,7 +8,16 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.displays._style import BLUE, WIDE, figure_of, literal, new_axes, plain, wrapped
+from autokernel.displays._style import (
+    BLUE,
+    WIDE,
+    figure_of,
+    literal,
+    new_axes,
+    plain,
+    round_ticks,
+    wrapped,
+)
 from autokernel.explanation import Description
 from autokernel.typing import FloatArray
 
@@ -139,6 +148,7 @@ class DecompositionDisplay:
         )
         ax.plot(x, panel.mean, color=BLUE, linewidth=1.5)
         ax.margins(x=0.01)
+        round_ticks(ax, x)
         ax.set(xlabel=literal(panel.names[0]), ylabel=self.y_name)
 
     def _surface(self, panel: Panel, ax: "Axes") -> None:

@@ -19,6 +19,7 @@ from autokernel.displays._style import (
     literal,
     new_axes,
     plain,
+    round_ticks,
 )
 from autokernel.explanation import Description
 from autokernel.typing import FloatArray
@@ -150,8 +151,7 @@ class ForecastDisplay:
             if is_beyond:
                 ax.axvline(end, color=ORANGE, linestyle="--", linewidth=1, label="end of the data")
         ax.margins(x=0.01)
-        if self.x.dtype.kind != "M":
-            ax.locator_params(axis="x", steps=[1, 2, 5, 10])  # no halves of years
+        round_ticks(ax, self.x)
         ax.set(xlabel=literal(self.x_name), ylabel=self.y_name)
         handles, labels = ax.get_legend_handles_labels()
         unique = dict(zip(labels, handles, strict=True))

@@ -2,9 +2,9 @@
 How do categories and dates go into a Pipeline?
 ===============================================
 
-The columns of a Gaussian process are numbers. A table of bike rentals has dates, the kind of day
-and the weather in words. We turn them into numbers in a ``Pipeline``, so that the same steps are
-applied to new rows, and ask what the rentals depend on.
+The columns of a Gaussian process are numbers or dates. A table of bike rentals has dates, and the
+kind of day and the weather in words. We turn the words into numbers in a ``Pipeline``, so that the
+same steps are applied to new rows, and ask what the rentals depend on.
 """
 
 # %%
@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder
 
 from autokernel import AutoKernelGPRegressor
 
@@ -46,21 +46,12 @@ print(table.assign(rentals=rentals.round()).head())
 # %%
 # The steps
 # ---------
-# A date becomes the number of days since the first one. Categories become columns of zeros and
-# ones; ``drop="if_binary"`` keeps one column of a category with two values. ``set_output`` keeps
-# the names of the columns, so that the description can name them.
-
-
-def to_days(dates):
-    """Return days since the beginning of 2023."""
-    return (dates - pd.Timestamp("2023-01-01")) / pd.Timedelta(days=1)
-
+# Categories become columns of zeros and ones; ``drop="if_binary"`` keeps one column of a category
+# with two values. The dates may stay as they are: the regressor counts them in days.
+# ``set_output`` keeps the names of the columns, so that the description can name them.
 
 to_numbers = ColumnTransformer(
-    [
-        ("days", FunctionTransformer(to_days, feature_names_out="one-to-one"), ["date"]),
-        ("one_hot", OneHotEncoder(drop="if_binary", sparse_output=False), ["day", "weather"]),
-    ],
+    [("one_hot", OneHotEncoder(drop="if_binary", sparse_output=False), ["day", "weather"])],
     remainder="passthrough",
     verbose_feature_names_out=False,
 ).set_output(transform="pandas")
@@ -74,7 +65,7 @@ model = make_pipeline(to_numbers, AutoKernelGPRegressor(n_iter=10, random_state=
 past = table["date"] < "2024-09-01"
 model.fit(table[past], rentals[past])
 regressor = model[-1]
-print(regressor.describe(units={"date": "days since 2023-01-01", "temperature": "°C"}))
+print(regressor.describe(units={"temperature": "°C"}))
 
 # %%
 # Each effect that was put into the data is found, and the numbers are near to those above. The
