@@ -147,13 +147,14 @@ class Description:
         if len(rows) == 1:
             return
         clearly = [name for name, p in rows if p > _CLEARLY]
-        perhaps = [f"{name} ({p:.2f})" for name, p in rows if _NOT <= p <= _CLEARLY]
+        perhaps = [(name, p) for name, p in rows if _NOT <= p <= _CLEARLY]
         not_at_all = [name for name, p in rows if p < _NOT]
         if clearly:
             verb = "matters" if len(clearly) == 1 else "matter"
             yield f"{listing(clearly)} {verb}, with a probability above {_CLEARLY}."
         if perhaps:
-            yield f"Uncertain, with these probabilities, are {listing(perhaps)}."
+            told = [f"{name} matters with a probability of {p:.2f}" for name, p in perhaps]
+            yield f"{listing(told)}."
         if not_at_all:
             verb = "does" if len(not_at_all) == 1 else "do"
             yield f"{listing(not_at_all)} {verb} not matter, with a probability above {_CLEARLY}."
