@@ -157,13 +157,8 @@ class CoordinateScan:
         assert period is not None  # the leaf is periodic
         extent = self._scales.spacing_and_extent(leaf.column)[1]
         found: list[Mode] = []
-        declared = leaf.node.parameters[period - leaf.entries.start].start
-        windows = (
-            self._windows(leaf.column, np.exp(base[period]))
-            if declared is None
-            else [(1 / declared[1], 1 / declared[0])]
-        )
-        for low, high in windows:
+        within = leaf.node.parameters[period - leaf.entries.start].start
+        for low, high in self._windows(leaf.column, np.exp(base[period]), within):
             n_points = max(3, int(np.ceil((high - low) * np.pi / (2 * length))) + 1)
             thetas = np.tile(base, (n_points, 1))
             if in_cycle is not None:
@@ -172,20 +167,34 @@ class CoordinateScan:
             found += self._local_maxima(thetas, (n_points,))
         return sorted(found, key=lambda one: -one.log_posterior)[:_PER_GRID]
 
-    def _windows(self, column: int, period: float) -> list[tuple[float, float]]:
-        """List intervals of cycles over the extent: near one, ``period``, peaks and half peaks."""
+    def _windows(
+        self, column: int, period: float, within: tuple[float, float] | None
+    ) -> list[tuple[float, float]]:
+        """List intervals of cycles over the extent: near one, ``period``, peaks and half peaks.
+
+        For a period with a declared range, in extents, they are those near the middle of the range,
+        ``period`` and the peaks within the range.
+        """
         extent = self._scales.spacing_and_extent(column)[1]
-        peaks = extent / self._scales.periods(column)[:_N_PEAKS]
-        centres = np.array([extent / period, *peaks, *(peaks[:2] / 2)])
-        centres = centres[centres > 1.5]
-        merged = [(0.5, 1.5)]  # near one cycle, the kernel decays except between the two ends
+        if within is None:
+            peaks = extent / self._scales.periods(column)[:_N_PEAKS]
+            centres = np.array([extent / period, *peaks, *(peaks[:2] / 2)])
+            centres, least, most = centres[centres > 1.5], 0.0, np.inf
+            merged = [(0.5, 1.5)]  # near one cycle, the kernel decays except between the two ends
+        else:
+            most, least = (1.0 / end for end in within)
+            found = self._scales.periods_within(column, *(extent * end for end in within))
+            middle = np.sqrt(least * most)
+            near = np.clip(extent / period, least, most)
+            centres = np.array([middle, near, *(extent / found[:_N_PEAKS])])
+            merged = [(np.inf, -np.inf)]
         for centre in np.sort(centres):
-            low, high = centre - _HALF_WINDOW, centre + _HALF_WINDOW
+            low, high = max(least, centre - _HALF_WINDOW), min(most, centre + _HALF_WINDOW)
             if low <= merged[-1][1]:
                 merged[-1] = (merged[-1][0], high)
             else:
                 merged.append((low, high))
-        return merged
+        return [window for window in merged if window[0] < window[1]]
 
     def _grid(self, theta: FloatArray, leaf: _Scanned) -> Iterator[Mode]:
         """Scan the parameters of a leaf that have a unit, at each value of the other ones."""

@@ -20,6 +20,7 @@ class DataScales:
         self._data = data
         self._known_scales: dict[int, tuple[float, float]] = {}
         self._known_periods: dict[int, FloatArray] = {}
+        self._periods_within: dict[tuple[int, float, float], FloatArray] = {}
         self.mean_square = data.mean_square or 1.0
         self.n_samples = len(data.y)
 
@@ -40,6 +41,14 @@ class DataScales:
             self._known_periods[column] = found
         return self._known_periods[column]
 
+    def periods_within(self, column: int, low: float, high: float) -> FloatArray:
+        """Return the periods (n_peaks,) of the target between two periods, the strongest first."""
+        key = (column, low, high)
+        if key not in self._periods_within:
+            found = peaks_within(self._data.X[:, column], self._data.y, low, high)
+            self._periods_within[key] = found
+        return self._periods_within[key]
+
 
 def periodogram_periods(x: FloatArray, y: FloatArray) -> FloatArray:
     """Return the periods at the highest peaks of the Lomb-Scargle periodogram, the highest first.
@@ -59,8 +68,7 @@ def periodogram_periods(x: FloatArray, y: FloatArray) -> FloatArray:
     if len(distinct) < 6:
         return np.empty(0)
     extent = distinct[-1] - distinct[0]
-    centred = (x - distinct[0]) / extent - 0.5
-    residual = y - np.polynomial.Polynomial.fit(centred, y, 2)(centred)
+    centred, residual = _without_parabola(x, y, distinct)
     if np.ptp(residual) <= 1e-10 * max(1.0, np.ptp(y)):
         return np.empty(0)
     # Irregularly spaced rows can show periods far below their mean spacing, such as a week in a
@@ -70,10 +78,7 @@ def periodogram_periods(x: FloatArray, y: FloatArray) -> FloatArray:
     most = max(half, min(most, _MOST_WORK / len(x)))
     # A peak is one cycle over the extent wide at its base: four frequencies per cycle miss none.
     cycles = np.arange(1.0, most + 0.25, 0.25)
-    blocks = np.array_split(cycles, int(np.ceil(len(cycles) * len(x) / _BLOCK)))
-    power = np.concatenate(
-        [scipy.signal.lombscargle(centred, residual, 2 * np.pi * block) for block in blocks]
-    )
+    power = _power(centred, residual, cycles)
     peaks = scipy.signal.find_peaks(np.concatenate([[0.0], power, [0.0]]))[0] - 1
     peaks = peaks[np.argsort(-power[peaks], kind="stable")]
     is_slow = cycles[peaks] <= half
@@ -81,6 +86,42 @@ def periodogram_periods(x: FloatArray, y: FloatArray) -> FloatArray:
     if len(fast) and (len(slow) == 0 or power[fast[0]] > _CLEAR * power[slow[0]]):
         return extent / cycles[np.append(fast, slow)]
     return extent / cycles[slow]
+
+
+def peaks_within(x: FloatArray, y: FloatArray, low: float, high: float) -> FloatArray:
+    """Return the periods between two periods at the highest peaks there, the highest first.
+
+    There are at most ``N_PEAKS``, and none if there are too few distinct inputs, or so many cycles
+    that the periodogram would take long.
+    """
+    distinct = _distinct(x)
+    if len(distinct) < 6:
+        return np.empty(0)
+    extent = distinct[-1] - distinct[0]
+    first, last = extent / high, extent / low
+    if (last - first) * len(x) > _MOST_WORK:
+        return np.empty(0)
+    centred, residual = _without_parabola(x, y, distinct)
+    cycles = np.linspace(first, last, 3 + int(4 * (last - first)))
+    power = _power(centred, residual, cycles)
+    peaks = scipy.signal.find_peaks(np.concatenate([[0.0], power, [0.0]]))[0] - 1
+    return extent / cycles[peaks[np.argsort(-power[peaks], kind="stable")][:N_PEAKS]]
+
+
+def _without_parabola(
+    x: FloatArray, y: FloatArray, distinct: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Scale inputs to an extent of one, and subtract a parabola in them from the target."""
+    centred = (x - distinct[0]) / (distinct[-1] - distinct[0]) - 0.5
+    return centred, y - np.polynomial.Polynomial.fit(centred, y, 2)(centred)
+
+
+def _power(centred: FloatArray, residual: FloatArray, cycles: FloatArray) -> FloatArray:
+    """Compute the periodogram (n_cycles,), in blocks that bound the memory."""
+    blocks = np.array_split(cycles, int(np.ceil(len(cycles) * len(centred) / _BLOCK)))
+    return np.concatenate(
+        [scipy.signal.lombscargle(centred, residual, 2 * np.pi * block) for block in blocks]
+    )
 
 
 def _distinct(x: FloatArray) -> FloatArray:

@@ -24,8 +24,8 @@ class StartingPoints:
     One half is drawn from the priors, by their inverse CDFs of a scrambled Sobol sequence. The
     other half is log-uniform over the ranges that the parameters declare: lengthscales from the
     median spacing of a column to its extent, and the noise over several decades. In both halves
-    three of four periods are peaks of the periodogram of their column, if it has any, unless the
-    period declares a range of its own.
+    three of four periods are peaks of the periodogram of their column, if it has any, within the
+    range that the period declares.
     """
 
     def __init__(self, scales: DataScales) -> None:
@@ -55,8 +55,8 @@ class StartingPoints:
             ]
         )
         for entry, (parameter, column) in enumerate(zip(parameters, columns, strict=True)):
-            if parameter.role == Role.PERIOD and column is not None and parameter.start is None:
-                self._draw_periods(theta[:, entry], column, rng)
+            if parameter.role == Role.PERIOD and column is not None:
+                self._draw_periods(theta[:, entry], column, parameter.start, rng)
         return np.clip(theta, posterior.lower, posterior.upper)
 
     def take_from_noise(
@@ -78,9 +78,22 @@ class StartingPoints:
                     theta[:, entry] = np.log(_OF_SPACING * spacing)
         theta[:, -1] += np.log(_NOISE_LEFT)
 
-    def _draw_periods(self, theta: FloatArray, column: int, rng: np.random.Generator) -> None:
-        """Replace three of four log periods by those of peaks, with high peaks more often."""
-        periods = self._scales.periods(column)
+    def _draw_periods(
+        self,
+        theta: FloatArray,
+        column: int,
+        within: tuple[float, float] | None,
+        rng: np.random.Generator,
+    ) -> None:
+        """Replace three of four log periods by those of peaks, with high peaks more often.
+
+        ``within`` is the declared range, in extents of the column.
+        """
+        if within is None:
+            periods = self._scales.periods(column)
+        else:
+            extent = self._scales.spacing_and_extent(column)[1]
+            periods = self._scales.periods_within(column, *(extent * end for end in within))
         if len(periods) == 0:
             return
         weights = 1.0 / np.arange(1, len(periods) + 1)

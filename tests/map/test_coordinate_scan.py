@@ -159,3 +159,23 @@ def test_a_known_period_is_scanned_near_it_alone(pulses):
     periods = [np.exp(found.theta[2]) for found in scan.around(np.log([0.5, 1, 0.3, 0.1]))]
     assert periods
     assert all(abs(period / 0.3 - 1) < 0.16 for period in periods)
+
+
+def test_a_known_period_of_many_cycles_is_found_in_few_calls():
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(size=120))
+    y = np.sin(2 * np.pi * x / 0.0051) + 0.1 * rng.normal(size=120)
+    season = Seasonal(0.005, scale=1.0)  # two percent off, which is four cycles
+    posterior, scan = build(f"{season.name}[0]", x, y, base_kernels=[season])
+    best = scan.around(np.log([1.0, 1.0, 0.005, 0.1]))[0]
+    assert abs(1 / np.exp(best.theta[2]) - 1 / 0.0051) < 0.25  # cycles
+    assert posterior.n_evaluations < 3000  # the whole range has 60 cycles, 3000 points at 0.03
+
+
+def test_a_known_period_far_below_the_rows_ends_soon():
+    rng = np.random.default_rng(0)
+    x, y = np.linspace(0, 1, 50), rng.normal(size=50)
+    season = Seasonal(1e-7, scale=1.0)
+    posterior, scan = build(f"{season.name}[0]", x, y, base_kernels=[season])
+    scan.around(np.log([1.0, 1.0, 1e-7, 0.1]))
+    assert posterior.n_evaluations < 1000
