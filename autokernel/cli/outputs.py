@@ -48,6 +48,9 @@ def check_outputs(options: Options) -> None:
             raise ValueError(f"{name} must be a file that can be written, got {path}")
         if path.resolve() in inputs:
             raise ValueError(f"{name} must not be a file that is read, got {path}")
+        same = [other for other, one in outputs.items() if one and one.resolve() == path.resolve()]
+        if same[0] != name:
+            raise ValueError(f"{name} must be another file than that of {same[0]}, got {path}")
     _check_ending("--plot", options.plot, _PICTURES)
     _check_ending("--output", options.output, _MODELS)
     for name, path in (("--plot", options.plot), ("--report", options.report)):

@@ -118,7 +118,7 @@ def _days_of(values: Any, name: str) -> FloatArray | None:
         if moments.dtype.kind == "M":
             return _days(moments)
         return _days_of_objects(list(moments), name)
-    if kind.startswith(("object", "str", "<u", "|s", "category", "large_string")):
+    if kind.startswith(("object", "str", "<u", "|s", "category", "categorical", "large_string")):
         return _days_of_objects(list(np.asarray(values)), name)
     return None
 

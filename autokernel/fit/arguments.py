@@ -222,6 +222,11 @@ def check_base_kernels_by_column(
     by_column = {}
     for key, chosen in base_kernels.items():
         check_key("base_kernels", key)
+        if not isinstance(chosen, (str, Collection)):
+            raise ValueError(
+                f"base_kernels[{key!r}] must be 'auto' or a list such as ['SE'], or () for a "
+                f"column that is not used, got {chosen!r}"
+            )
         is_empty = not isinstance(chosen, str) and isinstance(chosen, Sized) and not len(chosen)
         by_column[key] = () if is_empty else check_base_kernels(chosen)
     return by_column.pop(OTHERS, None), by_column

@@ -129,8 +129,8 @@ class Problem:
     def history_to_continue(self, past: Past | None, task: Task) -> History:
         """Return what an earlier search has found, if it holds for this one.
 
-        It does not if the data, the priors, the criterion or the seed were others, or if a base
-        kernel or an operator of the same name was another.
+        It does not if the data, the priors, the criterion or the seed were others, if a base
+        kernel or an operator of the same name was another, or if a column is not used any more.
         """
         history = History(self.plan.n_searched)
         if past is None or past.fingerprint != self.fingerprint:
@@ -138,6 +138,9 @@ class Problem:
         known = (*task.base_kernels, *task.grammar.base_kernels, *task.grammar.operators)
         present = {one.label: one for one in known if not isinstance(one, Seasonal)}
         for evaluation in past.history.evaluations:
+            columns = {tree.column for tree in evaluation.expression.subtrees()} - {None}
+            if not columns <= set(task.grammar.columns):  # one of them is not used any more
+                return history
             declared = [tree.declared for tree in evaluation.expression.subtrees()]
             if any(present.get(one.label, one) != one for one in declared):
                 return history

@@ -50,6 +50,12 @@ class Space:
         periods = _by_column("periods", arguments.periods, names=names, n_features=n_features)
         varying: list[int] = np.flatnonzero(varying_columns(X)).tolist()
         columns = [c for c in varying if chosen.get(c, arguments.base_kernels) != ()]
+        unused = [c for c in periods if chosen.get(c, arguments.base_kernels) == ()]
+        if unused:
+            raise ValueError(
+                "periods must be of columns that are used, got one of column "
+                f"{unused[0]}, to which base_kernels gives none"
+            )
         if varying and not columns:
             raise ValueError(
                 "base_kernels must leave base kernels to a column of X that is not constant, got "
@@ -70,7 +76,9 @@ class Space:
             space.kernel(one, arguments, argument="start_kernel", feature_names=names, X=X)
             for one in arguments.start_kernel
         )
-        return cls(grammar, space.base_kernels, tuple(space.checked(one) for one in start))
+        known = (space.with_known_periods(one) for one in start if one.n_leaves)  # not NOISE
+        checked = tuple(space.checked(one, names) for one in known)
+        return cls(grammar, space.base_kernels, checked)
 
     def kernel(
         self,
@@ -104,7 +112,19 @@ class Space:
                 expression = expression.replace(number, own[tree.canonical])
         return expression
 
-    def checked(self, expression: Expression) -> Expression:
+    def with_known_periods(self, expression: Expression) -> Expression:
+        """Return the expression with the known period of a column in the place of a free one.
+
+        A column with several known periods leaves it open which one is meant.
+        """
+        for number, tree in enumerate(expression.subtrees()):
+            if isinstance(tree, Leaf) and tree.kernel == PERIODIC:
+                seasons = self.grammar.like(PERIODIC, tree.column)
+                if len(seasons) == 1 and isinstance(seasons[0].kernel, Seasonal):
+                    expression = expression.replace(number, seasons[0])  # numbers stay as they are
+        return expression
+
+    def checked(self, expression: Expression, names: Sequence[str] | None) -> Expression:
         """Return the form of a kernel in which the search evaluates it, if the space has it."""
         grammar = self.grammar
         tidy = grammar.tidy(expression)
@@ -117,16 +137,15 @@ class Space:
             is_known = tree.n_leaves > 1 or grammar.spans(tree, self.base_kernels)
             if isinstance(tree, Leaf) and not is_known:
                 own = [leaf.kernel.name for leaf in grammar.leaves if leaf.column == tree.column]
-                instead = f"column {tree.column} has {own or 'none'}"
                 raise ValueError(
-                    f"start_kernel must be made of the base kernels of the search, got {tree}: "
-                    f"{instead}"
+                    "start_kernel must be made of the base kernels of the search, got "
+                    f"{tree.to_text(names)}: its column has {own or 'none'}"
                 )
         if not grammar.spans(tidy, self.base_kernels):
             raise ValueError(
                 "start_kernel must be a kernel that the search can reach, made with the operators "
                 f"{[operator.symbol for operator in grammar.operators]} on columns that vary, got "
-                f"{expression}"
+                f"{expression.to_text(names)}"
             )
         return tidy
 

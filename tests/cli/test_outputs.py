@@ -153,3 +153,12 @@ def test_a_package_that_is_missing_is_named_before_the_search(
     )
     assert main([str(wave(tmp_path)), *arguments]) == 2
     assert message in lines(capsys.readouterr().err)
+
+
+def test_two_results_in_one_file_are_refused_before_the_search(tmp_path, capsys):
+    path = write(tmp_path, "x,y\n" + "".join(f"{i},{i % 5}\n" for i in range(20)))
+    both = str(tmp_path / "same.joblib")
+    assert main([str(path), "--output", both, "--report", both]) == 2
+    captured = capsys.readouterr()
+    assert "--report must be another file than that of --output" in captured.err
+    assert captured.out == ""

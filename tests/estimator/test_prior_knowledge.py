@@ -200,7 +200,31 @@ def test_a_warm_start_begins_anew_with_other_periods():
     assert not any("PER12" in text for text in model.search_history_["kernel"])
 
 
+def test_the_periodic_kernel_of_a_start_kernel_is_the_known_one():
+    X, y = seasonal(20)
+    model = search(periods={"month": 12}, start_kernel="LIN[month] + PER[month]").fit(X, y)
+    assert model.search_history_["kernel"][0] == "LIN[month] + PER12[month]"
+
+
+def test_a_warm_start_begins_anew_without_a_column_that_it_had():
+    X, y = seasonal(30)
+    model = search(warm_start=True, n_iter=1).fit(X, y)
+    model.set_params(base_kernels={"other": ()}).fit(X, y)
+    assert not any("other" in text for text in model.search_history_["kernel"])
+
+
+def test_noise_as_a_start_kernel_is_a_candidate_anyway():
+    X, y = seasonal(20)
+    model = search(start_kernel="NOISE", n_iter=0).fit(X, y)
+    assert "NOISE" in model.search_history_["kernel"]
+
+
 WRONG = [
+    ({"base_kernels": {"month": None}}, r"base_kernels\['month'\] must be 'auto' or a list.*None"),
+    (
+        {"base_kernels": {"month": ()}, "periods": {"month": 12}},
+        r"periods must be of columns that are used, got one of column 0",
+    ),
     ({"periods": {"moth": 12}}, r"periods .*columns.*'month'.*got 'moth'"),
     ({"periods": {"month": -1}}, r"periods\['month'\] must be a positive number.*got -1"),
     ({"periods": {"month": "12"}}, r"periods\['month'\] must be a positive number.*got '12'"),
@@ -220,11 +244,11 @@ WRONG = [
     ({"start_kernel": [3]}, r"start_kernel must be a kernel such as"),
     (
         {"start_kernel": "MAT32[month]"},
-        r"start_kernel must be made of the base kernels.*MAT32\[0\].*'PER'",
+        r"start_kernel must be made of the base kernels.*MAT32\[month\].*'PER'",
     ),
     (
-        {"start_kernel": "PER[month]", "periods": {"month": 12}},
-        r"start_kernel must be made of .*PER\[0\].*'PER12'",
+        {"start_kernel": "PER[month]", "periods": {"month": [12, 4]}},
+        r"start_kernel must be made of .*PER\[month\].*'PER12', 'PER4'",
     ),
     (
         {"start_kernel": "SE[month] + LIN[month] + PER[month] + RQ[other]"},
@@ -234,7 +258,10 @@ WRONG = [
         {"start_kernel": "CP[month](SE[month], LIN[month])"},
         r"start_kernel must be a kernel that the search can reach",
     ),
-    ({"start_kernel": "SE[other]", "base_kernels": {"other": ()}}, r"column 1 has none"),
+    (
+        {"start_kernel": "SE[other]", "base_kernels": {"other": ()}},
+        r"SE\[other\]: its column has none",
+    ),
 ]
 
 
