@@ -50,12 +50,7 @@ class Space:
         periods = _by_column("periods", arguments.periods, names=names, n_features=n_features)
         varying: list[int] = np.flatnonzero(varying_columns(X)).tolist()
         columns = [c for c in varying if chosen.get(c, arguments.base_kernels) != ()]
-        unused = [c for c in periods if chosen.get(c, arguments.base_kernels) == ()]
-        if unused:
-            raise ValueError(
-                "periods must be of columns that are used, got one of column "
-                f"{unused[0]}, to which base_kernels gives none"
-            )
+        _check_used(periods, {c: chosen.get(c, arguments.base_kernels) for c in periods})
         if varying and not columns:
             raise ValueError(
                 "base_kernels must leave base kernels to a column of X that is not constant, got "
@@ -177,6 +172,19 @@ def _grammar(
         reduces=arguments.structure_prior is not None,
         by_column=tuple(by_column) if differ or arguments.periods else None,
     )
+
+
+def _check_used(
+    periods: Mapping[int, tuple[float, ...]],
+    base_kernels: Mapping[int, tuple[BaseKernel, ...] | None],
+) -> None:
+    """Refuse known periods of a column that is not used."""
+    unused = [column for column in periods if base_kernels[column] == ()]
+    if unused:
+        raise ValueError(
+            f"periods must be of columns that are used, got one of column {unused[0]}, to which "
+            "base_kernels gives none"
+        )
 
 
 def _by_column(
