@@ -51,8 +51,7 @@ def count_days(X: Any) -> Counted:
         array = X if isinstance(X, np.ndarray) else None
     if array is None or array.ndim != 2 or array.dtype.kind not in "MOUS":
         return Counted(X, [])
-    days = {c: _days_of(array[:, c], f"x{c}") for c in range(array.shape[1])}
-    return Counted(*_replaced(array, days))
+    return _replaced(array, {c: _days_of(array[:, c], f"x{c}") for c in range(array.shape[1])})
 
 
 def dates_counted(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -118,7 +117,7 @@ def _days_of(values: Any, name: str) -> FloatArray | None:
         if moments.dtype.kind == "M":
             return _days(moments)
         return _days_of_objects(list(moments), name)
-    if kind.startswith(("object", "str", "<u", "|s", "category", "categorical", "large_string")):
+    if kind.startswith(("object", "str", "<u", "|s", "categor", "large_string")):
         return _days_of_objects(list(np.asarray(values)), name)
     return None
 

@@ -1,6 +1,6 @@
 """The space of kernels of a search: base kernels by column, known periods, first kernels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -102,22 +102,20 @@ class Space:
         Kernels with known periods depend on the extent of their column, and so on the data.
         """
         own = {leaf.canonical: leaf for leaf in self.grammar.leaves}
-        for number, tree in enumerate(expression.subtrees()):
-            if isinstance(tree, Leaf) and own.get(tree.canonical, tree) != tree:
-                expression = expression.replace(number, own[tree.canonical])
-        return expression
+        return _with_leaves(expression, lambda leaf: own.get(leaf.canonical, leaf))
 
     def with_known_periods(self, expression: Expression) -> Expression:
         """Return the expression with the known period of a column in the place of a free one.
 
         A column with several known periods leaves it open which one is meant.
         """
-        for number, tree in enumerate(expression.subtrees()):
-            if isinstance(tree, Leaf) and tree.kernel == PERIODIC:
-                seasons = self.grammar.like(PERIODIC, tree.column)
-                if len(seasons) == 1 and isinstance(seasons[0].kernel, Seasonal):
-                    expression = expression.replace(number, seasons[0])  # numbers stay as they are
-        return expression
+
+        def known(leaf: Leaf) -> Leaf:
+            seasons = self.grammar.like(PERIODIC, leaf.column)
+            is_known = len(seasons) == 1 and isinstance(seasons[0].kernel, Seasonal)
+            return seasons[0] if leaf.kernel == PERIODIC and is_known else leaf
+
+        return _with_leaves(expression, known)
 
     def checked(self, expression: Expression, names: Sequence[str] | None) -> Expression:
         """Return the form of a kernel in which the search evaluates it, if the space has it."""
@@ -156,6 +154,14 @@ def with_periods(
         return (*kernels, *seasons)
     place = list(kernels).index(PERIODIC)
     return (*kernels[:place], *seasons, *kernels[place + 1 :])
+
+
+def _with_leaves(expression: Expression, choose: Callable[[Leaf], Leaf]) -> Expression:
+    """Return an expression with its leaves exchanged, which leaves the numbers of subtrees."""
+    for number, tree in enumerate(expression.subtrees()):
+        if isinstance(tree, Leaf):
+            expression = expression.replace(number, choose(tree))
+    return expression
 
 
 def _grammar(
