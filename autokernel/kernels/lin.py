@@ -28,7 +28,7 @@ class Linear(BaseKernel):
     )
     sources = Sources(
         gpytorch=(
-            "(valued(LinearKernel(active_dims=[{column}]), variance={variance}) "
+            "(valued(Linear(active_dims=[{column}]), variance={variance}) "
             "+ valued(ConstantKernel(active_dims=[{column}]), constant={offset}))"
         ),
         gpflow=(
