@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length, check_scalar, column_or_1d
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from autokernel.data import dates_counted, refuse_gaps, refuse_large, refuse_times
+from autokernel.data import dates_counted, refuse_gaps, refuse_large, refuse_times, validated
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
 
@@ -155,7 +155,7 @@ class PredictionMixin(BaseEstimator):
         check_is_fitted(self, "best_kernel_")
         X = dates_counted(self, X, reset=False)
         refuse_times(X)
-        inputs: FloatArray = validate_data(
+        inputs: FloatArray = validated(
             self, X, dtype=np.float64, reset=False, ensure_all_finite=False
         )
         refuse_gaps(inputs, getattr(self, "feature_names_in_", None))

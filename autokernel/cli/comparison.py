@@ -21,8 +21,8 @@ _COVERAGE = 0.95
 
 def print_comparison(model: AutoKernelGPRegressor, table: Table, split: Split) -> None:
     """Print the test errors, that of the model first; Ctrl-C leaves out the RBF kernel."""
-    X, y = table.X[split.train], table.y[split.train]
-    X_test, y_test = table.X[split.test], table.y[split.test]
+    X, y = table.X.values[split.train], table.y[split.train]
+    X_test, y_test = table.X.rows(split.test), table.y[split.test]
     print_now(f"\nTest RMSE of {table.target_name}\n")
     _print_error("this model", np.asarray(model.predict(X_test)), y_test)
     low, high = model.predict_interval(X_test, _COVERAGE).T
@@ -31,7 +31,7 @@ def print_comparison(model: AutoKernelGPRegressor, table: Table, split: Split) -
     try:
         n_rows = min(len(y), _MOST_ROWS)
         few = np.random.default_rng(0).permutation(len(y))[:n_rows]
-        predicted = _rbf(X[few], y[few]).predict(X_test)
+        predicted = _rbf(X[few], y[few]).predict(X_test.values)
         name = "an RBF kernel" if n_rows == len(y) else f"an RBF kernel on {n_rows} of these rows"
         _print_error(name, predicted, y_test)
     except KeyboardInterrupt:

@@ -1,14 +1,14 @@
-"""Dates in the cells of a column, and the days that they are counted in."""
+"""Dates in the cells of a column."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import UTC, datetime
 
 import numpy as np
 
 from autokernel.cli.sheet import Column
+from autokernel.data import days_since_1970
 from autokernel.typing import FloatArray
 
 _ISO = "ISO"
@@ -37,32 +37,20 @@ _MONTHS = {
 }
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
 _N_PROBED = 5  # cells that decide whether a column may hold dates
-_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class DateReading:
-    """How dates are written, and the date of zero."""
+    """How dates are written."""
 
     format: str  # as for strptime, or _ISO
     words: str  # the format for a person
-    origin: datetime  # the beginning of a day
-
-    @property
-    def unit(self) -> str:
-        """The unit of the column."""
-        return f"days since {self.origin.date().isoformat()}"
 
     def days(self, cells: Sequence[str]) -> FloatArray:
-        """Count the days from the origin to the dates in some cells."""
+        """Count the days since 1970-01-01 of the dates in some cells."""
         dates = [_date(cell, self.format) for cell in cells]
         assert None not in dates  # bad_dates has been asked before
-        return np.array([(date - self.origin) / _DAY for date in dates if date is not None])
-
-    def dates(self, days: FloatArray) -> Any:
-        """Return the dates that some days stand for."""
-        milliseconds = np.round(days * 86_400_000).astype("timedelta64[ms]")
-        return np.datetime64(self.origin, "ms") + milliseconds
+        return days_since_1970(np.array(dates, dtype="datetime64[us]"))
 
     def bad_dates(self, cells: Sequence[str]) -> list[int]:
         """Return the numbers of the cells that are no dates in this format."""
@@ -107,9 +95,7 @@ def read_dates(column: Column, given: str | None) -> DateReading | None:
                     " and no other value of the column decides: choose by --date-format "
                     f"'{best}' or --date-format '{other}'"
                 )
-    dates = [date for date in (_date(cell, best) for cell in column.cells) if date is not None]
-    origin = datetime.combine(min(dates).date(), datetime.min.time())
-    return DateReading(best, _words(best, column.cells), origin)
+    return DateReading(best, _words(best, column.cells))
 
 
 def _formats(given: str | None) -> Iterator[str]:

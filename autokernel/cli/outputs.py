@@ -20,14 +20,12 @@ from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.explanation.description import TARGET
 from autokernel.expression import NOISE
 from autokernel.report import print_now
-from autokernel.typing import FloatArray
 
 _PICTURES = (".png", ".svg", ".pdf")
 _MODELS = (".skops", ".joblib")
 _NAMES = ("mean", "std", "lower_95", "upper_95")
 _N_DIGITS = 8
 _DPI = 150
-_LEAST_POINTS, _MOST_POINTS = 500, 4000  # of the curve of a forecast
 
 
 def check_outputs(options: Options) -> None:
@@ -128,35 +126,9 @@ def _write_plot(model: AutoKernelGPRegressor, table: Table, path: Path) -> None:
     if len(table.feature_names) > 1:
         display = DecompositionDisplay.from_estimator(model, units=table.units, y_name=y_name)
     else:
-        display = _forecast(model, table, y_name)
+        display = ForecastDisplay.from_estimator(model, units=table.units, y_name=y_name)
     display.figure_.savefig(path, dpi=_DPI)
     close(display.figure_)
-
-
-def _forecast(model: AutoKernelGPRegressor, table: Table, y_name: str) -> ForecastDisplay:
-    """Draw the forecast; a column of dates has dates on its axis."""
-    display = ForecastDisplay.from_estimator(model, _places(table.X), y_name=y_name)
-    reading = table.dates.get(table.feature_names[0])
-    if reading is None:
-        return display
-    display.ax_.clear()
-    dated = ForecastDisplay(
-        x=reading.dates(display.x),
-        mean=display.mean,
-        quantiles=display.quantiles,
-        X_train=reading.dates(display.X_train),
-        y_train=display.y_train,
-        x_name=display.x_name,
-        y_name=y_name,
-    )
-    return dated.plot(display.ax_)
-
-
-def _places(X: FloatArray) -> FloatArray:
-    """Return places from the first row to a quarter beyond the last, two for each row or so."""
-    low, high = X.min(), X.max()
-    n_points = min(max(_LEAST_POINTS, 2 * len(X)), _MOST_POINTS)
-    return np.linspace(low, high + (high - low) / 4, n_points)[:, None]
 
 
 def _check_ending(name: str, path: Path | None, known: tuple[str, ...]) -> None:

@@ -18,7 +18,6 @@ from autokernel.cli.search import (
     announce,
     fit_all,
     make_estimator,
-    name_everywhere,
     search,
 )
 from autokernel.cli.split import split_rows
@@ -102,7 +101,8 @@ def _unless_interrupted(name: str, step: Callable[[], None]) -> None:
 def _print_words(model: AutoKernelGPRegressor, table: Table) -> None:
     """Print the best kernel in words, and the best five."""
     words, name = model.describe(table.units), table.target_name
-    print_now(summary(model._fitted, model.search_history_, words=words, target_name=name))
+    kernel, history = model.best_expression_, model.search_history_
+    print_now(summary(kernel, history, words=words, target_name=name))
 
 
 def _write(
@@ -115,7 +115,6 @@ def _write(
     try:
         if new is not None:
             write_predictions(model, new, options.predictions)
-        name_everywhere(model, table)
         write_files(model, table, options)
     except KeyboardInterrupt:
         print_now("Interrupted: what is not named above has not been written.")

@@ -1,7 +1,7 @@
 """The search: what it will do, its progress, and the model that it leaves."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,7 +10,6 @@ from autokernel.cli.split import Split
 from autokernel.cli.table import Table
 from autokernel.deadline import NEVER
 from autokernel.estimator import AutoKernelGPRegressor
-from autokernel.expression import parse_expression
 from autokernel.fit import Problem, Run
 from autokernel.fit.announcement import duration
 from autokernel.fit.arguments import Arguments
@@ -72,7 +71,7 @@ def make_estimator(options: Options) -> AutoKernelGPRegressor:
 def announce(model: AutoKernelGPRegressor, table: Table, split: Split, options: Options) -> None:
     """Print what the search will do and about how long it takes."""
     problem = Problem.of(
-        table.X[split.train],
+        table.X.values[split.train],
         table.y[split.train],
         Arguments.of(model),
         seed=options.random_state,
@@ -112,11 +111,10 @@ def search(model: AutoKernelGPRegressor, table: Table, split: Split) -> Found:
     model.set_callbacks(Improvements(table.feature_names))
     began = time.monotonic()
     try:
-        model.fit(table.X[split.train], table.y[split.train])
+        model.fit(table.X.rows(split.train), table.y[split.train])
     except KeyboardInterrupt:
         if not hasattr(model, "stop_reason_"):
             raise
-    name_columns(model, table)
     return Found(model, time.monotonic() - began)
 
 
@@ -128,18 +126,3 @@ def fit_all(model: AutoKernelGPRegressor, table: Table) -> None:
         model.refit(table.X, table.y)
     except KeyboardInterrupt:
         print_now("Interrupted: what follows is by the model of the rows to train on.")
-        return
-    name_columns(model, table)
-
-
-def name_columns(model: AutoKernelGPRegressor, table: Table) -> None:
-    """Give a model that was fitted to arrays the names of the columns."""
-    model._fitted = replace(model._fitted, feature_names=table.feature_names)
-
-
-def name_everywhere(model: AutoKernelGPRegressor, table: Table) -> None:
-    """Give the names of the columns to the history, and to those who predict by data frames."""
-    model.feature_names_in_ = np.array(table.feature_names, dtype=object)
-    texts = model.search_history_["kernel"].tolist()
-    named = [parse_expression(text).to_text(table.feature_names) for text in texts]
-    model.search_history_ = {**model.search_history_, "kernel": np.array(named, dtype=object)}

@@ -23,8 +23,8 @@ def split_rows(table: Table, random_state: int) -> Split:
     """Keep back a tenth for testing: the last rows of a series, random rows of several columns."""
     n_samples = len(table.y)
     n_test = max(1, round(_TEST_SHARE * n_samples))
-    if table.X.shape[1] == 1:
-        order = np.argsort(table.X[:, 0], kind="stable")
+    if len(table.feature_names) == 1:
+        order = np.argsort(table.X.values[:, 0], kind="stable")
         how = f"the last {n_test} to predict"
     else:
         order = np.random.default_rng(random_state).permutation(n_samples)

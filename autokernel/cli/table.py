@@ -18,6 +18,7 @@ from autokernel.cli.cells import (
 from autokernel.cli.dates import DateReading, read_dates
 from autokernel.cli.options import DROP, Options
 from autokernel.cli.sheet import Column, Sheet, read_sheet
+from autokernel.data import NamedColumns
 from autokernel.datasets import load_airline
 from autokernel.explanation.description import TARGET
 from autokernel.explanation.places import Axis
@@ -32,13 +33,17 @@ class Table:
     """A data set with its title, its column names and how it was read."""
 
     title: str
-    X: FloatArray  # (n_samples, n_features)
+    X: NamedColumns
     y: FloatArray  # (n_samples,)
-    feature_names: list[str]
     target_name: str
     units: Mapping[str, str]  # of columns, and of the target under "y"
     dates: Mapping[str, DateReading]  # of the columns that hold dates
     notes: list[str]  # how the file was read
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The names of the columns of X."""
+        return self.X.names
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
@@ -46,7 +51,7 @@ class NewRows:
     """Rows to predict, with the texts that they were read from."""
 
     sheet: Sheet
-    X: FloatArray  # (n_samples, n_features)
+    X: NamedColumns
     decimal_mark: str
 
 
@@ -55,8 +60,8 @@ def airline() -> Table:
     data = load_airline()
     title = "monthly airline passengers, 1949 to 1960"
     units = {"time": "years", TARGET: "thousand passengers"}
-    names = list(data.feature_names)
-    return Table(title, data.data, data.target, names, "passengers", units, {}, [])
+    X = NamedColumns(list(data.feature_names), data.data, [])
+    return Table(title, X, data.target, "passengers", units, {}, [])
 
 
 def read_table(path: Path, options: Options) -> Table:
@@ -98,10 +103,8 @@ def read_table(path: Path, options: Options) -> Table:
         raise ValueError(
             f"{path.name} has {len(sheet.rows)} rows of values: at least {_LEAST_ROWS} are needed"
         )
-    X = _values(sheet, features, dates, mark)
-    (y,) = _values(sheet, [target], dates, mark).T
-    units = {name: reading.unit for name, reading in dates.items()}
-    return Table(path.name, X, y, features, target, units, dates, notes)
+    y = _values(sheet, target, dates, mark)
+    return Table(path.name, _named(sheet, features, dates, mark), y, target, {}, dates, notes)
 
 
 def read_new_rows(path: Path, table: Table, options: Options) -> NewRows:
@@ -132,7 +135,7 @@ def read_new_rows(path: Path, table: Table, options: Options) -> NewRows:
         raise ValueError(f"--predict {path.name} has no row without missing values")
     return NewRows(
         replace(sheet, notes=[*sheet.notes, *notes]),
-        _values(sheet, names, table.dates, mark),
+        _named(sheet, names, table.dates, mark),
         mark,
     )
 
@@ -147,8 +150,7 @@ def with_units(table: Table, given: Sequence[str]) -> Table:
             raise ValueError(f"--unit must be NAME=TEXT with one of {known}, got {text!r}")
         if name in table.dates:
             raise ValueError(
-                f"--unit must not be given for {name!r}, which holds dates: they are counted in "
-                f"{table.dates[name].unit}"
+                f"--unit must not be given for {name!r}, which holds dates: they are told as dates"
             )
         if name != table.target_name:
             Axis.of(name, unit, 0.0, 1.0)  # raises the error that the description would raise
@@ -246,8 +248,7 @@ def _is_text(column: Column, bad: Sequence[int]) -> bool:
 def _told(columns: Sequence[Column], dates: Mapping[str, DateReading], mark: str) -> list[str]:
     """Tell how dates and numbers were read."""
     told = [
-        f"{column.name}: dates such as {column.cells[0]} ({dates[column.name].words}), counted in "
-        f"{dates[column.name].unit}."
+        f"{column.name}: dates such as {column.cells[0]} ({dates[column.name].words})."
         for column in columns
         if column.name in dates
     ]
@@ -284,18 +285,20 @@ def _without_missing(sheet: Sheet, names: Sequence[str], missing: str, notes: li
     )
 
 
-def _values(
+def _named(
     sheet: Sheet, names: Sequence[str], dates: Mapping[str, DateReading], mark: str
-) -> FloatArray:
-    """Read columns of checked cells as numbers (n_rows, n_names)."""
-    columns = [sheet.column(name) for name in names]
-    values = [
-        dates[one.name].days(one.cells)
-        if one.name in dates
-        else np.array([number_of(cell, mark) for cell in one.cells])
-        for one in columns
-    ]
-    return np.column_stack(values)
+) -> NamedColumns:
+    """Read columns of checked cells, dates as days."""
+    values = np.column_stack([_values(sheet, name, dates, mark) for name in names])
+    return NamedColumns(list(names), values, [i for i, name in enumerate(names) if name in dates])
+
+
+def _values(sheet: Sheet, name: str, dates: Mapping[str, DateReading], mark: str) -> FloatArray:
+    """Read a column of checked cells as numbers (n_rows,)."""
+    cells = sheet.column(name).cells
+    if name in dates:
+        return dates[name].days(cells)
+    return np.array([number_of(cell, mark) for cell in cells])
 
 
 def _counted(number: int, noun: str) -> str:

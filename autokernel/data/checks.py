@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite, check_X_y
-from sklearn.utils.validation import validate_data
 
 from autokernel.data.dates import dates_counted, is_number
+from autokernel.data.named import validated
 from autokernel.typing import FloatArray
 
 _LARGEST, _SMALLEST = 1e100, 1e-100
@@ -49,7 +49,7 @@ def check_fit_data(
     refuse_times(X, y)
     refuse_text_target(y)
     refuse_many_targets(y)
-    inputs, target = validate_data(
+    inputs, target = validated(
         estimator,
         X,
         y,

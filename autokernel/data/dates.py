@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from autokernel.data.named import NamedColumns
 from autokernel.typing import FloatArray
 
 SINCE = "days since 1970-01-01"
@@ -37,6 +38,8 @@ def count_days(X: Any) -> Counted:
         If a column holds texts that are neither dates nor numbers; the message names it. If X is a
         single column of dates without a second dimension.
     """
+    if isinstance(X, NamedColumns):
+        return Counted(X, X.date_columns)
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         return _count_in_frame(X)
     if len(getattr(X, "shape", ())) == 1 and _is_of_dates(X):
@@ -115,7 +118,7 @@ def _days_of(values: Any, name: str) -> FloatArray | None:
     if _is_of_dates(values):
         moments = np.asarray(values)
         if moments.dtype.kind == "M":
-            return _days(moments)
+            return days_since_1970(moments)
         return _days_of_objects(list(moments), name)
     if kind.startswith(("object", "str", "<u", "|s", "categor", "large_string")):
         return _days_of_objects(list(np.asarray(values)), name)
@@ -132,7 +135,7 @@ def _days_of_objects(values: Sequence[Any], name: str) -> FloatArray | None:
     """Count the days of dates or ISO texts, None if there are none; refuse other texts."""
     known = [one for one in values if not _is_missing(one)]
     if known and all(isinstance(one, (date, np.datetime64)) for one in known):
-        return _days(np.array([_moment(one) for one in values], dtype="datetime64[us]"))
+        return days_since_1970(np.array([_moment(one) for one in values], dtype="datetime64[us]"))
     texts = [one for one in known if isinstance(one, str) and not is_number(one)]
     if not texts:
         return None
@@ -142,7 +145,7 @@ def _days_of_objects(values: Sequence[Any], name: str) -> FloatArray | None:
             "leave the column out, or encode it, for example by sklearn.preprocessing.OneHotEncoder"
             " in a ColumnTransformer"
         )
-    return _days(np.array([_read(one, name) for one in values], dtype="datetime64[us]"))
+    return days_since_1970(np.array([_read(one, name) for one in values], dtype="datetime64[us]"))
 
 
 def _read(value: Any, name: str) -> np.datetime64:
@@ -170,7 +173,7 @@ def _moment(value: Any) -> np.datetime64:
     return np.datetime64(value, "us")
 
 
-def _days(moments: npt.NDArray[np.datetime64]) -> FloatArray:
+def days_since_1970(moments: npt.NDArray[np.datetime64]) -> FloatArray:
     """Count days since 1970-01-01; missing moments are NaN."""
     in_us = moments.astype("datetime64[us]")
     days = in_us.astype(np.int64) / _DAY

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LEVELS = (0.025, 0.25, 0.75, 0.975)
-_N_POINTS = 500
+_LEAST_POINTS, _MOST_POINTS = 500, 4000  # of the curve
 _SIZE = (7.0, 4.0)  # inches
 
 
@@ -116,7 +116,8 @@ class ForecastDisplay:
         train = estimator.X_train_[:, 0]
         if X is None:
             low, high = train.min(), train.max()
-            x = np.linspace(low, high + beyond * (high - low), _N_POINTS)
+            n_points = min(max(_LEAST_POINTS, 2 * len(train)), _MOST_POINTS)
+            x = np.linspace(low, high + beyond * (high - low), n_points)
         else:
             days = dates_counted(estimator, X, reset=False)
             x = np.sort(check_array(days, dtype=float)[:, 0])

@@ -7,15 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.expression import parse_expression
-from autokernel.model import FittedModel
-
 _WIDTH = 100
 _INDENT = "    "
 
 
 def summary(
-    fitted: FittedModel,
+    kernel: str,
     history: Mapping[str, npt.NDArray[Any]],
     *,
     words: str,
@@ -25,23 +22,19 @@ def summary(
 
     Parameters
     ----------
-    fitted : FittedModel
-        Model that was fitted.
+    kernel : str
+        The ``best_expression_`` of the estimator.
     history : mapping of str to ndarray
-        The ``search_history_`` of the estimator, with kernels whose columns have no names.
+        Its ``search_history_``.
     words : str
         The best kernel in words, a paragraph for each component.
     target_name : str
         Name of the target.
     """
-
-    def named(text: str) -> str:
-        return parse_expression(text).to_text(fitted.feature_names)
-
     order = np.argsort(-history["score"], kind="stable")[:5]
     best = [
         f"{_INDENT}{history['score'][row]:9.2f} {history['n_leaves'][row]:4d}  "
-        + fill(named(history["kernel"][row]), indent=" " * 20).lstrip()
+        + fill(history["kernel"][row], indent=" " * 20).lstrip()
         for row in order
     ]
     paragraphs = [fill(paragraph, indent=_INDENT) for paragraph in words.split("\n\n")]
@@ -51,7 +44,7 @@ def summary(
     return "\n".join(
         [
             "\nBest kernel\n",
-            fill(named(str(fitted.evaluation.expression)), indent=_INDENT),
+            fill(kernel, indent=_INDENT),
             f"\nWhat it says about {target_name}\n",
             "\n\n".join(paragraphs),
             *(table + best if best else []),

@@ -6,6 +6,7 @@ from importlib import util
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 import skops.io
 
@@ -48,11 +49,9 @@ def test_all_files_are_written_by_the_kernel_fitted_to_all_rows(tmp_path, capsys
     assert header == ["name", "junk", "time", "mean", "std", "lower_95", "upper_95"]
     assert [row[:3] for row in rows] == [["a", "0,5", "2001,5"], ["b", "0,1", "2004"]]
     values = np.array([[float(cell.replace(",", ".")) for cell in row[3:]] for row in rows])
-    X = np.array([[2001.5, 0.5], [2004, 0.1]])
-    with pytest.warns(UserWarning, match="valid feature names"):
-        mean, std = model.predict(X, return_std=True)
-    with pytest.warns(UserWarning, match="valid feature names"):
-        interval = model.predict_interval(X, 0.95)
+    X = pd.DataFrame({"time": [2001.5, 2004], "junk": [0.5, 0.1]})
+    mean, std = model.predict(X, return_std=True)
+    interval = model.predict_interval(X, 0.95)
     # eight digits are written
     np.testing.assert_allclose(values, np.c_[mean, std, interval], rtol=1e-7, atol=1e-9)
     assert made["png"].read_bytes().startswith(b"\x89PNG")
@@ -73,8 +72,7 @@ def test_a_series_with_dates_is_predicted_printed_and_drawn_and_kept_by_skops(tm
     assert printed[0] == "day,mean,std,lower_95,upper_95"
     assert printed[1].startswith("2020-08-05,")
     model = skops.io.load(made, trusted=skops.io.get_untrusted_types(file=made))
-    with pytest.warns(UserWarning, match="valid feature names"):
-        predicted = model.predict([[217.0]])  # 5 August is day 217 since 1 January 2020
+    predicted = model.predict(pd.DataFrame({"day": pd.to_datetime(["2020-08-05"])}))
     assert float(printed[1].split(",")[1]) == pytest.approx(predicted[0], rel=1e-7)
     assert "2020-03" in (tmp_path / "f.svg").read_text()
 

@@ -78,7 +78,7 @@ def test_it_is_said_first_how_the_file_was_read_and_how_long_the_search_may_take
     output = capsys.readouterr().out
     before, _, after = output.partition("best kernel so far; scores")
     said = [
-        "day: dates such as 2020-01-01 (year-month-day), counted in days since 2020-01-01.",
+        "day: dates such as 2020-01-01 (year-month-day).",
         "Numbers have decimal commas.",
         "1 row of 25 left out, for missing values.",
         "22 rows to train on, the last 2 to predict: level.",

@@ -17,7 +17,7 @@ def test_the_last_column_is_the_target_unless_another_one_is_named(tmp_path):
     assert table.y.tolist() == [3, 6, 9, 12]
     table = table_of(tmp_path, PLAIN, "--target", "a")
     assert table.feature_names == ["b", "c"]
-    assert table.X.tolist() == [[2, 3], [5, 6], [8, 9], [11, 12]]
+    assert table.X.values.tolist() == [[2, 3], [5, 6], [8, 9], [11, 12]]
     assert table.notes == []
 
 
@@ -50,14 +50,14 @@ def test_columns_that_cannot_be_chosen_are_refused(tmp_path, more, message):
 def test_decimal_commas_are_read_and_told(tmp_path, separator):
     text = "a b c\n1,5 2 -,5\n2 3 1,5e2\n3,25 4 0\n4,5 5 7\n".replace(" ", separator)
     table = table_of(tmp_path, text)
-    np.testing.assert_array_equal(table.X, [[1.5, 2], [2, 3], [3.25, 4], [4.5, 5]])
+    np.testing.assert_array_equal(table.X.values, [[1.5, 2], [2, 3], [3.25, 4], [4.5, 5]])
     np.testing.assert_array_equal(table.y, [-0.5, 150, 0, 7])
     assert table.notes == ["Numbers have decimal commas."]
 
 
 def test_decimal_points_are_read_from_a_file_with_semicolons(tmp_path):
     table = table_of(tmp_path, "a;b\n1.5;2\n2;3\n\u22123;4\n+4;.5\n")
-    assert table.X[:, 0].tolist() == [1.5, 2, -3, 4]
+    assert table.X.values[:, 0].tolist() == [1.5, 2, -3, 4]
     assert table.notes == []
 
 
@@ -136,7 +136,7 @@ def test_units_are_those_of_columns_and_target(tmp_path):
 
 def test_the_unit_of_dates_is_not_to_be_given(tmp_path):
     table = table_of(tmp_path, "date,y\n" + "".join(f"2020-01-0{i},{i}\n" for i in range(1, 8)))
-    with pytest.raises(ValueError, match="which holds dates: they are counted in days since 2020"):
+    with pytest.raises(ValueError, match="which holds dates: they are told as dates"):
         with_units(table, ["date=years"])
 
 
@@ -145,12 +145,14 @@ def new_rows(folder, text, table, *more):
     return read_new_rows(path, table, parse(["data.csv", "--predict", str(path), *more]))
 
 
-def test_rows_to_predict_are_read_by_name_and_dates_from_the_same_origin(tmp_path):
+def test_rows_to_predict_are_read_by_name_and_dates_with_them(tmp_path):
     dates = "".join(f"{i},{i:02d}/01/2020,{i},{i}\n" for i in range(1, 13))
     table = table_of(tmp_path, "id,date,b,y\n" + dates + "13,13/01/2020,1,1\n", "--drop", "id")
     # neither the order of the columns, nor the separator, nor the decimal mark must be the same
     new = new_rows(tmp_path, "b;note;date\n1,5;;05/02/2020\n2;x y;01/01/2020\n", table)
-    assert new.X.tolist() == [[35, 1.5], [0, 2]]
+    start = table.X.values[:, 0].min()
+    assert (new.X.values - [start, 0]).tolist() == [[35, 1.5], [0, 2]]
+    assert new.X.names == ["date", "b"]
     assert new.sheet.rows[1] == ["2", "x y", "01/01/2020"]
     assert new.decimal_mark == ","
 
@@ -159,7 +161,7 @@ def test_rows_to_predict_may_have_a_single_column_also_with_decimal_commas(tmp_p
     table = table_of(tmp_path, "a;b\n1,5;3\n4;6\n7;9\n10;12\n")
     for text, mark in (("a\n1,5\n2\n", ","), ("a\n1.5\n2\n", "."), ("a;b\n1,5;\n2;\n", ",")):
         new = new_rows(tmp_path, text, table)
-        assert new.X.tolist() == [[1.5], [2]]
+        assert new.X.values.tolist() == [[1.5], [2]]
         assert new.decimal_mark == mark
 
 
