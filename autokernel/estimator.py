@@ -126,7 +126,8 @@ class AutoKernelGPRegressor(
     warm_start : bool, default=False
         Whether ``fit`` on the same data continues the last search, also an interrupted one. It
         begins anew where the data, ``priors``, ``periods``, ``criterion``, ``structure_prior`` or
-        an int as ``random_state`` are new.
+        an int as ``random_state`` are new, and where a kernel that was evaluated is not allowed
+        any more.
     random_state : int, RandomState instance or None, default=None
         An int makes the search reproducible.
     verbose : int, default=0

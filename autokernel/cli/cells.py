@@ -12,6 +12,8 @@ _WITH_POINT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WITH_COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
 _WHOLE = re.compile(r"[+-]?\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}([., '\u00a0\u202f]\d{3})+([.,]\d+)?")
+_WITH_UNIT = re.compile(r"(?P<left>[^\d\s]{1,3})?\s*[+-]?\d[\d.,]*\s*(?P<right>[^\d\s]{1,6})?")
+_TIME = re.compile(r"\d{1,3}:\d\d(:\d\d([.,]\d+)?)?")
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _MINUS = str.maketrans({"\u2212": "-"})  # the minus sign of typeset tables
 
@@ -32,8 +34,14 @@ def marks_of(cell: str) -> str:
 
 def is_like_a_number(cell: str) -> bool:
     """Whether a cell is a number for a person, though not for a program."""
-    patterns = (_WITH_POINT, _WITH_COMMA, _THOUSANDS, _INFINITE)
+    patterns = (_WITH_POINT, _WITH_COMMA, _THOUSANDS, _INFINITE, _TIME)
     return any(pattern.fullmatch(cell.translate(_MINUS)) for pattern in patterns)
+
+
+def unit_of(cell: str) -> str | None:
+    """Return what stands before or behind a number in a cell, None if there is no number alone."""
+    found = _WITH_UNIT.fullmatch(cell)
+    return found and (found["right"] or found["left"])
 
 
 def number_of(cell: str, mark: str) -> float:
@@ -52,7 +60,9 @@ def advice_for(cell: str) -> str:
         return "write numbers without separators of thousands"
     if _INFINITE.fullmatch(cell) or _WITH_POINT.fullmatch(cell):
         return "numbers must be finite"
-    unit = re.fullmatch(r"[+-]?[\d.,]+\s*(\D+)", cell)
+    if _TIME.fullmatch(cell):
+        return "write times as numbers, such as 12.5 for half past twelve"
+    unit = unit_of(cell)
     if unit is not None:
-        return f"write the number without {unit.group(1)!r}"
+        return f"write the number without {unit!r}"
     return "write a number, or nothing where the value is missing"

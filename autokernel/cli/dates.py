@@ -98,6 +98,14 @@ def read_dates(column: Column, given: str | None) -> DateReading | None:
     return DateReading(best, _words(best, column.cells))
 
 
+def are_digits_of_dates(cells: Sequence[str]) -> bool:
+    """Whether all cells may be dates without separators, such as 20200131."""
+    return all(
+        len(cell) == 8 and cell[:2] in ("19", "20") and _date(cell, "%Y%m%d") is not None
+        for cell in cells
+    )
+
+
 def _formats(given: str | None) -> Iterator[str]:
     """Yield all formats that are known, the given one alone if there is one."""
     if given is not None:

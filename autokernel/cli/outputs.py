@@ -23,6 +23,7 @@ from autokernel.report import print_now
 
 _PICTURES = (".png", ".svg", ".pdf")
 _MODELS = (".skops", ".joblib")
+_DISTRIBUTION = "autokernel-gp"
 _NAMES = ("mean", "std", "lower_95", "upper_95")
 _N_DIGITS = 8
 _DPI = 150
@@ -53,12 +54,14 @@ def check_outputs(options: Options) -> None:
     _check_ending("--output", options.output, _MODELS)
     for name, path in (("--plot", options.plot), ("--report", options.report)):
         if path is not None and find_spec("matplotlib") is None:
-            raise ValueError(f"{name} needs matplotlib: install it by pip install matplotlib")
-    is_skops = options.output is not None and options.output.suffix == ".skops"
+            raise ValueError(
+                f"{name} needs matplotlib: install it by pip install '{_DISTRIBUTION}[plot]'"
+            )
+    is_skops = options.output is not None and options.output.suffix.lower() == ".skops"
     if is_skops and find_spec("skops") is None:
         raise ValueError(
-            "--output with .skops needs skops: install it by pip install skops, or give a file "
-            "that ends in .joblib"
+            "--output with .skops needs skops: install it by pip install "
+            f"'{_DISTRIBUTION}[skops]', or give a file that ends in .joblib"
         )
 
 
@@ -80,7 +83,7 @@ def write_predictions(model: AutoKernelGPRegressor, new: NewRows, path: Path | N
     mean, std = model.predict(new.X, return_std=True)
     values = np.column_stack([mean, std, model.predict_interval(new.X, 0.95)])
     if path is None:
-        print("\nPredictions\n")
+        print("Predictions\n")
         _write_rows(sys.stdout, new, values.tolist())
         print_now("")
         return
@@ -110,7 +113,7 @@ def _write_model(model: AutoKernelGPRegressor, path: Path) -> None:
     """Write the model by skops or joblib, without what a warm start needs."""
     model = copy(model).set_callbacks()
     model.__dict__.pop("_past", None)
-    if path.suffix == ".joblib":
+    if path.suffix.lower() == ".joblib":
         joblib.dump(model, path)
         return
     import skops.io
@@ -133,7 +136,7 @@ def _write_plot(model: AutoKernelGPRegressor, table: Table, path: Path) -> None:
 
 def _check_ending(name: str, path: Path | None, known: tuple[str, ...]) -> None:
     """Raise a ``ValueError`` if the name of a file has another ending."""
-    if path is not None and path.suffix not in known:
+    if path is not None and path.suffix.lower() not in known:
         raise ValueError(f"{name} must be a file that ends in {' or '.join(known)}, got {path}")
 
 

@@ -48,7 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="the search on .* will take")  # announced
+            for told in ("the search on .* will take", "max_time ended the search before"):
+                warnings.filterwarnings("ignore", message=told)  # what is printed says so too
             warnings.showwarning = _show_warning
             return _run(options)
     except KeyboardInterrupt:

@@ -15,6 +15,7 @@ from autokernel.cli.options import AUTO
 _DETECTED = "\t;,"  # in order of preference: a comma may belong to a number
 _N_PROBED = 50  # rows that decide on the separator
 _N_NAMED = 3  # lines that a message names
+_COMMENT = "#"
 _NAMES = {"\t": "tab", " ": "space"}
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
@@ -78,7 +79,7 @@ def read_sheet(path: Path, separator: str, *, least_columns: int = 2) -> Sheet:
         If the file is not a table of texts; the message has the number of the line.
     """
     notes: list[str] = []
-    text = _text(path, notes)
+    text = _without_comments(_text(path, notes), notes)
     if not text.strip():
         raise ValueError(
             f"{path.name} is empty: it must have a line of column names, and rows below"
@@ -126,8 +127,21 @@ def _text(path: Path, notes: list[str]) -> str:
             "wrong, save it as UTF-8."
         )
     if "\0" in text:
-        raise ValueError(f"{path.name} is not a text file: save the table as CSV first")
+        raise ValueError(f"{path.name} is not a text file: save the table as CSV in UTF-8 first")
     return text
+
+
+def _without_comments(text: str, notes: list[str]) -> str:
+    """Empty the lines before the column names that begin with ``#``, which may have the names."""
+    lines = text.splitlines(keepends=True)
+    n = next((i for i, line in enumerate(lines) if not line.startswith(_COMMENT)), len(lines))
+    if 0 < n < len(lines):
+        cells = re.split(r"[;,\t ]+", lines[n].strip())
+        n -= all(is_number_or_missing(cell) for cell in cells)
+        lines[n] = lines[n].removeprefix(_COMMENT)
+    if n:
+        notes.append(f"Lines that begin with {_COMMENT} before the column names are left out.")
+    return "".join([*("\n" for _ in range(n)), *lines[n:]])
 
 
 def _records(text: str, separator: str, file: str, *, most: int | None = None) -> list[_Record]:

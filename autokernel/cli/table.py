@@ -14,11 +14,12 @@ from autokernel.cli.cells import (
     is_missing,
     marks_of,
     number_of,
+    unit_of,
 )
-from autokernel.cli.dates import DateReading, read_dates
+from autokernel.cli.dates import DateReading, are_digits_of_dates, read_dates
 from autokernel.cli.options import DROP, Options
 from autokernel.cli.sheet import Column, Sheet, read_sheet
-from autokernel.data import NamedColumns
+from autokernel.data import NamedColumns, check_training_data
 from autokernel.datasets import load_airline
 from autokernel.explanation.description import TARGET
 from autokernel.explanation.places import Axis
@@ -96,15 +97,16 @@ def read_table(path: Path, options: Options) -> Table:
             "--target"
         )
     mark = _decimal_mark([one for one in present if one.name not in dates], sheet.separator)
-    _check_cells(present, dates, mark)
+    _check_cells(present, dates, mark, target=target)
     notes = [*sheet.notes, *_told(present, dates, mark)]
     sheet = _without_missing(sheet, names, options.missing, notes)
     if len(sheet.rows) < _LEAST_ROWS:
         raise ValueError(
             f"{path.name} has {len(sheet.rows)} rows of values: at least {_LEAST_ROWS} are needed"
         )
-    y = _values(sheet, target, dates, mark)
-    return Table(path.name, _named(sheet, features, dates, mark), y, target, {}, dates, notes)
+    X, y = _named(sheet, features, dates, mark), _values(sheet, target, dates, mark)
+    check_training_data(X.values, y)
+    return Table(path.name, X, y, target, {}, dates, notes)
 
 
 def read_new_rows(path: Path, table: Table, options: Options) -> NewRows:
@@ -213,20 +215,29 @@ def _decimal_mark(columns: Sequence[Column], separator: str) -> str:
     return next(iter(first), POINT)
 
 
-def _check_cells(columns: Sequence[Column], dates: Mapping[str, DateReading], mark: str) -> None:
+def _check_cells(
+    columns: Sequence[Column],
+    dates: Mapping[str, DateReading],
+    mark: str,
+    *,
+    target: str | None = None,
+) -> None:
     """Raise a ``ValueError`` for columns of text, and for cells that are no numbers or dates."""
     bad = {}
     for column in columns:
         reading = dates.get(column.name)
         rows = [row for row, cell in enumerate(column.cells) if mark not in marks_of(cell)]
         bad[column.name] = rows if reading is None else reading.bad_dates(column.cells)
-    texts = [column for column in columns if _is_text(column, bad[column.name])]
+    texts = [
+        column
+        for column in columns
+        if column.name not in dates and _is_text(column, bad[column.name])
+    ]
     if texts:
         examples = "; ".join(one.cell_at(bad[one.name][0]) for one in texts[:_N_NAMED])
-        drops = " ".join(f"--drop {_quoted(one.name)}" for one in texts)
         raise ValueError(
-            f"{columns[0].file}: {_counted(len(texts), 'column')} of text: {examples}. Leave text "
-            f"out by {drops}, or encode categories in Python by a Pipeline with OneHotEncoder"
+            f"{columns[0].file}: {_counted(len(texts), 'column')} of text: {examples}. "
+            f"{_advice_for_text([one.name for one in texts], target)}"
         )
     for column in columns:
         rows = bad[column.name]
@@ -240,9 +251,26 @@ def _check_cells(columns: Sequence[Column], dates: Mapping[str, DateReading], ma
 
 
 def _is_text(column: Column, bad: Sequence[int]) -> bool:
-    """Whether most cells of a column are neither dates nor anything like a number."""
-    n = sum(not is_like_a_number(column.cells[row]) for row in bad)
-    return 2 * n > len(column.cells)
+    """Whether most cells of a column are nothing like a number, nor numbers with one unit."""
+    cells = [column.cells[row] for row in bad if not is_like_a_number(column.cells[row])]
+    units = {unit_of(cell) for cell in cells}
+    has_one_unit = len(units) == 1 and None not in units
+    return 2 * len(cells) > len(column.cells) and not has_one_unit
+
+
+def _advice_for_text(names: Sequence[str], target: str | None) -> str:
+    """Say what to do about columns of text."""
+    dropped = [name for name in names if name != target]
+    advice = []
+    if target in names:
+        advice.append("Choose another column to predict by --target.")
+    if dropped:
+        drops = " ".join(f"--drop {_quoted(name)}" for name in dropped)
+        advice.append(
+            f"Leave text out by {drops}, or encode categories in Python by a Pipeline with "
+            "OneHotEncoder"
+        )
+    return " ".join(advice).removesuffix(".")
 
 
 def _told(columns: Sequence[Column], dates: Mapping[str, DateReading], mark: str) -> list[str]:
@@ -251,6 +279,12 @@ def _told(columns: Sequence[Column], dates: Mapping[str, DateReading], mark: str
         f"{column.name}: dates such as {column.cells[0]} ({dates[column.name].words})."
         for column in columns
         if column.name in dates
+    ]
+    told += [
+        f"{column.name}: read as numbers such as {column.cells[0]}; where these are dates, say so "
+        "by --date-format %Y%m%d."
+        for column in columns
+        if column.name not in dates and are_digits_of_dates(column.cells)
     ]
     return [*told, *["Numbers have decimal commas."] * (mark == COMMA)]
 

@@ -42,14 +42,15 @@ def count_days(X: Any) -> Counted:
         return Counted(X, X.date_columns)
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         return _count_in_frame(X)
-    if len(getattr(X, "shape", ())) == 1 and _is_of_dates(X):
+    is_list = isinstance(X, (list, tuple)) and len(X) > 0
+    has_texts = is_list and all(isinstance(one, (str, date, np.datetime64)) for one in X)
+    if has_texts or (len(getattr(X, "shape", ())) == 1 and _is_of_dates(X)):
         raise ValueError(
-            "X must have two dimensions, got one column of dates: give a data frame, such as "
+            "X must have two dimensions, got one column of dates or texts: give a data frame, as "
             "frame[['date']], or an array of shape (n_samples, 1)"
         )
-    if isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], (list, tuple)):
-        has_dates = any(isinstance(value, (str, date, np.datetime64)) for value in X[0])
-        array = np.array(X, dtype=object) if has_dates else None
+    if is_list and isinstance(X[0], (list, tuple)):
+        array = np.array(X, dtype=object) if _holds_dates(X) else None
     else:
         array = X if isinstance(X, np.ndarray) else None
     if array is None or array.ndim != 2 or array.dtype.kind not in "MOUS":
@@ -136,16 +137,29 @@ def _days_of_objects(values: Sequence[Any], name: str) -> FloatArray | None:
     known = [one for one in values if not _is_missing(one)]
     if known and all(isinstance(one, (date, np.datetime64)) for one in known):
         return days_since_1970(np.array([_moment(one) for one in values], dtype="datetime64[us]"))
-    texts = [one for one in known if isinstance(one, str) and not is_number(one)]
+    texts = [one for one in known if isinstance(one, (str, bytes)) and not is_number(one)]
     if not texts:
         return None
-    if not any(_ISO.fullmatch(text) for text in texts):
+    if not any(isinstance(text, str) and _ISO.fullmatch(text) for text in texts):
         raise ValueError(
-            f"X must hold numbers or dates, got text such as {str(texts[0])!r} in column {name!r}: "
-            "leave the column out, or encode it, for example by sklearn.preprocessing.OneHotEncoder"
-            " in a ColumnTransformer"
+            f"X must hold numbers or dates, got text such as {_shown(texts[0])} in column "
+            f"{name!r}: leave the column out, or encode it, for example by "
+            "sklearn.preprocessing.OneHotEncoder in a ColumnTransformer"
         )
     return days_since_1970(np.array([_read(one, name) for one in values], dtype="datetime64[us]"))
+
+
+def _holds_dates(rows: Sequence[Any]) -> bool:
+    """Whether rows of equal lengths hold texts or dates."""
+    kinds = (str, bytes, date, np.datetime64)
+    return len({len(row) for row in rows if isinstance(row, (list, tuple))}) == 1 and any(
+        isinstance(value, kinds) for row in rows if isinstance(row, (list, tuple)) for value in row
+    )
+
+
+def _shown(text: str | bytes) -> str:
+    """Write a text without the type that NumPy gives it."""
+    return repr(str(text) if isinstance(text, str) else bytes(text))
 
 
 def _read(value: Any, name: str) -> np.datetime64:
@@ -185,7 +199,7 @@ def _is_missing(value: Any) -> bool:
     return value is None or value != value
 
 
-def is_number(text: str) -> bool:
+def is_number(text: str | bytes) -> bool:
     """Whether a text is a number, which scikit-learn reads."""
     try:
         float(text)

@@ -228,7 +228,7 @@ def check_base_kernels_by_column(
                 f"column that is not used, got {chosen!r}"
             )
         is_empty = not isinstance(chosen, str) and isinstance(chosen, Sized) and not len(chosen)
-        by_column[key] = () if is_empty else check_base_kernels(chosen)
+        by_column[key] = () if is_empty else check_base_kernels(chosen, f"base_kernels[{key!r}]")
     return by_column.pop(OTHERS, None), by_column
 
 
@@ -250,15 +250,17 @@ def check_periods(periods: Any) -> Mapping[str | int, tuple[float, ...]]:
         )
     for key, given in (periods or {}).items():
         check_key("periods", key)
-        several = [given] if isinstance(given, (Real, str)) else given
-        is_valid = isinstance(several, Collection) and all(
-            isinstance(one, Real) and not isinstance(one, bool) and 0 < float(one) < np.inf
+        several = given if isinstance(given, Collection) and not isinstance(given, str) else [given]
+        is_valid = all(
+            isinstance(one, Real)
+            and not isinstance(one, (bool, np.timedelta64))
+            and 0 < float(one) < np.inf
             for one in several
         )
         if not is_valid or not len(several):
             raise ValueError(
                 f"periods[{key!r}] must be a positive number, or a list of them, in the unit of "
-                f"the column, got {given!r}"
+                f"the column, which is days for dates, got {given!r}"
             )
         checked[key] = tuple(float(one) for one in several)
         if len({name_of_period(one) for one in checked[key]}) < len(checked[key]):
@@ -280,9 +282,9 @@ def check_start_kernel(start_kernel: Any) -> tuple[str | Expression, ...]:
 
 
 def check_base_kernels(
-    base_kernels: str | Collection[str | BaseKernel],
+    base_kernels: str | Collection[str | BaseKernel], argument: str = "base_kernels"
 ) -> tuple[BaseKernel, ...] | None:
-    """Turn the ``base_kernels`` argument into base kernels, shipped ones first.
+    """Turn the ``base_kernels`` argument, or an entry of it, into base kernels, shipped ones first.
 
     The result is None for ``"auto"``.
     """
@@ -290,11 +292,11 @@ def check_base_kernels(
         return None
     given = () if isinstance(base_kernels, str) else tuple(base_kernels)
     own = require_base_kernels(
-        "base_kernels", [kernel for kernel in given if not isinstance(kernel, str)]
+        argument, [kernel for kernel in given if not isinstance(kernel, str)]
     )
     # a set has no order of its own
     known = with_own_kernels(sorted(own, key=lambda kernel: kernel.name))
-    _check_selection("base_kernels", base_kernels, given, known=BASE_KERNELS, kind=BaseKernel)
+    _check_selection(argument, base_kernels, given, known=BASE_KERNELS, kind=BaseKernel)
     names = {kernel if isinstance(kernel, str) else kernel.name for kernel in given}
     return tuple(kernel for name, kernel in known.items() if name in names)
 

@@ -32,7 +32,7 @@ from autokernel.fit.space import Space
 from autokernel.kernels import Seasonal
 from autokernel.likelihood import TrainingData, one_blas_thread
 from autokernel.model import FittedModel, MakePredictor, MixturePredictor, to_sklearn
-from autokernel.search import History, Task
+from autokernel.search import History, Phase, Task
 from autokernel.typing import FloatArray
 
 
@@ -129,20 +129,23 @@ class Problem:
     def history_to_continue(self, past: Past | None, task: Task) -> History:
         """Return what an earlier search has found, if it holds for this one.
 
-        It does not if the data, the priors, the criterion or the seed were others, if a base
-        kernel or an operator of the same name was another, or if a column is not used any more.
+        It does not if the data, the priors, the criterion or the seed were others, or if it has
+        a kernel that this search cannot reach.
         """
         history = History(self.plan.n_searched)
         if past is None or past.fingerprint != self.fingerprint:
             return history
         known = (*task.base_kernels, *task.grammar.base_kernels, *task.grammar.operators)
         present = {one.label: one for one in known if not isinstance(one, Seasonal)}
-        for evaluation in past.history.evaluations:
-            columns = {tree.column for tree in evaluation.expression.subtrees()} - {None}
-            if not columns <= set(task.grammar.columns):  # one of them is not used any more
+        for trial in past.history:
+            expression = trial.evaluation.expression
+            trees = [tree for tree in expression.subtrees() if tree.n_leaves]  # not NOISE
+            if not {tree.column for tree in trees} - {None} <= set(task.grammar.columns):
                 return history
-            declared = [tree.declared for tree in evaluation.expression.subtrees()]
-            if any(present.get(one.label, one) != one for one in declared):
+            declared = [one.declared for one in trees if not isinstance(one.declared, Seasonal)]
+            if any(present.get(one.label) != one for one in declared):
+                return history
+            if trial.phase is Phase.SEARCH and expression.n_leaves > task.grammar.max_leaves:
                 return history
         priced = self.evaluator.priced  # the default prior depends on the base kernels
         history.trials.extend(

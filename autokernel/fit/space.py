@@ -1,5 +1,6 @@
 """The space of kernels of a search: base kernels by column, known periods, first kernels."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -16,6 +17,7 @@ from autokernel.validation import did_you_mean
 
 _FEW = 2  # with at most so many columns, "auto" is FEW_COLUMNS, the first of SOT's two spaces
 _DEFAULT_MAX_LEAVES = 10
+_MOST_EXTENTS = 2.0  # of a column, within which a known period shows
 
 Entry = TypeVar("Entry")
 
@@ -51,10 +53,11 @@ class Space:
         varying: list[int] = np.flatnonzero(varying_columns(X)).tolist()
         columns = [c for c in varying if chosen.get(c, arguments.base_kernels) != ()]
         _check_used(periods, {c: chosen.get(c, arguments.base_kernels) for c in periods})
+        _warn_of_periods(periods, X, names)
         if varying and not columns:
             raise ValueError(
-                "base_kernels must leave base kernels to a column of X that is not constant, got "
-                f"{dict(arguments.by_column)!r}"
+                "base_kernels must leave base kernels to a column of X that is not constant, but "
+                f"columns {varying} have none"
             )
         auto = FEW_COLUMNS if len(columns) <= _FEW else MANY_COLUMNS
         selections = [chosen.get(column, arguments.base_kernels) for column in columns]
@@ -191,6 +194,35 @@ def _check_used(
             f"periods must be of columns that are used, got one of column {unused[0]}, to which "
             "base_kernels gives none"
         )
+
+
+def _warn_of_periods(
+    periods: Mapping[int, tuple[float, ...]], X: FloatArray, names: Sequence[str] | None
+) -> None:
+    """Warn of known periods that the places of the data cannot show."""
+    for column, known in periods.items():
+        name = repr(column if names is None else names[column])
+        places = np.unique(X[:, column])
+        if len(places) == 1:
+            _warn(f"periods of column {name} have no effect, because the column is constant")
+            continue
+        extent, spacing = float(places[-1] - places[0]), float(np.diff(places).min())
+        for period in known:
+            if period > _MOST_EXTENTS * extent:
+                _warn(
+                    f"the period {period:g} of column {name} is much longer than its extent of "
+                    f"{extent:.3g}: is it in the unit of the column?"
+                )
+            elif period < spacing:
+                _warn(
+                    f"the period {period:g} of column {name} is shorter than its smallest spacing "
+                    f"of {spacing:.3g}: is it in the unit of the column?"
+                )
+
+
+def _warn(text: str) -> None:
+    """Warn the user of the estimator."""
+    warnings.warn(text, UserWarning, stacklevel=9)
 
 
 def _by_column(

@@ -85,7 +85,12 @@ def test_days_and_months_that_cannot_be_told_apart_ask_for_a_format(tmp_path):
 
 def test_a_format_makes_dates_of_numbers(tmp_path):
     cells = ["20200228", "20200229", "20200301", "20200302"]
-    assert read(tmp_path, cells).X.date_columns == []
+    table = read(tmp_path, cells)
+    assert table.X.date_columns == []
+    assert table.notes == [
+        "date: read as numbers such as 20200228; where these are dates, say so by --date-format "
+        "%Y%m%d."
+    ]
     table = read(tmp_path, cells, "--date-format", "%Y%m%d")
     assert from_midnight(table) == [0, 1, 2, 3]
     assert "dates such as 20200228 (%Y%m%d)" in table.notes[0]

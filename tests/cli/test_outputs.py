@@ -99,6 +99,7 @@ def test_where_noise_alone_is_best_there_is_no_picture_of_several_columns(tmp_pa
             ["--output", "m.pkl"],
             "--output must be a file that ends in .skops or .joblib, got m.pkl",
         ),
+        (["--plot", "P.PNG", "--report", "P.PNG"], "--report must be another file than that of"),
         (["--plot", "p.docx"], "--plot must be a file that ends in .png or .svg or .pdf"),
         (["--predict", "nowhere.csv"], "nowhere.csv: No such file or directory"),
     ],
@@ -135,9 +136,13 @@ def test_rows_to_predict_are_checked_before_the_search(tmp_path, capsys):
         (
             ["--output", "m.skops"],
             "skops",
-            "pip install skops, or give a file that ends in .joblib",
+            "pip install 'autokernel-gp[skops]', or give a file that ends in .joblib",
         ),
-        (["--plot", "p.png"], "matplotlib", "--plot needs matplotlib"),
+        (
+            ["--plot", "p.png"],
+            "matplotlib",
+            "--plot needs matplotlib: install it by pip install 'autokernel-gp[plot]'",
+        ),
         (["--report", "r.html"], "matplotlib", "--report needs matplotlib"),
     ],
 )

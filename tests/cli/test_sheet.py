@@ -69,6 +69,24 @@ def test_a_compressed_file_is_read(tmp_path):
     assert read_sheet(path, "auto").rows == ROWS
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("# from a buoy\n#\na,b\n1,2\n3,4\n", 4), ("# from a buoy\n#a,b\n1,2\n3,4\n", 3)],
+)
+def test_comments_before_the_column_names_are_left_out_with_a_note(tmp_path, text, line):
+    sheet = read_sheet(write(tmp_path, text), "auto")
+    assert sheet.header == ["a", "b"]
+    assert sheet.rows == ROWS
+    assert sheet.lines[0] == line
+    assert sheet.notes == ["Lines that begin with # before the column names are left out."]
+
+
+def test_column_names_behind_a_hash_are_read_without_a_note(tmp_path):
+    sheet = read_sheet(write(tmp_path, "#a b\n1 2\n3 4\n"), " ")
+    assert sheet.header == ["a", "b"]
+    assert sheet.notes == []
+
+
 def test_a_column_that_numbers_the_rows_is_left_out_with_a_note(tmp_path):
     sheet = read_sheet(write(tmp_path, ",a,b\n0,1,2\n1,3,4\n"), "auto")
     assert sheet.header == ["a", "b"]

@@ -82,6 +82,23 @@ def test_decimal_points_are_read_from_a_file_with_semicolons(tmp_path):
             "x,weight\n1,2\n2,3\n3,12 kg\n4,5\n",
             "no number in line 4, column 'weight': '12 kg': write the number without 'kg'",
         ),
+        (
+            "a,b\n1,2 kg\n2,3 kg\n3,4 kg\n4,5 kg\n",
+            "no number in line 2, column 'b': '2 kg'; line 3, column 'b': '3 kg'; line 4, column "
+            "'b': '4 kg'; and 1 more: write the number without 'kg'",
+        ),
+        ("a,b\n1,$2\n2,$3\n3,$4\n4,$5\n", "and 1 more: write the number without '$'"),
+        ("a,b\n1,2\n2,7:30\n3,8:00\n4,9:15\n", "write times as numbers, such as 12.5"),
+        (
+            "a,b\n1,2x\n2,3y\n3,4z\n4,2x\n",
+            "1 column of text: line 2, column 'b': '2x'. Choose another column to predict by "
+            "--target",
+        ),
+        (
+            "a,b\nu,good\nv,bad\nv,bad\nu,good\n",
+            "Choose another column to predict by --target. Leave text out by --drop a, or encode",
+        ),
+        ("a,b\n1,2\n2,1e200\n3,4\n4,5\n", "y must not hold numbers above 1e+100"),
         ("a,b\n1,2\n2,inf\n3,4\n4,5\n", "line 3, column 'b': 'inf': numbers must be finite"),
         ("a,b\n1,2\n2,1e999\n3,4\n4,5\n", "'1e999': numbers must be finite"),
         ("a,b\n1,2\n2,1_0\n3,4\n4,5\n", "'1_0': write a number, or nothing where the value"),
@@ -155,6 +172,12 @@ def test_rows_to_predict_are_read_by_name_and_dates_with_them(tmp_path):
     assert new.X.names == ["date", "b"]
     assert new.sheet.rows[1] == ["2", "x y", "01/01/2020"]
     assert new.decimal_mark == ","
+
+
+def test_dates_to_predict_in_another_form_are_named_with_the_form(tmp_path):
+    table = table_of(tmp_path, "d;y\n" + "".join(f"{i}.01.2020;{i}\n" for i in range(11, 19)))
+    with pytest.raises(ValueError, match=r"no date \(day\.month\.year\) in line 2, column 'd': '2"):
+        new_rows(tmp_path, "d\n2020-01-20\n", table)
 
 
 def test_rows_to_predict_may_have_a_single_column_also_with_decimal_commas(tmp_path):

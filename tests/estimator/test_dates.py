@@ -165,6 +165,20 @@ def test_one_dimension_of_dates_is_refused_with_a_way_to_give_two(dates):
         small().fit(dates, Y)
 
 
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (["2020-01-01", "2020-01-02", "2020-01-03"], "got one column of dates or texts"),
+        ([[b"a"], [b"b"], [b"c"]], r"got text such as b'a' in column 'x0'"),
+        ([[1.0], ["2020-01-02"], ["2020-01-03"]], r"dates such as '2020-01-31' in column 'x0'"),
+        ([[1], [2, 3], [4]], "inhomogeneous shape"),
+    ],
+)
+def test_lists_that_hold_no_dates_are_refused_with_what_is_wrong(X, message):
+    with pytest.raises(ValueError, match=message):
+        small().fit(X, np.arange(3.0))
+
+
 def test_texts_of_numbers_are_numbers():
     model = small(n_iter=0).fit(pd.DataFrame({"a": ["1", "2.5", "3", "4", "5"]}), np.arange(5.0))
     np.testing.assert_array_equal(model.X_train_[:, 0], [1, 2.5, 3, 4, 5])

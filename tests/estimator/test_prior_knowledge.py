@@ -213,6 +213,21 @@ def test_a_warm_start_begins_anew_without_a_column_that_it_had():
     assert not any("other" in text for text in model.search_history_["kernel"])
 
 
+@pytest.mark.parametrize(
+    ("smaller", "gone"),
+    [({"base_kernels": ["LIN"]}, "SE["), ({"operators": ["+"]}, " * "), ({"max_leaves": 1}, " + ")],
+)
+def test_a_warm_start_begins_anew_in_a_smaller_space(smaller, gone):
+    X, y = seasonal(30)
+    model = search(warm_start=True, base_kernels=["SE", "LIN"], n_iter=8).fit(X[["month"]], y)
+    assert any(gone in text for text in model.search_history_["kernel"])
+    model.set_params(**smaller).fit(X[["month"]], y)
+    initial = model.search_history_["phase"] == "initial"
+    assert not any(gone in text for text in model.search_history_["kernel"][~initial])
+    if "max_leaves" not in smaller:
+        assert not any(gone in text for text in model.search_history_["kernel"])
+
+
 def test_noise_as_a_start_kernel_is_a_candidate_anyway():
     X, y = seasonal(20)
     model = search(start_kernel="NOISE", n_iter=0).fit(X, y)
@@ -236,8 +251,16 @@ WRONG = [
     ({"periods": 12}, r"periods must be a mapping such as \{'month': 12\}.*got 12"),
     ({"base_kernels": {"day": ("SE",)}}, r"base_kernels must have columns of X.*got 'day'"),
     ({"base_kernels": {"*": ()}}, r"base_kernels must leave base kernels to a column"),
-    ({"base_kernels": {"month": ("SEE",)}}, r"base_kernels must be a selection of.*'SEE'"),
-    ({"base_kernels": {"month": "SE"}}, r"base_kernels must be a selection of.*got 'SE'"),
+    ({"base_kernels": {"month": ("SEE",)}}, r"base_kernels\['month'\] must be a selection.*'SEE'"),
+    (
+        {"base_kernels": {"*": ()}},
+        r"to a column of X that is not constant, but columns \[0, 1\] have",
+    ),
+    (
+        {"periods": {"month": np.timedelta64(7, "D")}},
+        r"which is days for dates, got np.timedelta64",
+    ),
+    ({"base_kernels": {"month": "SE"}}, r"base_kernels\['month'\] must be a selection.*'SE'"),
     ({"start_kernel": "SE[day]"}, r"unknown column 'day'"),
     ({"start_kernel": "SE[month"}, r"expected"),
     ({"start_kernel": 3}, r"'start_kernel' parameter"),
@@ -272,6 +295,22 @@ def test_wrong_knowledge_is_refused_before_the_search(parameters, message, monke
     with pytest.raises((ValueError, TypeError), match=message):
         search(**parameters).fit(X, y)
     assert not evaluated
+
+
+@pytest.mark.parametrize(
+    ("periods", "message"),
+    [
+        ({"t": 365.25}, r"period 365.25 of column 't' is much longer than its extent of 59"),
+        ({"t": [12, 0.5]}, r"period 0.5 of column 't' is shorter than its smallest spacing of 1"),
+        ({"c": 12}, r"periods of column 'c' have no effect, because the column is constant"),
+    ],
+)
+def test_periods_that_the_data_cannot_show_are_warned_of_where_fit_is_called(periods, message):
+    X = pd.DataFrame({"t": np.arange(60.0), "c": 1.0})
+    model = AutoKernelGPRegressor(periods=periods, n_iter=0, random_state=0)
+    with pytest.warns(UserWarning, match=message) as caught:
+        model.fit(X, np.sin(X["t"]))
+    assert caught[0].filename == __file__
 
 
 def test_two_columns_may_have_the_same_known_period():

@@ -138,10 +138,10 @@ def test_without_warm_start_a_search_begins_anew(evaluated):
     assert len(evaluated) == len(first)
 
 
-def test_other_settings_of_the_search_keep_what_is_known(evaluated):
+def test_a_larger_space_keeps_what_is_known(evaluated):
     model = small(n_iter=1, warm_start=True).fit(*wave())
     before = rows(model)
-    model.set_params(n_iter=3, base_kernels=["SE", "PER"], batch_size=2, max_leaves=5)
+    model.set_params(n_iter=5, batch_size=2, max_leaves=5)
     evaluated.clear()
     model.fit(*wave())
     assert rows(model)[: len(before)] == before
