@@ -89,7 +89,7 @@ def test_an_amplitude_that_hardly_changes_is_not_told():
 
 
 def test_what_fades_beyond_the_data_is_told_with_the_distance():
-    assert "Beyond the data it fades within about 2.00 years." in told("SE[time]", [0.2, 1.0])
+    assert "Beyond the data it fades within about 4.00 years." in told("SE[time]", [0.2, 1.0])
 
 
 def test_noise_alone_is_told_as_such():
