@@ -109,7 +109,7 @@ class AutoKernelGPRegressor(
         ``PosteriorAveraging(n_components=16)``. None predicts with ``best_kernel_`` alone, and so
         does every fit by an approximation.
     approximation : {"auto", "exact", "inducing", "neighbours"}, default="auto"
-        How many rows are treated. ``"auto"`` searches kernels on 500 rows if there are more than
+        How many rows are treated. ``"auto"`` searches on 500 rows if there are more than
         600, and fits the best to all rows: exactly up to 1000, and else by ``"neighbours"``, each
         row given its nearest ones. It predicts from neighbours or from inducing points, whatever
         predicts held-out rows better. ``"exact"`` searches on all rows.
@@ -253,7 +253,7 @@ class AutoKernelGPRegressor(
     @with_callbacks  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Search a kernel and fit it; returns the estimator.
+        """Search for a kernel and fit it; returns the estimator.
 
         Parameters
         ----------
