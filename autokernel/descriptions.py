@@ -7,16 +7,28 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
 from sklearn.utils._repr_html.estimator import _VisualBlock
-from sklearn.utils.validation import check_is_fitted
 
 from autokernel.model import FittedModel
-from autokernel.report import Inclusion, Intervals, Leaderboard, Posterior, SizeFront, caption
+from autokernel.report import (
+    MARK,
+    Inclusion,
+    Intervals,
+    Leaderboard,
+    Posterior,
+    SizeFront,
+    caption,
+)
 from autokernel.typing import FloatArray
+from autokernel.validation import check_has_searched
 
 _LEADERBOARDS: Mapping[str, type[Leaderboard] | type[SizeFront]] = {
     "score": Leaderboard,
     "leaves": SizeFront,
 }
+
+
+REFIT = "refit"
+"""The ``stop_reason_`` of an estimator that has never searched."""
 
 
 class DescriptionMixin(BaseEstimator):
@@ -25,6 +37,8 @@ class DescriptionMixin(BaseEstimator):
     _fitted: FittedModel
     _tried: list[str]  # canonical texts of the kernels of the search
     search_history_: Mapping[str, np.ndarray]
+    n_iter_: int
+    stop_reason_: str
 
     def _expose_model(self, fitted: FittedModel, X: FloatArray, y: FloatArray) -> None:
         """Set the attributes that tell of the kernel and the model with it."""
@@ -39,11 +53,18 @@ class DescriptionMixin(BaseEstimator):
         self.parameter_intervals_ = Intervals.of(fitted)
         self.X_train_, self.y_train_ = X, y
 
+    def _expose_refit(self, fitted: FittedModel, X: FloatArray, y: FloatArray) -> None:
+        """Set the attributes of a model that was fitted without a search."""
+        self._expose_model(fitted, X, y)
+        if not hasattr(self, "search_history_"):
+            self.n_iter_, self.stop_reason_ = 0, REFIT
+
     def leaderboard(self, k: int = 10, by: str = "score") -> Leaderboard | SizeFront:
         """Return the ``k`` best kernels of the search, or the best kernel of each size.
 
         The dict of arrays prints as a table and goes straight into ``pandas.DataFrame``. The kernel
-        that is reported is marked. Scores are those of the search, also after :meth:`refit`.
+        that is reported is marked. Scores are those of the search; what :meth:`refit` has fitted
+        after it is told in a line below the table.
 
         Parameters
         ----------
@@ -52,18 +73,31 @@ class DescriptionMixin(BaseEstimator):
         by : {"score", "leaves"}, default="score"
             ``"leaves"`` is the best kernel of each number of leaves, the smallest first, with the
             gain over the best smaller one; the smallest within two nats of the best is suggested.
+
+        Raises
+        ------
+        NotFittedError
+            If there was no search.
         """
-        check_is_fitted(
-            self,
-            "search_history_",
-            msg="this %(name)s instance has made no search: fit searches kernels, refit does not",
-        )
+        check_has_searched(self)
         check_scalar(k, "k", Integral, min_val=1)
         if by not in _LEADERBOARDS:
             raise ValueError(f"by must be one of {list(_LEADERBOARDS)}, got {by!r}")
         chosen = self._fitted.evaluation.expression.canonical
         is_chosen = np.array([text == chosen for text in self._tried], dtype=bool)
-        return _LEADERBOARDS[by].of(self.search_history_, k=k, is_chosen=is_chosen)
+        table = _LEADERBOARDS[by].of(self.search_history_, k=k, is_chosen=is_chosen)
+        table.note = self._fitted_since(self.search_history_["score"][is_chosen])
+        return table
+
+    def _fitted_since(self, scores: FloatArray) -> str:
+        """Tell what was fitted after the search, which gave the present kernel these scores."""
+        score = self.best_score_
+        if not np.isfinite(score) or np.isclose(scores, score, rtol=1e-9, atol=1e-9).any():
+            return ""
+        how = f"to {len(self.y_train_)} rows, with score {score:.2f}"
+        if len(scores):
+            return f"{MARK} this kernel was fitted again after the search, {how}"
+        return f"another kernel was fitted after the search, {how}: {self.best_expression_}"
 
     def _sk_visual_block_(self) -> _VisualBlock:
         """Show the kernel in words below the name in a notebook."""

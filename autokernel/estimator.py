@@ -26,10 +26,7 @@ from autokernel.fit.announcement import announcement
 from autokernel.fit.arguments import CONSTRAINTS, Arguments, check_memory, check_nested
 from autokernel.kernels import BaseKernel, Priors
 from autokernel.operators import Operator
-from autokernel.report import (
-    print_now,
-    reporter,
-)
+from autokernel.report import Trials, print_now, reporter
 from autokernel.search import StopReason, Strategy
 from autokernel.surrogate import Acquisition
 from autokernel.validation import carry_name, check_seed
@@ -159,7 +156,7 @@ class AutoKernelGPRegressor(
     approximation_ : str
         How predictions are computed: ``"exact"``, or such as ``"64 neighbours"``.
     search_history_ : dict of ndarray
-        One entry per evaluated kernel, in order; goes straight into ``pandas.DataFrame``. Keys are
+        One entry per evaluated kernel, in order; prints as a table. Keys are
         ``kernel``, ``score``, ``log_prior``, ``score_per_sample``, ``best_score``, ``n_leaves``,
         ``n_params``, ``phase``, ``status``, ``fit_seconds``, ``proposal_seconds``, ``elapsed``,
         for ``criterion="importance"`` ``standard_error`` and ``pareto_k``, and ``upper_bound``
@@ -169,6 +166,7 @@ class AutoKernelGPRegressor(
     stop_reason_ : str
         ``"n_iter"``, ``"converged"`` by ``tol``, ``"max_time"``, ``"interrupted"`` by Ctrl-C,
         ``"callback"``, or ``"exhausted"``: no kernel was left, or for ``"greedy"`` none better.
+        ``"refit"`` where there was no search; after one, ``refit`` leaves its reason.
     date_columns_ : list of int
         Zero-based indices of the columns of dates, which ``X_train_`` has in days since 1970-01-01.
     X_train_ : ndarray of shape (n_samples, n_features)
@@ -347,7 +345,7 @@ class AutoKernelGPRegressor(
         else:
             evaluation = problem.evaluator(problem.kernel(kernel, arguments))
             fitted = problem.averaged([evaluation], searches=False)
-        self._expose_model(fitted, problem.X, problem.y)
+        self._expose_refit(fitted, problem.X, problem.y)
         return self
 
     def _pose(
@@ -374,7 +372,7 @@ class AutoKernelGPRegressor(
         """Set the attributes that tell what a search has tried."""
         self._past = run.past()
         self._tried = [e.expression.canonical for e in run.history.evaluations]
-        self.search_history_ = run.history.to_columns(run.problem.feature_names)
+        self.search_history_ = Trials(run.history.to_columns(run.problem.feature_names))
         self.n_iter_ = run.history.n_searched
 
     def _expose(self, run: Run, reason: StopReason) -> None:

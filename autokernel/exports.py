@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from autokernel.descriptions import DescriptionMixin
 from autokernel.explanations import ExplanationMixin
 from autokernel.pages import write_report
+from autokernel.report import Trials
 from autokernel.transfer import (
     FORMAT_VERSION,
     gpflow_source,
@@ -115,14 +116,15 @@ class ExportMixin(ExplanationMixin, DescriptionMixin):
         if record["feature_names_in"] is not None:
             self.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
         self.date_columns_ = list(record["date_columns"])
-        self._expose_model(model_of(record["model"]), X, numbers(record["y_train"]))
+        self._expose_refit(model_of(record["model"]), X, numbers(record["y_train"]))
         search = record["search"]
         if search is not None:
             self._tried = search["tried"]
-            self.search_history_ = {
+            history = {
                 name: np.array(column["values"], dtype=column["dtype"])
                 for name, column in search["history"].items()
             }
+            self.search_history_ = Trials(history)
             for name in _OF_SEARCH:
                 setattr(self, name, search[name])
         return self

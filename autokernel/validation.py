@@ -7,7 +7,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 Named = TypeVar("Named", bound=BaseEstimator)
 
@@ -64,6 +66,22 @@ def did_you_mean(given: object, known: Iterable[str]) -> str:
     alias = _NAMES_ELSEWHERE.get(wrong, "").casefold()
     near = [alias] if alias in by_case else get_close_matches(wrong, by_case, n=1)
     return f"; did you mean {by_case[near[0]]!r}?" if near else ""
+
+
+def check_has_searched(estimator: BaseEstimator) -> None:
+    """Refuse an estimator without a search to tell of.
+
+    Raises
+    ------
+    NotFittedError
+        If it is not fitted, or was fitted by ``refit`` alone.
+    """
+    check_is_fitted(estimator, "best_kernel_")
+    if not hasattr(estimator, "search_history_"):
+        raise NotFittedError(
+            f"this {type(estimator).__name__} was fitted by refit, which does not search: call fit "
+            "to have a search"
+        )
 
 
 def carry_name(cls: type) -> None:

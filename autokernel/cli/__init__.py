@@ -1,4 +1,4 @@
-"""The command line: files are read, a kernel is searched for, and what is found is told and written.
+"""The command line: it reads files, searches for a kernel, tells what it found and writes files.
 
 ``options.py`` reads the arguments. ``sheet.py`` splits a file into cells, ``cells.py`` and
 ``dates.py`` read numbers and dates in them, and ``table.py`` makes the data set. ``search.py`` fits

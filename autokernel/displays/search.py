@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from autokernel.displays._style import BLUE, GREY, ORANGE, figure_of, literal, new_axes, plain
 from autokernel.typing import FloatArray, IntArray
+from autokernel.validation import check_has_searched
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,11 +59,7 @@ class SearchDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, axes: "Sequence[Axes] | None" = None) -> Self:
         """Plot the search of a fitted estimator, on two axes or on a new figure."""
-        check_is_fitted(
-            estimator,
-            "search_history_",
-            msg="this %(name)s instance has made no search: fit searches kernels, refit does not",
-        )
+        check_has_searched(estimator)
         history = estimator.search_history_
         keys = ("score", "elapsed", "n_leaves", "kernel")
         return cls(**{key: history[key] for key in keys}).plot(axes)

@@ -176,7 +176,7 @@ class _Report:
         rows = {name: repr(value) for name, value in estimator.get_params(deep=False).items()}
         rows |= {
             "predictions": estimator.approximation_,
-            "reason to stop": str(getattr(estimator, "stop_reason_", "no search")),
+            "reason to stop": str(estimator.stop_reason_),
             **environment.required,
             **environment.system,
             **environment.libraries,

@@ -12,7 +12,7 @@ from autokernel.typing import BoolArray
 
 _COLUMNS = ("score", "score_per_sample", "n_leaves", "n_params", "phase", "status")
 _WIDTH = 100  # characters per line
-_MARK = "*"
+MARK = "*"
 _WORTH = 2.0  # nats, less than which no larger kernel is suggested
 
 
@@ -43,10 +43,10 @@ class Leaderboard(Table):
         if not len(self["kernel"]):
             return "no kernel has been evaluated"
         head = f"{'rank':>4}   {'score':>9}  {'leaves':>6}  kernel"
-        lines = [f"{head}   ({_MARK} chosen; score in nats)"]
+        lines = [f"{head}   ({MARK} chosen; score in nats)"]
         rows = (self[name] for name in ("rank", "chosen", "score", "n_leaves", "kernel", "status"))
         for rank, chosen, score, n_leaves, kernel, status in zip(*rows, strict=True):
-            start = f"{rank:4d} {_MARK if chosen else ' '} {score:9.2f}  {n_leaves:6d}  "
+            start = f"{rank:4d} {MARK if chosen else ' '} {score:9.2f}  {n_leaves:6d}  "
             text = kernel if status == "ok" else f"{kernel}  ({status})"
             lines.append(
                 textwrap.fill(
@@ -56,6 +56,8 @@ class Leaderboard(Table):
                     subsequent_indent=" " * len(start),
                 )
             )
+        if self.note:
+            lines.append(textwrap.fill(self.note, _WIDTH))
         return "\n".join(lines)
 
 

@@ -15,19 +15,27 @@ class Table(dict[str, npt.NDArray[Any]]):
 
     formats: ClassVar[Mapping[str, str]] = {}  # of numbers, by column
     title: ClassVar[str] = ""
+    note: str = ""  # a line below the table
+    shown: ClassVar[tuple[str, ...]] = ()  # columns that are printed, all of them if it is empty
+
+    @property
+    def _names(self) -> list[str]:
+        """Names of the columns that are printed."""
+        return [name for name in self.shown or self if name in self]
 
     def _cells(self, n_rows: int) -> list[list[str]]:
         """Write the first rows."""
         return [
-            [_text(self[name][row], self.formats.get(name, ".4g")) for name in self]
+            [_text(self[name][row], self.formats.get(name, ".4g")) for name in self._names]
             for row in range(n_rows)
         ]
 
     def to_html(self) -> str:
         """Write all rows as an HTML table."""
-        n_rows = len(next(iter(self.values())))
-        head = "".join(f"<th>{escape(name)}</th>" for name in self)
-        kinds = ["text" if self[name].dtype == object else "number" for name in self]
+        names = self._names
+        n_rows = len(self[names[0]])
+        head = "".join(f"<th>{escape(name)}</th>" for name in names)
+        kinds = ["text" if self[name].dtype == object else "number" for name in names]
         body = "".join(
             "<tr>"
             + "".join(
@@ -37,14 +45,15 @@ class Table(dict[str, npt.NDArray[Any]]):
             + "</tr>\n"
             for row in self._cells(n_rows)
         )
-        return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>"
+        note = f"<p>{escape(self.note)}</p>" if self.note else ""
+        return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>{note}"
 
     def _repr_html_(self) -> str:
         """Show the table in a notebook."""
         return self.to_html()
 
     def __repr__(self) -> str:
-        names = list(self)
+        names = self._names
         n_rows = len(self[names[0]])
         cells = [names, *self._cells(min(n_rows, _MOST_ROWS))]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -58,6 +67,8 @@ class Table(dict[str, npt.NDArray[Any]]):
             lines.append("  ".join(padded).rstrip())
         if n_rows > _MOST_ROWS:
             lines.append(f"... and {n_rows - _MOST_ROWS} more")
+        if self.note:
+            lines.append(self.note)
         return "\n".join(lines)
 
 

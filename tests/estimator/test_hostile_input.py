@@ -99,7 +99,7 @@ BAD_INPUTS = {
     "NaN": (spoilt(X, np.nan), ValueError, "^Input X contains NaN"),
     "infinity": (spoilt(X, -np.inf), ValueError, "^Input X contains infinity"),
     "a gap": (spoilt(X, None), ValueError, "^Input X contains NaN"),
-    "words": ([*X.tolist()[:-1], ["a", "b"]], ValueError, "string to float: 'a'"),
+    "words": ([*X.tolist()[:-1], ["a", "b"]], ValueError, "got text such as 'a' in column 'x0'"),
     "complex": (X + 1j, ValueError, "^Complex data not supported"),
     "sparse": (sparse.csr_array(X), TypeError, "^Sparse data was passed for X.*toarray"),
     "empty": (X[:0], ValueError, r"^Found array with 0 sample\(s\) \(shape=\(0, 2\)\)"),

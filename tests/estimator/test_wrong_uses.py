@@ -140,12 +140,12 @@ CALLS = {
     "a leaderboard without a search": (
         lambda _: unsearched().leaderboard(),
         NotFittedError,
-        r"has made no search: fit searches kernels, refit does not",
+        r"was fitted by refit, which does not search: call fit to have a search",
     ),
     "a picture of no search": (
         lambda _: SearchDisplay.from_estimator(unsearched()),
         NotFittedError,
-        r"has made no search",
+        r"was fitted by refit, which does not search",
     ),
     "other columns": (
         lambda model: model.predict(FRAME[["size", "age"]]),
