@@ -3,7 +3,7 @@ Does the kernel that is found forecast the next fifteen months?
 ===============================================================
 
 The airline series of Box and Jenkins counts the passengers of each month from 1949 to 1960. It has
-a trend, and a season whose amplitude grows with the trend. We search a kernel on the first 129
+a trend, and a season whose amplitude grows with the trend. We search for a kernel on the first 129
 months, forecast the 15 months that follow, and count how many of them lie within the bands.
 """
 
