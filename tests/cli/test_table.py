@@ -95,6 +95,10 @@ def test_decimal_points_are_read_from_a_file_with_semicolons(tmp_path):
             "--target",
         ),
         (
+            "a,b\nS1,1\nS2,2\nS3,3\nS4,4\n",
+            "1 column of text: line 2, column 'a': 'S1'. Leave text out by --drop a, or encode",
+        ),
+        (
             "a,b\nu,good\nv,bad\nv,bad\nu,good\n",
             "Choose another column to predict by --target. Leave text out by --drop a, or encode",
         ),
