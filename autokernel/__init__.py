@@ -1,20 +1,20 @@
 """Gaussian-process regression that discovers its own kernel."""
 
-from autokernel.averaging import Averaging, PosteriorAveraging, Stacking
-from autokernel.criteria import (
+from autokernel.environment import show_versions
+from autokernel.estimator import AutoKernelGPRegressor
+from autokernel.evidence import (
     AIC,
     BIC,
     Criterion,
     CrossValidation,
+    Evaluation,
     Importance,
     KernelFit,
     Laplace,
     LeaveOneOut,
     Score,
+    evaluate_kernel,
 )
-from autokernel.environment import show_versions
-from autokernel.estimator import AutoKernelGPRegressor
-from autokernel.evaluation import Evaluation, evaluate_kernel
 from autokernel.exceptions import (
     AutoKernelError,
     EvaluationError,
@@ -22,16 +22,22 @@ from autokernel.exceptions import (
     NotAMaximumError,
 )
 from autokernel.expression import Expression, parse_expression
-from autokernel.kernels import BaseKernel, CallableKernel, KernelParameter, Sources
-from autokernel.model import FeatureKernel
-from autokernel.operators import Operator
+from autokernel.kernels import BaseKernel, CallableKernel, KernelParameter, Operator, Sources
+from autokernel.model import Averaging, FeatureKernel, PosteriorAveraging, Stacking
 from autokernel.scoring import neg_log_predictive_density
-from autokernel.search import BOMS, SKC, SOT, Arc, Greedy, RandomWalks, Strategy, TreeGEP
-from autokernel.surrogate import (
+from autokernel.search import (
+    BOMS,
+    SKC,
+    SOT,
     Acquisition,
+    Arc,
     ExpectedImprovement,
     ExpectedImprovementPerSecond,
+    Greedy,
+    RandomWalks,
+    Strategy,
     ThompsonSampling,
+    TreeGEP,
     UpperConfidenceBound,
 )
 from autokernel.version import __version__

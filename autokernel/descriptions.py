@@ -8,8 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
 from sklearn.utils._repr_html.estimator import _VisualBlock
 
-from autokernel.model import FittedModel
-from autokernel.report import (
+from autokernel.explain import (
     MARK,
     Inclusion,
     Intervals,
@@ -18,6 +17,7 @@ from autokernel.report import (
     SizeFront,
     caption,
 )
+from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
 from autokernel.validation import check_has_searched
 

@@ -14,21 +14,20 @@ from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.averaging import Averaging
-from autokernel.criteria import Criterion
-from autokernel.data import check_fit_data
+from autokernel.data.checks import check_fit_data
 from autokernel.deadline import Deadline
+from autokernel.evidence import Criterion
 from autokernel.exceptions import EvaluationError
+from autokernel.explain import Trials
 from autokernel.exports import ExportMixin
 from autokernel.expression import Expression
 from autokernel.fit import CallbackMixin, Monitor, Past, Problem, Run
 from autokernel.fit.announcement import announcement
 from autokernel.fit.arguments import CONSTRAINTS, Arguments, check_memory, check_nested
-from autokernel.kernels import BaseKernel, Priors
-from autokernel.operators import Operator
-from autokernel.report import Trials, print_now, reporter
-from autokernel.search import StopReason, Strategy
-from autokernel.surrogate import Acquisition
+from autokernel.fit.progress import print_now, reporter
+from autokernel.kernels import BaseKernel, Operator, Priors
+from autokernel.model import Averaging
+from autokernel.search import Acquisition, StopReason, Strategy
 from autokernel.validation import carry_name, check_seed
 
 Selection = str | Collection[str | BaseKernel]

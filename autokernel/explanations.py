@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.data import SINCE
-from autokernel.explanation import Decomposition, Description, Parameters
-from autokernel.explanation.description import TARGET
+from autokernel.data.dates import SINCE
+from autokernel.explain import Decomposition, Description, Parameters
+from autokernel.explain.description import TARGET
 from autokernel.predictions import PredictionMixin
 from autokernel.typing import FloatArray
 from autokernel.validation import did_you_mean

@@ -9,18 +9,18 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from autokernel.descriptions import DescriptionMixin
+from autokernel.explain import Trials
 from autokernel.explanations import ExplanationMixin
-from autokernel.pages import write_report
-from autokernel.report import Trials
-from autokernel.transfer import (
+from autokernel.export import (
     FORMAT_VERSION,
     gpflow_source,
     gpytorch_source,
     latex_of,
     model_of,
     record_of,
+    write_report,
 )
-from autokernel.transfer.records import numbers, plain
+from autokernel.export.records import numbers, plain
 from autokernel.version import __version__
 
 _FORMAT = "autokernel"

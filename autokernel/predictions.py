@@ -9,7 +9,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length, check_scalar, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.data import dates_counted, refuse_gaps, refuse_large, refuse_times, validated
+from autokernel.data.checks import refuse_gaps, refuse_large, refuse_times
+from autokernel.data.dates import dates_counted
+from autokernel.data.named import validated
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
 

@@ -38,7 +38,7 @@ from runs import LOADERS, N_TRAIN, CpuClock, Prediction, Split, draw_split, mean
 import numpy as np
 
 from autokernel import AutoKernelGPRegressor, parse_expression
-from autokernel.evaluation import Evaluation
+from autokernel.evidence import Evaluation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

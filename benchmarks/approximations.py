@@ -29,9 +29,9 @@ from runs import Prediction, Split, mean_nll, rmse  # isort: skip
 from scaling import Unit as Drawn, draw_split  # isort: skip
 
 from autokernel import AutoKernelGPRegressor
+from autokernel.evidence.posterior import LogPosterior
+from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import PRESETS
-from autokernel.likelihood import ExactLikelihood, TrainingData
-from autokernel.map.posterior import LogPosterior
 
 NAME = "approximations"  # of the CSV file
 SETS = ["power_plant", "friedman", "temperature_full", "births_full"]

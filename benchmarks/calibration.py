@@ -30,9 +30,8 @@ import numpy as np
 
 from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.expression import Expression, Leaf, normal_form, slots_of
-from autokernel.kernels import NOISE_VARIANCE, PRESETS, Role
-from autokernel.likelihood import cross_covariance
-from autokernel.operators import ADD
+from autokernel.inference import cross_covariance
+from autokernel.kernels import ADD, NOISE_VARIANCE, PRESETS, Role
 
 NAME = "calibration"  # of the CSV file
 KERNELS = (

@@ -39,8 +39,7 @@ from runs import NAME as SEARCHED  # isort: skip
 import numpy as np
 
 from autokernel import AutoKernelGPRegressor, Stacking, parse_expression
-from autokernel.averaging import Component
-from autokernel.model import MixturePredictor
+from autokernel.model import Component, MixturePredictor
 
 NAME = "default_fits"  # of the CSV file
 FEW = 120

@@ -48,15 +48,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Kernel
 
-from autokernel.data import Scaling
-from autokernel.evaluation import Evaluation, Evaluator
+from autokernel.data.scaling import Scaling
+from autokernel.evidence import Evaluation, Evaluator
+from autokernel.evidence.maximise import maximise
+from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import Expression, Grammar
-from autokernel.kernels import FEW_COLUMNS, MANY_COLUMNS, check_priors
-from autokernel.likelihood import ExactLikelihood
-from autokernel.map.maximise import maximise
-from autokernel.map.posterior import LogPosterior
+from autokernel.inference import ExactLikelihood
+from autokernel.kernels import ADD, FEW_COLUMNS, MANY_COLUMNS, MULTIPLY, check_priors
 from autokernel.model import to_sklearn
-from autokernel.operators import ADD, MULTIPLY
 
 T = TypeVar("T")
 Fixed = dict[str, object]  # columns that tell how a row was measured

@@ -53,15 +53,15 @@ import numpy as np
 from sklearn.datasets import make_friedman1
 
 from autokernel import AutoKernelGPRegressor, PosteriorAveraging, parse_expression
-from autokernel.averaging import Averaging, Component, KernelPosterior, posterior_over_kernels
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evaluation import Evaluation, Evaluator
+from autokernel.evidence import Evaluation, Evaluator
+from autokernel.evidence.maximise import maximise
+from autokernel.evidence.mode_search import ModeSearch
+from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import arrange, theta_order
+from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import check_priors
-from autokernel.likelihood import ExactLikelihood, TrainingData
-from autokernel.map.maximise import maximise
-from autokernel.map.mode_search import ModeSearch
-from autokernel.map.posterior import LogPosterior
+from autokernel.model import Averaging, Component, KernelPosterior, posterior_over_kernels
 
 NAME = "hmc"  # of the CSV file
 KERNELS: Mapping[str, str] = {

@@ -21,7 +21,7 @@ from map_cases import PRIORS, Case, cases  # isort: skip
 
 import numpy as np
 
-from autokernel.evaluation import Evaluator
+from autokernel.evidence import Evaluator
 
 NAME = "laplace_vs_importance"
 SOUND_PARETO_K = 0.7

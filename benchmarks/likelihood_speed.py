@@ -19,8 +19,8 @@ from scipy.linalg.lapack import dpftrf, dpftri, dpftrs, dsfrk
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 from autokernel import parse_expression
-from autokernel.data import Scaling
-from autokernel.likelihood import ExactLikelihood, TrainingData
+from autokernel.data.scaling import Scaling
+from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.model import to_sklearn
 
 KERNELS = {

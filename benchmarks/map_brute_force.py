@@ -14,9 +14,8 @@ from map_cases import BestKnown, Case, cases  # isort: skip
 
 import numpy as np
 
-from autokernel.map.data_scales import DataScales
-from autokernel.map.maximise import maximise
-from autokernel.map.starts import StartingPoints
+from autokernel.evidence.maximise import maximise
+from autokernel.evidence.starts import DataScales, StartingPoints
 
 WIDE = {  # natural ranges of the wide draws
     "lengthscale": (0.003, 10.0),

@@ -11,10 +11,10 @@ from common import RESULTS, environment, read_data  # isort: skip
 import numpy as np
 
 from autokernel import parse_expression
+from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import Expression
-from autokernel.kernels.priors import PRESETS
-from autokernel.likelihood import ExactLikelihood, TrainingData
-from autokernel.map.posterior import LogPosterior
+from autokernel.inference import ExactLikelihood, TrainingData
+from autokernel.kernels.parameters import PRESETS
 
 PRIORS = PRESETS["paper"]
 """Those of the published method, so that its defaults can be compared on the same posterior."""

@@ -25,8 +25,8 @@ from map_cases import PRIORS, BestKnown, Case, cases  # isort: skip
 import numpy as np
 from scipy.optimize import minimize
 
-from autokernel.evaluation import Evaluator
-from autokernel.map.posterior import LogPosterior
+from autokernel.evidence import Evaluator
+from autokernel.evidence.posterior import LogPosterior
 
 N_BASELINE_STARTS = 10
 FAR_BELOW = 1e9  # nats, where K has no Cholesky factor

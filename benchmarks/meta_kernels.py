@@ -16,8 +16,8 @@ from runs import N_TRAIN, draw_split, pose, task_of  # isort: skip
 
 import numpy as np
 
-from autokernel.evaluation import Evaluation, Evaluator, Job
-from autokernel.evaluation.record import name_parameters
+from autokernel.evidence import Evaluation, Evaluator, Job
+from autokernel.evidence.evaluation import name_parameters
 from autokernel.expression import Expression, Grammar
 
 NAME = "meta_kernels"  # of the CSV file

@@ -49,14 +49,8 @@ from scipy.stats import spearmanr
 
 from autokernel.expression import Expression
 from autokernel.kernels import PRESETS
-from autokernel.surrogate.gp import SurrogateGP
-from autokernel.surrogate.kernel_kernels import (
-    ArcKernel,
-    HellingerKernel,
-    KernelKernel,
-    SOTKernel,
-    Weights,
-)
+from autokernel.search.distances import ArcKernel, HellingerKernel, KernelKernel, SOTKernel, Weights
+from autokernel.search.surrogate import SurrogateGP
 
 NAME = "meta_prediction"  # of the CSV file
 MOST_NEIGHBOURS = 10

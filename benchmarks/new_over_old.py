@@ -18,13 +18,13 @@ SETTINGS = """
 import sys, time, statistics
 import numpy as np
 from autokernel import AutoKernelGPRegressor, evaluate_kernel, parse_expression
-from autokernel.datasets import load_airline
+from autokernel.datasets._bundled import load_airline
 X, y = load_airline(return_X_y=True)
 clock = time.process_time
 """
 
 LIKELIHOOD = """
-import autokernel.likelihood as package
+import autokernel.inference as package
 Likelihood = getattr(package, "ExactLikelihood", None) or package.LogLikelihood
 def likelihood(n, n_repeats):
     rng = np.random.default_rng(0)

@@ -38,13 +38,13 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from autokernel import parse_expression
-from autokernel.evaluation import Evaluation, Evaluator
+from autokernel.evidence import Evaluation, Evaluator
+from autokernel.evidence.maximise import Mode, maximise
+from autokernel.evidence.posterior import NOISE_FLOOR, LogPosterior
 from autokernel.expression import Expression
+from autokernel.inference import ExactLikelihood, TrainingData
+from autokernel.inference.exact import ExactPredictor
 from autokernel.kernels import NOISE_VARIANCE, LogGammaPrior
-from autokernel.likelihood import ExactLikelihood, TrainingData
-from autokernel.map.maximise import Mode, maximise
-from autokernel.map.posterior import NOISE_FLOOR, LogPosterior
-from autokernel.model import ExactPredictor
 
 CANDIDATES = {
     f"Gamma({shape:g}, {rate:g})": {NOISE_VARIANCE.name: (shape, rate)}

@@ -18,7 +18,7 @@ from mici.samplers import DynamicMultinomialHMC
 from mici.states import ChainState
 from mici.systems import EuclideanMetricSystem
 
-from autokernel.map.posterior import LogPosterior
+from autokernel.evidence.posterior import LogPosterior
 
 ENOUGH_R_HAT = 1.01  # both as Vehtari et al. (2021), Bayesian Analysis 16, advise
 ENOUGH_DRAWS = 400.0  # effective draws

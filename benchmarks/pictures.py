@@ -17,8 +17,9 @@ import numpy as np
 import pandas as pd
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.datasets import load_airline, load_mauna_loa
-from autokernel.displays import DecompositionDisplay, ForecastDisplay
+from autokernel.datasets._bundled import load_airline, load_mauna_loa
+from autokernel.displays.decomposition import DecompositionDisplay
+from autokernel.displays.forecast import ForecastDisplay
 
 from common import read_table  # isort: skip
 

@@ -28,11 +28,10 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.datasets import fetch_airfoil, fetch_concrete
+from autokernel.datasets._openml import fetch_airfoil, fetch_concrete
 from autokernel.expression import Grammar
-from autokernel.kernels import FEW_COLUMNS
-from autokernel.operators import ADD, MULTIPLY
-from autokernel.surrogate.hellinger import HellingerDistances
+from autokernel.kernels import ADD, FEW_COLUMNS, MULTIPLY
+from autokernel.search.distances import HellingerDistances
 
 LOADERS = {"airfoil": fetch_airfoil, "concrete": fetch_concrete}
 N_ROWS = 500

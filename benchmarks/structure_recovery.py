@@ -39,7 +39,7 @@ import numpy as np
 from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.expression import Expression, normal_form, simplifications, slots_of
 from autokernel.fit.problem import Problem
-from autokernel.likelihood import cross_covariance
+from autokernel.inference import cross_covariance
 
 NAME = "structure_recovery"  # of the CSV file
 TRUTHS = (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Kernel
 
 from autokernel import AutoKernelGPRegressor, evaluate_kernel
-from autokernel.data import Scaling
+from autokernel.data.scaling import Scaling
 from autokernel.expression import (
     Expression,
     Grammar,
@@ -22,12 +22,20 @@ from autokernel.expression import (
     n_kernel_params,
     parse_expression,
 )
-from autokernel.kernels import BASE_KERNELS, PRESETS, BaseKernel, ExponentialKernel, Role
-from autokernel.likelihood.covariance import Covariance
-from autokernel.likelihood.linalg import unpack
-from autokernel.likelihood.pairs import PackedPairs
+from autokernel.inference.covariance import Covariance
+from autokernel.inference.packed import unpack
+from autokernel.inference.pairs import PackedPairs
+from autokernel.kernels import (
+    ADD,
+    BASE_KERNELS,
+    MULTIPLY,
+    PRESETS,
+    BaseKernel,
+    ExponentialKernel,
+    Operator,
+    Role,
+)
 from autokernel.model import to_sklearn
-from autokernel.operators import ADD, MULTIPLY, Operator
 from autokernel.typing import FloatArray
 
 EPS = float(np.finfo(float).eps)

@@ -19,7 +19,7 @@ from joblib import parallel_config
 from threadpoolctl import threadpool_info
 
 from autokernel import BOMS, SOT, AutoKernelGPRegressor
-from autokernel.datasets import load_airline
+from autokernel.datasets._bundled import load_airline
 
 KEPT = Path(__file__).with_suffix(".json")
 TIMES = ("fit_seconds", "proposal_seconds", "elapsed")

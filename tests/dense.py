@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import gamma
 
 from autokernel.expression import Expression, parse_expression
-from autokernel.operators import ADD
+from autokernel.kernels import ADD
 from autokernel.typing import FloatArray
 
 DenseCovariance = Callable[[str, FloatArray, FloatArray], FloatArray]

@@ -16,7 +16,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 
 import autokernel
 from autokernel import AutoKernelGPRegressor
-from autokernel.evaluation import Evaluator
+from autokernel.evidence import Evaluator
 
 TIMES = ("fit_seconds", "proposal_seconds", "elapsed")
 PATIENCE = 150.0  # seconds: a process that has not ended by then is taken for one that hangs

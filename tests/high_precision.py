@@ -6,7 +6,7 @@ import numpy as np
 from mpmath import MPContext, mpf
 
 from autokernel.expression import Expression, parse_expression
-from autokernel.operators import ADD
+from autokernel.kernels import ADD
 from autokernel.typing import FloatArray
 
 mp = MPContext()

@@ -3,9 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.likelihood import ValueAndGradient
-from autokernel.map.maximise import Mode
-from autokernel.map.maximum import Maximum
+from autokernel.evidence.maximise import Mode
+from autokernel.evidence.maximum import Maximum
+from autokernel.inference import ValueAndGradient
 
 
 def maximum_of(

@@ -15,7 +15,6 @@ import autokernel.datasets
 import autokernel.displays
 import autokernel.exceptions
 import autokernel.kernels
-import autokernel.operators
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -51,7 +50,7 @@ PUBLIC = (
     autokernel.displays,
     autokernel.exceptions,
     autokernel.kernels,
-    autokernel.operators,
+    autokernel.kernels,
 )
 
 

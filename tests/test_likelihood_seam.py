@@ -7,20 +7,19 @@ import numpy as np
 import pytest
 
 from autokernel import AutoKernelGPRegressor, parse_expression
-from autokernel.criteria import CRITERIA
 from autokernel.deadline import NEVER
-from autokernel.evaluation import Evaluator
+from autokernel.evidence import CRITERIA, Evaluator
 from autokernel.expression import Expression
 from autokernel.fit import Arguments, Problem, Run
-from autokernel.kernels import NOISE_VARIANCE
-from autokernel.likelihood import (
+from autokernel.inference import (
     Covariance,
     TrainingData,
     ValueAndGradient,
     cross_covariance,
     diagonal_covariance,
 )
-from autokernel.model import Inference
+from autokernel.inference.exact import Inference
+from autokernel.kernels import NOISE_VARIANCE
 from autokernel.search import StopReason
 from autokernel.search.loop import Silent
 from autokernel.typing import FloatArray, IntArray

@@ -20,10 +20,9 @@ from autokernel import (
     evaluate_kernel,
     parse_expression,
 )
-from autokernel.criteria import CRITERIA
-from autokernel.evaluation import Evaluator
+from autokernel.evidence import CRITERIA, Evaluator
+from autokernel.explain import describe_model
 from autokernel.kernels import BASE_KERNELS, Periodic
-from autokernel.report import describe_model
 from autokernel.search import STRATEGIES
 from tests.own_kernels import (
     BY_CALL,

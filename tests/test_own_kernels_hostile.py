@@ -12,10 +12,10 @@ from autokernel import (
     evaluate_kernel,
     parse_expression,
 )
-from autokernel.averaging import AVERAGES, posterior_over_kernels
-from autokernel.evaluation import Evaluator
+from autokernel.evidence import Evaluator
 from autokernel.expression import Leaf
 from autokernel.kernels import LENGTHSCALE, VARIANCE
+from autokernel.model import AVERAGES, posterior_over_kernels
 from autokernel.search import STRATEGIES
 from tests.own_kernels import OU, ByDifferences, OrnsteinUhlenbeck, exponential, fitted, rough
 from tests.search.conftest import QUICK

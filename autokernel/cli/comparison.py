@@ -11,7 +11,8 @@ from sklearn.preprocessing import StandardScaler
 from autokernel.cli.split import Split
 from autokernel.cli.table import Table
 from autokernel.estimator import AutoKernelGPRegressor
-from autokernel.report import fill, print_now
+from autokernel.explain import fill
+from autokernel.fit.progress import print_now
 from autokernel.typing import FloatArray
 
 _MOST_ROWS = 200  # of the RBF kernel, so that its fit takes seconds

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from autokernel.cli.sheet import Column
-from autokernel.data import days_since_1970
+from autokernel.data.dates import days_since_1970
 from autokernel.typing import FloatArray
 
 _ISO = "ISO"

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autokernel.criteria import CRITERIA
-from autokernel.operators import OPERATORS
+from autokernel.evidence import CRITERIA
+from autokernel.kernels import OPERATORS
 from autokernel.search import STRATEGIES
 from autokernel.version import __version__
 

@@ -14,12 +14,13 @@ import numpy as np
 from autokernel.cli.cells import POINT
 from autokernel.cli.options import Options
 from autokernel.cli.table import NewRows, Table
-from autokernel.displays import DecompositionDisplay, ForecastDisplay
 from autokernel.displays._style import close, literal
+from autokernel.displays.decomposition import DecompositionDisplay
+from autokernel.displays.forecast import ForecastDisplay
 from autokernel.estimator import AutoKernelGPRegressor
-from autokernel.explanation.description import TARGET
+from autokernel.explain.description import TARGET
 from autokernel.expression import NOISE
-from autokernel.report import print_now
+from autokernel.fit.progress import print_now
 
 _PICTURES = (".png", ".svg", ".pdf")
 _MODELS = (".skops", ".joblib")

@@ -8,23 +8,14 @@ from collections.abc import Callable, Sequence
 
 from autokernel.cli.comparison import print_comparison
 from autokernel.cli.options import Options, parse
-from autokernel.cli.outputs import (
-    check_new_rows,
-    check_outputs,
-    write_files,
-    write_predictions,
-)
-from autokernel.cli.search import (
-    announce,
-    fit_all,
-    make_estimator,
-    search,
-)
+from autokernel.cli.outputs import check_new_rows, check_outputs, write_files, write_predictions
+from autokernel.cli.search import announce, fit_all, make_estimator, search
 from autokernel.cli.split import split_rows
 from autokernel.cli.table import NewRows, Table, airline, read_new_rows, read_table, with_units
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.exceptions import AutoKernelError
-from autokernel.report import fill, print_now, summary
+from autokernel.explain import fill, summary
+from autokernel.fit.progress import print_now
 from autokernel.version import __version__
 
 _REFUSED, _INTERRUPTED = 2, 130  # exit statuses; the second is that of the shell for Ctrl-C

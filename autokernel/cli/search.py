@@ -10,10 +10,11 @@ from autokernel.cli.split import Split
 from autokernel.cli.table import Table
 from autokernel.deadline import NEVER
 from autokernel.estimator import AutoKernelGPRegressor
+from autokernel.explain import fill
 from autokernel.fit import Problem, Run
 from autokernel.fit.announcement import duration
 from autokernel.fit.arguments import Arguments
-from autokernel.report import Improvements, fill, print_now
+from autokernel.fit.progress import Improvements, print_now
 from autokernel.search import StopReason
 
 _SHORT = 20.0  # seconds, with room for an estimate that is too low by a factor of three

@@ -19,10 +19,11 @@ from autokernel.cli.cells import (
 from autokernel.cli.dates import DateReading, are_digits_of_dates, read_dates
 from autokernel.cli.options import DROP, Options
 from autokernel.cli.sheet import Column, Sheet, read_sheet
-from autokernel.data import NamedColumns, check_training_data
-from autokernel.datasets import load_airline
-from autokernel.explanation.description import TARGET
-from autokernel.explanation.places import Axis
+from autokernel.data.checks import check_training_data
+from autokernel.data.named import NamedColumns
+from autokernel.datasets._bundled import load_airline
+from autokernel.explain.description import TARGET
+from autokernel.explain.regions import Axis
 from autokernel.typing import FloatArray
 
 _LEAST_ROWS = 4

@@ -9,12 +9,7 @@ from autokernel.data.checks import (
 )
 from autokernel.data.dates import SINCE, dates_counted, days_since_1970
 from autokernel.data.named import NamedColumns, validated
-from autokernel.data.scaling import (
-    Scaling,
-    TargetScaling,
-    unit_scaling,
-    varying_columns,
-)
+from autokernel.data.scaling import Scaling, TargetScaling, unit_scaling, varying_columns
 
 __all__ = [
     "SINCE",

@@ -18,7 +18,7 @@ from autokernel.displays._style import (
     round_ticks,
     wrapped,
 )
-from autokernel.explanation import Description
+from autokernel.explain import Description
 from autokernel.typing import FloatArray
 
 if TYPE_CHECKING:

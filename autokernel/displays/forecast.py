@@ -8,7 +8,7 @@ import numpy.typing as npt
 from sklearn.utils import check_array, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.data import dates_counted
+from autokernel.data.dates import dates_counted
 from autokernel.displays._style import (
     BLUE,
     DATA,
@@ -21,7 +21,7 @@ from autokernel.displays._style import (
     plain,
     round_ticks,
 )
-from autokernel.explanation import Description
+from autokernel.explain import Description
 from autokernel.typing import FloatArray
 
 if TYPE_CHECKING:

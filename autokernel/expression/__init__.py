@@ -1,13 +1,21 @@
 """Kernel expressions: structure only, no numbers and no data."""
 
-from autokernel.expression.addends import Addend, addends
-from autokernel.expression.canonical import Arranged, arrange, seed_text
 from autokernel.expression.grammar import Grammar
 from autokernel.expression.layout import Slot, n_kernel_params, slots_of, theta_order
 from autokernel.expression.normal_form import normal_form, reduced, simplifications
 from autokernel.expression.notation import parse_expression
-from autokernel.expression.null import NOISE, Null
-from autokernel.expression.parts import Split, align, meeting_operator, splits
+from autokernel.expression.parts import (
+    Addend,
+    Arranged,
+    Split,
+    addends,
+    align,
+    arrange,
+    meeting_operator,
+    node_swaps,
+    seed_text,
+    splits,
+)
 from autokernel.expression.structure_prior import (
     GrammarPrior,
     StructurePrior,
@@ -15,8 +23,7 @@ from autokernel.expression.structure_prior import (
     UnitPrior,
     units_of,
 )
-from autokernel.expression.symmetry import node_swaps
-from autokernel.expression.tree import Expression, Leaf, Operation, require_expressions
+from autokernel.expression.tree import NOISE, Expression, Leaf, Null, Operation, require_expressions
 
 __all__ = [
     "NOISE",

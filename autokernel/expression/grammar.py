@@ -9,8 +9,7 @@ import numpy as np
 
 from autokernel.expression.normal_form import reduced
 from autokernel.expression.tree import Expression, Leaf, Operation
-from autokernel.kernels import BaseKernel
-from autokernel.operators import Operator
+from autokernel.kernels import BaseKernel, Operator
 
 _ATTEMPTS = 10  # attempts to grow a random tree, for each of its leaves
 

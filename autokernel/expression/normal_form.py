@@ -14,9 +14,9 @@ The families are equal, while priors and so evidences are not: each parameter ha
 from collections.abc import Iterator, Sequence
 from operator import is_
 
-from autokernel.expression.canonical import arrange, join, outermost_terms
+from autokernel.expression.parts import arrange, join, outermost_terms
 from autokernel.expression.tree import Expression, Leaf, Operation
-from autokernel.operators import ADD, MULTIPLY, Operator
+from autokernel.kernels import ADD, MULTIPLY, Operator
 
 
 def reduced(expression: Expression) -> Expression:

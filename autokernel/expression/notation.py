@@ -4,11 +4,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from autokernel.exceptions import ExpressionSyntaxError
-from autokernel.expression.checks import STANDS_ALONE
-from autokernel.expression.null import NOISE
-from autokernel.expression.tree import Expression, Leaf, Operation
-from autokernel.kernels import BaseKernel, require_base_kernels, with_own_kernels
-from autokernel.operators import OPERATORS, Operator, require_operators
+from autokernel.expression.tree import NOISE, STANDS_ALONE, Expression, Leaf, Operation
+from autokernel.kernels import (
+    OPERATORS,
+    BaseKernel,
+    Operator,
+    require_base_kernels,
+    require_operators,
+    with_own_kernels,
+)
 from autokernel.validation import did_you_mean
 
 _WORD = re.compile(r"[A-Za-z_]\w*")

@@ -1,16 +1,131 @@
-"""Relations between kernels: removal of a term, and nodes that two kernels share."""
+"""Canonical order, symmetries and the parts of an expression."""
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import chain, pairwise
 from typing import NamedTuple
 
-from autokernel.expression.canonical import (
-    join,
-    joining_operator,
-    node_starts,
-    outermost_terms,
-)
-from autokernel.expression.tree import Expression, Operation
-from autokernel.operators import Operator
+import numpy as np
+
+from autokernel.expression.layout import n_kernel_params
+from autokernel.expression.tree import Expression, Leaf, Operation
+from autokernel.kernels import ADD, MULTIPLY, Operator
+from autokernel.typing import IntArray
+
+
+class Arranged(NamedTuple):
+    """The canonical tree of an expression, and the origin of its nodes."""
+
+    expression: Expression
+    nodes: list[int]  # for each of its nodes, the index among the nodes of the original tree
+
+
+def arrange(expression: Expression) -> Arranged:
+    """Sort the terms of every operator that commutes by their texts.
+
+    The result is the same for all trees with one canonical text. The order depends on the names
+    that users give to base kernels only if nothing else distinguishes two terms.
+    """
+    if not isinstance(expression, Operation):
+        return Arranged(expression, list(range(len(expression.nodes))))  # one of a leaf
+    terms = outermost_terms(expression)
+    arranged = [arrange(term) for term in terms]
+    starts = node_starts(expression, terms)
+    order = list(range(len(terms)))
+    if expression.operator.commutes:
+        order.sort(key=lambda number: (seed_text(terms[number]), terms[number].canonical))
+    own = [0] if expression.operator.parameters else []
+    nodes = [starts[number] + node for number in order for node in arranged[number].nodes]
+    joined = join(expression, [arranged[number].expression for number in order])
+    return Arranged(joined, [*own, *nodes])
+
+
+def seed_text(expression: Expression) -> str:
+    """Return the canonical text with the names that the classes of the base kernels declare.
+
+    It seeds random numbers, so that a kernel under another name has the same fit.
+    """
+    if all(leaf.kernel.name == leaf.kernel.default_name for leaf in expression.leaves):
+        return expression.canonical
+    return _renamed(expression).canonical
+
+
+def _renamed(expression: Expression) -> Expression:
+    """Replace each base kernel by the same one under the name that its class declares."""
+    if isinstance(expression, Operation):
+        return expression.with_operands([_renamed(operand) for operand in expression.operands])
+    (leaf,) = expression.leaves
+    return Leaf(leaf.kernel.with_default_name(), leaf.column)
+
+
+def outermost_terms(expression: Operation) -> tuple[Expression, ...]:
+    """Return the terms if the operator commutes, and the operands otherwise."""
+    if expression.operator.commutes:
+        return expression.terms(expression.operator)
+    return expression.operands
+
+
+def join(like: Operation, terms: Sequence[Expression]) -> Expression:
+    """Join one or more terms by the operator of ``like``, from the left if it commutes."""
+    if not like.operator.commutes:
+        return like.with_operands(terms)
+    return reduce(lambda left, right: Operation(like.operator, left, right), terms)
+
+
+def joining_operator(*expressions: Expression) -> Operator | None:
+    """Return the commuting operator of lowest precedence at the roots of expressions."""
+    best: Operator | None = None
+    for expression in expressions:
+        if isinstance(expression, Operation) and expression.operator.commutes:
+            own = expression.operator
+            best = own if best is None or own.precedence < best.precedence else best
+    return best
+
+
+def node_starts(expression: Operation, terms: Sequence[Expression]) -> list[int]:
+    """Return the index of each term's first node among the nodes of the whole expression."""
+    starts = [1 if expression.operator.parameters else 0]
+    for term in terms[:-1]:
+        starts.append(starts[-1] + len(term.nodes))
+    return starts
+
+
+def node_swaps(expression: Expression) -> list[tuple[int, ...]]:
+    """List the exchanges of equal operands, as permutations of the nodes.
+
+    Parameters
+    ----------
+    expression : Expression
+        A kernel such as ``SE[0] + SE[0]``, whose leaves may be exchanged.
+
+    Returns
+    -------
+    list of tuple of int
+        For each node, in order, the index of the node that replaces it. Only exchanges of
+        neighbours in canonical order are listed. Their compositions are all permutations that give
+        the same kernel, of which there may be very many.
+    """
+    swaps = []
+    for one, other in _equal_terms(expression, 0):
+        taken = dict(zip(one + other, other + one, strict=True))
+        swaps.append(tuple(taken.get(node, node) for node in range(len(expression.nodes))))
+    return swaps
+
+
+def _equal_terms(expression: Expression, start: int) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield the nodes of each pair of equal, exchangeable terms that are neighbours in order."""
+    if not isinstance(expression, Operation):
+        return
+    read = []
+    terms = outermost_terms(expression)
+    for term, offset in zip(terms, node_starts(expression, terms), strict=True):
+        yield from _equal_terms(term, start + offset)
+        read.append((term.canonical, [start + offset + node for node in arrange(term).nodes]))
+    if not expression.operator.commutes:
+        return
+    for (text, one), (other_text, other) in pairwise(sorted(read)):
+        if text == other_text:
+            yield one, other
 
 
 class Split(NamedTuple):
@@ -134,3 +249,66 @@ def _numbered_operands(expression: Operation) -> list[tuple[Expression, int]]:
     """List the operands, each with the index of its first node."""
     starts = node_starts(expression, expression.operands)
     return list(zip(expression.operands, starts, strict=True))
+
+
+class Addend(NamedTuple):
+    """A term of a sum, and the entries of the sum's theta that hold its parameters."""
+
+    expression: Expression
+    entries: IntArray  # (n_params,), without that of the noise variance
+
+
+def addends(expression: Expression) -> list[Addend]:
+    """Distribute the products of a kernel over its sums.
+
+    The kernel is the sum of the addends. Each is a leaf, a product of leaves in the order of the
+    kernel, or a product in which an operator is neither of the two and has no shares. An operand of
+    a change-point is multiplied by its share, a leaf with the parameters of the operator. Several
+    addends of one product over a sum, or of one change-point, have parameters in common. The null
+    model has no addends.
+    """
+    if not expression.leaves:
+        return []
+    return _expanded(expression, 0)
+
+
+def _expanded(expression: Expression, start: int) -> list[Addend]:
+    """List the addends of a subtree whose parameters begin at an entry of theta."""
+    own = Addend(expression, np.arange(start, start + n_kernel_params(expression)))
+    if not isinstance(expression, Operation):
+        return [own]
+    operator = expression.operator
+    start += len(operator.parameters)
+    below = []
+    for operand in expression.operands:
+        below.append(_expanded(operand, start))
+        start += n_kernel_params(operand)
+    if operator == ADD:
+        return list(chain.from_iterable(below))
+    if operator == MULTIPLY:
+        return _products(*below)
+    if not operator.shares or expression.column is None:
+        return [own]
+    entries = own.entries[: len(operator.parameters)]
+    shares = [Addend(Leaf(share, expression.column), entries) for share in operator.shares]
+    weighed = (
+        _products([share], of_operand) for share, of_operand in zip(shares, below, strict=True)
+    )
+    return list(chain.from_iterable(weighed))
+
+
+def _products(ours: list[Addend], theirs: list[Addend]) -> list[Addend]:
+    """Multiply each of some addends by each of others."""
+    return [
+        Addend(_product(one.expression, other.expression), np.append(one.entries, other.entries))
+        for one in ours
+        for other in theirs
+    ]
+
+
+def _product(one: Expression, other: Expression) -> Expression:
+    """Multiply two products, grouped from the left."""
+    product = one
+    for factor in other.terms(MULTIPLY):
+        product = product * factor
+    return product

@@ -5,9 +5,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from math import comb, log
 
-from autokernel.expression.null import NOISE
-from autokernel.expression.tree import Expression, Leaf, Operation
-from autokernel.operators import ADD, MULTIPLY, Operator
+from autokernel.expression.tree import NOISE, Expression, Leaf, Operation
+from autokernel.kernels import ADD, MULTIPLY, Operator
 
 _GROUPING = (ADD, MULTIPLY)
 

@@ -1,14 +1,114 @@
-"""Kernel expressions: immutable trees of operators over base kernels on columns."""
+"""Expressions: trees of base kernels and operators."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from zlib import crc32
 
-from autokernel.expression.checks import checked_column, checked_operation
-from autokernel.expression.writing import bracketed, column_text, joined
-from autokernel.kernels import BaseKernel, KernelParameter, NullKernel
-from autokernel.operators import ADD, MULTIPLY, Operator
+from autokernel.kernels import (
+    ADD,
+    MULTIPLY,
+    NULL_KERNEL,
+    BaseKernel,
+    KernelParameter,
+    NullKernel,
+    Operator,
+)
+
+STANDS_ALONE = f"{NULL_KERNEL.name} stands alone, as every kernel has noise"
+"""The reason for which the null model is refused as an operand."""
+
+
+def checked_operation(
+    operator: Operator, n_leaves: Sequence[int], column: int | None
+) -> int | None:
+    """Check an operator and the numbers of leaves of its operands, and return its column."""
+    # isinstance takes long with an abstract class
+    if operator is not ADD and operator is not MULTIPLY and not isinstance(operator, Operator):
+        raise TypeError(f"operator must be an Operator object, got {operator!r}")
+    if len(n_leaves) != operator.n_operands:
+        raise ValueError(
+            f"{operator.symbol} must have {operator.n_operands} operands, got {len(n_leaves)}"
+        )
+    if 0 in n_leaves:
+        raise ValueError(f"{operator.symbol} must join kernels that have leaves: {STANDS_ALONE}")
+    if operator.acts_on_column:
+        return checked_column(column)
+    if column is not None:
+        raise ValueError(f"{operator.symbol} acts on no column, got column={column!r}")
+    return None
+
+
+def checked_column(column: object) -> int:
+    """Check a zero-based column and return it as an int."""
+    if isinstance(column, bool) or not isinstance(column, Integral):
+        raise ValueError(f"column must be a zero-based index, got {column!r}")
+    if column < 0:
+        raise ValueError(f"column must not be negative, got {column}")
+    return int(column)
+
+
+_PLAIN_NAME = re.compile(r"[^\s\[\]\"\\](?:[^\[\]\"\\\n\r\t]*[^\s\[\]\"\\])?")
+_INTEGER = re.compile(r"[+-]?\d+")
+
+
+def joined(operator: Operator, texts: Sequence[str], where: str = "") -> str:
+    """Join the texts of operands; ``where`` is the column of an operator that is a word."""
+    if not operator.is_word:
+        return f" {operator.symbol} ".join(texts)
+    return f"{operator.symbol}{where}({', '.join(texts)})"
+
+
+def bracketed(
+    operator: Operator, texts: Sequence[str], inner: Sequence[Operator | None]
+) -> list[str]:
+    """Put operands in brackets if their operators do not bind tightly enough.
+
+    Signs group to the left, so later operands must bind more tightly than the first one. ``inner``
+    holds the operators of the operands, None for a base kernel.
+    """
+    return [
+        f"({text})" if _needs_brackets(own, operator, is_first=number == 0) else text
+        for number, (text, own) in enumerate(zip(texts, inner, strict=True))
+    ]
+
+
+def _needs_brackets(inner: Operator | None, outer: Operator, *, is_first: bool) -> bool:
+    """Return whether an operand with the operator ``inner`` needs brackets in ``outer``."""
+    if inner is None or inner.is_word or outer.is_word:
+        return False
+    if inner.precedence == outer.precedence:
+        return not is_first or inner != outer
+    return inner.precedence < outer.precedence
+
+
+def column_text(column: int, feature_names: Sequence[str] | None, what: str) -> str:
+    """Write a column in square brackets, by its name if no other column has that name.
+
+    Raises
+    ------
+    ValueError
+        If there is no name for the column of ``what``.
+    """
+    if feature_names is None:
+        return f"[{column}]"
+    if column >= len(feature_names):
+        raise ValueError(
+            f"feature_names must name column {column} of {what}, got {len(feature_names)} names"
+        )
+    names = [str(name) for name in feature_names]
+    name = names[column]
+    return f"[{_quote(name) if names.count(name) == 1 else column}]"
+
+
+def _quote(name: str) -> str:
+    """Write a feature name so that it can be parsed, in quotes unless it is plain."""
+    if _PLAIN_NAME.fullmatch(name) and not _INTEGER.fullmatch(name):
+        return name
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 class Expression(ABC):
@@ -377,3 +477,75 @@ def require_expressions(items: Iterable[object]) -> None:
                 f"expressions must be Expression objects, got {item!r}: "
                 "parse_expression makes one of a text"
             )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Null(Expression):
+    """The kernel that is zero: its covariance is that of the noise.
+
+    It has no leaves and no parameters, so theta holds the noise variance only. It cannot be an
+    operand, as every kernel has noise already.
+    """
+
+    canonical = NULL_KERNEL.name
+    n_leaves = 0
+    n_subtrees = 1
+    column = None
+    last_column = -1
+
+    @property
+    def depth(self) -> int:
+        """Zero, as there is no operator."""
+        return 0
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """No leaves."""
+        return ()
+
+    @property
+    def nodes(self) -> tuple[Expression, ...]:
+        """No nodes, as nothing in it can have parameters."""
+        return ()
+
+    @property
+    def declared(self) -> NullKernel:
+        """The kernel that is zero."""
+        return NULL_KERNEL
+
+    def subtrees(self) -> Iterator[Expression]:
+        """Yield the expression itself."""
+        yield self
+
+    def subtree(self, index: int) -> Expression:
+        """Return the expression itself, the only subtree."""
+        return self.replace(index, self)
+
+    def leaf_index(self, leaf: int) -> int:
+        """Raise an ``IndexError``, as there are no leaves."""
+        raise IndexError(f"leaf must be that of an expression with leaves, got {leaf} for {self}")
+
+    def terms(self, operator: Operator) -> tuple[Expression, ...]:  # noqa: ARG002 - it joins nothing
+        """Return the expression itself, whatever the operator."""
+        return (self,)
+
+    def term_texts(self, operator: Operator) -> tuple[str, ...]:  # noqa: ARG002 - it joins nothing
+        """Return the text of the expression, whatever the operator."""
+        return (self.canonical,)
+
+    def replace(self, index: int, new: Expression) -> Expression:
+        """Return ``new``, as the only subtree is the expression itself."""
+        if index != 0:
+            raise IndexError(f"index must be 0 for {self}, got {index}")
+        return new
+
+    def to_text(self, feature_names: Sequence[str] | None = None) -> str:  # noqa: ARG002 - no columns
+        """Write the name of the null model."""
+        return self.canonical
+
+    def __repr__(self) -> str:
+        return f"<Expression {self}>"
+
+
+NOISE = Null()
+"""The null model, which has no structure but noise."""

@@ -13,24 +13,24 @@ from joblib import Memory
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from autokernel.averaging import AVERAGES, Averaging
-from autokernel.criteria import CRITERIA, Criterion, check_criterion
-from autokernel.evaluation import parameters_of
+from autokernel.evidence import CRITERIA, Criterion, check_criterion, parameters_of
 from autokernel.expression import Expression
-from autokernel.fit.plan import APPROXIMATIONS
+from autokernel.inference.exact import EXACT, Inference
 from autokernel.kernels import (
     BASE_KERNELS,
+    OPERATORS,
     BaseKernel,
+    Operator,
     Priors,
     check_priors,
     name_of_period,
     require_base_kernels,
+    require_operators,
     with_own_kernels,
 )
-from autokernel.model import EXACT, Inference
-from autokernel.operators import OPERATORS, Operator, require_operators
-from autokernel.search import STRATEGIES, Strategy
-from autokernel.surrogate import ACQUISITIONS, Acquisition
+from autokernel.many_rows.plan import APPROXIMATIONS
+from autokernel.model import AVERAGES, Averaging
+from autokernel.search import ACQUISITIONS, STRATEGIES, Acquisition, Strategy
 from autokernel.validation import did_you_mean, resolve
 
 CONSTRAINTS: dict[str, list[Any] | str] = {

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from autokernel.averaging import Component, KernelPosterior, posterior_over_kernels
-from autokernel.data import Scaling, TargetScaling, unit_scaling
+from autokernel.data.scaling import Scaling, TargetScaling, unit_scaling
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evaluation import Evaluation, Evaluator
+from autokernel.evidence import Evaluation, Evaluator
 from autokernel.exceptions import EvaluationError, OutOfTimeError
 from autokernel.expression import (
     NOISE,
@@ -21,17 +20,24 @@ from autokernel.expression import (
     UniformPrior,
     UnitPrior,
 )
-from autokernel.fit.approximation import Approximation
 from autokernel.fit.arguments import Arguments
-from autokernel.fit.bounds import BoundedEvaluator
-from autokernel.fit.choice import Choice
-from autokernel.fit.climb import Climb
-from autokernel.fit.extension import Extended, extend, racers
-from autokernel.fit.plan import Plan, make_plan
 from autokernel.fit.space import Space
+from autokernel.inference import TrainingData, one_blas_thread
+from autokernel.inference.predictor import MakePredictor
 from autokernel.kernels import Seasonal
-from autokernel.likelihood import TrainingData, one_blas_thread
-from autokernel.model import FittedModel, MakePredictor, MixturePredictor, to_sklearn
+from autokernel.many_rows.approximation import Approximation
+from autokernel.many_rows.bounds import BoundedEvaluator
+from autokernel.many_rows.climb import Choice, Climb
+from autokernel.many_rows.plan import Plan, make_plan
+from autokernel.many_rows.race import Extended, extend, racers
+from autokernel.model import (
+    Component,
+    FittedModel,
+    KernelPosterior,
+    MixturePredictor,
+    posterior_over_kernels,
+    to_sklearn,
+)
 from autokernel.search import History, Phase, Task
 from autokernel.typing import FloatArray
 

@@ -14,16 +14,9 @@ from autokernel.exceptions import EvaluationError
 from autokernel.expression import NOISE
 from autokernel.fit.arguments import Arguments
 from autokernel.fit.problem import Past, Problem
-from autokernel.likelihood import one_blas_thread
+from autokernel.inference import one_blas_thread
 from autokernel.model import FittedModel
-from autokernel.search import (
-    History,
-    Observer,
-    StopReason,
-    Workers,
-    design_of,
-    run_search,
-)
+from autokernel.search import History, Observer, StopReason, Workers, design_of, run_search
 
 _EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
 _SHARE_OF_AVERAGING = 0.1  # of the time, reserved for draws from the posterior

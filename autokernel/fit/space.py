@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from autokernel.data import Scaling, varying_columns
-from autokernel.evaluation import check_expression
+from autokernel.data.scaling import Scaling, varying_columns
+from autokernel.evidence import check_expression
 from autokernel.expression import Expression, Grammar, Leaf
 from autokernel.fit.arguments import Arguments
 from autokernel.kernels import FEW_COLUMNS, MANY_COLUMNS, PERIODIC, BaseKernel, Seasonal

@@ -1,6 +1,6 @@
-"""Base kernels as numerical functions; a new one needs a file and a line below."""
+"""Base kernels, operators, their parameters and priors."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
 from autokernel.kernels.base import (
@@ -10,10 +10,16 @@ from autokernel.kernels.base import (
     Sources,
     require_base_kernels,
 )
-from autokernel.kernels.lin import Linear
-from autokernel.kernels.mat32 import Matern32
-from autokernel.kernels.mat52 import Matern52
-from autokernel.kernels.null import NULL_KERNEL, NullKernel, check_not_reserved
+from autokernel.kernels.custom import CallableKernel
+from autokernel.kernels.linear import NULL_KERNEL, Linear, NullKernel, check_not_reserved
+from autokernel.kernels.operators import (
+    ADD,
+    CHANGE_POINT,
+    CHANGE_WINDOW,
+    MULTIPLY,
+    Operands,
+    Operator,
+)
 from autokernel.kernels.pairs import BroadcastPairs, DistinctLags, LagPairs, Pairs
 from autokernel.kernels.parameters import (
     ALPHA,
@@ -22,19 +28,18 @@ from autokernel.kernels.parameters import (
     NOISE_VARIANCE,
     OFFSET,
     PERIOD,
+    PRESETS,
     VARIANCE,
     KernelParameter,
+    LogGammaPrior,
     Priors,
     Role,
     Unit,
+    check_priors,
 )
-from autokernel.kernels.per import Periodic
-from autokernel.kernels.priors import PRESETS, LogGammaPrior, check_priors
-from autokernel.kernels.rq import RationalQuadratic
-from autokernel.kernels.se import SquaredExponential
-from autokernel.kernels.seasonal import Seasonal, name_of_period
+from autokernel.kernels.periodic import Periodic, Seasonal, name_of_period
 from autokernel.kernels.shares import AFTER, BEFORE, INSIDE, OUTSIDE, Share
-from autokernel.kernels.sklearn_callable import CallableKernel
+from autokernel.kernels.stationary import Matern32, Matern52, RationalQuadratic, SquaredExponential
 
 SMOOTH, LINEAR, PERIODIC, MULTI_SCALE = (
     SquaredExponential(),
@@ -77,21 +82,61 @@ def with_own_kernels(own: Iterable[BaseKernel]) -> Mapping[str, BaseKernel]:
     return MappingProxyType(known)
 
 
+OPERATORS: Mapping[str, Operator] = MappingProxyType(
+    {operator.symbol: operator for operator in (ADD, MULTIPLY, CHANGE_POINT, CHANGE_WINDOW)}
+)
+"""The built-in operators by symbol."""
+
+
+def require_operators(own: Iterable[object], *, base_kernels: Collection[str]) -> list[Operator]:
+    """Check operators given by the user, for use with base kernels of these names.
+
+    Raises
+    ------
+    TypeError
+        If one is not an operator.
+    ValueError
+        If one is not valid, or its symbol already has another meaning.
+    """
+    known = dict(OPERATORS)
+    for symbol in known.keys() & set(base_kernels):
+        raise ValueError(f"{symbol} is an operator and cannot be the name of a base kernel")
+    checked = []
+    for operator in own:
+        if isinstance(operator, type) and issubclass(operator, Operator):
+            raise TypeError(f"operators must hold objects, got a class: call {operator.__name__}()")
+        if not isinstance(operator, Operator):
+            raise TypeError(f"operators must hold symbols or Operator objects, got {operator!r}")
+        operator.check()
+        check_not_reserved("operators", operator.symbol)
+        if operator.symbol in base_kernels:
+            raise ValueError(f"operators must not have the name of a base kernel, got {operator!r}")
+        if known.setdefault(operator.symbol, operator) != operator:
+            raise ValueError(f"operators must have different symbols, got two for {operator!r}")
+        checked.append(operator)
+    return checked
+
+
 __all__ = [
+    "ADD",
     "AFTER",
     "ALPHA",
     "BASE_KERNELS",
     "BEFORE",
+    "CHANGE_POINT",
+    "CHANGE_WINDOW",
     "CYCLE_LENGTHSCALE",
     "FEW_COLUMNS",
     "INSIDE",
     "LENGTHSCALE",
     "LINEAR",
     "MANY_COLUMNS",
+    "MULTIPLY",
     "MULTI_SCALE",
     "NOISE_VARIANCE",
     "NULL_KERNEL",
     "OFFSET",
+    "OPERATORS",
     "OUTSIDE",
     "PERIOD",
     "PERIODIC",
@@ -106,18 +151,27 @@ __all__ = [
     "ExponentialKernel",
     "KernelParameter",
     "LagPairs",
+    "Linear",
     "LogGammaPrior",
+    "Matern32",
+    "Matern52",
     "NullKernel",
+    "Operands",
+    "Operator",
     "Pairs",
+    "Periodic",
     "Priors",
+    "RationalQuadratic",
     "Role",
     "Seasonal",
     "Share",
     "Sources",
+    "SquaredExponential",
     "Unit",
     "check_not_reserved",
     "check_priors",
     "name_of_period",
     "require_base_kernels",
+    "require_operators",
     "with_own_kernels",
 ]

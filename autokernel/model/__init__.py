@@ -1,28 +1,46 @@
-"""Models that predict with a fitted expression, and its export as a scikit-learn kernel."""
+"""Fitted models: averages over kernels and parameters, and the exported scikit-learn kernel."""
 
-from autokernel.model.exact import ExactPredictor
-from autokernel.model.feature_kernel import FeatureKernel
+from autokernel.inference.exact import EXACT, ExactPredictor, Inference
+from autokernel.inference.inducing import InducingPredictor
+from autokernel.inference.neighbours import NeighbourPredictor
+from autokernel.inference.predictor import MakePredictor, Predictor
+from autokernel.model.averaging import (
+    AVERAGES,
+    Averaging,
+    Component,
+    KernelPosterior,
+    PosteriorAveraging,
+    Stacking,
+    posterior_over_kernels,
+)
 from autokernel.model.fitted import FittedModel
-from autokernel.model.inducing import InducingPredictor
-from autokernel.model.inference import EXACT, Inference
 from autokernel.model.mixture import MixturePredictor
-from autokernel.model.neighbours import NeighbourPredictor
-from autokernel.model.predictor import MakePredictor, Predictor
-from autokernel.model.sklearn_export import to_sklearn
-from autokernel.model.wrappers import WrappedKernel, WrappedOperation
+from autokernel.model.sklearn_kernel import (
+    FeatureKernel,
+    WrappedKernel,
+    WrappedOperation,
+    to_sklearn,
+)
 
 __all__ = [
+    "AVERAGES",
     "EXACT",
+    "Averaging",
+    "Component",
     "ExactPredictor",
     "FeatureKernel",
     "FittedModel",
     "InducingPredictor",
     "Inference",
+    "KernelPosterior",
     "MakePredictor",
     "MixturePredictor",
     "NeighbourPredictor",
+    "PosteriorAveraging",
     "Predictor",
+    "Stacking",
     "WrappedKernel",
     "WrappedOperation",
+    "posterior_over_kernels",
     "to_sklearn",
 ]

@@ -7,9 +7,9 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
-from autokernel.averaging import KernelPosterior
-from autokernel.data import Scaling, TargetScaling
-from autokernel.evaluation import Evaluation
+from autokernel.data.scaling import Scaling, TargetScaling
+from autokernel.evidence import Evaluation
+from autokernel.model.averaging import KernelPosterior
 from autokernel.model.mixture import MixturePredictor
 from autokernel.typing import FloatArray
 

@@ -9,10 +9,10 @@ from scipy.linalg import LinAlgError
 from scipy.optimize import elementwise
 from scipy.special import logsumexp, ndtr, ndtri
 
-from autokernel.averaging import Component
 from autokernel.expression import Expression
-from autokernel.likelihood import ExactLikelihood, TrainingData, one_blas_thread
-from autokernel.model.predictor import MakePredictor, Predictor
+from autokernel.inference import ExactLikelihood, TrainingData, one_blas_thread
+from autokernel.inference.predictor import MakePredictor, Predictor
+from autokernel.model.averaging import Component
 from autokernel.typing import FloatArray
 
 

@@ -1,29 +1,54 @@
-"""The search over kernel expressions."""
+"""The search: one loop, its history, designs, workers, and a file for each strategy."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from autokernel.search.acquisition import (
+    ACQUISITIONS,
+    Acquisition,
+    Belief,
+    ExpectedImprovement,
+    ExpectedImprovementPerSecond,
+    ThompsonSampling,
+    UpperConfidenceBound,
+)
+from autokernel.search.arc import Arc
+from autokernel.search.boms import BOMS
 from autokernel.search.design import Design
+from autokernel.search.greedy import Greedy
 from autokernel.search.history import History, Phase, StopReason, Trial
 from autokernel.search.loop import Observer, design_of, run_search
-from autokernel.search.strategies import (
-    BOMS,
-    SKC,
-    SOT,
-    STRATEGIES,
-    Arc,
-    Greedy,
-    RandomWalks,
-    Strategy,
-    Task,
-    TreeGEP,
-)
+from autokernel.search.random_walks import RandomWalks
+from autokernel.search.skc import SKC
+from autokernel.search.sot import SOT
+from autokernel.search.strategy import Strategy, Task
+from autokernel.search.tree_gep import TreeGEP
 from autokernel.search.workers import Workers
 
+STRATEGIES: Mapping[str, type[Strategy]] = MappingProxyType(
+    {
+        "sot": SOT,
+        "boms": BOMS,
+        "greedy": Greedy,
+        "skc": SKC,
+        "tree_gep": TreeGEP,
+        "random": RandomWalks,
+        "arc": Arc,
+    }
+)
+
 __all__ = [
+    "ACQUISITIONS",
     "BOMS",
     "SKC",
     "SOT",
     "STRATEGIES",
+    "Acquisition",
     "Arc",
+    "Belief",
     "Design",
+    "ExpectedImprovement",
+    "ExpectedImprovementPerSecond",
     "Greedy",
     "History",
     "Observer",
@@ -32,8 +57,10 @@ __all__ = [
     "StopReason",
     "Strategy",
     "Task",
+    "ThompsonSampling",
     "TreeGEP",
     "Trial",
+    "UpperConfidenceBound",
     "Workers",
     "design_of",
     "run_search",

@@ -7,10 +7,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from autokernel.evaluation import Evaluation
+from autokernel.evidence import Evaluation
 from autokernel.expression import Expression, Grammar, Leaf, Operation, slots_of
-from autokernel.kernels import LINEAR, MULTI_SCALE, PERIODIC, SMOOTH, BaseKernel, Role
-from autokernel.operators import ADD, MULTIPLY, Operator
+from autokernel.kernels import (
+    ADD,
+    LINEAR,
+    MULTI_SCALE,
+    MULTIPLY,
+    PERIODIC,
+    SMOOTH,
+    BaseKernel,
+    Operator,
+    Role,
+)
 
 MAX_DESIGN = 60
 """Largest number of kernels in the default design."""

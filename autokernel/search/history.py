@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.evaluation import Evaluation
+from autokernel.evidence import Evaluation
 from autokernel.expression import Expression
 from autokernel.typing import FloatArray
 

@@ -1,19 +1,60 @@
-"""The loop of every search: evaluate the design, propose and evaluate, then prune the best."""
+"""The order in which pruning tries the simpler forms of the best kernel."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from autokernel.evaluation import Evaluation
+from autokernel.evidence import Evaluation
 from autokernel.exceptions import OutOfTimeError
-from autokernel.expression import NOISE, Expression, normal_form
+from autokernel.expression import NOISE, Expression, normal_form, simplifications
 from autokernel.search.design import Design
 from autokernel.search.history import History, Phase, StopReason, Trial
-from autokernel.search.pruning import simpler_than_best
-from autokernel.search.strategies.base import Strategy, Task
+from autokernel.search.strategy import Strategy, Task
+
+_UNKNOWN = 1.0  # nats of loss that are expected of a change that has not been tried
+
+Change = frozenset[tuple[str, int]]
+"""Texts of the leaves whose numbers differ, with how many more of them there are."""
+
+
+def simpler_than_best(history: History, task: Task) -> list[Expression]:
+    """List the simpler forms of the best kernel that have not been evaluated.
+
+    The loss of score by the removal of a leaf hardly depends on what else has been removed. So the
+    changes come in the order of the losses that they caused in earlier best kernels, the smallest
+    loss first.
+    """
+    best = history.best
+    if best is None or not np.isfinite(best.score):
+        return []
+    known = _losses_of_changes(history)
+    simpler = history.without_known(filter(task.allows, simplifications(best.expression)))
+    return sorted(simpler, key=lambda one: known.get(_change(best.expression, one), _UNKNOWN))
+
+
+def _losses_of_changes(history: History) -> dict[Change, float]:
+    """Compute the loss of score, in nats, by each change that pruning has tried."""
+    losses: dict[Change, float] = {}
+    for trial in history:
+        if trial.phase == Phase.PRUNING and trial.start:
+            evaluation = trial.evaluation
+            before = History(history.n_samples, history.trials[: trial.start]).best
+            assert before is not None  # it was pruned
+            change = _change(before.expression, evaluation.expression)
+            losses[change] = before.score - evaluation.score
+    return losses
+
+
+def _change(before: Expression, after: Expression) -> Change:
+    """Compare the leaves of two expressions."""
+    counts = Counter(leaf.canonical for leaf in after.leaves)
+    counts.subtract(leaf.canonical for leaf in before.leaves)
+    return frozenset((text, count) for text, count in counts.items() if count)
+
 
 EvaluateAll = Callable[
     [Sequence[Expression], Sequence[Evaluation]], Generator[Evaluation | None, None, None]

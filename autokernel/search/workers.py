@@ -10,7 +10,7 @@ import numpy as np
 from joblib import Memory, Parallel, delayed, effective_n_jobs
 
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evaluation import Evaluation, Evaluator, Job
+from autokernel.evidence import Evaluation, Evaluator, Job
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import Expression
 from autokernel.version import __version__

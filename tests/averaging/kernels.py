@@ -3,10 +3,9 @@
 import numpy as np
 
 from autokernel import parse_expression
-from autokernel.averaging import KernelPosterior
-from autokernel.criteria import Score
-from autokernel.criteria.importance_sampling import ImportanceSample
-from autokernel.evaluation import Evaluation
+from autokernel.evidence import Evaluation, Score
+from autokernel.evidence.importance import ImportanceSample
+from autokernel.model import KernelPosterior
 
 LEAVES = ("SE", "LIN", "PER", "RQ", "MAT32", "MAT52")
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autokernel import PosteriorAveraging, Stacking
-from autokernel.averaging import AVERAGES
-from autokernel.averaging.components import choose_components
+from autokernel.model import AVERAGES
+from autokernel.model.averaging import choose_components
 from tests.averaging.kernels import believed, text_of
 from tests.batteries import seeds
 

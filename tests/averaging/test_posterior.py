@@ -7,16 +7,15 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from autokernel import parse_expression
-from autokernel.averaging import posterior_over_kernels
-from autokernel.averaging.posterior import systematic
-from autokernel.criteria import CRITERIA
 from autokernel.deadline import Deadline
-from autokernel.evaluation import Evaluator
+from autokernel.evidence import CRITERIA, Evaluator
+from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import EvaluationError, OutOfTimeError
 from autokernel.expression import NOISE, GrammarPrior
-from autokernel.kernels.priors import check_priors
-from autokernel.likelihood import ExactLikelihood, TrainingData
-from autokernel.map.posterior import LogPosterior
+from autokernel.inference import ExactLikelihood, TrainingData
+from autokernel.kernels.parameters import check_priors
+from autokernel.model import posterior_over_kernels
+from autokernel.model.averaging import systematic
 from tests.averaging.kernels import evaluation, sample_of
 from tests.batteries import seeds
 from tests.fits import wave

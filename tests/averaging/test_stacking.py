@@ -12,13 +12,12 @@ from scipy.special import gammaln, logsumexp, softmax
 from scipy.stats import norm
 
 from autokernel import PosteriorAveraging, Stacking, parse_expression
-from autokernel.averaging import posterior_over_kernels
-from autokernel.averaging.posterior import systematic
-from autokernel.averaging.stacking import loo_log_densities, stacking_weights
-from autokernel.evaluation import Evaluator
+from autokernel.evidence import Evaluator
 from autokernel.exceptions import EvaluationError
 from autokernel.expression import NOISE, Leaf
-from autokernel.kernels.priors import check_priors
+from autokernel.kernels.parameters import check_priors
+from autokernel.model import posterior_over_kernels
+from autokernel.model.averaging import loo_log_densities, stacking_weights, systematic
 from tests.batteries import seeds
 from tests.fits import wave
 from tests.model.cases import Constant

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 from scipy.stats import energy_distance
 
-from autokernel.averaging.support_points import support_points
+from autokernel.model.averaging import support_points
 from tests.batteries import seeds
 
 NORMAL = ndtri((np.arange(100) + 0.5) / 100)

@@ -12,9 +12,9 @@ import pytest
 
 import autokernel
 from autokernel import AutoKernelGPRegressor
-from autokernel.__main__ import main
 from autokernel.cli import comparison
-from autokernel.evaluation import Evaluator
+from autokernel.cli.run import main
+from autokernel.evidence import Evaluator
 from tests.cli.files import lines, wave
 
 

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from autokernel import __version__
-from autokernel.__main__ import main
 from autokernel.cli.options import parse
+from autokernel.cli.run import main
 from tests.cli.files import lines
 
 

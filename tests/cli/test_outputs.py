@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 import skops.io
 
-from autokernel.__main__ import main
 from autokernel.cli import outputs
+from autokernel.cli.run import main
 from tests.cli.files import lines, wave, write
 
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from autokernel.__main__ import main
+from autokernel.cli.run import main
 from tests.cli.files import lines, wave, write
 
 

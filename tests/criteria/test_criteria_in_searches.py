@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, TimeSeriesSplit
 
 from autokernel import AutoKernelGPRegressor, CrossValidation, evaluate_kernel
-from autokernel.criteria import CRITERIA
+from autokernel.evidence import CRITERIA
 from tests.fits import rows, small, wave
 
 # these tests are about numbers, of rows in no order

@@ -9,22 +9,22 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import genpareto, multivariate_normal, norm
 
 from autokernel import evaluate_kernel
-from autokernel.criteria import importance_sampling as importance
-from autokernel.criteria.importance_sampling import (
+from autokernel.evidence import importance
+from autokernel.evidence.importance import (
     ENOUGH_PARETO_K,
     ENOUGH_STANDARD_ERROR,
     N_FIRST,
     N_MOST,
+    Mixture,
     importance_sample,
+    pareto_shape,
 )
-from autokernel.criteria.pareto import pareto_shape
-from autokernel.criteria.student_t import Mixture
+from autokernel.evidence.maximum import Maximum
+from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import parse_expression
-from autokernel.kernels.priors import check_priors
-from autokernel.likelihood import ExactLikelihood, TrainingData
-from autokernel.map.maximum import Maximum
-from autokernel.map.posterior import LogPosterior
+from autokernel.inference import ExactLikelihood, TrainingData
+from autokernel.kernels.parameters import check_priors
 from autokernel.typing import FloatArray
 from tests.maxima import maximum_of
 

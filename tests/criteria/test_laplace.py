@@ -6,9 +6,9 @@ from scipy.integrate import quad
 from scipy.stats import multivariate_normal, multivariate_t
 
 from autokernel import evaluate_kernel
-from autokernel.criteria.laplace import boundary_log_mass, laplace_log_evidence
+from autokernel.evidence.laplace import boundary_log_mass, laplace_log_evidence
+from autokernel.evidence.posterior import NOISE_FLOOR
 from autokernel.exceptions import NotAMaximumError
-from autokernel.map.posterior import NOISE_FLOOR
 
 N_DRAWS = 8000
 

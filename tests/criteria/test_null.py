@@ -7,13 +7,13 @@ from scipy.stats import norm
 from sklearn.model_selection import KFold
 
 from autokernel import CrossValidation, evaluate_kernel
-from autokernel.criteria.base import KernelFit
-from autokernel.criteria.laplace import log_evidence_at, log_evidence_of
+from autokernel.evidence.criteria import KernelFit
+from autokernel.evidence.laplace import log_evidence_at, log_evidence_of
+from autokernel.evidence.maximise import Mode, maximise
+from autokernel.evidence.maximum import measure_maximum
+from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import NOISE, parse_expression
-from autokernel.likelihood import ExactLikelihood, TrainingData
-from autokernel.map.maximise import Mode, maximise
-from autokernel.map.maximum import measure_maximum
-from autokernel.map.posterior import LogPosterior
+from autokernel.inference import ExactLikelihood, TrainingData
 from tests.high_precision import mp
 
 DEFAULT = (1.0, 2.0)

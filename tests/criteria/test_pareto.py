@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import genpareto
 
-from autokernel.criteria.pareto import pareto_shape, pareto_smoothed
+from autokernel.evidence.importance import pareto_shape, pareto_smoothed
 
 N_SEEDS = 200
 SPREADS = [0.1, 0.5, 1.0, 2.0, 3.0]  # of the log weights: light to very heavy tails

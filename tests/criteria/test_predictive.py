@@ -19,8 +19,8 @@ from sklearn.model_selection import (
 from sklearn.model_selection import LeaveOneOut as OneByOne
 
 from autokernel import CrossValidation, LeaveOneOut, evaluate_kernel, parse_expression
-from autokernel.criteria import check_criterion
-from autokernel.likelihood import ExactLikelihood
+from autokernel.evidence import check_criterion
+from autokernel.inference import ExactLikelihood
 from tests.batteries import Problem, exported
 
 # these tests are about numbers, of rows in no order
@@ -242,7 +242,7 @@ def test_rows_that_cannot_be_divided_in_one_way_are_an_error_before_any_kernel(
     cv, message, monkeypatch
 ):
     criterion = check_criterion(CrossValidation(cv=cv))  # the rows are not known yet
-    monkeypatch.setattr("autokernel.evaluation.evaluator.Evaluator.run", None)
+    monkeypatch.setattr("autokernel.evidence.evaluator.Evaluator.run", None)
     with pytest.raises(ValueError, match=message):
         evaluate_kernel("SE[0]", *TABLE, criterion=criterion)
 

@@ -7,24 +7,24 @@ from scipy.stats import multivariate_t
 from sklearn.base import clone
 
 from autokernel import NotAMaximumError, evaluate_kernel, parse_expression
-from autokernel.criteria import (
+from autokernel.evidence import (
     CRITERIA,
     Criterion,
+    Evaluator,
     Importance,
     KernelFit,
     Laplace,
     Score,
     check_criterion,
 )
-from autokernel.criteria.importance_sampling import N_FIRST, N_MOST
-from autokernel.evaluation import Evaluator
-from autokernel.kernels.priors import check_priors
-from autokernel.likelihood import ExactLikelihood, TrainingData
-from autokernel.map import mode_search as modes_module
-from autokernel.map.maximise import Mode, maximise
-from autokernel.map.maximum import measure_maximum
-from autokernel.map.multistart import find_modes
-from autokernel.map.posterior import LogPosterior
+from autokernel.evidence import mode_search as modes_module
+from autokernel.evidence.importance import N_FIRST, N_MOST
+from autokernel.evidence.maximise import Mode, maximise
+from autokernel.evidence.maximum import measure_maximum
+from autokernel.evidence.mode_search import find_modes
+from autokernel.evidence.posterior import LogPosterior
+from autokernel.inference import ExactLikelihood, TrainingData
+from autokernel.kernels.parameters import check_priors
 from tests.processes import outputs_under_two_hash_seeds
 
 FIT_AND_PRINT = """
@@ -328,7 +328,7 @@ def test_another_mode_without_a_hessian_leaves_the_best_one_its_score(monkeypatc
         asked.append(mode)
         raise NotAMaximumError("the covariance has no Cholesky factor next to the point")
 
-    monkeypatch.setattr("autokernel.criteria.importance.measure_maximum", failing)
+    monkeypatch.setattr("autokernel.evidence.importance.measure_maximum", failing)
     fit = sampled("SE[0]", *AMBIGUOUS)
     assert asked  # or the test shows nothing
     assert fit.status == "ok"

@@ -4,8 +4,8 @@ from scipy.integrate import dblquad
 from scipy.stats import kstest, multivariate_t
 from scipy.stats import t as student
 
-from autokernel.criteria.laplace import boundary_log_mass, laplace_log_evidence
-from autokernel.criteria.student_t import FoldedT, Mixture
+from autokernel.evidence.importance import FoldedT, Mixture
+from autokernel.evidence.laplace import boundary_log_mass, laplace_log_evidence
 from autokernel.exceptions import NotAMaximumError
 from tests.maxima import maximum_of
 

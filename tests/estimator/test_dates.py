@@ -11,7 +11,8 @@ import pytest
 from sklearn.model_selection import cross_val_predict
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.displays import DecompositionDisplay, ForecastDisplay
+from autokernel.displays.decomposition import DecompositionDisplay
+from autokernel.displays.forecast import ForecastDisplay
 from tests.fits import rows, small
 
 mpl.use("Agg")

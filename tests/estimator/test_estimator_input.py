@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from autokernel import SOT, EvaluationError
-from autokernel.evaluation import evaluator as evaluate
+from autokernel.evidence import evaluator as evaluate
 from tests.estimator.test_estimator import quick, wave
 
 

@@ -14,8 +14,8 @@ from autokernel import (
     evaluate_kernel,
     parse_expression,
 )
-from autokernel.evaluation import evaluator as evaluate
-from autokernel.report import Leaderboard
+from autokernel.evidence import evaluator as evaluate
+from autokernel.explain import Leaderboard
 from tests.estimator.test_estimator import wave
 from tests.fits import assert_predicts_as_its_kernel
 

@@ -7,9 +7,9 @@ import pytest
 from sklearn.base import clone
 
 from autokernel import AutoKernelGPRegressor, evaluate_kernel
-from autokernel.fit import approximation, plan
-from autokernel.fit.plan import make_plan
-from autokernel.likelihood import ExactLikelihood, TrainingData
+from autokernel.inference import ExactLikelihood, TrainingData
+from autokernel.many_rows import approximation, plan
+from autokernel.many_rows.plan import make_plan
 
 N = 1300
 NOISE = 0.1

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from autokernel.criteria.laplace import laplace_log_evidence
-from autokernel.fit import approximation, problem
-from autokernel.fit.climb import Climb
+from autokernel.evidence.laplace import laplace_log_evidence
+from autokernel.evidence.posterior import LogPosterior
+from autokernel.fit import problem
+from autokernel.inference import ExactLikelihood, NeighbourLikelihood, TrainingData
 from autokernel.kernels import PRESETS
-from autokernel.likelihood import ExactLikelihood, NeighbourLikelihood, TrainingData
-from autokernel.map.posterior import LogPosterior
+from autokernel.many_rows import approximation
+from autokernel.many_rows.climb import Climb
 from tests.fits import At, interrupt, rows, small
 
 N = 1200

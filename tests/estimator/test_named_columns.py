@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autokernel.data import NamedColumns
+from autokernel.data.named import NamedColumns
 from tests.fits import small
 
 DAYS = np.arange(18_000.0, 18_020.0)

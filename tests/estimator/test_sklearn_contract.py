@@ -4,7 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from autokernel import SOT, AutoKernelGPRegressor, Importance, Laplace
-from autokernel.criteria import CRITERIA
+from autokernel.evidence import CRITERIA
 from autokernel.search import STRATEGIES
 
 # the space ends with the base kernels: what is left to the search finds out that it has nothing

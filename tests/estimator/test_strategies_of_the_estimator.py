@@ -9,8 +9,7 @@ from joblib import parallel_config
 from sklearn.base import clone
 
 from autokernel import AutoKernelGPRegressor, parse_expression
-from autokernel.search import BOMS, STRATEGIES, RandomWalks, TreeGEP
-from autokernel.surrogate import UpperConfidenceBound
+from autokernel.search import BOMS, STRATEGIES, RandomWalks, TreeGEP, UpperConfidenceBound
 from tests.fits import count_evaluations, rows, small, wave
 
 TINY = {"base_kernels": ["SE", "LIN"], "max_leaves": 3, "n_iter": 2, "batch_size": 2}

@@ -20,7 +20,9 @@ from autokernel import (
     evaluate_kernel,
     parse_expression,
 )
-from autokernel.displays import DecompositionDisplay, ForecastDisplay, SearchDisplay
+from autokernel.displays.decomposition import DecompositionDisplay
+from autokernel.displays.forecast import ForecastDisplay
+from autokernel.displays.search import SearchDisplay
 from tests.fits import count_evaluations, small
 
 RNG = np.random.default_rng(0)

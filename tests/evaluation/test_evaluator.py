@@ -7,14 +7,14 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import gamma
 
 from autokernel import evaluate_kernel, parse_expression
-from autokernel.evaluation import Evaluator
+from autokernel.evidence import Evaluator
+from autokernel.evidence import mode_search as modes_module
+from autokernel.evidence.maximise import Mode
+from autokernel.evidence.posterior import NOISE_FLOOR, LogPosterior
 from autokernel.expression import Leaf
+from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import SMOOTH
-from autokernel.kernels.priors import check_priors
-from autokernel.likelihood import ExactLikelihood, TrainingData
-from autokernel.map import mode_search as modes_module
-from autokernel.map.maximise import Mode
-from autokernel.map.posterior import NOISE_FLOOR, LogPosterior
+from autokernel.kernels.parameters import check_priors
 from tests.processes import outputs_under_two_hash_seeds
 
 KERNELS = ["SE[0]", "LIN[0] * PER[0] + SE[1]", "RQ[0] * SE[1] + LIN[1]", "(SE[0] + LIN[1]) * RQ[1]"]

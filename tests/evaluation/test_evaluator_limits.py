@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 from autokernel import parse_expression
-from autokernel.criteria import CRITERIA, Laplace
 from autokernel.deadline import Deadline
-from autokernel.evaluation import Evaluator
-from autokernel.evaluation import evaluator as evaluate_module
+from autokernel.evidence import CRITERIA, Evaluator, Laplace
+from autokernel.evidence import evaluator as evaluate_module
+from autokernel.evidence import mode_search as modes_module
 from autokernel.exceptions import OutOfTimeError
-from autokernel.kernels.priors import check_priors
-from autokernel.likelihood import ExactLikelihood
-from autokernel.likelihood import exact as exact_module
-from autokernel.map import mode_search as modes_module
+from autokernel.inference import ExactLikelihood
+from autokernel.inference import exact as exact_module
+from autokernel.kernels.parameters import check_priors
 
 PRIORS = check_priors("paper")
 

@@ -9,11 +9,10 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, TimeSeriesSplit
 
 from autokernel import parse_expression
-from autokernel.criteria import CrossValidation, Importance, Laplace
-from autokernel.evaluation import Evaluator, Job
-from autokernel.kernels.priors import check_priors
-from autokernel.likelihood import ExactLikelihood
-from autokernel.map.warm_start import WarmStart
+from autokernel.evidence import CrossValidation, Evaluator, Importance, Job, Laplace
+from autokernel.evidence.starts import WarmStart
+from autokernel.inference import ExactLikelihood
+from autokernel.kernels.parameters import check_priors
 from tests.processes import outputs_under_two_hash_seeds
 
 # these tests are about numbers, of rows in no order
@@ -26,9 +25,9 @@ DIGEST_AND_PRINT = """
 import pickle
 import numpy as np
 from autokernel import parse_expression
-from autokernel.criteria import Importance
-from autokernel.evaluation import Evaluator
-from autokernel.kernels.priors import check_priors
+from autokernel.evidence import Importance
+from autokernel.evidence import Evaluator
+from autokernel.kernels.parameters import check_priors
 X = np.linspace(0, 1, 12).reshape(6, 2)
 y = np.array([1.0, -1.0, 2.0, 0.5, 0.0, -2.5])
 criterion = Importance(max_draws=200, standard_error=0.5)

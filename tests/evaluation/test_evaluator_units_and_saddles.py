@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from autokernel import NotAMaximumError, evaluate_kernel, parse_expression
-from autokernel.kernels.priors import PRESETS
-from autokernel.likelihood import ExactLikelihood, TrainingData, ValueAndGradient
-from autokernel.map.posterior import LogPosterior
+from autokernel.evidence.posterior import LogPosterior
+from autokernel.inference import ExactLikelihood, TrainingData, ValueAndGradient
+from autokernel.kernels.parameters import PRESETS
 
 
 @pytest.mark.parametrize(("x_unit", "y_unit"), [(1e9, 1.0), (1e-9, 1.0), (1.0, 1e4), (1.0, 1e-5)])

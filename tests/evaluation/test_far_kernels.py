@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from autokernel import parse_expression
-from autokernel.criteria import BIC
-from autokernel.evaluation import Evaluator
+from autokernel.evidence import BIC, Evaluator
 from autokernel.expression import UnitPrior
 from autokernel.kernels import check_priors
 

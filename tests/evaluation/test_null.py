@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from autokernel import evaluate_kernel, parse_expression
-from autokernel.criteria import CRITERIA
-from autokernel.evaluation import Evaluator
-from autokernel.evaluation.similar import warm_starts_from_similar
+from autokernel.evidence import CRITERIA, Evaluator
+from autokernel.evidence.evaluator import warm_starts_from_similar
 from autokernel.expression import NOISE
 from tests.test_likelihood_seam import DenseLikelihood
 

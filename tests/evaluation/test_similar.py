@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from autokernel import parse_expression
-from autokernel.evaluation import Evaluation
-from autokernel.evaluation.record import name_parameters
-from autokernel.evaluation.similar import warm_starts_from_similar
+from autokernel.evidence import Evaluation
+from autokernel.evidence.evaluation import name_parameters
+from autokernel.evidence.evaluator import warm_starts_from_similar
 from autokernel.expression import n_kernel_params
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.averaging import Component, KernelPosterior
-from autokernel.model import ExactPredictor, MixturePredictor
+from autokernel.inference.exact import ExactPredictor
+from autokernel.model import Component, KernelPosterior, MixturePredictor
 
 
 def with_kernel(X, y, expression, theta, *, noise=0.1, spread=0.1):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.explanation.decomposition import _parts
+from autokernel.explain.decomposition import _parts
 from autokernel.expression import parse_expression
-from autokernel.fit import approximation as approximations
+from autokernel.many_rows import approximation as approximations
 from tests.explanation.models import with_kernel
 from tests.expression.test_addends import random_expressions
 from tests.fits import small, wave

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from autokernel.expression import NOISE, Grammar, addends, n_kernel_params, parse_expression
-from autokernel.kernels import BASE_KERNELS
-from autokernel.likelihood import cross_covariance
-from autokernel.operators import OPERATORS
+from autokernel.inference import cross_covariance
+from autokernel.kernels import BASE_KERNELS, OPERATORS
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, geom
 
 from autokernel.expression import Expression, Grammar, Leaf, Operation, parse_expression, reduced
-from autokernel.kernels import BASE_KERNELS
-from autokernel.operators import ADD, MULTIPLY
+from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY
 from tests.batteries import expressions, grammars, seeds
 from tests.operators.gate import GATE
 from tests.processes import outputs_under_two_hash_seeds
@@ -248,7 +247,7 @@ def test_order_does_not_depend_on_the_hash_seed_of_the_process() -> None:
 import numpy as np
 from autokernel.expression import Grammar, parse_expression
 from autokernel.kernels import LINEAR, PERIODIC, SMOOTH
-from autokernel.operators import ADD, MULTIPLY
+from autokernel.kernels import ADD, MULTIPLY
 
 grammar = Grammar((SMOOTH, LINEAR, PERIODIC), (ADD, MULTIPLY), (0, 1), max_leaves=4)
 start = parse_expression("SE[0] * LIN[0] + LIN[1]")

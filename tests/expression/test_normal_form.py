@@ -12,8 +12,7 @@ from autokernel.expression import (
     reduced,
     simplifications,
 )
-from autokernel.kernels import BASE_KERNELS, SMOOTH, VARIANCE, BaseKernel, Pairs
-from autokernel.operators import ADD
+from autokernel.kernels import ADD, BASE_KERNELS, SMOOTH, VARIANCE, BaseKernel, Pairs
 from autokernel.typing import FloatArray
 from tests.batteries import covariance
 from tests.operators.gate import GATE

@@ -19,8 +19,7 @@ from autokernel.expression import (
     reduced,
     simplifications,
 )
-from autokernel.kernels import BASE_KERNELS, SMOOTH, BaseKernel
-from autokernel.operators import ADD, MULTIPLY, Operator
+from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY, SMOOTH, BaseKernel, Operator
 from autokernel.typing import FloatArray
 from tests.batteries import covariance, flat_terms, reshuffled
 from tests.expression.test_normal_form import CONST, X, assert_equal, narrower

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from autokernel.exceptions import AutoKernelError, ExpressionSyntaxError
 from autokernel.expression import Expression, Leaf, Operation, parse_expression
-from autokernel.kernels import BASE_KERNELS
-from autokernel.operators import ADD, MULTIPLY
+from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY
 from tests.batteries import GRAMMAR, expressions
 
 KNOWN = ", ".join(BASE_KERNELS)

@@ -26,8 +26,7 @@ from autokernel.expression import (
     splits,
     theta_order,
 )
-from autokernel.kernels import BASE_KERNELS, VARIANCE, BaseKernel
-from autokernel.operators import ADD, MULTIPLY, Operator
+from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY, VARIANCE, BaseKernel, Operator
 
 SE = Leaf(BASE_KERNELS["SE"], 0)
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 from autokernel.expression import align, meeting_operator, parse_expression, slots_of, splits
-from autokernel.operators import ADD, MULTIPLY
+from autokernel.kernels import ADD, MULTIPLY
 from tests.batteries import covariance, expressions, problems, reshuffled, seeds
 
 

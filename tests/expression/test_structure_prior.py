@@ -21,8 +21,7 @@ from autokernel.expression import (
     parse_expression,
 )
 from autokernel.expression.structure_prior import units_of
-from autokernel.kernels import BASE_KERNELS
-from autokernel.operators import ADD, MULTIPLY
+from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY
 from tests.batteries import expressions, reshuffled, seeds
 from tests.operators.gate import GATE
 

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autokernel.expression import Expression, Leaf, Operation, parse_expression
-from autokernel.kernels import BASE_KERNELS
-from autokernel.operators import ADD, MULTIPLY, Operator
+from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY, Operator
 from tests.batteries import expressions, flat_terms, reshuffled, seeds
 from tests.processes import outputs_under_two_hash_seeds
 

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from autokernel import SKC, AutoKernelGPRegressor, Greedy
-from autokernel.criteria import Laplace
 from autokernel.deadline import Deadline
-from autokernel.evaluation import Evaluator, Job
+from autokernel.evidence import Evaluator, Job, Laplace
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import UniformPrior, parse_expression
-from autokernel.fit import bounds
-from autokernel.fit.bounds import BoundedEvaluator
 from autokernel.kernels import PRESETS
+from autokernel.many_rows import bounds
+from autokernel.many_rows.bounds import BoundedEvaluator
 from tests.fits import rows, small
 
 N = 300

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from autokernel import SOT, AutoKernelGPRegressor, EvaluationError, NotAMaximumError
-from autokernel.evaluation import evaluator as evaluate
+from autokernel.evidence import evaluator as evaluate
 from tests.estimator.test_estimator import wave
 
 X, Y = wave(15, n_features=2)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import parse_expression
-from autokernel.fit.climb import _scaled
+from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import PRESETS
-from autokernel.likelihood import ExactLikelihood, TrainingData
-from autokernel.map.posterior import LogPosterior
+from autokernel.many_rows.climb import _scaled
 
 
 def posterior():

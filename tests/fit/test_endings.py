@@ -7,7 +7,7 @@ from scipy.linalg import LinAlgError
 from autokernel import AutoKernelGPRegressor
 from autokernel.deadline import NEVER
 from autokernel.fit.run import Run
-from autokernel.likelihood import ExactLikelihood
+from autokernel.inference import ExactLikelihood
 from autokernel.search import Workers
 from tests.fits import count_evaluations, wave
 

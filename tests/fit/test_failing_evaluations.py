@@ -10,11 +10,11 @@ from scipy.linalg import LinAlgError
 from sklearn.exceptions import NotFittedError
 
 from autokernel import AutoKernelGPRegressor, EvaluationError, Laplace
-from autokernel.criteria import Score
+from autokernel.evidence import Score
+from autokernel.evidence.posterior import LogPosterior
+from autokernel.inference import ExactLikelihood, ValueAndGradient
+from autokernel.inference.exact import ExactPredictor
 from autokernel.kernels import BASE_KERNELS
-from autokernel.likelihood import ExactLikelihood, ValueAndGradient
-from autokernel.map.posterior import LogPosterior
-from autokernel.model import ExactPredictor
 
 pytestmark = pytest.mark.filterwarnings("error")
 

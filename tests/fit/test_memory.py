@@ -11,7 +11,7 @@ import joblib
 import pytest
 
 from autokernel import SOT
-from autokernel.criteria import Importance, Laplace, Score
+from autokernel.evidence import Importance, Laplace, Score
 from tests.fits import TIMES, count_evaluations, rows, run_together, running, small, wave
 
 FIT_AND_PRINT = """

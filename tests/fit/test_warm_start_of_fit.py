@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from autokernel.criteria import Importance
+from autokernel.evidence import Importance
 from tests.fits import At, count_evaluations, interrupt, rows, small, wave
 
 # three kernels in the initial design, and noise alone; many more where none is redundant

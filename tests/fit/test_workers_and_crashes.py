@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from autokernel.criteria import Laplace
-from autokernel.evaluation import Evaluator
+from autokernel.evidence import Evaluator, Laplace
 from tests.fits import end_of, left_of_group, rows, run_together, running, small, wave
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups are of POSIX")
@@ -21,7 +20,7 @@ PERIODIC = {"base_kernels": ["SE", "PER"], "n_iter": 4}
 FIT_ELSEWHERE = """
 import contextlib, json, os, sys
 import joblib
-from autokernel.evaluation import Evaluator
+from autokernel.evidence import Evaluator
 from tests.fits import rows, small, wave
 
 if __name__ == "__main__":
@@ -45,7 +44,7 @@ if __name__ == "__main__":
 
 FIT_WITH_A_CRITERION_OF_ITS_OWN = """
 import json, sys
-from autokernel.criteria.registry import Laplace
+from autokernel.evidence.laplace import Laplace
 from tests.fits import TIMES, rows, small, wave
 
 class Mine(Laplace):

@@ -6,11 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autokernel.expression import Grammar, Operation, n_kernel_params, parse_expression
-from autokernel.kernels import BASE_KERNELS, BaseKernel, SquaredExponential
-from autokernel.likelihood import TrainingData
-from autokernel.likelihood.covariance import Covariance
-from autokernel.likelihood.pairs import PackedPairs
-from autokernel.operators import OPERATORS
+from autokernel.inference import TrainingData
+from autokernel.inference.covariance import Covariance
+from autokernel.inference.pairs import PackedPairs
+from autokernel.kernels import BASE_KERNELS, OPERATORS, BaseKernel, SquaredExponential
 from tests.batteries import expressions, seeds
 from tests.operators.gate import Gate
 

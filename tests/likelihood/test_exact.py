@@ -8,9 +8,9 @@ from scipy.stats import multivariate_normal, norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 from autokernel.expression import Leaf, parse_expression
+from autokernel.inference import Covariance, ExactLikelihood, TrainingData
+from autokernel.inference.exact import Calls
 from autokernel.kernels import LINEAR, PRESETS, SMOOTH
-from autokernel.likelihood import Covariance, ExactLikelihood, TrainingData
-from autokernel.likelihood.exact import Calls
 from autokernel.typing import FloatArray, IntArray
 from tests.batteries import EPS, Problem, covariance, exported, numerical_gradient, problems
 from tests.high_precision import PreciseLogPosterior, mp

@@ -6,15 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autokernel.expression import parse_expression
-from autokernel.likelihood import (
+from autokernel.inference import (
     ExactLikelihood,
     InducingLikelihood,
     TrainingData,
-    bounds,
     choose_inducing,
     inducing,
 )
-from autokernel.likelihood.bounds import upper_bound
+from autokernel.inference import inducing as bounds
+from autokernel.inference.inducing import upper_bound
 from tests.batteries import Problem, covariance, numerical_gradient, problems
 
 any_problem = st.one_of(problems(n_features=1), problems(n_features=3))

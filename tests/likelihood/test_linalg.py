@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import LinAlgError, solve_triangular
 
-from autokernel.likelihood.linalg import (
+from autokernel.inference.packed import (
     PackedCholesky,
     factorise_with_jitter,
     pack,

@@ -6,15 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autokernel.expression import NOISE, parse_expression
-from autokernel.likelihood import (
+from autokernel.inference import (
     ExactLikelihood,
     Neighbourhoods,
     NeighbourLikelihood,
     TrainingData,
     draw_neighbourhoods,
-    nearest,
 )
-from autokernel.likelihood.nearest import NearestRows
+from autokernel.inference import neighbours as nearest
+from autokernel.inference.neighbours import NearestRows
 from tests.batteries import Problem, covariance, numerical_gradient, problems
 
 any_problem = st.one_of(problems(n_features=1), problems(n_features=3))

@@ -8,16 +8,15 @@ from scipy.linalg import LinAlgError
 from scipy.stats import norm
 
 from autokernel.expression import NOISE
-from autokernel.kernels import NOISE_VARIANCE
-from autokernel.likelihood import (
+from autokernel.inference import (
     Covariance,
     ExactLikelihood,
     TrainingData,
     cross_covariance,
     diagonal_covariance,
 )
-from autokernel.likelihood.diagonal import DiagonalCholesky
-from autokernel.likelihood.linalg import PackedCholesky, pack
+from autokernel.inference.packed import DiagonalCholesky, PackedCholesky, pack
+from autokernel.kernels import NOISE_VARIANCE
 from tests.batteries import EPS
 
 VARIANCE = 0.7

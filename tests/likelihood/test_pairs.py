@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autokernel.inference.packed import pack, unpack
+from autokernel.inference.pairs import PackedPairs
 from autokernel.kernels import BroadcastPairs
-from autokernel.likelihood.linalg import pack, unpack
-from autokernel.likelihood.pairs import PackedPairs
 from autokernel.typing import FloatArray
 from tests.batteries import EPS, numerical_gradient, seeds
 

@@ -6,7 +6,7 @@ from contextlib import ExitStack, suppress
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from autokernel.likelihood import one_blas_thread
+from autokernel.inference import one_blas_thread
 from tests.fits import At, interrupt, small, wave
 
 SOON = 30.0  # seconds: a thread that waits longer for another one is taken for one that hangs

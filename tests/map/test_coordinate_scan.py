@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 
 from autokernel import parse_expression
+from autokernel.evidence.maximise import Start, maximise
+from autokernel.evidence.mode_search import find_modes
+from autokernel.evidence.posterior import LogPosterior
+from autokernel.evidence.scan import CoordinateScan
+from autokernel.evidence.starts import DataScales
+from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import Seasonal
-from autokernel.kernels.priors import check_priors
-from autokernel.likelihood import ExactLikelihood, TrainingData
-from autokernel.map.coordinate_scan import CoordinateScan
-from autokernel.map.data_scales import DataScales
-from autokernel.map.maximise import Start, maximise
-from autokernel.map.multistart import find_modes
-from autokernel.map.posterior import LogPosterior
+from autokernel.kernels.parameters import check_priors
 
 
 def build(text, x, y, *, nodes=None, coarse=False, base_kernels=()):

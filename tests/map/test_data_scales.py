@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from autokernel.likelihood import TrainingData
-from autokernel.map.data_scales import N_PEAKS, DataScales, periodogram_periods
+from autokernel.evidence.starts import N_PEAKS, DataScales, periodogram_periods
+from autokernel.inference import TrainingData
 
 
 def grid(kind, rng, n=120):

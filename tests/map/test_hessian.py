@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autokernel.map.hessian import difference_hessian
+from autokernel.evidence.posterior import difference_hessian
 
 NONE = np.zeros(6, dtype=bool)
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from autokernel import evaluate_kernel
-from autokernel.criteria.laplace import boundary_log_mass
-from autokernel.kernels.priors import PRESETS
-from autokernel.likelihood import ExactLikelihood, TrainingData
-from autokernel.map.posterior import LogPosterior
+from autokernel.evidence.laplace import boundary_log_mass
+from autokernel.evidence.posterior import LogPosterior
+from autokernel.inference import ExactLikelihood, TrainingData
+from autokernel.kernels.parameters import PRESETS
 from tests.high_precision import PreciseLogPosterior
 
 PRIORS = PRESETS["paper"]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from autokernel.likelihood import ValueAndGradient
-from autokernel.map.maximise import maximise
+from autokernel.evidence.maximise import maximise
+from autokernel.inference import ValueAndGradient
 from tests.maxima import Toy
 
 PRECISION = np.array([[3.0, 1.0], [1.0, 2.0]])

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from autokernel import NotAMaximumError, parse_expression
-from autokernel.datasets import load_mauna_loa
-from autokernel.kernels.priors import PRESETS, check_priors
-from autokernel.likelihood import ExactLikelihood, TrainingData, ValueAndGradient
-from autokernel.map import maximum as maximum_module
-from autokernel.map.hessian import difference_hessian
-from autokernel.map.maximise import Mode, maximise
-from autokernel.map.maximum import find_best_maximum, find_maximum, measure_maximum
-from autokernel.map.posterior import LogPosterior
+from autokernel.datasets._bundled import load_mauna_loa
+from autokernel.evidence import maximum as maximum_module
+from autokernel.evidence.maximise import Mode, maximise
+from autokernel.evidence.maximum import find_best_maximum, find_maximum, measure_maximum
+from autokernel.evidence.posterior import LogPosterior, difference_hessian
+from autokernel.inference import ExactLikelihood, TrainingData, ValueAndGradient
+from autokernel.kernels.parameters import PRESETS, check_priors
 from tests.maxima import maximum_of
 
 MAXIMUM = maximum_of([1.0, 2.0], -3.0, [[4.0, 1.0], [1.0, 9.0]], [0.0, 5.0])

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from autokernel import evaluate_kernel, parse_expression
-from autokernel.evaluation import Evaluation, Evaluator
+from autokernel.evidence import Evaluation, Evaluator
+from autokernel.evidence import mode_search as modes_module
+from autokernel.evidence.mode_search import ModeSearch, find_modes, random_stream
+from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import Expression, arrange, slots_of
-from autokernel.kernels.priors import check_priors
-from autokernel.likelihood import ExactLikelihood, TrainingData
-from autokernel.map import mode_search as modes_module
-from autokernel.map.mode_search import ModeSearch, random_stream
-from autokernel.map.multistart import find_modes
-from autokernel.map.posterior import LogPosterior
+from autokernel.inference import ExactLikelihood, TrainingData
+from autokernel.kernels.parameters import check_priors
 
 PRIORS = check_priors("paper")
 

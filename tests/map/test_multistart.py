@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 
 from autokernel import evaluate_kernel, parse_expression
-from autokernel.kernels.priors import check_priors
-from autokernel.likelihood import ExactLikelihood, TrainingData, ValueAndGradient
-from autokernel.map import multistart as map_module
-from autokernel.map.maximise import Start, maximise
-from autokernel.map.multistart import LIGHT, find_modes
-from autokernel.map.posterior import LogPosterior
+from autokernel.evidence import mode_search as map_module
+from autokernel.evidence.maximise import Start, maximise
+from autokernel.evidence.mode_search import LIGHT, find_modes
+from autokernel.evidence.posterior import LogPosterior
+from autokernel.inference import ExactLikelihood, TrainingData, ValueAndGradient
+from autokernel.kernels.parameters import check_priors
 from tests.maxima import Toy
 
 FAILED = -np.inf

@@ -3,12 +3,12 @@ import pytest
 from scipy.linalg import LinAlgError
 
 from autokernel.deadline import Deadline
+from autokernel.evidence.maximise import maximise
+from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import parse_expression
-from autokernel.kernels.priors import check_priors
-from autokernel.likelihood import ExactLikelihood, TrainingData
-from autokernel.map.maximise import maximise
-from autokernel.map.posterior import LogPosterior
+from autokernel.inference import ExactLikelihood, TrainingData
+from autokernel.kernels.parameters import check_priors
 
 
 @pytest.fixture

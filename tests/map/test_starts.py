@@ -3,13 +3,17 @@ import pytest
 from scipy.stats import gamma, ks_2samp, kstest, loguniform
 
 from autokernel import parse_expression
+from autokernel.evidence.posterior import LogPosterior
+from autokernel.evidence.starts import (
+    DataScales,
+    StartingPoints,
+    WarmStart,
+    periodogram_periods,
+    with_warm_starts,
+)
+from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import Seasonal
-from autokernel.kernels.priors import check_priors
-from autokernel.likelihood import ExactLikelihood, TrainingData
-from autokernel.map.data_scales import DataScales, periodogram_periods
-from autokernel.map.posterior import LogPosterior
-from autokernel.map.starts import StartingPoints
-from autokernel.map.warm_start import WarmStart, with_warm_starts
+from autokernel.kernels.parameters import check_priors
 
 EVERY_KERNEL = "PER[0] * SE[1] + RQ[1] + LIN[0]"
 

@@ -5,9 +5,17 @@ from scipy.special import expit
 
 from autokernel import BaseKernel
 from autokernel.expression import Grammar, Leaf
-from autokernel.kernels import BASE_KERNELS, LENGTHSCALE, VARIANCE, KernelParameter, Unit
-from autokernel.likelihood import ExactLikelihood, TrainingData
-from autokernel.operators import ADD, MULTIPLY, Operator
+from autokernel.inference import ExactLikelihood, TrainingData
+from autokernel.kernels import (
+    ADD,
+    BASE_KERNELS,
+    LENGTHSCALE,
+    MULTIPLY,
+    VARIANCE,
+    KernelParameter,
+    Operator,
+    Unit,
+)
 
 SHIPPED = tuple(BASE_KERNELS.values())
 

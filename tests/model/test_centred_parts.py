@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from autokernel.expression import parse_expression
-from autokernel.likelihood import TrainingData, cross_covariance
-from autokernel.model import ExactPredictor, InducingPredictor
+from autokernel.inference import TrainingData, cross_covariance
+from autokernel.inference.exact import ExactPredictor
+from autokernel.inference.inducing import InducingPredictor
 
 WHOLE = parse_expression("LIN[0] + SE[0] * SE[1]")
 TERM = parse_expression("LIN[0]")

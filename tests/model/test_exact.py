@@ -8,9 +8,9 @@ from scipy.linalg import LinAlgError
 
 from autokernel import BaseKernel, parse_expression
 from autokernel.expression import Leaf
+from autokernel.inference import ExactLikelihood, TrainingData, exact
+from autokernel.inference.exact import ExactPredictor
 from autokernel.kernels import BASE_KERNELS, VARIANCE
-from autokernel.likelihood import ExactLikelihood, TrainingData
-from autokernel.model import ExactPredictor, exact
 from tests.model.cases import dense_predictions, random_case
 
 SEEDS = range(12)

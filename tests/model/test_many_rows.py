@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from autokernel.expression import parse_expression
-from autokernel.likelihood import TrainingData
-from autokernel.model import ExactPredictor, InducingPredictor, NeighbourPredictor, neighbours
-from autokernel.model import inducing as inducing_module
+from autokernel.inference import TrainingData, neighbours
+from autokernel.inference import inducing as inducing_module
+from autokernel.inference.exact import ExactPredictor
+from autokernel.inference.inducing import InducingPredictor
+from autokernel.inference.neighbours import NeighbourPredictor
 
 EXPRESSION = parse_expression("SE[0] * SE[1] + LIN[0]")
 THETA = np.log([0.3, 1.0, 0.4, 1.0, 0.5, 0.3, 0.05])

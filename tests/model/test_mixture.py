@@ -10,9 +10,9 @@ from scipy.linalg import LinAlgError
 from scipy.stats import norm
 
 from autokernel import parse_expression
-from autokernel.averaging import Component
-from autokernel.likelihood import TrainingData, one_blas_thread
-from autokernel.model import ExactPredictor
+from autokernel.inference import TrainingData, one_blas_thread
+from autokernel.inference.exact import ExactPredictor
+from autokernel.model import Component
 from autokernel.model.mixture import MixturePredictor
 from tests.model.cases import random_case
 

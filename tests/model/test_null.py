@@ -8,10 +8,11 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import WhiteKernel
 
 from autokernel import evaluate_kernel
-from autokernel.data import TargetScaling, unit_scaling
+from autokernel.data.scaling import TargetScaling, unit_scaling
 from autokernel.expression import NOISE
-from autokernel.likelihood import TrainingData
-from autokernel.model import ExactPredictor, to_sklearn
+from autokernel.inference import TrainingData
+from autokernel.inference.exact import ExactPredictor
+from autokernel.model import to_sklearn
 
 VARIANCE = 0.4
 THETA = np.log([VARIANCE])

@@ -8,11 +8,12 @@ from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, DotProduct, ExpSineSquared, WhiteKernel
 
-from autokernel.data import Scaling
+from autokernel.data.scaling import Scaling
 from autokernel.expression import Leaf
+from autokernel.inference import TrainingData
+from autokernel.inference.exact import ExactPredictor
 from autokernel.kernels import BASE_KERNELS
-from autokernel.likelihood import TrainingData
-from autokernel.model import ExactPredictor, FeatureKernel, WrappedKernel, to_sklearn
+from autokernel.model import FeatureKernel, WrappedKernel, to_sklearn
 from tests.model.cases import Exponential, dense_predictions, random_case
 
 N_FEATURES = 3

@@ -8,10 +8,10 @@ from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
 
-from autokernel.data import Scaling
+from autokernel.data.scaling import Scaling
 from autokernel.expression import Leaf, Operation
+from autokernel.inference import cross_covariance, diagonal_covariance
 from autokernel.kernels import BASE_KERNELS
-from autokernel.likelihood import cross_covariance, diagonal_covariance
 from autokernel.model import FeatureKernel, WrappedKernel, WrappedOperation, to_sklearn
 from tests.model.cases import ChangePoint, Constant, Exponential
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from autokernel.kernels import KernelParameter, Unit
-from autokernel.operators import Operands, Operator
+from autokernel.kernels import KernelParameter, Operands, Operator, Unit
 from autokernel.typing import FloatArray
 
 STEEPNESS = 8.0

@@ -8,9 +8,15 @@ from hypothesis import given
 
 from autokernel import AutoKernelGPRegressor, ExpressionSyntaxError, parse_expression
 from autokernel.expression import Grammar, addends, splits
-from autokernel.kernels import FEW_COLUMNS, BroadcastPairs
-from autokernel.likelihood import ExactLikelihood, TrainingData, cross_covariance
-from autokernel.operators import CHANGE_POINT, CHANGE_WINDOW, OPERATORS, Operands
+from autokernel.inference import ExactLikelihood, TrainingData, cross_covariance
+from autokernel.kernels import (
+    CHANGE_POINT,
+    CHANGE_WINDOW,
+    FEW_COLUMNS,
+    OPERATORS,
+    BroadcastPairs,
+    Operands,
+)
 from autokernel.search import STRATEGIES
 from tests.batteries import numerical_gradient, seeds
 from tests.fits import assert_predicts_as_its_kernel

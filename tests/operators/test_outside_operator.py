@@ -8,7 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autokernel import AutoKernelGPRegressor, ExpressionSyntaxError, evaluate_kernel
-from autokernel.evaluation import Evaluator
+from autokernel.evidence import Evaluator
+from autokernel.evidence.posterior import LogPosterior
+from autokernel.evidence.scan import CoordinateScan
+from autokernel.evidence.starts import DataScales
+from autokernel.explain import describe_model
 from autokernel.expression import (
     Expression,
     Grammar,
@@ -21,19 +25,16 @@ from autokernel.expression import (
     splits,
     theta_order,
 )
-from autokernel.kernels import FEW_COLUMNS
-from autokernel.likelihood import Covariance, ExactLikelihood, TrainingData
-from autokernel.likelihood.linalg import unpack
-from autokernel.map.coordinate_scan import CoordinateScan
-from autokernel.map.data_scales import DataScales
-from autokernel.map.posterior import LogPosterior
-from autokernel.operators import ADD, MULTIPLY, Operator
-from autokernel.report import describe_model
+from autokernel.inference import Covariance, ExactLikelihood, TrainingData
+from autokernel.inference.packed import unpack
+from autokernel.kernels import ADD, FEW_COLUMNS, MULTIPLY, Operator
 from autokernel.search import STRATEGIES
-from autokernel.surrogate.arc import arc_distances
-from autokernel.surrogate.features import tree_features
-from autokernel.surrogate.hellinger import hellinger_distances
-from autokernel.surrogate.sot import sot_distances
+from autokernel.search.distances import (
+    arc_distances,
+    hellinger_distances,
+    sot_distances,
+    tree_features,
+)
 from tests.batteries import numerical_gradient, reshuffled, seeds
 from tests.fits import assert_predicts_as_its_kernel
 from tests.operators.gate import EXACT_GATE, GATE, Gate, fall

@@ -14,7 +14,7 @@ import pytest
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.displays import calibration
-from autokernel.fit import approximation as approximations
+from autokernel.many_rows import approximation as approximations
 from tests.fits import small, wave
 
 CHROMIUM = next(

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from autokernel import AutoKernelGPRegressor, Criterion, NotAMaximumError, parse_expression
-from autokernel.likelihood import ExactLikelihood, TrainingData
-from autokernel.map.posterior import LogPosterior
-from autokernel.report.table import Table
+from autokernel.evidence.posterior import LogPosterior
+from autokernel.explain.tables import Table
+from autokernel.inference import ExactLikelihood, TrainingData
 from tests.fits import wave
 
 N_SEEDS = 6  # of fits of the sine

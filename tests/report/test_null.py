@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from autokernel.data import Scaling
+from autokernel.data.scaling import Scaling
+from autokernel.explain import describe
+from autokernel.explain.summary import summary
+from autokernel.explain.words import caption, describe_model
 from autokernel.expression import NOISE
-from autokernel.report import describe
-from autokernel.report.summary import summary
-from autokernel.report.words import caption, describe_model
 
 NOISE_IN_WORDS = "noise with standard deviation 12.5"
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from autokernel.report import reporter
+from autokernel.fit.progress import reporter
 from autokernel.search import History
 
 ROWS = [("LIN[0]", -20.0), ("SE[0]", -30.0), ("PER[0]", -np.inf), ("SE[0] + PER[1]", -7.25)]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autokernel.report import SizeFront
+from autokernel.explain import SizeFront
 
 
 def front(*rows, k=10, chosen=None):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from autokernel.data import Scaling
+from autokernel.data.scaling import Scaling
+from autokernel.explain import describe
 from autokernel.expression import parse_expression
-from autokernel.report import describe
 
 
 def test_each_addend_is_a_phrase_in_the_units_of_the_user():

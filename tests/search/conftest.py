@@ -9,11 +9,10 @@ import pytest
 
 from autokernel import parse_expression
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evaluation import Evaluation
-from autokernel.evaluation.record import name_parameters
+from autokernel.evidence import Evaluation
+from autokernel.evidence.evaluation import name_parameters
 from autokernel.expression import Expression, Grammar, Operation
-from autokernel.kernels import BASE_KERNELS
-from autokernel.operators import OPERATORS
+from autokernel.kernels import BASE_KERNELS, OPERATORS
 from autokernel.search import (
     BOMS,
     SKC,

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from autokernel import parse_expression
-from autokernel.search import SOT
-from autokernel.search.strategies import bayesian
-from autokernel.surrogate.acquisition import UpperConfidenceBound, expected_improvement
-from autokernel.surrogate.gp import Prediction, SurrogateGP
-from autokernel.surrogate.kernel_kernels import SOTKernel
-from autokernel.surrogate.sot import sot_distances
+from autokernel.search import SOT, bayesian
+from autokernel.search.acquisition import UpperConfidenceBound, expected_improvement
+from autokernel.search.distances import SOTKernel, sot_distances
+from autokernel.search.surrogate import Prediction, SurrogateGP
 
 SMALL = {"population_size": 20, "n_offspring": 4, "n_generations": 2}
 TARGET = parse_expression("LIN[0] * PER[0] + SE[0]")

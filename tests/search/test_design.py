@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from autokernel.operators import OPERATORS
+from autokernel.kernels import OPERATORS
 from autokernel.search.design import MAX_DESIGN, classic_kernels, grown_kernels, relevant_columns
 
 

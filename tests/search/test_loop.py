@@ -3,9 +3,9 @@ import time
 import numpy as np
 import pytest
 
-from autokernel.evaluation import Evaluator
+from autokernel.evidence import Evaluator
 from autokernel.expression import NOISE
-from autokernel.kernels.priors import check_priors
+from autokernel.kernels.parameters import check_priors
 from autokernel.search import SOT, History, Phase, StopReason, Trial
 
 SMALL = {"population_size": 20, "n_offspring": 4, "n_generations": 2}

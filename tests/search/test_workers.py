@@ -12,8 +12,8 @@ import pytest
 
 from autokernel import parse_expression
 from autokernel.deadline import Deadline
-from autokernel.evaluation import Evaluator
-from autokernel.kernels.priors import check_priors
+from autokernel.evidence import Evaluator
+from autokernel.kernels.parameters import check_priors
 from autokernel.search import Workers
 from autokernel.search.workers import Store
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from autokernel.expression import Expression, Grammar
-from autokernel.kernels import FEW_COLUMNS
-from autokernel.operators import ADD, MULTIPLY
+from autokernel.kernels import ADD, FEW_COLUMNS, MULTIPLY
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from autokernel import parse_expression
-from autokernel.surrogate.acquisition import (
+from autokernel.search.acquisition import (
     ACQUISITIONS,
     Acquisition,
     Belief,
@@ -16,8 +16,8 @@ from autokernel.surrogate.acquisition import (
     UpperConfidenceBound,
     expected_improvement,
 )
-from autokernel.surrogate.gp import Prediction, SurrogateGP
-from autokernel.surrogate.kernel_kernels import SOTKernel
+from autokernel.search.distances import SOTKernel
+from autokernel.search.surrogate import Prediction, SurrogateGP
 
 N_PARAMS = {"SE": 2, "LIN": 2, "PER": 3, "RQ": 3}
 SAME_COST = Cost(np.array([np.log(0.1), 0.0]))

@@ -6,9 +6,8 @@ from hypothesis import given
 
 from autokernel import parse_expression
 from autokernel.expression import Grammar, arrange
-from autokernel.kernels import BASE_KERNELS
-from autokernel.operators import ADD, MULTIPLY
-from autokernel.surrogate.arc import N_LEVELS, arc_distances, level_distances
+from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY
+from autokernel.search.distances import N_LEVELS, arc_distances, level_distances
 from tests.batteries import expressions, reshuffled, seeds
 
 GRAMMAR = Grammar(tuple(BASE_KERNELS.values()), (ADD, MULTIPLY), columns=(0, 1, 2), max_leaves=10)

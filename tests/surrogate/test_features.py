@@ -3,7 +3,7 @@ from fractions import Fraction
 import pytest
 
 from autokernel import parse_expression
-from autokernel.surrogate.features import tree_features
+from autokernel.search.distances import tree_features
 
 # SOT appendix B: MULT(LIN, ADD(MULT(PER, SE), SE)) and MULT(ADD(LIN, SE), ADD(MULT(PER, LIN), SE))
 FIRST = "LIN[0] * (PER[0] * SE[0] + SE[0])"

@@ -4,12 +4,10 @@ from scipy.optimize import check_grad
 from scipy.stats import multivariate_normal
 
 from autokernel.expression import Grammar
-from autokernel.kernels import FEW_COLUMNS
-from autokernel.operators import ADD, MULTIPLY
-from autokernel.surrogate.acquisition import expected_improvement
-from autokernel.surrogate.gp import SurrogateGP, negative_log_likelihood
-from autokernel.surrogate.kernel_kernels import ArcKernel, HellingerKernel, SOTKernel
-from autokernel.surrogate.sot import sot_distances
+from autokernel.kernels import ADD, FEW_COLUMNS, MULTIPLY
+from autokernel.search.acquisition import expected_improvement
+from autokernel.search.distances import ArcKernel, HellingerKernel, SOTKernel, sot_distances
+from autokernel.search.surrogate import SurrogateGP, negative_log_likelihood
 
 SOT = SOTKernel(n_features=2)
 KERNEL_KERNELS = {

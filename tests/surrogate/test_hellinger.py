@@ -10,11 +10,17 @@ from scipy.special import gammaincinv
 
 from autokernel import parse_expression
 from autokernel.expression import Grammar, arrange
-from autokernel.kernels import BASE_KERNELS
-from autokernel.operators import OPERATORS
-from autokernel.surrogate import hellinger, prior_covariances
-from autokernel.surrogate.hellinger import HellingerDistances, hellinger_distances
-from autokernel.surrogate.prior_covariances import JITTER, NOISE, log_determinants, sobol_points
+from autokernel.kernels import BASE_KERNELS, OPERATORS
+from autokernel.search import distances as hellinger
+from autokernel.search import distances as prior_covariances
+from autokernel.search.distances import (
+    JITTER,
+    NOISE,
+    HellingerDistances,
+    hellinger_distances,
+    log_determinants,
+    sobol_points,
+)
 from tests.batteries import covariance, expressions, reshuffled, seeds
 
 GRAMMAR = Grammar(

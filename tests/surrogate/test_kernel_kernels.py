@@ -2,11 +2,15 @@ import numpy as np
 import pytest
 
 from autokernel import parse_expression
-from autokernel.surrogate.arc import level_distances
-from autokernel.surrogate.gp import SurrogateGP
-from autokernel.surrogate.hellinger import hellinger_distances
-from autokernel.surrogate.kernel_kernels import ArcKernel, HellingerKernel, SOTKernel
-from autokernel.surrogate.sot import sot_distances
+from autokernel.search.distances import (
+    ArcKernel,
+    HellingerKernel,
+    SOTKernel,
+    hellinger_distances,
+    level_distances,
+    sot_distances,
+)
+from autokernel.search.surrogate import SurrogateGP
 from tests.batteries import reshuffled
 
 X = np.random.default_rng(0).uniform(size=(5, 2))

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from autokernel import parse_expression
-from autokernel.surrogate.kernel_kernels import SOTKernel
-from autokernel.surrogate.sot import sot_distances
+from autokernel.search.distances import SOTKernel, sot_distances
 
 FIRST = "LIN[0] * (PER[0] * SE[0] + SE[0])"
 SECOND = "(LIN[0] + SE[0]) * (PER[0] * LIN[0] + SE[0])"

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.fit import approximation as approximations
+from autokernel.many_rows import approximation as approximations
 from autokernel.search import SOT
 from tests.fits import small, wave
 from tests.operators.gate import GATE

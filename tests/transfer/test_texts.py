@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.likelihood import cross_covariance
+from autokernel.inference import cross_covariance
 from tests.operators.gate import GATE
 from tests.own_kernels import OrnsteinUhlenbeck
 from tests.transfer.models import KERNELS, refitted, table

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from autokernel.operators import ADD
+from autokernel.kernels import ADD
 from autokernel.search import SOT, Arc
-from autokernel.surrogate.arc import level_distances
+from autokernel.search.distances import level_distances
 
 
 def test_expressions_are_compared_position_by_position(make_task):

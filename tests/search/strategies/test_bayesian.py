@@ -9,9 +9,8 @@ import pytest
 
 from autokernel.deadline import Deadline
 from autokernel.exceptions import OutOfTimeError
-from autokernel.search import BOMS, SOT, History, Phase, Trial
-from autokernel.surrogate import ExpectedImprovementPerSecond
-from autokernel.surrogate.kernel_kernels import HellingerKernel
+from autokernel.search import BOMS, SOT, ExpectedImprovementPerSecond, History, Phase, Trial
+from autokernel.search.distances import HellingerKernel
 
 SMALL = SOT(population_size=10, n_generations=2)
 

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from autokernel.expression import Grammar, parse_expression
-from autokernel.search import BOMS
-from autokernel.search.strategies import bayesian, boms
-from autokernel.surrogate import Acquisition
-from autokernel.surrogate.gp import SurrogateGP
-from autokernel.surrogate.hellinger import hellinger_distances
+from autokernel.search import BOMS, Acquisition, bayesian, boms
+from autokernel.search.distances import hellinger_distances
+from autokernel.search.surrogate import SurrogateGP
 
 FAR = "(RQ[0] * RQ[1] + RQ[2] * RQ[0]) * (RQ[1] + RQ[2] + RQ[0])"  # walks end elsewhere
 

@@ -11,11 +11,8 @@ from autokernel import parse_expression
 from autokernel.deadline import Deadline
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import NOISE
-from autokernel.search import STRATEGIES, History, StopReason
-from autokernel.surrogate import ACQUISITIONS, ExpectedImprovement
-from autokernel.surrogate.arc import arc_distances
-from autokernel.surrogate.hellinger import hellinger_distances
-from autokernel.surrogate.sot import sot_distances
+from autokernel.search import ACQUISITIONS, STRATEGIES, ExpectedImprovement, History, StopReason
+from autokernel.search.distances import arc_distances, hellinger_distances, sot_distances
 from tests.processes import outputs_under_two_hash_seeds
 
 BAYESIAN = ("sot", "boms", "arc")
@@ -31,9 +28,9 @@ TASKS = {
 SEARCH_AND_PRINT = """
 import numpy as np
 from autokernel.expression import Grammar
-from autokernel.evaluation import Evaluator
+from autokernel.evidence import Evaluator
 from autokernel.kernels import LINEAR, SMOOTH, check_priors
-from autokernel.operators import ADD, MULTIPLY
+from autokernel.kernels import ADD, MULTIPLY
 from autokernel.search import SOT, STRATEGIES, History, Task, Workers, run_search
 x = np.linspace(0, 1, 10)
 evaluate = Workers(Evaluator(x[:, None], np.sin(9 * x), priors=check_priors("paper"), seed=0))

@@ -3,10 +3,9 @@ import pytest
 
 from autokernel import parse_expression
 from autokernel.expression import Grammar
-from autokernel.kernels import FEW_COLUMNS, LINEAR, SMOOTH
-from autokernel.operators import ADD, MULTIPLY
-from autokernel.search.strategies.evolution import evolve
-from autokernel.surrogate.sot import sot_distances
+from autokernel.kernels import ADD, FEW_COLUMNS, LINEAR, MULTIPLY, SMOOTH
+from autokernel.search.distances import sot_distances
+from autokernel.search.evolution import evolve
 
 GRAMMAR = Grammar(FEW_COLUMNS, (ADD, MULTIPLY), (0, 1), max_leaves=6)
 ONE_COLUMN = Grammar(FEW_COLUMNS, (ADD, MULTIPLY), (0,), max_leaves=6)

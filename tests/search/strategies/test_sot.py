@@ -6,12 +6,11 @@ import pytest
 
 from autokernel import parse_expression
 from autokernel.expression import Grammar
-from autokernel.search import SOT, Arc
+from autokernel.search import SOT, Arc, bayesian
+from autokernel.search.acquisition import ExpectedImprovement
 from autokernel.search.design import grown_kernels
-from autokernel.search.strategies import bayesian
-from autokernel.surrogate.acquisition import ExpectedImprovement
-from autokernel.surrogate.gp import SurrogateGP
-from autokernel.surrogate.sot import sot_distances
+from autokernel.search.distances import sot_distances
+from autokernel.search.surrogate import SurrogateGP
 
 SMALL = {"population_size": 20, "n_generations": 2}
 EVOLVING = (SOT, Arc)  # they differ in nothing but the kernel between expressions

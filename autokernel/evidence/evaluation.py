@@ -1,0 +1,115 @@
+"""The record of a scored kernel."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from autokernel.evidence.criteria import Score
+from autokernel.evidence.maximise import Mode
+from autokernel.evidence.posterior import LogPosterior
+from autokernel.expression import Expression, Leaf, slots_of, theta_order
+from autokernel.kernels import NOISE_VARIANCE
+from autokernel.typing import FloatArray
+
+NO_SCORE = Score(-np.inf)
+"""The score of a kernel that could not be fitted or scored."""
+
+
+class Parameter(NamedTuple):
+    """One fitted parameter, not its logarithm."""
+
+    leaf: int | None  # number from the left; None for an operator and the noise
+    kernel: str | None  # node, such as "SE[0]" or an operation; None for the noise
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)  # eq=False: theta is an array
+class Evaluation:
+    """One scored kernel; a failed fit has ``score == -inf`` and says why in ``status``."""
+
+    expression: Expression  #: the structure
+    parameters: tuple[Parameter, ...]  #: same order as theta, noise variance last
+    theta: FloatArray  #: (n_params,), logs of the parameters, noise variance last
+    log_likelihood: float  #: nats
+    log_prior: float  #: nats, as a density in theta
+    log_posterior: float  #: nats
+    log_evidence: float  #: nats, by Laplace, exact for noise alone; -inf on failure
+    score: float  #: nats, larger is better; the criterion plus log_structure_prior
+    hessian: FloatArray  #: (n_params, n_params), Hessian of the negative log posterior in theta
+    n_params: int  #: number of parameters, the noise variance included
+    n_evaluations: int  #: number of likelihood calls
+    seconds: float  #: wall-clock time of fit and criterion together
+    status: str  #: "ok", or the reason for the failure
+    standard_error: float = np.nan  #: nats; nan where the score draws no random numbers
+    pareto_k: float = np.nan  #: above 0.7 the standard error is unreliable
+    log_structure_prior: float = 0.0  #: nats, of the expression itself
+    upper_bound: float = np.nan  #: nats, of the score where that is a lower bound
+
+    def __repr__(self) -> str:
+        error = "" if np.isnan(self.standard_error) else f" ± {self.standard_error:.2f}"
+        lines = [f"{self.expression}: score {self.score:.2f}{error} nats ({self.status})"]
+        lines += [
+            f"  {'' if p.kernel is None else p.kernel + ' '}{p.name} = {p.value:.4g}"
+            for p in self.parameters
+        ]
+        return "\n".join(lines)
+
+
+def as_written(evaluation: Evaluation, expression: Expression, nodes: Sequence[int]) -> Evaluation:
+    """Reorder the fit of an arranged kernel as the user wrote it, and name its parameters."""
+    back = np.argsort(theta_order(expression, nodes))
+    theta = evaluation.theta[back]
+    return replace(
+        evaluation,
+        expression=expression,
+        parameters=name_parameters(expression, theta),
+        theta=theta,
+        hessian=evaluation.hessian[np.ix_(back, back)],
+    )
+
+
+def name_parameters(expression: Expression, theta: FloatArray) -> tuple[Parameter, ...]:
+    """Name the entries of theta: the parameters node by node, then the noise variance."""
+    values = np.exp(theta).tolist()
+    named: list[Parameter] = []
+    n_leaves = 0
+    for node, entries in slots_of(expression):
+        number = n_leaves if isinstance(node, Leaf) else None
+        n_leaves += isinstance(node, Leaf)
+        own = zip(node.parameters, values[entries], strict=True)
+        named += [Parameter(number, str(node), parameter.name, value) for parameter, value in own]
+    return (*named, Parameter(None, None, NOISE_VARIANCE.name, values[-1]))
+
+
+def record_mode(
+    posterior: LogPosterior,
+    mode: Mode,
+    *,
+    hessian: FloatArray | None = None,
+    log_evidence: float = -np.inf,
+    score: Score = NO_SCORE,
+    status: str,
+) -> Evaluation:
+    """Make the record of a mode; the callers fill in names, likelihood calls and seconds."""
+    n_params = len(mode.theta)
+    log_prior = float(posterior.prior.log_density(mode.theta))
+    return Evaluation(
+        expression=posterior.expression,
+        parameters=(),
+        theta=mode.theta,
+        log_likelihood=mode.log_posterior - log_prior,
+        log_prior=log_prior,
+        log_posterior=mode.log_posterior,
+        log_evidence=log_evidence,
+        score=score.value,
+        hessian=np.full((n_params, n_params), np.nan) if hessian is None else hessian,
+        n_params=n_params,
+        n_evaluations=0,
+        seconds=0.0,
+        status=status,
+        standard_error=score.standard_error,
+        pareto_k=score.pareto_k,
+    )

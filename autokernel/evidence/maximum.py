@@ -1,0 +1,199 @@
+"""The maximum near the end of a run, which may have stopped at a saddle or on a ridge."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from autokernel.evidence.maximise import Mode, maximise, standard_deviations
+from autokernel.evidence.posterior import LogPosterior
+from autokernel.exceptions import NotAMaximumError
+from autokernel.typing import BoolArray, FloatArray, IntArray
+
+_ROUNDS = 5
+_LONGEST = 1.0  # longest step off a saddle, in a log parameter
+_LEFT = 1e-3  # nats that a Newton step may still gain at a maximum
+_NOT_CONVERGED = 0.5  # nats of gain by a Newton step that count as a failure
+_ALMOST_AS_HIGH = 3.0  # nats below the best mode at which another may take its place
+_AT_BOUND = 1e-9  # distance at which a parameter counts as at its bound
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
+class Maximum:
+    """A maximum within the bounds, with the gradient and the Hessian there."""
+
+    mode: Mode
+    hessian: FloatArray  # (n_params, n_params), Hessian of the negative log posterior
+    gradient: FloatArray  # (n_params,), gradient of the log posterior
+    outward: FloatArray  # (n_params,), slope of its rise beyond a bound, zero if free
+
+    @property
+    def free(self) -> BoolArray:
+        """Mask (n_params,) of the parameters that are not held by a bound."""
+        return self.outward <= 0
+
+    @property
+    def step_scales(self) -> FloatArray:
+        """Conditional standard deviation (n_params,) of each parameter."""
+        return standard_deviations(self.hessian)
+
+    def stands_at(self, theta: FloatArray) -> bool:
+        """Return whether a point is within one standard deviation, and so the same maximum."""
+        away = theta - self.mode.theta
+        return bool(abs(away @ self.hessian @ away) < 1)
+
+    def reordered(self, order: IntArray) -> "Maximum":
+        """Return the same maximum with the parameters in another order."""
+        return Maximum(
+            Mode(self.mode.theta[order], self.mode.log_posterior),
+            self.hessian[np.ix_(order, order)],
+            self.gradient[order],
+            self.outward[order],
+        )
+
+
+def measure_maximum(
+    posterior: LogPosterior, mode: Mode, hessian: FloatArray | None = None
+) -> Maximum:
+    """Compute the gradient and, where it is not given, the Hessian at a point, without moving it.
+
+    Raises
+    ------
+    NotAMaximumError
+        If the covariance has no Cholesky factor next to the point.
+    """
+    theta = mode.theta
+    gradient = posterior.value_and_gradient(theta).gradient
+    at_lower, at_upper = theta <= posterior.lower + _AT_BOUND, theta >= posterior.upper - _AT_BOUND
+    outward = np.where(at_lower, -gradient, np.where(at_upper, gradient, 0.0))
+    hessian = posterior.hessian(theta) if hessian is None else hessian
+    return Maximum(mode, hessian, gradient, np.maximum(outward, 0.0))
+
+
+def estimate_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
+    """Take the end of a run as the maximum, and the run's estimate of the Hessian as the Hessian.
+
+    Raises
+    ------
+    NotAMaximumError
+        If the run has no estimate, or has not converged according to it.
+    """
+    if mode.curvature is None or not np.all(np.isfinite(mode.curvature)):
+        raise NotAMaximumError("the run has no estimate of the Hessian")
+    maximum = measure_maximum(posterior, mode, mode.curvature)
+    _check_convergence(maximum)
+    return maximum
+
+
+def find_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
+    """Maximise on from the end of a run, until a Newton step gains almost nothing.
+
+    A saddle is left along the direction in which the log posterior curves upwards the most. A
+    saddle that could not be left is returned as it is.
+
+    Raises
+    ------
+    NotAMaximumError
+        If the search has not converged, or the covariance has no Cholesky factor next to a
+        point.
+    """
+    maximum, longest = measure_maximum(posterior, mode), _LONGEST
+    for _ in range(_ROUNDS):
+        starts = [maximum.mode.theta + step for step in _steps_on(maximum, longest)]
+        if not starts:
+            break
+        ends = [
+            maximise(
+                posterior,
+                np.clip(start, posterior.lower, posterior.upper),
+                max_iterations=300,
+                curvature=maximum.hessian,
+            )
+            for start in starts
+        ]
+        best = max(ends, key=lambda other: other.log_posterior)
+        if best.log_posterior > maximum.mode.log_posterior:
+            maximum = measure_maximum(posterior, best)
+        elif np.any(_principal_axes(maximum).curvatures <= 0):
+            longest *= 0.1
+        else:  # the same steps would end at the same points
+            break
+    _check_convergence(maximum)
+    return maximum
+
+
+def find_best_maximum(posterior: LogPosterior, modes: Sequence[Mode]) -> Maximum:
+    """Return the maximum near the best mode, or near the next one that is almost as high.
+
+    Where the covariance is nearly singular, rounding errors can make a point seem the best mode
+    although the covariance has no Cholesky factor next to it.
+
+    Raises
+    ------
+    NotAMaximumError
+        If none of these modes leads to a maximum; the message is that of the best one.
+    """
+    best, *others = modes
+    try:
+        return find_maximum(posterior, best)
+    except NotAMaximumError:
+        for other in others:
+            if other.log_posterior > best.log_posterior - _ALMOST_AS_HIGH:
+                with suppress(NotAMaximumError):
+                    return find_maximum(posterior, other)
+        raise
+
+
+def _steps_on(maximum: Maximum, longest: float) -> list[FloatArray]:
+    """List the steps (n_params,) to the starting points of the next runs, none at a maximum.
+
+    At a saddle with the curvature -c, a step of ``1 / sqrt(c)`` gains half a nat.
+    """
+    axes = _principal_axes(maximum)
+    if np.any(axes.curvatures <= 0):
+        direction = axes.directions[:, 0]
+        lowest = max(-axes.curvatures[0], 1e-9)
+        step = direction * min(1 / np.sqrt(lowest), 1 / np.abs(direction).max()) * longest
+        return [-step, step]
+    if _newton_gain(maximum) <= _LEFT:
+        return []
+    return [np.zeros(len(maximum.gradient)), axes.directions @ (axes.slopes / axes.curvatures)]
+
+
+def _check_convergence(maximum: Maximum) -> None:
+    gain = _newton_gain(maximum)
+    if gain > _NOT_CONVERGED:
+        raise NotAMaximumError(
+            "the search of the maximum has not converged, a Newton step would still gain "
+            f"{gain:.2g} nats"
+        )
+
+
+def _newton_gain(maximum: Maximum) -> float:
+    """Compute the gain of a Newton step in nats, zero at a saddle."""
+    axes = _principal_axes(maximum)
+    if np.any(axes.curvatures <= 0):
+        return 0.0
+    return float(0.5 * (axes.slopes**2 / axes.curvatures).sum())
+
+
+class _Axes(NamedTuple):
+    """Slopes and curvatures along the principal axes of free parameters, by rising curvature."""
+
+    directions: FloatArray  # (n_params, n_free)
+    slopes: FloatArray  # (n_free,), slopes of the log posterior
+    curvatures: FloatArray  # (n_free,), curvatures of the negative log posterior
+
+
+def _principal_axes(maximum: Maximum) -> _Axes:
+    """Diagonalise the Hessian of the free parameters after scaling its diagonal to one."""
+    free = maximum.free
+    hessian = maximum.hessian[np.ix_(free, free)]
+    # without the scaling, a period may be 1e8 times as sharp as a variance
+    std = standard_deviations(hessian)
+    curvatures, vectors = np.linalg.eigh(hessian * np.outer(std, std))
+    directions = np.zeros((len(free), len(std)))
+    directions[free] = std[:, None] * vectors
+    return _Axes(directions, directions.T @ maximum.gradient, curvatures)

@@ -1,0 +1,294 @@
+"""A scan over the parameters of single leaves, to find modes higher than a given mode.
+
+A mode that is not the highest is often wrong in one leaf, or has two leaves exchanged. For example,
+a periodic leaf has the right period but the wrong shape of the cycle, or a leaf has the short
+lengthscale where the long one is needed. The parameters of each leaf in turn are varied over a grid
+while all others are fixed. A grid point costs one factorisation and no gradient. The local maxima
+over the grid are starting points for the maximiser. The parameters of a leaf declare whether they
+are scanned, and on which grid.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+
+import numpy as np
+
+from autokernel.evidence.maximise import Mode
+from autokernel.evidence.posterior import LogPosterior
+from autokernel.evidence.starts import DataScales
+from autokernel.expression import Expression, meeting_operator, slots_of
+from autokernel.kernels import MULTIPLY, KernelParameter, Role, Unit
+from autokernel.typing import BoolArray, FloatArray
+
+_SMOOTH_CYCLES = (0.5, 1.2)  # lengthscales within a cycle that make it smooth
+_LONGEST_IN_CYCLE = 3.0  # longest lengthscale within a cycle after an exchange of leaves
+_N_DECAY_LENGTHS = 3  # lengthscales of the decay of a product of smooth cycles
+_SHARP = 0.3  # below this lengthscale a periodic leaf explains more, and leaves less noise
+_N_LENGTHSCALES = 8
+_LEAST_FRACTION = 0.1  # least variance of a periodic leaf, as a fraction of the mean square target
+_HALF_WINDOW = 0.3  # cycles over the extent; a peak of the periodogram is accurate to a quarter
+_N_PEAKS = 5
+_PER_GRID = 2  # local maxima that are kept from the periods at one lengthscale
+_PER_LEAF = 3  # local maxima that are kept from one grid of a leaf without a period
+_MAX_PERIODIC = 2  # leaves whose periods are scanned; more leaves can often replace one another
+
+
+@dataclass(frozen=True, slots=True)
+class _Scanned:
+    """A node whose parameters are scanned, and their entries of theta."""
+
+    number: int  # index among the nodes of the expression
+    node: Expression
+    entries: slice
+
+    @property
+    def is_periodic(self) -> bool:
+        """Whether its period is scanned."""
+        return self.entry(Role.PERIOD) is not None
+
+    @property
+    def column(self) -> int:
+        """The column on which the node acts; an operator on none is scanned as on the first."""
+        return self.node.column or 0
+
+    @property
+    def has_grid(self) -> bool:
+        """Whether a lengthscale or another parameter beside the variance is laid on a grid."""
+        return any(
+            parameter.role == Role.LENGTHSCALE
+            or (parameter.grid and parameter.role != Role.VARIANCE)
+            for parameter in self.node.parameters
+        )
+
+    def entry(self, role: Role) -> int | None:
+        """Return the entry of theta with a role, or None if there is none."""
+        index = self.node.declared.index(role)
+        return None if index is None else self.entries.start + index
+
+    def named_entries(self) -> dict[tuple[str, Unit], int]:
+        """Return the entries of theta by parameter name and unit."""
+        parameters = enumerate(self.node.parameters)
+        return {(p.name, p.unit): self.entries.start + index for index, p in parameters}
+
+
+class CoordinateScan:
+    """Starting points, derived from one mode of a posterior, that may lead to higher modes.
+
+    Parameters
+    ----------
+    posterior : LogPosterior
+        The log posterior.
+    scales : DataScales
+        Scales of the data of the posterior.
+    nodes : sequence of int or None
+        Indices of the nodes to scan; None for all nodes.
+    coarse : bool
+        Whether periods are scanned at every other lengthscale, and with the noise as it is.
+    """
+
+    def __init__(
+        self,
+        posterior: LogPosterior,
+        scales: DataScales,
+        nodes: Sequence[int] | None = None,
+        *,
+        coarse: bool = False,
+    ) -> None:
+        self._posterior, self._scales, self._coarse = posterior, scales, coarse
+        expression = posterior.expression
+        scanned = [
+            _Scanned(number, slot.node, slot.entries)
+            for number, slot in enumerate(slots_of(expression))
+            if nodes is None or number in nodes
+        ]
+        periodic = [one for one in scanned if one.is_periodic][:_MAX_PERIODIC]
+        others = [one for one in scanned if not one.is_periodic and one.has_grid]
+        self._scanned = others + periodic
+        self._decaying = [
+            (one, other)
+            for one in periodic
+            for other in others
+            if other.entry(Role.LENGTHSCALE) is not None
+            and _multiply_on_one_column(expression, one, other)
+        ]
+
+    def around(self, theta: FloatArray) -> list[Mode]:
+        """List points by decreasing log posterior, without those that are close to a better one."""
+        kept: list[Mode] = []
+        for point in sorted(self._all(theta), key=lambda found: -found.log_posterior):
+            if all(np.abs(point.theta - other.theta).max() > 0.02 for other in kept):
+                kept.append(point)
+        return kept
+
+    def _all(self, theta: FloatArray) -> Iterator[Mode]:
+        """Yield the local maxima of all grids."""
+        for one in self._scanned:
+            yield from self._periodic(theta, one) if one.is_periodic else self._grid(theta, one)
+        for one, other in combinations(self._scanned, 2):
+            if one.node.column == other.node.column:
+                yield from self._exchanged(theta, one, other)
+        for one, other in self._decaying:
+            yield from self._decaying_cycles(theta, one, other)
+
+    def _periodic(self, theta: FloatArray, leaf: _Scanned) -> Iterator[Mode]:
+        """Scan the period at several lengthscales, and at short ones also with less noise."""
+        lengthscales = _cycle_lengthscales(leaf.node)[:: 2 if self._coarse else 1]
+        least = np.log(_LEAST_FRACTION * self._scales.mean_square)
+        variance = leaf.entry(Role.VARIANCE)
+        for length in lengthscales:
+            is_sharp = length < _SHARP and not self._coarse
+            for noise in (0.0, np.log(10.0)) if is_sharp else (0.0,):
+                base = theta.copy()
+                if variance is not None:
+                    base[variance] = max(base[variance], least)
+                base[-1] -= noise
+                yield from self._periods(base, leaf, length)
+
+    def _periods(self, base: FloatArray, leaf: _Scanned, length: float) -> list[Mode]:
+        """Scan the period of one leaf at one lengthscale, with all else as in ``base``.
+
+        The grid is even in the number of cycles over the extent. Half a grid step changes the phase
+        at the far end of the extent by one lengthscale, whatever the period.
+        """
+        length = max(length, np.pi / self._scales.n_samples)  # no shorter one correlates two points
+        period, in_cycle = leaf.entry(Role.PERIOD), leaf.entry(Role.CYCLE_LENGTHSCALE)
+        assert period is not None  # the leaf is periodic
+        extent = self._scales.spacing_and_extent(leaf.column)[1]
+        found: list[Mode] = []
+        within = leaf.node.parameters[period - leaf.entries.start].start
+        for low, high in self._windows(leaf.column, np.exp(base[period]), within):
+            n_points = max(3, int(np.ceil((high - low) * np.pi / (2 * length))) + 1)
+            thetas = np.tile(base, (n_points, 1))
+            if in_cycle is not None:
+                thetas[:, in_cycle] = np.log(length)
+            thetas[:, period] = np.log(extent / np.linspace(low, high, n_points))
+            found += self._local_maxima(thetas, (n_points,))
+        return sorted(found, key=lambda one: -one.log_posterior)[:_PER_GRID]
+
+    def _windows(
+        self, column: int, period: float, within: tuple[float, float] | None
+    ) -> list[tuple[float, float]]:
+        """List intervals of cycles over the extent: near one, ``period``, peaks and half peaks.
+
+        For a period with a declared range, in extents, they are those near the middle of the range,
+        ``period`` and the peaks within the range.
+        """
+        extent = self._scales.spacing_and_extent(column)[1]
+        if within is None:
+            peaks = extent / self._scales.periods(column)[:_N_PEAKS]
+            centres = np.array([extent / period, *peaks, *(peaks[:2] / 2)])
+            centres, least, most = centres[centres > 1.5], 0.0, np.inf
+            merged = [(0.5, 1.5)]  # near one cycle, the kernel decays except between the two ends
+        else:
+            most, least = (1.0 / end for end in within)
+            found = self._scales.periods_within(column, *(extent * end for end in within))
+            middle = np.sqrt(least * most)
+            near = np.clip(extent / period, least, most)
+            centres = np.array([middle, near, *(extent / found[:_N_PEAKS])])
+            merged = [(np.inf, -np.inf)]
+        for centre in np.sort(centres):
+            low, high = max(least, centre - _HALF_WINDOW), min(most, centre + _HALF_WINDOW)
+            if low <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], high)
+            else:
+                merged.append((low, high))
+        return [window for window in merged if window[0] < window[1]]
+
+    def _grid(self, theta: FloatArray, leaf: _Scanned) -> Iterator[Mode]:
+        """Scan the parameters of a leaf that have a unit, at each value of the other ones."""
+        entries = range(leaf.entries.start, leaf.entries.stop)
+        axes: list[tuple[int, FloatArray]] = []
+        at: list[tuple[int, FloatArray]] = []
+        for entry, parameter in zip(entries, leaf.node.parameters, strict=True):
+            values = self._grid_values(parameter, leaf.column)
+            if len(values):
+                (at if parameter.unit == Unit.NONE else axes).append((entry, values))
+        shape = tuple(len(values) for _, values in axes)
+        axis_values = [values for _, values in axes]
+        grid = np.meshgrid(*axis_values, indexing="ij")
+        for combination in product(*(values for _, values in at)):
+            thetas = np.tile(theta, (int(np.prod(shape)), 1))
+            for (entry, _), values in zip(axes, grid, strict=True):
+                thetas[:, entry] = values.ravel()
+            for (entry, _), value in zip(at, combination, strict=True):
+                thetas[:, entry] = value
+            yield from self._local_maxima(thetas, shape)[:_PER_LEAF]
+
+    def _grid_values(self, parameter: KernelParameter, column: int) -> FloatArray:
+        """Return the log values at which a parameter is scanned, none if it is fixed."""
+        spacing, extent = self._scales.spacing_and_extent(column)
+        if parameter.role == Role.LENGTHSCALE and not parameter.grid:
+            return np.linspace(np.log(spacing / 2), np.log(2 * extent), _N_LENGTHSCALES)
+        units = {Unit.INPUT: extent, Unit.SQUARED_TARGET: self._scales.mean_square, Unit.NONE: 1.0}
+        return np.log(np.array(parameter.grid) * units[parameter.unit])
+
+    def _exchanged(self, theta: FloatArray, one: _Scanned, other: _Scanned) -> Iterator[Mode]:
+        """Yield points at which two leaves on one column are exchanged."""
+        swapped = theta.copy()
+        if one.is_periodic == other.is_periodic:
+            named = other.named_entries()
+            for shared, entry in one.named_entries().items():
+                if shared in named:
+                    swapped[[entry, named[shared]]] = theta[[named[shared], entry]]
+            yield from self._local_maxima(swapped[None], (1,))
+            return
+        periodic, smooth = (one, other) if one.is_periodic else (other, one)
+        ours, theirs = periodic.entry(Role.VARIANCE), smooth.entry(Role.VARIANCE)
+        if ours is not None and theirs is not None:
+            swapped[[ours, theirs]] = theta[[theirs, ours]]
+        spacing, extent = self._scales.spacing_and_extent(periodic.column)
+        lengthscale, period = smooth.entry(Role.LENGTHSCALE), periodic.entry(Role.PERIOD)
+        in_cycle = periodic.entry(Role.CYCLE_LENGTHSCALE)
+        if lengthscale is None or period is None:  # nothing that the period could be exchanged with
+            return
+        # within one period, a periodic leaf decays over the lengthscale l p / pi
+        within = 0.0 if in_cycle is None else theta[in_cycle]
+        decay_length = np.exp(within + theta[period]) / np.pi
+        swapped[lengthscale] = np.log(np.clip(decay_length, spacing / 2, 2 * extent))
+        shortest = min(_cycle_lengthscales(periodic.node))
+        length = np.clip(np.pi * np.exp(theta[lengthscale]) / extent, shortest, _LONGEST_IN_CYCLE)
+        yield from self._periods(swapped, periodic, float(length))
+
+    def _decaying_cycles(
+        self, theta: FloatArray, periodic: _Scanned, smooth: _Scanned
+    ) -> Iterator[Mode]:
+        """Scan the period of smooth cycles whose correlation decays over several lengthscales."""
+        spacing, extent = self._scales.spacing_and_extent(smooth.column)
+        for decay_length in np.geomspace(4 * spacing, extent / 4, _N_DECAY_LENGTHS):
+            for length in _SMOOTH_CYCLES:
+                base = theta.copy()
+                base[smooth.entry(Role.LENGTHSCALE)] = np.log(decay_length)
+                yield from self._periods(base, periodic, length)
+
+    def _local_maxima(self, thetas: FloatArray, shape: tuple[int, ...]) -> list[Mode]:
+        """Return the local maxima of a grid of points (n_points, n_params), the highest first."""
+        thetas = np.clip(thetas, self._posterior.lower, self._posterior.upper)
+        values = np.array([self._posterior.value(theta) for theta in thetas])
+        indices = np.flatnonzero(_is_local_maximum(values.reshape(shape)))
+        return [Mode(thetas[i], values[i]) for i in indices[np.argsort(-values[indices])]]
+
+
+def _cycle_lengthscales(node: Expression) -> tuple[float, ...]:
+    """Return the cycle lengthscales at which a period is scanned, by default that of a sine."""
+    index = node.declared.index(Role.CYCLE_LENGTHSCALE)
+    declared = () if index is None else node.parameters[index].grid
+    return declared or (_SMOOTH_CYCLES[-1],)
+
+
+def _multiply_on_one_column(expression: Expression, one: _Scanned, other: _Scanned) -> bool:
+    """Return whether two leaves act on one column and are multiplied in the kernel."""
+    return one.node.column == other.node.column and (
+        meeting_operator(expression, one.number, other.number) == MULTIPLY
+    )
+
+
+def _is_local_maximum(values: FloatArray) -> BoolArray:
+    """Return whether each entry is finite and not below its neighbours on any axis."""
+    highest = np.isfinite(values)
+    for axis in range(values.ndim):
+        along = np.moveaxis(values, axis, 0)
+        edge = np.full_like(along[:1], -np.inf)
+        before, after = np.concatenate([edge, along[:-1]]), np.concatenate([along[1:], edge])
+        highest &= np.moveaxis((along >= before) & (along >= after), 0, axis)
+    return highest

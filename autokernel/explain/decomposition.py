@@ -1,0 +1,186 @@
+"""A fitted function as a sum of components, in the units of the target."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from autokernel.expression import Addend, Expression, addends
+from autokernel.inference import one_blas_thread
+from autokernel.inference.exact import ExactPredictor
+from autokernel.inference.predictor import Predictor
+from autokernel.kernels import Role
+from autokernel.model import FittedModel
+from autokernel.typing import FloatArray, IntArray
+
+_SAME = 1e-6  # relative difference of parameters up to which addends are one component
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
+class Component:
+    """One addend of a fitted function.
+
+    Attributes
+    ----------
+    expression : str
+        Its kernel, a product of base kernels.
+    text : str
+        The component in words.
+    mean, std : ndarray of shape (n_samples,)
+        Posterior mean and standard deviation, in the units of the target. Components are
+        correlated: their variances do not add up to that of the function.
+    share : float
+        Share of the variance of the fitted function over the training rows, by the covariance of
+        the component with the function. The shares add up to one. That of a component which
+        another one counteracts is negative.
+    """
+
+    expression: str
+    text: str
+    mean: FloatArray
+    std: FloatArray
+    share: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decomposition:
+    """A fitted function: a constant, components and noise.
+
+    Attributes
+    ----------
+    constant : float
+        Mean of the training targets.
+    noise_std : float
+        Standard deviation of the noise, in the units of the target.
+    components : list of Component
+        The one of the largest share first. ``constant`` and their means add up to the prediction of
+        the best kernel at its best parameters.
+    """
+
+    constant: float
+    noise_std: float
+    components: list[Component]
+
+    def __repr__(self) -> str:
+        lines = [f"constant {self.constant:.4g}"]
+        lines += [f"{one.share:7.1%}  {one.expression}: {one.text}" for one in self.components]
+        return "\n".join([*lines, f"noise with standard deviation {self.noise_std:.3g}"])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """A component before it is told: its kernel with its parameters, and its share.
+
+    Addends that are equal but for their variances, which no data tell apart, are one part.
+    """
+
+    group: Sequence[Addend]
+    theta_of_all: FloatArray  # logs of all parameters of the kernel that is explained
+    share: float = np.nan
+    span: float = np.nan  # of its mean over the training rows, in the units of the target
+
+    @property
+    def expression(self) -> Expression:
+        """The kernel, once."""
+        return self.group[0].expression
+
+    @property
+    def entries(self) -> IntArray:
+        """Entries of the parameters of the kernel in those of the whole."""
+        return self.group[0].entries
+
+    @property
+    def theta(self) -> FloatArray:
+        """Logs of the parameters (n_params,) of the kernel, without the noise variance."""
+        return self.theta_of_all[self.entries]
+
+    @property
+    def kernel(self) -> tuple[Expression, FloatArray]:
+        """The sum of the addends, and its parameters (n_params,), not their logs."""
+        first, *others = self.group
+        kernel = sum((one.expression for one in others), start=first.expression)
+        entries = np.concatenate([one.entries for one in self.group])
+        return kernel, np.exp(self.theta_of_all[entries])
+
+
+class Explained:
+    """The best kernel of a model at its best parameters, with the parts of its function.
+
+    Parameters
+    ----------
+    model : FittedModel
+        The model.
+    """
+
+    def __init__(self, model: FittedModel) -> None:
+        self._model, data = model, model.mixture.data
+        self._predictor = _predictor_of_best(model)
+        parts = _parts(model.evaluation.expression, model.evaluation.theta)
+        means = [self.mean(part, data.X) for part in parts]
+        measured = [
+            replace(part, share=share, span=float(np.ptp(mean)))
+            for part, share, mean in zip(parts, _shares(means).tolist(), means, strict=True)
+        ]
+        self.parts: Sequence[Part] = sorted(measured, key=lambda part: -part.share)
+
+    def mean(self, part: Part, X: FloatArray) -> FloatArray:
+        """Compute the mean (n,) of a part at scaled inputs (n, n_features)."""
+        with one_blas_thread():
+            mean = self._predictor.part_mean(*part.kernel, X)
+        return self._model.target_scaling.scale * mean
+
+    def mean_and_std(
+        self, part: Part, X: FloatArray, *, about: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Compute mean and standard deviation (n,) of a part at scaled inputs (n, n_features).
+
+        With rows ``about`` the deviation is that of the difference from the average over them.
+        """
+        with one_blas_thread():
+            mean, variance = self._predictor.part(*part.kernel, X, about=about)
+        scale = self._model.target_scaling.scale
+        return scale * mean, scale * np.sqrt(variance)
+
+
+def _predictor_of_best(model: FittedModel) -> Predictor:
+    """Return the predictor of the best kernel at its best parameters."""
+    evaluation = model.evaluation
+    if model.mixture.is_of(evaluation.expression, evaluation.theta):
+        (predictor,) = model.mixture.predictors
+        return predictor
+    with one_blas_thread():
+        return ExactPredictor(evaluation.expression, evaluation.theta, model.mixture.data)
+
+
+def _parts(expression: Expression, theta: FloatArray) -> list[Part]:
+    """Group the addends of a kernel that are equal."""
+    groups: list[list[Addend]] = []
+    for addend in addends(expression):
+        same = (group for group in groups if _are_equal(group[0], addend, theta))
+        group = next(same, None)
+        if group is None:
+            groups.append([addend])
+        else:
+            group.append(addend)
+    return [Part(group, theta) for group in groups]
+
+
+def _are_equal(one: Addend, other: Addend, theta: FloatArray) -> bool:
+    """Return whether two addends are one kernel but for its variances."""
+    if one.expression != other.expression:
+        return False
+    ours, theirs = theta[one.entries], theta[other.entries]
+    is_free = np.array(
+        [p.role != Role.VARIANCE for node in one.expression.nodes for p in node.parameters]
+    )
+    return bool(np.all(np.abs(ours - theirs)[is_free] < _SAME))
+
+
+def _shares(means: Sequence[FloatArray]) -> FloatArray:
+    """Compute the covariances of means (n,) with their sum, as fractions of its variance."""
+    if not means:
+        return np.empty(0)
+    centred = np.array(means) - np.mean(means, axis=1, keepdims=True)
+    whole = centred.sum(axis=0)
+    total = whole @ whole
+    return centred @ whole / total if total > 0 else np.full(len(means), 1 / len(means))

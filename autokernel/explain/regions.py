@@ -1,0 +1,211 @@
+"""Places along a column in words: numbers with units, dates, and parts of the column."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from autokernel.explain.numbers import between, listing
+from autokernel.kernels import Share
+from autokernel.kernels.base import place as written
+from autokernel.typing import FloatArray
+
+_SINCE = re.compile(r"(?P<unit>\w+) since (?P<date>.+)")  # as in the conventions of NetCDF
+_SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400, "weeks": 604800}
+_YEAR = {"year", "years"}  # whose places are calendar years, and need no unit
+_EVERYWHERE = (0.0, 1.0)
+_EDGE = 8.0  # widths from an edge at which a sigmoid is 0.9997
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A column with its unit.
+
+    Raises
+    ------
+    ValueError
+        If the unit is ``"... since ..."`` and does not begin with seconds, minutes, hours, days or
+        weeks and end with an ISO date.
+    """
+
+    name: str
+    unit: str  # empty if it is not known
+    shift: float  # smallest value
+    scale: float  # extent
+    origin: datetime | None = None  # date of zero
+
+    @classmethod
+    def of(cls, name: str, unit: str, shift: float, scale: float) -> "Axis":
+        """Build an axis; a unit such as ``"days since 1949-01-01"`` makes places dates."""
+        since = _SINCE.fullmatch(unit)
+        if since is None:
+            return cls(name, unit, shift, scale)
+        try:
+            origin = datetime.fromisoformat(since["date"])
+        except ValueError:
+            origin = None
+        if origin is None or since["unit"] not in _SECONDS:
+            raise ValueError(
+                f"units[{name!r}] must be a text such as 'days since 1949-01-01' with one of "
+                f"{list(_SECONDS)} and an ISO date, got {unit!r}"
+            )
+        return cls(name, since["unit"], shift, scale, origin)
+
+    def shown(self, values: FloatArray) -> FloatArray | npt.NDArray[np.datetime64]:
+        """Return values of the column as a picture shows them: as dates where they are some."""
+        if self.origin is None:
+            return values
+        origin = np.datetime64(self.origin.replace(tzinfo=None), "us")
+        seconds = values * float(_SECONDS[self.unit])
+        return origin + np.round(1e6 * seconds).astype("timedelta64[us]")
+
+    def place(self, value: float) -> str:
+        """Write a place in the unit interval."""
+        if self.origin is not None:
+            return self._date(value)
+        text = written(value, scale=self.scale, shift=self.shift)
+        return text if self.unit in _YEAR else f"{text} {self.unit}".rstrip()
+
+    def place_between(self, value: float, low: float, high: float) -> str:
+        """Write a place in the unit interval with an interval, if it is known."""
+        if not (np.isfinite(low) and np.isfinite(high)):
+            return self.place(value)
+        if self.origin is not None:
+            value_text, *ends = (self._date(one) for one in (value, low, high))
+            return f"{value_text} ({' to '.join(ends)})"
+        value, low, high = (self.shift + self.scale * one for one in (value, low, high))
+        return between(value, low, high, "" if self.unit in _YEAR else self.unit)
+
+    def _date(self, value: float) -> str:
+        """Write a place in the unit interval as a date, with the time if the extent is short."""
+        assert self.origin is not None
+        seconds = _SECONDS[self.unit]
+        try:
+            date = self.origin + timedelta(seconds=(self.shift + self.scale * value) * seconds)
+        except OverflowError:  # a year before 1 or after 9999
+            return written(value, scale=self.scale, shift=self.shift)
+        hours = self.scale * seconds < 10 * _SECONDS["days"]
+        return f"{date:%Y-%m-%d %H:%M}" if hours else f"{date:%Y-%m-%d}"
+
+
+class Edge(NamedTuple):
+    """Where a part of a column begins or ends, in the unit interval, with a 90 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Piece(NamedTuple):
+    """A piece of a column; an edge is None where the piece reaches the end of the data."""
+
+    begin: Edge | None
+    end: Edge | None
+
+    def within(self, highest: float) -> "Piece | None":
+        """Leave out edges beyond data from zero on; None if the whole piece lies beyond them."""
+        begin, end = self
+        if (begin and begin.value >= highest) or (end and end.value <= 0):
+            return None
+        return Piece(
+            begin if begin and begin.value > 0 else None,
+            end if end and end.value < highest else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A part of a column, in pieces from left to right."""
+
+    column: int
+    pieces: tuple[Piece, ...]
+    width: float  # of the sigmoids at the edges, in the unit interval
+
+    @classmethod
+    def of(
+        cls, column: int, share: Share, params: FloatArray, draws: FloatArray, highest: float = 1.0
+    ) -> "Region":
+        """Build the part that a share keeps, given its parameters (n_params,) and draws of them.
+
+        Edges beyond the data, whose scaled values are zero to ``highest``, are left out.
+        """
+        begin, end = (
+            None if value is None or drawn is None else _edge(float(value), drawn)
+            for value, drawn in zip(share.edges(params), share.edges(draws.T), strict=True)
+        )
+        pieces = [Piece(begin, end)]
+        if share.is_rest:  # an edge that is missing leaves nothing on its side
+            pieces = [Piece(None, begin)] if begin else []
+            pieces += [Piece(end, None)] if end else []
+        seen = (piece.within(highest) for piece in pieces)
+        return cls(column, tuple(one for one in seen if one is not None), float(params[-1]))
+
+    def intersect(self, other: "Region") -> "Region":
+        """Return what two parts of one column have in common."""
+        both = [
+            Piece(
+                max(filter(None, (one.begin, two.begin)), default=None),
+                min(filter(None, (one.end, two.end)), default=None),
+            )
+            for one in self.pieces  # disjoint, so that the result is in order too
+            for two in other.pieces
+        ]
+        kept = [one for one in both if not (one.begin and one.end) or one.begin < one.end]
+        return Region(self.column, tuple(kept), max(self.width, other.width))
+
+    @property
+    def longest(self) -> tuple[float, float]:
+        """The ends of the longest piece within the unit interval."""
+        ends = [
+            (piece.begin.value if piece.begin else 0.0, piece.end.value if piece.end else 1.0)
+            for piece in self.pieces
+        ]
+        return max(ends, key=lambda one: one[1] - one[0], default=_EVERYWHERE)
+
+    @property
+    def inner(self) -> tuple[float, float] | None:
+        """The ends of the only piece without its edges, at which sigmoids bend the functions.
+
+        None if there are several pieces, or the edges meet.
+        """
+        if len(self.pieces) != 1:
+            return None
+        ((begin, end),) = self.pieces
+        low = begin.value + _EDGE * self.width if begin else 0.0
+        high = end.value - _EDGE * self.width if end else 1.0
+        return (low, high) if low < high else None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the part ends before the data do."""
+        return bool(self.pieces) and self.pieces[-1].end is not None
+
+    def text(self, axis: Axis, *, is_only: bool) -> str:
+        """Tell the part; ``is_only`` if there is no other column."""
+        if not self.pieces:
+            return "nowhere within the data"
+        texts = [_piece_text(piece, axis, is_only=is_only) for piece in self.pieces]
+        texts = [text for text in texts if text]
+        if not texts:
+            return ""
+        return listing(texts) if is_only else f"where {axis.name} is {' or '.join(texts)}"
+
+
+def _edge(value: float, draws: FloatArray) -> Edge:
+    """Build an edge with its interval, which a single draw does not show."""
+    low, high = (np.nan, np.nan) if len(draws) == 1 else np.quantile(draws, (0.05, 0.95))
+    return Edge(value, float(low), float(high))
+
+
+def _piece_text(piece: Piece, axis: Axis, *, is_only: bool) -> str:
+    """Tell a piece, empty for the whole column."""
+    begin, end = (None if edge is None else axis.place_between(*edge) for edge in piece)
+    if begin is None:
+        words = ("until {}", "below {}")
+        return "" if end is None else words[not is_only].format(end)
+    if end is None:
+        return ("from {} onwards", "above {}")[not is_only].format(begin)
+    return ("from {} to {}", "between {} and {}")[not is_only].format(begin, end)

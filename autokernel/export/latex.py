@@ -1,0 +1,165 @@
+"""The covariance function of a model in LaTeX."""
+
+import math
+import re
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from autokernel.expression import NOISE, Expression, Leaf, Operation, slots_of
+from autokernel.kernels import ADD, MULTIPLY, BaseKernel, Role, Unit
+from autokernel.model import FittedModel
+from autokernel.typing import FloatArray
+
+WriteLeaf = Callable[[BaseKernel, int, FloatArray], str]
+"""Function of a kernel, its column and its parameters (n_params,), not their logs."""
+
+
+def write(
+    expression: Expression,
+    theta: FloatArray,
+    write_leaf: WriteLeaf,
+    *,
+    times: str = " * ",
+    brackets: tuple[str, str] = ("(", ")"),
+) -> str:
+    """Write a kernel with sums and products; a change is the sum of its operands and shares.
+
+    Raises
+    ------
+    ValueError
+        If an operator is neither of these.
+    """
+    params = np.exp(theta)
+    own = iter([params[entries] for _, entries in slots_of(expression)])
+    return _Writer(own, write_leaf, times, brackets).write(expression)
+
+
+class _Writer:
+    """Writes the nodes, which take their parameters in order."""
+
+    def __init__(
+        self,
+        params: Iterator[FloatArray],
+        write_leaf: WriteLeaf,
+        times: str,
+        brackets: tuple[str, str],
+    ) -> None:
+        self._params, self._write_leaf = params, write_leaf
+        self._times, self._brackets = times, brackets
+
+    def write(self, expression: Expression) -> str:
+        """Write a subtree."""
+        if isinstance(expression, Leaf):
+            return self._write_leaf(expression.kernel, expression.column, next(self._params))
+        assert isinstance(expression, Operation)  # noise alone has no text here
+        operator = expression.operator
+        if operator in (ADD, MULTIPLY):
+            terms = expression.terms(operator)
+            if operator == ADD:
+                return " + ".join(map(self.write, terms))
+            return self._times.join(map(self._factor, terms))
+        if not operator.shares or expression.column is None:
+            raise ValueError(f"{operator.symbol} is an operator of yours, and has no text there")
+        own = next(self._params)
+        weighed = [
+            self._write_leaf(share, expression.column, own) + self._times + self._factor(operand)
+            for share, operand in zip(operator.shares, expression.operands, strict=True)
+        ]
+        return " + ".join(weighed)
+
+    def _factor(self, expression: Expression) -> str:
+        """Write a factor, in brackets if it is a sum."""
+        text = self.write(expression)
+        is_product = isinstance(expression, Leaf) or (
+            isinstance(expression, Operation) and expression.operator == MULTIPLY
+        )
+        left, right = self._brackets
+        return text if is_product else f"{left}{text}{right}"
+
+
+_DIGITS = 4
+_MANY = 6  # digits of an extent
+_SPECIAL = re.compile(r"[_%&#${}]")
+_WORDS = {"\\": r"\backslash ", "^": r"\hat{}", "~": r"\sim ", " ": r"\ ", "\n": r"\ "}
+
+
+def latex_of(model: FittedModel) -> str:
+    """Write the covariance function of the best kernel in the units of the user."""
+    names = [_symbol(name) for name in model.column_names]
+
+    def leaf(kernel: BaseKernel, column: int, params: FloatArray) -> str:
+        shift, scale = model.scaling.of_column(column)
+        named = dict(zip(kernel.parameters, params.tolist(), strict=True))
+        lengths = [
+            scale * value
+            for parameter, value in named.items()
+            if parameter.unit == Unit.INPUT and parameter.role != Role.LOCATION
+        ]
+        finest = min([scale, *lengths])
+        values = {
+            "x": names[column],
+            "from": _minus(shift, finest),
+            "scale": number(scale, _MANY),
+        }
+        for parameter, value in named.items():
+            if parameter.role == Role.LOCATION:
+                values[parameter.name] = _place(shift + scale * value, finest)
+            else:
+                values[parameter.name] = number(
+                    value * (scale if parameter.unit == Unit.INPUT else 1.0)
+                )
+        return _filled(kernel, values)
+
+    whole = number(model.target_scaling.scale**2)
+    noise = rf"{number(model.noise_variance)}\,\delta_{{xx'}}"
+    expression = model.evaluation.expression
+    if expression == NOISE:
+        return f"k(x, x') = {noise}"
+    text = write(
+        expression,
+        model.evaluation.theta[:-1],
+        leaf,
+        times=r"\,",
+        brackets=(r"\left(", r"\right)"),
+    )
+    return rf"k(x, x') = {whole} \left({text}\right) + {noise}"
+
+
+def number(value: float, digits: int = _DIGITS) -> str:
+    """Write a number with so many digits, in brackets if it has a power of ten or a sign."""
+    mantissa, _, exponent = f"{value:.{digits}g}".partition("e")
+    text = rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa
+    return f"({text})" if exponent or value < 0 else text
+
+
+def _filled(kernel: BaseKernel, values: dict[str, str]) -> str:
+    """Fill the values into the formula of a kernel, or write its name with them."""
+    if not kernel.formula:
+        own = ", ".join(f"{_symbol(p.name)} = {values[p.name]}" for p in kernel.parameters)
+        x = values["x"]
+        return rf"\operatorname{{{_escaped(kernel.name)}}}({x}, {x}'; {own})"
+    return re.sub(r"<(\w+)>", lambda match: values[match[1]], kernel.formula)
+
+
+def _place(value: float, finest: float) -> str:
+    """Write a place to a thousandth of the finest length that is measured from there."""
+    digits = math.ceil(math.log10(max(abs(value) / finest, 1.0))) + _DIGITS
+    return number(value, digits)
+
+
+def _minus(shift: float, finest: float) -> str:
+    """Write the subtraction of a place, empty for zero."""
+    if shift == 0:
+        return ""
+    return f" {'-' if shift > 0 else '+'} {_place(abs(shift), finest)}"
+
+
+def _symbol(name: str) -> str:
+    """Write a name as a symbol."""
+    return rf"\mathrm{{{_escaped(name)}}}"
+
+
+def _escaped(name: str) -> str:
+    """Escape the characters that mean something in LaTeX."""
+    return "".join(_WORDS.get(one) or _SPECIAL.sub(r"\\\g<0>", one) for one in name)

@@ -1,0 +1,275 @@
+"""A web page in one file, without anything from the network."""
+
+import base64
+import hashlib
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from autokernel.displays._style import close, literal
+from autokernel.displays.calibration import MOST_LEFT_OUT, CalibrationDisplay
+from autokernel.displays.decomposition import DecompositionDisplay
+from autokernel.displays.forecast import ForecastDisplay
+from autokernel.displays.search import SearchDisplay
+from autokernel.environment import Environment
+from autokernel.explain import Description, Leaderboard
+from autokernel.explain.description import TARGET
+from autokernel.explain.tables import Table
+from autokernel.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+_DPI = 144
+_STYLE = """
+:root { color-scheme: light; }
+body {
+  font: 1rem/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif;
+  color: #1d2327; background: #fff; margin: 0 auto; padding: 1.5rem 1.25rem 4rem;
+  max-width: 56rem; overflow-wrap: break-word;
+}
+h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .3rem; }
+h2 { font-size: 1.25rem; margin: 2.4rem 0 .6rem; border-bottom: 1px solid #d8dee4;
+     padding-bottom: .25rem; }
+.lead { color: #57606a; margin-top: 0; }
+.overview { font-size: 1.06rem; }
+nav a { margin-right: 1rem; white-space: nowrap; }
+a { color: #0061a4; }
+code { font-family: ui-monospace, "SFMono-Regular", Menlo, Consolas, monospace; font-size: .9em; }
+section { break-inside: auto; }
+figure { margin: .6rem 0 1.6rem; break-inside: avoid; }
+figure img { width: 100%; height: auto; display: block; }
+.component { break-inside: avoid; }
+.component p { margin: 1.2rem 0 0; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .9rem; margin: .6rem 0; }
+th, td { padding: .25rem .7rem; text-align: left; border-bottom: 1px solid #e6e9ec;
+         vertical-align: top; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+td.text:last-child { min-width: 24rem; }
+td { overflow-wrap: normal; }
+th { font-weight: 600; border-bottom: 2px solid #b9c1c9; }
+.note { color: #57606a; font-size: .92rem; }
+@media print {
+  body { max-width: none; padding: 0; font-size: 10.5pt; }
+  nav { display: none; }
+  .wide { overflow: visible; }
+  table { font-size: 8pt; }
+  h2 { break-after: avoid; }
+}
+"""
+
+
+def page(title: str, body: str) -> str:
+    """Put a title and the style around the body of a page."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<link rel="icon" href="data:,">\n'
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n"
+        f"<body>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def section(name: str, title: str, parts: Sequence[str]) -> str:
+    """Write a section with a heading that can be linked."""
+    return f'<section id="{name}">\n<h2>{escape(title)}</h2>\n' + "\n".join(parts) + "\n</section>"
+
+
+def paragraph(text: str, kind: str = "") -> str:
+    """Write a paragraph."""
+    name = f' class="{kind}"' if kind else ""
+    return f"<p{name}>{escape(text)}</p>"
+
+
+def picture(figure: "Figure", text: str, *, many_points: bool) -> str:
+    """Write a figure with a text in its place; one with many points as pixels."""
+    form, kind = ("png", "png") if many_points else ("svg", "svg+xml")
+    file = io.BytesIO()
+    figure.savefig(file, format=form, dpi=_DPI)
+    data = base64.b64encode(file.getvalue()).decode()
+    return f'<figure><img alt="{escape(text)}" src="data:image/{kind};base64,{data}"></figure>'
+
+
+def wide(table: str) -> str:
+    """Let a table scroll where it is wider than the page."""
+    return f'<div class="wide">{table}</div>'
+
+
+_MANY_POINTS = 3000  # rows above which pictures of them are pixels
+
+
+def write_report(
+    estimator: Any, path: Path, *, units: Mapping[str, str] | None, title: str | None
+) -> Path:
+    """Write a report about a fitted estimator into one HTML file, and return its path.
+
+    Raises
+    ------
+    ValueError
+        If the file is a folder, or its folder does not exist.
+    """
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise ValueError(f"path must be a file in a folder that exists, got {str(path)!r}")
+    report = _Report(estimator, units or {})
+    title = title or f"What explains {report.y_name}"
+    path.write_text(page(title, report.body(title)), encoding="utf-8")
+    return path
+
+
+class _Report:
+    """The sections of a report."""
+
+    def __init__(self, estimator: Any, units: Mapping[str, str]) -> None:
+        self.estimator, self.units = estimator, units
+        self.description: Description = estimator._description(units)
+        self.y_name = units.get(TARGET) or "the target"
+        self.has_many = len(estimator.X_train_) > _MANY_POINTS
+
+    def body(self, title: str) -> str:
+        """Write all sections."""
+        n, n_columns = self.estimator.X_train_.shape
+        sections: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
+            "overview": ("Overview", self.overview),
+            "components": ("Components", self.components),
+            "kernels": ("Kernels and columns", self.kernels),
+            "parameters": ("Parameters", self.parameters),
+            "search": ("Search", self.search),
+            "calibration": ("Calibration", self.calibration),
+            "settings": ("Settings", self.settings),
+        }
+        written = {name: (head, list(parts())) for name, (head, parts) in sections.items()}
+        written = {name: (head, parts) for name, (head, parts) in written.items() if parts}
+        links = "".join(f'<a href="#{name}">{head}</a>' for name, (head, _) in written.items())
+        columns = "column" if n_columns == 1 else "columns"
+        lead = f"A Gaussian process found by autokernel {__version__} in {n} rows of {n_columns} "
+        return "\n".join(
+            [
+                f"<h1>{escape(title)}</h1>",
+                paragraph(f"{lead}{columns}.", "lead"),
+                f"<nav>{links}</nav>",
+                *(section(name, head, parts) for name, (head, parts) in written.items()),
+            ]
+        )
+
+    def overview(self) -> Iterator[str]:
+        """Tell what was found, and show the forecast of a single column."""
+        yield paragraph(self.description.overview(), "overview")
+        if self.estimator.n_features_in_ == 1:
+            display = ForecastDisplay.from_estimator(
+                self.estimator, units=self.units, y_name=literal(self.y_name)
+            )
+            yield self._picture(display.figure_, "Data, mean and bands of 50 and 95 %")
+
+    def components(self) -> Iterator[str]:
+        """Tell and show each component."""
+        paragraphs = self.description.paragraphs()
+        if not paragraphs:
+            return
+        if self.estimator.n_features_in_ > 1:
+            yield paragraph(
+                "A component is shown along the columns that change it the most, with all other "
+                "columns at their medians.",
+                "note",
+            )
+        for number, text in enumerate(paragraphs):
+            display = DecompositionDisplay.of_component(
+                self.description, number, y_name=literal(self.y_name)
+            )
+            words = paragraph(f"{number + 1}. {text}")
+            shown = self._picture(display.figure_, text)
+            yield f'<div class="component">{words}\n{shown}</div>'
+        yield paragraph(
+            "Components can exchange a constant. The bands of 95 % are therefore those of the "
+            "difference from the average along the curve: of the shape, and not of the level.",
+            "note",
+        )
+
+    def kernels(self) -> Iterator[str]:
+        """Show the posterior over kernels, and that of the columns."""
+        yield paragraph(
+            "Probabilities are those among the kernels that the search has evaluated. Log evidence "
+            "and log prior are in nats."
+        )
+        yield self._table(self.estimator.posterior_)
+        yield paragraph(
+            "For each column, the probability that the target depends on it, repeats along it, and "
+            "is linear in it:"
+        )
+        yield self._table(self.estimator.inclusion_probabilities_)
+
+    def parameters(self) -> Iterator[str]:
+        """Show the parameters of the best kernel."""
+        yield paragraph(
+            "Values of the best kernel with central 90 % intervals. Component 0 is the noise; the "
+            "others are numbered as in the kernel."
+        )
+        yield self._table(self.estimator.parameters_)
+
+    def search(self) -> Iterator[str]:
+        """Show the search, if there was one."""
+        if not hasattr(self.estimator, "search_history_"):
+            return
+        display = SearchDisplay.from_estimator(self.estimator)
+        yield self._picture(display.figure_, "Scores over evaluations and over sizes")
+        yield paragraph("The best kernels:")
+        best = self.estimator.leaderboard()
+        shown = ("rank", "score", "n_leaves", "kernel")
+        yield self._table(Leaderboard({name: best[name] for name in shown}))
+
+    def calibration(self) -> Iterator[str]:
+        """Show how well rows are predicted that are left out."""
+        n = len(self.estimator.X_train_)
+        if n > MOST_LEFT_OUT or self.estimator.approximation_ != "exact":
+            yield paragraph(
+                "Leaving rows out one by one needs exact predictions and at most "
+                f"{MOST_LEFT_OUT} rows. CalibrationDisplay.from_estimator(model, X, y) shows "
+                "calibration on rows that were not fitted."
+            )
+            return
+        yield paragraph(
+            "Each row is predicted from all others, with the parameters of all rows. The line on "
+            "the left should lie in the grey band, and so should the bars on the right."
+        )
+        display = CalibrationDisplay.from_estimator(self.estimator)
+        inside = float(display.coverage(np.array([0.95]))[0])
+        yield self._picture(display.figure_, "Coverage of central intervals")
+        yield paragraph(f"Intervals of 95 % hold {100 * inside:.1f} % of the rows.")
+
+    def settings(self) -> Iterator[str]:
+        """Show the parameters of the estimator, versions, and a fingerprint of the data."""
+        estimator, environment = self.estimator, Environment.of_this_process()
+        digest = hashlib.sha256()
+        for array in (estimator.X_train_, estimator.y_train_):
+            digest.update(np.ascontiguousarray(array, dtype=float).tobytes())
+        rows = {name: repr(value) for name, value in estimator.get_params(deep=False).items()}
+        rows |= {
+            "predictions": estimator.approximation_,
+            "reason to stop": str(estimator.stop_reason_),
+            **environment.required,
+            **environment.system,
+            **environment.libraries,
+            "SHA-256 of X and y": digest.hexdigest(),
+        }
+        yield self._table(
+            Table(
+                setting=np.array(list(rows), dtype=object),
+                value=np.array(list(rows.values()), dtype=object),
+            )
+        )
+
+    def _picture(self, figure: "Figure", text: str) -> str:
+        """Write a figure, and close it, so that notebooks do not show it as well."""
+        try:
+            return picture(figure, text, many_points=self.has_many)
+        finally:
+            close(figure)
+
+    def _table(self, table: Table) -> str:
+        """Write a table."""
+        return wide(table.to_html())

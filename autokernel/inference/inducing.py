@@ -1,0 +1,387 @@
+"""Inference with inducing points: a bound of the likelihood, and predictions."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.sparse.linalg import LinearOperator, cg
+
+from autokernel.expression import Expression
+from autokernel.inference.base import ApproximateLikelihood, TrainingData, ValueAndGradient
+from autokernel.inference.covariance import (
+    Covariance,
+    cross_covariance,
+    diagonal_covariance,
+    paired_covariance,
+)
+from autokernel.inference.exact import Calls, ExactLikelihood
+from autokernel.inference.packed import pack, packed_diagonal, unpack
+from autokernel.inference.predictor import BlockwisePredictor, Term
+from autokernel.kernels import NOISE_VARIANCE
+from autokernel.typing import FloatArray, IntArray
+
+_AT_ONCE = 2**19  # covariances of rows with inducing points that are computed at once
+_KEPT = 2**24  # largest number of covariances of base kernels that stay between two sweeps
+_JITTER = 1e-8  # added to the covariance of the inducing points, as a fraction of its mean diagonal
+
+
+class InducingLikelihood(ApproximateLikelihood):
+    """The collapsed variational bound ``log N(y; 0, Q + s I) - tr(K - Q) / (2 s)``.
+
+    ``Q = K_nm K_mm^-1 K_mn``, where the inducing points are ``m`` points of the input space.
+
+    Parameters
+    ----------
+    expression : Expression
+        The kernel.
+    data : TrainingData
+        Inputs and targets.
+    points : ndarray of shape (n_inducing, n_features)
+        Inducing points.
+
+    Notes
+    -----
+    The bound is that of Titsias (2009, AISTATS). With jitter in ``K_mm`` it remains a lower bound,
+    that of inducing variables with noise. Rows are taken in blocks, so that memory is
+    O(n_inducing^2 + n_samples). The gradient takes a second sweep over the rows.
+    """
+
+    def __init__(self, expression: Expression, data: TrainingData, points: FloatArray) -> None:
+        self.expression, self.data, self.points = expression, data, points
+        self._between = Covariance(expression, TrainingData(points, np.zeros(len(points))).pairs)
+        self._alone = diagonal_covariance(expression, data.X)
+        self.parameters = (*self._between.parameters, NOISE_VARIANCE)
+        self._calls = Calls()
+        n, m = len(data.y), len(points)
+        step = max(1, _AT_ONCE // m)
+        self._rows = [slice(first, first + step) for first in range(0, n, step)]
+        self._kept: list[Covariance] | None = None
+        if n * m * expression.n_leaves <= _KEPT:
+            self._kept = [self._with_points(rows) for rows in self._rows]
+
+    @property
+    def n_evaluations(self) -> int:
+        """Number of calls so far, including failed ones."""
+        return self._calls.n
+
+    def on_rows(self, rows: IntArray) -> ExactLikelihood:
+        """Return the same kernel's exact likelihood on these rows; calls of both count together."""
+        return ExactLikelihood(self.expression, self.data.take(rows), calls=self._calls)
+
+    def value(self, theta: FloatArray) -> float:
+        """Compute the lower bound in nats."""
+        try:
+            return self.condition(theta).bound
+        except LinAlgError:
+            return -np.inf
+
+    def value_and_gradient(self, theta: FloatArray) -> ValueAndGradient:
+        """Compute the lower bound in nats and its gradient."""
+        failure = ValueAndGradient(-np.inf, np.zeros(len(theta)))
+        try:
+            at = self.condition(theta)
+        except LinAlgError:
+            return failure
+        if not np.isfinite(at.bound):
+            return failure
+        params, s, y = np.exp(theta), at.noise, self.data.y
+        inverse_B = at.solve_b(np.eye(len(self.points)))
+        M = at.from_both_sides(np.eye(len(self.points)) - inverse_B) / s
+        of_P = -0.5 * at.from_both_sides(
+            np.outer(at.whitened, at.whitened) + at.B - 2 * np.eye(len(M)) + inverse_B
+        )
+        of_P[np.diag_indices(len(M))] += _JITTER * np.trace(of_P) / len(M)
+        gradient = self._between.backward(_packed_adjoint(of_P))
+        gradient += self._alone.backward(np.full(len(y), -0.5 / s))
+        square = 0.0
+        for rows, covariance, C in self._sweep(params):
+            alpha = (y[rows] - C @ at.weights) / s
+            square += float(alpha @ alpha)
+            gradient += covariance.backward((np.outer(alpha, at.weights) + C @ M).ravel())
+        trace = (len(y) - len(M) + np.trace(inverse_B)) / s
+        of_s = 0.5 * (square - trace) + 0.5 * at.unexplained / s**2
+        return ValueAndGradient(at.bound, np.append(gradient, s * of_s))
+
+    def condition(self, theta: FloatArray) -> "Conditioned":
+        """Compute the bound, and what predictions need, at log parameters.
+
+        Raises
+        ------
+        scipy.linalg.LinAlgError
+            If a matrix has no Cholesky factor.
+        """
+        self._calls.n += 1
+        params, y, m = np.exp(theta), self.data.y, len(self.points)
+        packed = self._between.forward(params[:-1]).copy()
+        diagonal = packed_diagonal(m)
+        packed[diagonal] += _JITTER * packed[diagonal].mean()
+        total = float(np.sum(self._alone.forward(params[:-1])))
+        if not (np.isfinite(total) and np.all(np.isfinite(packed))):
+            raise LinAlgError("the covariance has entries that are not finite")
+        L = cholesky(unpack(packed, m), lower=True, overwrite_a=True)
+        gram, b = np.zeros((m, m)), np.zeros(m)
+        for rows, _, C in self._sweep(params):
+            A = solve_triangular(L, C.T, lower=True, check_finite=False)
+            gram += A @ A.T
+            b += A @ y[rows]
+        return Conditioned(L, gram, b, noise=float(params[-1]), y=y, variances=total)
+
+    def whitened(self, theta: FloatArray, at: "Conditioned") -> FloatArray:
+        """Compute ``L^-1 K_mn`` (n_inducing, n_samples), which takes as much memory."""
+        params = np.exp(theta)
+        found = np.empty((len(self.points), len(self.data.y)))
+        for rows, _, C in self._sweep(params):
+            found[:, rows] = solve_triangular(at.L, C.T, lower=True, check_finite=False)
+        return found
+
+    def _sweep(self, params: FloatArray) -> Iterator[tuple[slice, Covariance, FloatArray]]:
+        """Yield blocks of rows with their covariances (n_rows, n_inducing) with the points."""
+        for number, rows in enumerate(self._rows):
+            covariance = self._with_points(rows) if self._kept is None else self._kept[number]
+            values = covariance.forward(params[:-1])
+            yield rows, covariance, values.reshape(-1, len(self.points))
+
+    def _with_points(self, rows: slice) -> Covariance:
+        """Build the covariance of some rows with the inducing points, row by row."""
+        X, Z = self.data.X[rows], self.points
+        return paired_covariance(
+            self.expression,
+            lambda column: (np.repeat(X[:, column], len(Z)), np.tile(Z[:, column], len(X))),
+        )
+
+
+class Conditioned:
+    """The factors of a kernel with inducing points at some parameters.
+
+    ``L L^T = K_mm`` and, with ``A = L^-1 K_mn``, ``B = I + A A^T / s``.
+    """
+
+    def __init__(
+        self,
+        L: FloatArray,
+        gram: FloatArray,
+        b: FloatArray,
+        *,
+        noise: float,
+        y: FloatArray,
+        variances: float,
+    ) -> None:
+        self.L, self.noise = L, noise
+        self.B = gram / noise
+        self.B[np.diag_indices(len(gram))] += 1.0
+        self.L_B = cholesky(self.B, lower=True)
+        self.whitened = self.solve_b(b) / noise
+        self.weights = solve_triangular(L, self.whitened, lower=True, trans="T")
+        self.unexplained = variances - float(np.trace(gram))
+        n = len(y)
+        self.log_determinant = float(
+            2 * np.log(np.diag(self.L_B)).sum() + n * np.log(noise)
+        )  # of Q + s I
+        fit = (y @ y - b @ self.whitened) / noise
+        likelihood = -0.5 * (fit + self.log_determinant + n * np.log(2 * np.pi))
+        self.bound = float(likelihood - 0.5 * self.unexplained / noise)
+
+    def solve_b(self, right: FloatArray) -> FloatArray:
+        """Solve ``B x = right``."""
+        half = solve_triangular(self.L_B, right, lower=True, check_finite=False)
+        return solve_triangular(self.L_B, half, lower=True, trans="T", check_finite=False)
+
+    def from_both_sides(self, middle: FloatArray) -> FloatArray:
+        """Compute ``L^-T middle L^-1`` for a symmetric matrix."""
+        half = solve_triangular(self.L, middle, lower=True, trans="T", check_finite=False)
+        return solve_triangular(self.L, half.T, lower=True, trans="T", check_finite=False)
+
+
+def _packed_adjoint(symmetric: FloatArray) -> FloatArray:
+    """Add up the derivatives in the two triangles of a matrix, in packed form."""
+    packed = 2 * pack(symmetric)
+    packed[packed_diagonal(len(symmetric))] *= 0.5
+    return packed
+
+
+def choose_inducing(
+    expression: Expression, theta: FloatArray, X: FloatArray, n_points: int
+) -> IntArray:
+    """Choose rows (n_chosen,) by pivoted Cholesky, until nothing but noise is left to explain.
+
+    Each row is that of the largest variance given all rows before it. O(n_samples n_points^2).
+    """
+    params = np.exp(theta)
+    left = diagonal_covariance(expression, X).forward(params[:-1]).copy()
+    enough = 1e-6 * params[-1]
+    factor = np.empty((min(n_points, len(X)), len(X)))
+    chosen: list[int] = []
+    while len(chosen) < len(factor):
+        row = int(np.argmax(left))
+        if left[row] <= enough:
+            chosen = chosen or [row]  # a bound needs a point
+            break
+        with_row = cross_covariance(expression, X[row : row + 1], X)
+        (covariance,) = with_row.forward(params[:-1])
+        n = len(chosen)
+        factor[n] = (covariance - factor[:n, row] @ factor[:n]) / np.sqrt(left[row])
+        left -= factor[n] ** 2
+        left[row] = -np.inf
+        chosen.append(row)
+    return np.array(chosen, dtype=np.intp)
+
+
+_KEPT_BOUNDS = 2**26  # largest number of covariances that stay in memory between two steps
+_AT_ONCE_BOUNDS = 2**20  # covariances that are computed at once
+
+
+def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: int = 100) -> float:
+    """Compute an upper bound on the exact log likelihood in nats, ``inf`` on failure.
+
+    Parameters
+    ----------
+    likelihood : InducingLikelihood
+        The kernel with its data and inducing points.
+    theta : ndarray of shape (n_params,)
+        Log parameters, for which the lower bound is ``likelihood.value(theta)``.
+    n_steps : int
+        Most steps of conjugate gradients, each O(n_samples^2).
+
+    Notes
+    -----
+    Kim & Teh (2018, AISTATS), section 3: with ``Q <= K`` the log determinant of ``Q + s I`` is not
+    above that of ``K + s I``, and for any ``a`` the data fit ``-y^T (K + s I)^-1 y / 2`` is not
+    above ``a^T (K + s I) a / 2 - a^T y``. Conjugate gradients, preconditioned by ``Q + s I``, make
+    the second bound tight.
+    """
+    try:
+        at = likelihood.condition(theta)
+    except LinAlgError:
+        return np.inf
+    y, n, s = likelihood.data.y, len(likelihood.data.y), at.noise
+    multiply = _Covariance(likelihood, theta)
+    projected = likelihood.whitened(theta, at)  # (n_inducing, n), L^-1 K_mn
+
+    def precondition(v: FloatArray) -> FloatArray:
+        return (v - projected.T @ at.solve_b(projected @ v) / s) / s
+
+    def noisy(v: FloatArray) -> FloatArray:
+        return multiply(v) + s * v
+
+    shape = (n, n)
+    a, _ = cg(
+        LinearOperator(shape, matvec=noisy, dtype=float),
+        y,
+        x0=precondition(y),
+        rtol=1e-6,
+        maxiter=n_steps,
+        M=LinearOperator(shape, matvec=precondition, dtype=float),
+    )
+    data_fit = 0.5 * a @ noisy(a) - a @ y
+    bound = data_fit - 0.5 * (at.log_determinant + n * np.log(2 * np.pi))
+    return float(bound) if np.isfinite(bound) else np.inf
+
+
+class _Covariance:
+    """Products of the noise-free covariance matrix with vectors, by blocks of rows."""
+
+    def __init__(self, likelihood: InducingLikelihood, theta: FloatArray) -> None:
+        self._expression, self._X = likelihood.expression, likelihood.data.X
+        self._params = np.exp(theta[:-1])
+        n = len(self._X)
+        step = max(1, _AT_ONCE_BOUNDS // n)
+        self._rows = [slice(first, first + step) for first in range(0, n, step)]
+        self._kept = [self._block(rows) for rows in self._rows] if n**2 <= _KEPT_BOUNDS else None
+
+    def __call__(self, v: FloatArray) -> FloatArray:
+        """Compute ``K v`` (n,)."""
+        blocks = map(self._block, self._rows) if self._kept is None else self._kept
+        return np.concatenate([block @ v for block in blocks])
+
+    def _block(self, rows: slice) -> FloatArray:
+        """Compute some rows of the matrix."""
+        return cross_covariance(self._expression, self._X[rows], self._X).forward(self._params)
+
+
+_CANDIDATES = 2**13  # rows among which inducing points are chosen
+_SEED = 0  # of the order of the rows, so that equal data have equal predictions
+_AT_ONCE_INDUCING = 2**20  # covariances of new rows with inducing points that are computed at once
+
+
+class InducingPredictor(BlockwisePredictor):
+    """The predictive distribution of the collapsed variational bound.
+
+    Parameters
+    ----------
+    expression : Expression
+        Expression of the kernel.
+    theta : ndarray of shape (n_params,)
+        Logs of the parameters, the noise variance last.
+    data : TrainingData
+        Inputs and targets to condition on.
+    n_inducing : int
+        Most inducing points, which are chosen among the first rows in a random order.
+
+    Raises
+    ------
+    scipy.linalg.LinAlgError
+        If a matrix has no Cholesky factor.
+
+    Notes
+    -----
+    Titsias (2009, AISTATS), eq. 6. Construction takes O(n_samples n_inducing^2); each new row takes
+    O(n_inducing) for its mean and O(n_inducing^2) for its variance.
+    """
+
+    jitter = 0.0
+
+    def __init__(
+        self, expression: Expression, theta: FloatArray, data: TrainingData, n_inducing: int
+    ) -> None:
+        some = np.random.default_rng(_SEED).permutation(len(data.X))[:_CANDIDATES]
+        points = data.X[some[choose_inducing(expression, theta, data.X[some], n_inducing)]]
+        super().__init__(block=max(1, _AT_ONCE_INDUCING // len(points)))
+        at = InducingLikelihood(expression, data, points).condition(theta)
+        self._L, self._L_B, self._weights = at.L, at.L_B, at.weights
+        self._whole, self._points = Term(expression, np.exp(theta[:-1])), points
+        self.noise_variance = at.noise
+
+    @property
+    def text(self) -> str:
+        """The number of inducing points."""
+        return f"{len(self._points)} inducing points"
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory in bytes of the two factors."""
+        return int(self._L.nbytes + self._L_B.nbytes + self._weights.nbytes)
+
+    def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute the predictive mean (n,) and covariance (n, n), noise included."""
+        mean, prior_part, posterior_part = self._project(self._whole.cross(X, self._points))
+        K = self._whole.cross(X, X)
+        K = K - prior_part.T @ prior_part + posterior_part.T @ posterior_part
+        K[np.diag_indices(len(K))] += self.noise_variance
+        return mean, K
+
+    def _mean_of_block(self, X: FloatArray) -> FloatArray:
+        """Compute the predictive mean of one block of rows."""
+        return self._part_mean_of_block(self._whole, X)
+
+    def _part_mean_of_block(self, term: Term, X: FloatArray) -> FloatArray:
+        """Compute the mean of a term of the function for one block of rows."""
+        return term.cross(X, self._points) @ self._weights
+
+    def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute the predictive mean and variance of one block of rows."""
+        mean, variance = self._part_of_block(self._whole, X)
+        return mean, variance + self.noise_variance
+
+    def _part_of_block(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute mean and variance of a term of the function for one block of rows."""
+        cross = term.cross(X, self._points)
+        _, prior_part, posterior_part = self._project(term.deviation(cross, self._points))
+        explained = np.einsum("ij,ij->j", prior_part, prior_part)
+        kept = np.einsum("ij,ij->j", posterior_part, posterior_part)
+        return cross @ self._weights, np.maximum(term.variance(X) - explained, 0.0) + kept
+
+    def _project(self, cross: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Compute the mean (n,), ``L^-1 k`` and ``L_B^-1 L^-1 k``, of shape (n_inducing, n)."""
+        prior_part = solve_triangular(self._L, cross.T, lower=True, check_finite=False)
+        posterior_part = solve_triangular(self._L_B, prior_part, lower=True, check_finite=False)
+        return cross @ self._weights, prior_part, posterior_part

@@ -1,0 +1,445 @@
+"""Inference from nearest neighbours: Vecchia's likelihood, and predictions."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import KDTree
+
+from autokernel.expression import Expression
+from autokernel.inference.base import ApproximateLikelihood, TrainingData, ValueAndGradient
+from autokernel.inference.covariance import diagonal_covariance, paired_covariance
+from autokernel.inference.exact import ExactLikelihood, ExactPredictor
+from autokernel.inference.predictor import BlockwisePredictor, Term
+from autokernel.typing import FloatArray, IntArray
+
+_FEW = 4096  # rows up to which every row is a candidate
+_PER_NEIGHBOUR = 4  # candidates near a point for each neighbour that is chosen
+_N_ANYWHERE = 500  # candidates in all places, of which those of the same phase may be chosen
+_STEP = 1e-4  # step along a column, whose extent is one, for the derivatives of a kernel
+_N_PROBES = 200  # rows at which the derivatives are averaged
+_AT_ONCE = 2**18  # covariances computed at once
+
+
+class NearestRows:
+    """The rows of the highest correlation with a point, in absolute value.
+
+    Candidates are all rows where there are few of them. Otherwise, they are the rows nearest in a
+    metric in which the kernel falls equally fast along all columns, and some rows at random: those
+    one period away are not near.
+
+    Parameters
+    ----------
+    expression : Expression
+        The kernel.
+    theta : ndarray of shape (n_params,)
+        Logs of its parameters, the noise variance last.
+    X : ndarray of shape (n_samples, n_features)
+        Rows to choose from.
+    rng : numpy.random.Generator
+        Source of random candidates.
+    """
+
+    def __init__(
+        self, expression: Expression, theta: FloatArray, X: FloatArray, rng: np.random.Generator
+    ) -> None:
+        self._expression, self._params, self._X = expression, np.exp(theta[:-1]), X
+        self._std = np.sqrt(diagonal_covariance(expression, X).forward(self._params))
+        self._tree: KDTree | None = None
+        if len(X) > _FEW:
+            self._scales = self._column_scales(rng)
+            self._tree = KDTree(X * self._scales)
+            self._anywhere = rng.choice(len(X), _N_ANYWHERE, replace=False)
+
+    def of(self, points: FloatArray, n_neighbours: int) -> IntArray:
+        """Choose rows (n, n_neighbours) for points (n, n_features), in ascending order."""
+        found = np.empty((len(points), n_neighbours), dtype=np.intp)
+        for rows, candidates in self._candidates(points, n_neighbours):
+            found[rows] = self._most_correlated(points[rows], candidates, n_neighbours)
+        return found
+
+    def _candidates(
+        self, points: FloatArray, n_neighbours: int
+    ) -> Iterator[tuple[slice, IntArray]]:
+        """Yield blocks of points with their candidates (n_block, n_candidates), -1 for none."""
+        n = len(self._X)
+        n_near = min(n, _PER_NEIGHBOUR * n_neighbours)
+        n_candidates = n if self._tree is None else n_near + _N_ANYWHERE
+        size = max(1, _AT_ONCE // n_candidates)
+        for first in range(0, len(points), size):
+            rows = slice(first, first + size)
+            n_points = len(points[rows])
+            if self._tree is None:
+                candidates = np.broadcast_to(np.arange(n), (n_points, n))
+            else:
+                _, near = self._tree.query(points[rows] * self._scales, k=n_near)
+                anywhere = np.broadcast_to(self._anywhere, (n_points, _N_ANYWHERE))
+                candidates = _without_repetitions(np.concatenate([near, anywhere], axis=1))
+            yield rows, candidates
+
+    def _most_correlated(
+        self, points: FloatArray, candidates: IntArray, n_neighbours: int
+    ) -> IntArray:
+        """Choose the candidates of the highest absolute correlation."""
+        X = self._X
+        covariance = paired_covariance(
+            self._expression, lambda column: (points[:, column, None], X[candidates, column])
+        ).forward(self._params)
+        correlation = np.abs(covariance) / np.maximum(self._std[candidates], 1e-300)
+        correlation = np.where(candidates < 0, -1.0, correlation)
+        chosen = np.argpartition(-correlation, n_neighbours - 1, axis=1)[:, :n_neighbours]
+        return np.sort(np.take_along_axis(candidates, chosen, axis=1), axis=1)
+
+    def _column_scales(self, rng: np.random.Generator) -> FloatArray:
+        """Compute the scales (n_features,) of columns from the fall of the correlation nearby."""
+        at = self._X[rng.choice(len(self._X), min(_N_PROBES, len(self._X)), replace=False)]
+        here = diagonal_covariance(self._expression, at).forward(self._params)
+        scales = np.zeros(at.shape[1])
+        for column in {leaf.column for leaf in self._expression.leaves}:
+            beside = at.copy()
+            beside[:, column] += _STEP
+            there = diagonal_covariance(self._expression, beside).forward(self._params)
+            between = self._covariance_of_steps(at, beside)
+            fall = here + there - 2 * between
+            scales[column] = np.sqrt(max(0.0, float(fall.mean() / here.mean()))) / _STEP
+        return scales
+
+    def _covariance_of_steps(self, at: FloatArray, beside: FloatArray) -> FloatArray:
+        """Compute the covariances (n,) of points with the points beside them."""
+        pairs = paired_covariance(self._expression, lambda c: (at[:, c], beside[:, c]))
+        return pairs.forward(self._params)
+
+
+def _without_repetitions(candidates: IntArray) -> IntArray:
+    """Sort each row of candidates, and replace repetitions by -1."""
+    ordered = np.sort(candidates, axis=1)
+    ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = -1
+    return ordered
+
+
+BLOCK_PAIRS = 2**17
+"""Pairs whose covariances should be computed at once, so that their arrays stay in the cache."""
+
+
+class Blocks:
+    """Covariance matrices of equally many rows each, stored as lower triangles.
+
+    Parameters
+    ----------
+    expression : Expression
+        The kernel.
+    X : ndarray of shape (n_blocks, n_rows, n_features)
+        Inputs of the rows of each block.
+
+    Notes
+    -----
+    With ``w`` the last column of the inverse of ``K + s I``, the last target given the others is
+    normal with the variance ``1 / w_last``, noise included, and has the residual ``w^T y / w_last``
+    (R&W eq. 5.12).
+    """
+
+    def __init__(self, expression: Expression, X: FloatArray) -> None:
+        self.shape = X.shape[:2]
+        self._i, self._j = np.tril_indices(X.shape[1])
+        i, j = self._i, self._j
+        self._covariance = paired_covariance(
+            expression, lambda column: (X[:, i, column].ravel(), X[:, j, column].ravel())
+        )
+
+    def last_columns(self, params: FloatArray) -> FloatArray:
+        """Compute the last columns ``w`` (n_blocks, n_rows) of the inverses. O(n_rows^3) each.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If a matrix is singular.
+        """
+        return self.solve(params, self._unit_vectors()[..., None])[..., 0]
+
+    def log_densities(self, params: FloatArray, y: FloatArray) -> FloatArray:
+        """Compute the log density (n_blocks,) of the last of the targets (n_blocks, n_rows) each.
+
+        It is given the other targets, and ``-inf`` where a matrix is not positive definite.
+        """
+        try:
+            w = self.last_columns(params)
+        except np.linalg.LinAlgError:
+            return np.full(len(y), -np.inf)
+        return _log_normal(w[:, -1], np.einsum("ij,ij->i", w, y))
+
+    def value_and_gradient(self, params: FloatArray, y: FloatArray) -> ValueAndGradient:
+        """Compute the sum of :meth:`log_densities` and its gradient in the log parameters.
+
+        With ``u = K^-1 y`` and the residual ``r = u_last / w_last``, the derivative of the log
+        density along a symmetric change D of the matrix is ``w^T D v``, where
+        ``v = r u - (1 / w_last + r^2) w / 2``.
+        """
+        failure = ValueAndGradient(-np.inf, np.zeros(len(params)))
+        try:
+            solved = self.solve(params, np.stack([self._unit_vectors(), y], axis=-1))
+        except np.linalg.LinAlgError:
+            return failure
+        w, u = solved[..., 0], solved[..., 1]
+        precision, weighted = w[:, -1], u[:, -1]
+        value = float(_log_normal(precision, weighted).sum())
+        if not np.isfinite(value):
+            return failure
+        residual = (weighted / precision)[:, None]
+        v = residual * u - 0.5 * (1 / precision[:, None] + residual**2) * w
+        adjoint = w[:, self._i] * v[:, self._j]
+        adjoint += v[:, self._i] * w[:, self._j]
+        adjoint[:, self._i == self._j] *= 0.5
+        noise_gradient = params[-1] * np.vdot(w, v)
+        gradient = self._covariance.backward(adjoint.ravel())
+        return ValueAndGradient(value, np.append(gradient, noise_gradient))
+
+    def _unit_vectors(self) -> FloatArray:
+        """Return the last unit vector (n_blocks, n_rows) for each block."""
+        last = np.zeros(self.shape)
+        last[:, -1] = 1.0
+        return last
+
+    def solve(self, params: FloatArray, right: FloatArray) -> FloatArray:
+        """Solve each matrix for its right-hand sides (n_blocks, n_rows, n_sides)."""
+        n_blocks, n_rows = self.shape
+        values = self._covariance.forward(params[:-1]).reshape(n_blocks, -1)
+        K = np.empty((n_blocks, n_rows, n_rows))
+        K[:, self._i, self._j] = values
+        K[:, self._j, self._i] = values
+        numbers = np.arange(n_rows)
+        K[:, numbers, numbers] += params[-1]
+        # the static type of solve allows for less than double precision
+        return np.linalg.solve(K, right).astype(float, copy=False)
+
+
+def _log_normal(precision: FloatArray, weighted: FloatArray) -> FloatArray:
+    """Compute log densities at residuals ``weighted / precision``, in nats."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        logs = 0.5 * (np.log(precision) - weighted**2 / precision - np.log(2 * np.pi))
+    return np.where(np.isfinite(logs), logs, -np.inf)
+
+
+_KEPT = 2**24  # largest number of covariances of base kernels that stay in memory between calls
+_GROWTH = 1.5  # factor between the numbers of rows among which neighbours are looked for
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
+class Neighbourhoods:
+    """The rows of a likelihood in which a row depends on few other ones."""
+
+    head: IntArray  # (n_head,), rows whose joint density is exact
+    blocks: IntArray  # (n_blocks, n_neighbours + 1), neighbours and, at the end, the row itself
+
+
+def draw_neighbourhoods(
+    expression: Expression,
+    theta: FloatArray,
+    X: FloatArray,
+    *,
+    n_head: int,
+    n_blocks: int,
+    n_neighbours: int,
+    rng: np.random.Generator,
+) -> Neighbourhoods:
+    """Put the rows in random order, and choose neighbours for some of them among earlier rows.
+
+    Parameters
+    ----------
+    expression : Expression
+        The kernel.
+    theta : ndarray of shape (n_params,)
+        Logs of the parameters for which the neighbours are the most correlated rows.
+    X : ndarray of shape (n_samples, n_features)
+        Inputs.
+    n_head : int
+        Number of rows, the first ones, whose joint density is exact.
+    n_blocks : int
+        Most rows that have neighbours.
+    n_neighbours : int
+        Number of neighbours, at most ``n_head``; zero for noise alone, whose rows are independent.
+    rng : numpy.random.Generator
+        Source of the order and of the choice.
+    """
+    order = rng.permutation(len(X))
+    n_blocks = min(n_blocks, len(X) - n_head)
+    places = np.sort(n_head + rng.choice(len(X) - n_head, n_blocks, replace=False))
+    neighbours = np.empty((n_blocks, n_neighbours), dtype=np.intp)
+    n_earlier = n_head
+    while n_earlier < len(X):
+        up_to = int(_GROWTH * n_earlier)
+        now = (places >= n_earlier) & (places < up_to)
+        if now.any() and n_neighbours:
+            earlier = order[:n_earlier]
+            nearest = NearestRows(expression, theta, X[earlier], rng)
+            neighbours[now] = earlier[nearest.of(X[order[places[now]]], n_neighbours)]
+        n_earlier = up_to
+    return Neighbourhoods(order[:n_head], np.column_stack([neighbours, order[places]]))
+
+
+class NeighbourLikelihood(ApproximateLikelihood):
+    """The log likelihood in which each row depends on a few earlier rows alone.
+
+    ``log p(y) = log p(y_head) + sum_i log p(y_i | y_neighbours(i))``: the joint density of the
+    head is exact, and the sum over all other rows is estimated from those that have neighbours.
+
+    Parameters
+    ----------
+    expression : Expression
+        The kernel.
+    data : TrainingData
+        Inputs and targets.
+    neighbourhoods : Neighbourhoods
+        The head, and the rows with neighbours.
+
+    Attributes
+    ----------
+    rows_for_each : float
+        Number of rows outside of the head for each one that has neighbours.
+
+    Notes
+    -----
+    The approximation is that of Vecchia (1988, J. Royal Statistical Society B 50). One call takes
+    O(n_head^3 + n_blocks n_neighbours^3). If a matrix is not positive definite, the value is
+    ``-inf`` and the gradient is zero.
+    """
+
+    def __init__(
+        self, expression: Expression, data: TrainingData, neighbourhoods: Neighbourhoods
+    ) -> None:
+        self.expression, self.data = expression, data
+        head, rows = neighbourhoods.head, neighbourhoods.blocks
+        self._head = ExactLikelihood(expression, data.take(head))
+        self.parameters = self._head.parameters
+        self.rows_for_each = (len(data.y) - len(head)) / max(1, len(rows))
+        n_rows = rows.shape[1]
+        step = max(1, BLOCK_PAIRS // (n_rows * (n_rows + 1) // 2))
+        self._parts = [rows[first : first + step] for first in range(0, len(rows), step)]
+        n_pairs = len(rows) * n_rows * (n_rows + 1) // 2
+        self._kept: list[Blocks] | None = None
+        if n_pairs * expression.n_leaves <= _KEPT:
+            self._kept = [self._blocks(part) for part in self._parts]
+
+    @property
+    def n_evaluations(self) -> int:
+        """Number of calls so far, including failed ones."""
+        return self._head.n_evaluations
+
+    def on_rows(self, rows: IntArray) -> ExactLikelihood:
+        """Return the same kernel's exact likelihood on these rows."""
+        return ExactLikelihood(self.expression, self.data.take(rows))
+
+    def value(self, theta: FloatArray) -> float:
+        """Compute the log likelihood in nats."""
+        params, value = np.exp(theta), self._head.value(theta)
+        for blocks, y in self._sweep():
+            value += self.rows_for_each * float(blocks.log_densities(params, y).sum())
+        return value
+
+    def value_and_gradient(self, theta: FloatArray) -> ValueAndGradient:
+        """Compute the log likelihood in nats and its gradient."""
+        params, head = np.exp(theta), self._head.value_and_gradient(theta)
+        value, gradient = head.value, head.gradient
+        for blocks, y in self._sweep():
+            found = blocks.value_and_gradient(params, y)
+            value += self.rows_for_each * found.value
+            gradient = gradient + self.rows_for_each * found.gradient
+        if not np.isfinite(value):
+            return ValueAndGradient(-np.inf, np.zeros(len(theta)))
+        return ValueAndGradient(value, gradient)
+
+    def _sweep(self) -> Iterator[tuple[Blocks, FloatArray]]:
+        """Yield blocks with their targets (n_blocks, n_neighbours + 1)."""
+        for number, part in enumerate(self._parts):
+            blocks = self._blocks(part) if self._kept is None else self._kept[number]
+            yield blocks, self.data.y[part]
+
+    def _blocks(self, part: IntArray) -> Blocks:
+        """Build the covariances of some rows with their neighbours."""
+        return Blocks(self.expression, self.data.X[part])
+
+
+_MOST_JOINT = 2048  # training rows, for the joint distribution of several rows
+_SEED = 0  # of the candidates that are drawn, so that equal rows have equal predictions
+
+
+class NeighbourPredictor(BlockwisePredictor):
+    """The predictive distribution of each row given its nearest training rows alone.
+
+    Parameters
+    ----------
+    expression : Expression
+        Expression of the kernel.
+    theta : ndarray of shape (n_params,)
+        Logs of the parameters, the noise variance last.
+    data : TrainingData
+        Inputs and targets to condition on.
+    n_neighbours : int
+        Number of training rows that predict a row.
+
+    Notes
+    -----
+    The prediction is that of Vecchia's approximation. Construction takes O(n_samples log
+    n_samples), and each new row O(n_neighbours^3). Correlations between new rows are those given
+    the union of their nearest rows, with fewer for each where there would be too many.
+    """
+
+    jitter = 0.0
+
+    def __init__(
+        self, expression: Expression, theta: FloatArray, data: TrainingData, n_neighbours: int
+    ) -> None:
+        self._n_neighbours = min(n_neighbours, len(data.X))
+        n_pairs = (self._n_neighbours + 1) * (self._n_neighbours + 2) // 2
+        super().__init__(block=BLOCK_PAIRS // n_pairs)
+        self._expression, self._theta, self._data = expression, theta, data
+        self._nearest = NearestRows(expression, theta, data.X, np.random.default_rng(_SEED))
+        self.noise_variance = float(np.exp(theta[-1]))
+
+    @property
+    def text(self) -> str:
+        """The number of neighbours."""
+        return f"{self._n_neighbours} neighbours"
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory in bytes of the scaled inputs, without those of the tree."""
+        return int(self._data.X.nbytes)
+
+    def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute the predictive mean (n,) and covariance (n, n), noise included."""
+        n_each = max(1, min(self._n_neighbours, _MOST_JOINT // max(1, len(X))))
+        rows = np.unique(self._nearest.of(X, n_each))
+        joint = ExactPredictor(self._expression, self._theta, self._data.take(rows))
+        _, covariance = joint.mean_and_covariance(X)
+        mean, variance = self.mean_and_variance(X)
+        factor = np.sqrt(variance / np.diag(covariance))
+        return mean, covariance * np.outer(factor, factor)
+
+    def _mean_of_block(self, X: FloatArray) -> FloatArray:
+        """Compute the predictive mean of one block of rows."""
+        return self._moments_of_block(X)[0]
+
+    def _part_of_block(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute mean and variance of a term of the function for one block of rows.
+
+        Rows far away are not known to each other, so that the variance is never that of the
+        difference from an average.
+        """
+        rows = self._nearest.of(X, self._n_neighbours)
+        neighbours = self._data.X[rows]
+        cross = paired_covariance(
+            term.expression, lambda column: (X[:, None, column], neighbours[..., column])
+        ).forward(term.params)
+        right = np.stack([self._data.y[rows], cross], axis=-1)
+        solved = Blocks(self._expression, neighbours).solve(np.exp(self._theta), right)
+        mean, explained = np.einsum("ij,ijk->ki", cross, solved)
+        prior = diagonal_covariance(term.expression, X).forward(term.params)
+        return mean, np.maximum(prior - explained, 0.0)
+
+    def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute the predictive mean and variance of one block of rows, noise included."""
+        rows = self._nearest.of(X, self._n_neighbours)
+        inputs = np.concatenate([self._data.X[rows], X[:, None]], axis=1)
+        w = Blocks(self._expression, inputs).last_columns(np.exp(self._theta))
+        weighted = np.einsum("ij,ij->i", w[:, :-1], self._data.y[rows])
+        return -weighted / w[:, -1], 1 / w[:, -1]

@@ -1,0 +1,255 @@
+"""Symmetric matrices in rectangular full packed form, and their Cholesky factors."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from scipy.linalg import LinAlgError, solve_triangular
+from scipy.linalg.lapack import dpftrf, dpftri, dpftrs, dsfrk, dtfsm, dtfttr, dtrttf
+
+from autokernel.typing import FloatArray, IntArray
+
+
+class Prediction(NamedTuple):
+    """The errors of predictions of targets, each by itself, and the variances of these errors."""
+
+    residual: FloatArray  # (n,)
+    variance: FloatArray  # (n,)
+
+
+class Cholesky(Protocol):
+    """Cholesky factor of a positive definite matrix of order n, in any storage."""
+
+    @property
+    def factor(self) -> FloatArray:
+        """The stored numbers of the factor."""
+
+    def log_determinant(self) -> float:
+        """Compute the log determinant of the matrix."""
+
+    def solve(self, y: FloatArray) -> FloatArray:
+        """Solve for one right-hand side (n,)."""
+
+    def half_solve(self, B: FloatArray, *, overwrite: bool = False) -> FloatArray:
+        """Compute ``L^-1 B`` for right-hand sides (n, m), in their place with ``overwrite``."""
+
+    def predict_later(self, y: FloatArray, n_given: int) -> Prediction:
+        """Predict each target after the first ``n_given`` from these, for the covariance matrix."""
+
+    def inverse_diagonal(self) -> FloatArray:
+        """Compute the diagonal (n,) of the inverse; the factor may be lost."""
+
+    def evidence_adjoint(self, alpha: FloatArray) -> FloatArray:
+        """Compute the derivative of the log likelihood in the stored entries of the matrix.
+
+        ``alpha`` (n,) is the solution for the targets. The factor may be lost.
+        """
+
+
+@lru_cache(maxsize=16)
+def packed_diagonal(n: int) -> IntArray:
+    """Return the indices (n,) of the diagonal in packed matrices of order ``n``, ascending."""
+    return np.sort(_diagonal_by_row(n))
+
+
+def _diagonal_by_row(n: int) -> IntArray:
+    """Return the indices (n,) of the diagonal entries from the first row to the last.
+
+    The packed form is a matrix stored column by column. It holds the first half of the columns of
+    the lower triangle. The corner above them holds the triangle of the second half, transposed.
+    """
+    n_first = (n + 1) // 2
+    is_odd = n % 2
+    n_rows = n + 1 - is_odd  # rows of the packed matrix
+    first, second = np.arange(n_first), np.arange(n - n_first)
+    return np.concatenate(
+        [first * n_rows + first + 1 - is_odd, (second + is_odd) * n_rows + second]
+    )
+
+
+def pack(matrix: FloatArray) -> FloatArray:
+    """Store the lower triangle of a square matrix in packed form."""
+    return dtrttf(np.asfortranarray(matrix), uplo="L")[0]
+
+
+def unpack(packed: FloatArray, n: int) -> FloatArray:
+    """Restore the full symmetric matrix of order ``n``."""
+    lower = np.tril(dtfttr(n, packed, uplo="L")[0])
+    return lower + np.tril(lower, -1).T
+
+
+def packed_gram(features: FloatArray) -> FloatArray:
+    """Compute ``F F^T`` in packed form, for features ``F`` of shape (n, k)."""
+    n, k = features.shape
+    out = np.empty(n * (n + 1) // 2)
+    return dsfrk(n, k, 1.0, features, 0.0, out, uplo="L", overwrite_c=1)
+
+
+class PackedCholesky:
+    """Cholesky factor of a packed positive definite matrix, which is overwritten. O(n^3 / 3).
+
+    Methods that need the inverse of the matrix overwrite the factor with it. Later calls that need
+    the factor then raise an error.
+
+    Raises
+    ------
+    scipy.linalg.LinAlgError
+        If the matrix is not positive definite to machine precision.
+    """
+
+    def __init__(self, packed: FloatArray, n: int) -> None:
+        self.n = n
+        factor, info = dpftrf(n, packed, uplo="L", overwrite_a=1)
+        self._factor: FloatArray | None = factor
+        self._diagonal = factor[packed_diagonal(n)]
+        if info != 0:
+            raise LinAlgError(f"the leading minor of order {info} is not positive definite")
+        if not np.isfinite(self._diagonal).all():  # LAPACK does not report NaN
+            raise LinAlgError("the matrix has entries that are not finite")
+
+    @property
+    def factor(self) -> FloatArray:
+        """The packed factor.
+
+        Raises
+        ------
+        RuntimeError
+            If the inverse has overwritten it.
+        """
+        if self._factor is None:
+            raise RuntimeError(
+                "the factor has been overwritten by the inverse: ask for all else first"
+            )
+        return self._factor
+
+    def log_determinant(self) -> float:
+        """Compute the log determinant of the matrix."""
+        return float(2.0 * np.log(self._diagonal).sum())
+
+    def solve(self, y: FloatArray) -> FloatArray:
+        """Solve for one right-hand side (n,). O(n^2)."""
+        return dpftrs(self.n, self.factor, y[:, None], uplo="L")[0][:, 0]
+
+    def half_solve(self, B: FloatArray, *, overwrite: bool = False) -> FloatArray:
+        """Compute ``L^-1 B`` for right-hand sides (n, m), in their place with ``overwrite``.
+
+        O(n^2 m).
+        """
+        return dtfsm(1.0, self.factor, np.asfortranarray(B), uplo="L", overwrite_b=overwrite)
+
+    def lower(self) -> FloatArray:
+        """Return the full triangular factor (n, n)."""
+        return np.tril(dtfttr(self.n, self.factor, uplo="L")[0])
+
+    def predict_later(self, y: FloatArray, n_given: int) -> Prediction:
+        """Predict each target after the first ``n_given`` from these. O(n^2).
+
+        Notes
+        -----
+        With ``L = [[L11, 0], [L21, L22]]`` and ``L z = y``, the later targets ``L21 z1 + L22 z2``
+        have the mean ``L21 z1`` and the covariance ``L22 L22^T`` given the first (R&W eq. A.6).
+        Each variance is a sum of squares and therefore stays positive.
+        """
+        L = self.lower()
+        z = solve_triangular(L, y, lower=True, check_finite=False)
+        L22 = L[n_given:, n_given:]
+        return Prediction(L22 @ z[n_given:], (L22**2).sum(axis=1))
+
+    def inverse_diagonal(self) -> FloatArray:
+        """Compute the diagonal (n,) of the inverse and overwrite the factor. O(2 n^3 / 3)."""
+        return self._invert()[_diagonal_by_row(self.n)]
+
+    def evidence_adjoint(self, alpha: FloatArray) -> FloatArray:
+        """Compute ``alpha alpha^T - K^-1``, packed, with its diagonal halved; overwrite the factor.
+
+        This is the derivative of the log likelihood with respect to the entries of the lower
+        triangle: the factor one half of R&W eq. 5.9, once for each of the two symmetric entries.
+        O(2 n^3 / 3).
+        """
+        inverse = self._invert()
+        adjoint = dsfrk(self.n, 1, 1.0, alpha[:, None], -1.0, inverse, uplo="L", overwrite_c=1)
+        adjoint[packed_diagonal(self.n)] *= 0.5
+        return adjoint
+
+    def _invert(self) -> FloatArray:
+        """Overwrite the factor with the packed inverse and return it."""
+        factor, self._factor = self.factor, None
+        return dpftri(self.n, factor, uplo="L", overwrite_a=1)[0]
+
+
+def factorise_with_jitter(
+    factorise: Callable[[float], Cholesky], scale: float
+) -> tuple[Cholesky, float]:
+    """Factorise without jitter, or else with the smallest decade of jitter that suffices.
+
+    Parameters
+    ----------
+    factorise : callable
+        Function that factorises the matrix with a given jitter added to its diagonal.
+    scale : float
+        Mean of the diagonal, which is the largest jitter that is tried.
+
+    Raises
+    ------
+    scipy.linalg.LinAlgError
+        If the matrix is not finite, or even the mean of the diagonal as jitter does not suffice.
+    """
+    if not np.isfinite(scale):
+        raise LinAlgError("K has entries that are not finite")
+    for jitter in (0.0, *(scale * 10.0**k for k in range(-14, 1))):
+        try:
+            return factorise(jitter), jitter
+        except LinAlgError:
+            continue
+    raise LinAlgError("K is not positive definite, even with its mean added to its diagonal")
+
+
+class DiagonalCholesky:
+    """Cholesky factor of a diagonal matrix, in the interface of ``PackedCholesky``. O(n).
+
+    Parameters
+    ----------
+    variances : ndarray of shape (n,)
+        The diagonal of the matrix. All entries elsewhere are zero and are not stored.
+
+    Raises
+    ------
+    scipy.linalg.LinAlgError
+        If an entry is not positive and finite.
+    """
+
+    def __init__(self, variances: FloatArray) -> None:
+        if not np.all((variances > 0) & np.isfinite(variances)):
+            raise LinAlgError("the diagonal has entries that are not positive and finite")
+        self._variances = variances
+        self.factor = np.sqrt(variances)
+
+    def log_determinant(self) -> float:
+        """Compute the log determinant of the matrix."""
+        return float(np.log(self._variances).sum())
+
+    def solve(self, y: FloatArray) -> FloatArray:
+        """Solve for one right-hand side (n,)."""
+        return y / self._variances
+
+    def half_solve(
+        self,
+        B: FloatArray,
+        *,
+        overwrite: bool = False,  # noqa: ARG002 - a division makes a new array
+    ) -> FloatArray:
+        """Compute ``L^-1 B`` for right-hand sides (n, m), always as a new array."""
+        return B / self.factor[:, None]
+
+    def predict_later(self, y: FloatArray, n_given: int) -> Prediction:
+        """Predict each target after the first ``n_given``, which tell nothing about it."""
+        return Prediction(y[n_given:], self._variances[n_given:])
+
+    def inverse_diagonal(self) -> FloatArray:
+        """Compute the diagonal (n,) of the inverse."""
+        return 1 / self._variances
+
+    def evidence_adjoint(self, alpha: FloatArray) -> FloatArray:
+        """Compute the diagonal (n,) of ``alpha alpha^T - K^-1``, halved (R&W eq. 5.9)."""
+        return 0.5 * (alpha**2 - 1 / self._variances)

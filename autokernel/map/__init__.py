@@ -1,1 +1,0 @@
-"""The search for the maximum of a log posterior."""

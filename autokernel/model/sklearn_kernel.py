@@ -1,0 +1,411 @@
+"""A fitted kernel as a scikit-learn kernel in the units of X."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Hyperparameter, Kernel, WhiteKernel
+
+from autokernel.data.scaling import Scaling
+from autokernel.expression import NOISE, Expression, Leaf, Operation, slots_of
+from autokernel.kernels import ADD, MULTIPLY, BaseKernel, BroadcastPairs, Operands, Operator
+from autokernel.kernels.pairs import log_derivatives
+from autokernel.kernels.stationary import around
+from autokernel.typing import FloatArray
+
+
+class FeatureKernel(Kernel):
+    """Apply a kernel to one shifted column: ``k(X[:, feature] - shift, Y[:, feature] - shift)``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Scikit-learn kernel on vectors.
+    feature : int
+        Zero-based index of the column.
+    shift : float, default=0.0
+        Number subtracted from the column first. It changes the values of kernels that are not
+        stationary, and reduces rounding errors of stationary ones if the column is far from zero.
+    name : str, optional
+        Name of the column, for the text of the kernel.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> FeatureKernel(RBF(2.0), feature=1)([[0.0, 1.0], [5.0, 1.0]])
+    array([[1., 1.],
+           [1., 1.]])
+    """
+
+    def __init__(
+        self, kernel: Kernel, feature: int, shift: float = 0.0, name: str | None = None
+    ) -> None:
+        self.kernel = kernel
+        self.feature = feature
+        self.shift = shift
+        self.name = name
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters of this kernel and, with a prefix, of the inner kernel."""
+        own = ("kernel", "feature", "shift", "name")
+        params: dict[str, Any] = {parameter: getattr(self, parameter) for parameter in own}
+        if deep:
+            inner = self.kernel.get_params()
+            params.update({f"kernel__{name}": value for name, value in inner.items()})
+        return params
+
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """Hyperparameters of the inner kernel."""
+        return [
+            Hyperparameter(f"kernel__{h.name}", h.value_type, h.bounds, h.n_elements)
+            for h in self.kernel.hyperparameters
+        ]
+
+    @property
+    def theta(self) -> FloatArray:
+        """Logs of the free hyperparameters of the inner kernel."""
+        return self.kernel.theta
+
+    @theta.setter
+    def theta(self, theta: FloatArray) -> None:
+        self.kernel.theta = theta
+
+    @property
+    def bounds(self) -> FloatArray:
+        """Bounds of theta."""
+        return self.kernel.bounds
+
+    @property
+    def requires_vector_input(self) -> bool:
+        """True, because only vectors have columns."""
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, FeatureKernel)
+            and self.feature == other.feature
+            and self.shift == other.shift
+            and bool(self.kernel == other.kernel)
+        )
+
+    def __call__(
+        self,
+        X: FloatArray,
+        Y: FloatArray | None = None,
+        eval_gradient: bool = False,
+    ) -> Any:
+        """Compute the kernel matrix of the column, and its gradient in theta if requested.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples_X, n_features)
+            Inputs of the rows.
+        Y : array-like of shape (n_samples_Y, n_features), optional
+            Inputs of the columns, by default X.
+        eval_gradient : bool, default=False
+            Whether to return the gradient as well, which requires that Y is None.
+
+        Returns
+        -------
+        ndarray of shape (n_samples_X, n_samples_Y), or a pair of it and its gradient
+            The values of the inner kernel.
+        """
+        right = None if Y is None else self._column(Y)
+        return self.kernel(self._column(X), right, eval_gradient=eval_gradient)
+
+    def diag(self, X: FloatArray) -> FloatArray:
+        """Compute the diagonal (n_samples_X,) of the kernel matrix."""
+        return self.kernel.diag(self._column(X))
+
+    def is_stationary(self) -> bool:
+        """Whether the inner kernel is stationary."""
+        return bool(self.kernel.is_stationary())
+
+    def __repr__(self) -> str:
+        sign = "-" if self.shift > 0 else "+"
+        shift = "" if self.shift == 0 else f" {sign} {abs(self.shift):.6g}"
+        return f"[{self.kernel!r}]({self.name or f'x{self.feature}'}{shift})"
+
+    def _column(self, X: FloatArray) -> FloatArray:
+        """Return the shifted column as an array of shape (n_samples, 1)."""
+        return np.asarray(X)[:, [self.feature]] - self.shift
+
+
+Bounds = tuple[float, float] | Sequence[tuple[float, float]]
+
+
+class WrappedKernel(Kernel):
+    """A base kernel of this package as a scikit-learn kernel on one column.
+
+    Parameters
+    ----------
+    base_kernel : BaseKernel
+        Base kernel to wrap.
+    params : array-like of shape (n_params,)
+        Parameters of the base kernel on inputs divided by ``scale``.
+    scale : float, default=1.0
+        Number by which inputs are divided.
+    params_bounds : pair of float or array-like of shape (n_params, 2), default=(1e-5, 1e5)
+        Bounds of the parameters.
+    """
+
+    def __init__(
+        self,
+        base_kernel: BaseKernel,
+        params: Sequence[float],
+        scale: float = 1.0,
+        params_bounds: Bounds = (1e-5, 1e5),
+    ) -> None:
+        self.base_kernel = base_kernel
+        self.params = params
+        self.scale = scale
+        self.params_bounds = params_bounds
+
+    @property
+    def hyperparameter_params(self) -> Hyperparameter:
+        """The parameters, as one hyperparameter of several elements."""
+        n_params = len(self.base_kernel.parameters)
+        return Hyperparameter("params", "numeric", self.params_bounds, n_params)
+
+    def __call__(
+        self, X: FloatArray, Y: FloatArray | None = None, eval_gradient: bool = False
+    ) -> Any:
+        """Compute the kernel matrix (n, m), optionally its gradient (n, m, n_params) in theta."""
+        rows = np.asarray(X)[:, :1] / self.scale
+        columns = rows if Y is None else np.asarray(Y)[:, :1] / self.scale
+        pairs = BroadcastPairs(rows, columns.T)
+        params = np.atleast_1d(self.params)
+        K = self.base_kernel.value(params, pairs)
+        if not eval_gradient:
+            return K
+        slopes = log_derivatives(lambda at: self.base_kernel.value(at, pairs), params)
+        return K, np.stack(slopes, axis=2)
+
+    def diag(self, X: FloatArray) -> FloatArray:
+        """Compute the diagonal (n,) of the kernel matrix."""
+        x = np.asarray(X)[:, 0] / self.scale
+        return self.base_kernel.value(np.atleast_1d(self.params), BroadcastPairs(x, x))
+
+    def is_stationary(self) -> bool:
+        """Return False, because it is not known whether the kernel is stationary."""
+        return False
+
+    def __repr__(self) -> str:
+        named = zip(self.base_kernel.parameters, np.atleast_1d(self.params), strict=True)
+        values = ", ".join(f"{parameter.name}={value:.3g}" for parameter, value in named)
+        return f"{self.base_kernel.name}({values})"
+
+
+class WrappedOperation(Kernel):
+    """An operator of this package between scikit-learn kernels.
+
+    Parameters
+    ----------
+    operator : Operator
+        Operator to wrap.
+    operands : sequence of Kernel
+        Scikit-learn kernels on all columns.
+    params : array-like of shape (n_params,)
+        Parameters of the operator itself, on scaled inputs.
+    feature : int or None
+        Column on which the operator acts.
+    shift, scale : float
+        Scaling of the column: ``(x - shift) / scale``.
+    params_bounds : pair of float or array-like of shape (n_params, 2), default=(1e-5, 1e5)
+        Bounds of the operator's own parameters.
+    name : str, optional
+        Name of the column, for the text of the kernel.
+    """
+
+    def __init__(
+        self,
+        operator: Operator,
+        operands: Sequence[Kernel],
+        params: Sequence[float] = (),
+        feature: int | None = None,
+        shift: float = 0.0,
+        scale: float = 1.0,
+        params_bounds: Bounds = (1e-5, 1e5),
+        name: str | None = None,
+    ) -> None:
+        self.operator = operator
+        self.operands = operands
+        self.params = params
+        self.feature = feature
+        self.shift = shift
+        self.scale = scale
+        self.params_bounds = params_bounds
+        self.name = name
+
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """Hyperparameters of the operator, followed by those of the operands."""
+        n_own = len(self.operator.parameters)
+        own = [Hyperparameter("params", "numeric", self.params_bounds, n_own)] if n_own else []
+        return own + [
+            Hyperparameter(f"operands__{number}__{h.name}", h.value_type, h.bounds, h.n_elements)
+            for number, operand in enumerate(self.operands)
+            for h in operand.hyperparameters
+        ]
+
+    @property
+    def theta(self) -> FloatArray:
+        """Logs of the hyperparameters."""
+        own = np.log(np.asarray(self.params, dtype=float))
+        return np.concatenate([own, *(operand.theta for operand in self.operands)])
+
+    @theta.setter
+    def theta(self, theta: FloatArray) -> None:
+        start = len(self.params)
+        self.params = tuple(np.exp(theta[:start]))
+        for operand in self.operands:
+            stop = start + operand.n_dims
+            operand.theta = theta[start:stop]
+            start = stop
+
+    @property
+    def bounds(self) -> FloatArray:
+        """Bounds of theta."""
+        own = np.log(np.broadcast_to(self.params_bounds, (len(self.params), 2)))
+        return np.concatenate([own, *(operand.bounds for operand in self.operands)])
+
+    @property
+    def requires_vector_input(self) -> bool:
+        """True, because only vectors have columns."""
+        return True
+
+    def __call__(
+        self, X: FloatArray, Y: FloatArray | None = None, eval_gradient: bool = False
+    ) -> Any:
+        """Compute the kernel matrix (n, m), optionally its gradient (n, m, n_dims) in theta."""
+        params = np.asarray(self.params, dtype=float)
+        rows = self._scaled(X)
+        pairs = BroadcastPairs(rows[:, None], (rows if Y is None else self._scaled(Y))[None])
+        if not eval_gradient:
+            values = [operand(X, Y) for operand in self.operands]
+            return self.operator.value(Operands(values, params, pairs))
+        found = [operand(X, eval_gradient=True) for operand in self.operands]
+        at = Operands([value for value, _ in found], params, pairs)
+        own = log_derivatives(lambda p: self.operator.value(at._replace(params=p)), params)
+        by_operand = self.operator.adjoints(at, np.ones_like(found[0][0]))
+        slopes = [
+            slope[:, :, None] * gradient
+            for slope, (_, gradient) in zip(by_operand, found, strict=True)
+        ]
+        return self.operator.value(at), np.concatenate(
+            [*(slope[:, :, None] for slope in own), *slopes], axis=2
+        )
+
+    def diag(self, X: FloatArray) -> FloatArray:
+        """Compute the diagonal (n,) of the kernel matrix."""
+        x = self._scaled(X)
+        values = [operand.diag(X) for operand in self.operands]
+        params = np.asarray(self.params, dtype=float)
+        return self.operator.value(Operands(values, params, BroadcastPairs(x, x)))
+
+    def is_stationary(self) -> bool:
+        """Return False, because it is not known whether the kernel is stationary."""
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WrappedOperation) and (
+            (self.operator, self.feature, self.shift, self.scale)
+            == (other.operator, other.feature, other.shift, other.scale)
+            and tuple(self.params) == tuple(other.params)
+            and list(self.operands) == list(other.operands)
+        )
+
+    def __repr__(self) -> str:
+        own = np.asarray(self.params, dtype=float)
+        texts = self.operator.texts_of(own, scale=self.scale, shift=self.shift)
+        values = [f"{name}={text}" for name, text in texts.items()]
+        where = "" if self.feature is None else f"[{self.name or f'x{self.feature}'}]"
+        inside = ", ".join([*map(repr, self.operands), *values])
+        return f"{self.operator.symbol}{where}({inside})"
+
+    def _scaled(self, X: FloatArray) -> FloatArray:
+        """Return the scaled column (n,), or zeros if the operator acts on no column."""
+        if self.feature is None:
+            return np.zeros(len(X))
+        return (np.asarray(X)[:, self.feature] - self.shift) / self.scale
+
+
+def to_sklearn(
+    expression: Expression,
+    theta: FloatArray,
+    *,
+    scaling: Scaling,
+    noise_variance: float | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> Kernel:
+    """Build the scikit-learn kernel that has the same values on inputs before scaling.
+
+    Parameters
+    ----------
+    expression : Expression
+        Expression of the kernel.
+    theta : ndarray of shape (n_params,)
+        Logs of the parameters on scaled inputs, noise variance last.
+    scaling : Scaling
+        Scaling of the inputs before the fit.
+    noise_variance : float, optional
+        Variance of the noise with the jitter that the factorisation needed, by default that in
+        ``theta``.
+    feature_names : sequence of str, optional
+        Names of the columns, for the text of the kernel.
+
+    Returns
+    -------
+    Kernel
+        A composition of ``Sum``, ``Product``, :class:`FeatureKernel` and scikit-learn's own
+        kernels, plus a ``WhiteKernel``, which is all of the null model. Base kernels and operators
+        that scikit-learn lacks are wrapped.
+    """
+    params = np.exp(theta)
+    own = iter([params[entries] for _, entries in slots_of(expression)])
+    noise = float(params[-1]) if noise_variance is None else noise_variance
+    white = WhiteKernel(noise, around(noise))
+    if expression == NOISE:
+        return white
+    return _export(expression, own, _Columns(scaling, feature_names)) + white
+
+
+class _Columns(NamedTuple):
+    """The columns of the inputs."""
+
+    scaling: Scaling
+    names: Sequence[str] | None
+
+    def name(self, column: int | None) -> str | None:
+        """Return the name of a column, None if it is not known."""
+        return None if self.names is None or column is None else self.names[column]
+
+
+def _export(expression: Expression, params: Iterator[FloatArray], columns: _Columns) -> Kernel:
+    """Export an expression, given the parameters of its nodes in order."""
+    if isinstance(expression, Leaf):
+        return _export_leaf(expression, next(params), columns)
+    assert isinstance(expression, Operation)  # the only other kind of node
+    operator, column = expression.operator, expression.column
+    own = next(params) if operator.parameters else np.empty(0)
+    operands = [_export(operand, params, columns) for operand in expression.operands]
+    if operator == ADD:
+        return operands[0] + operands[1]
+    if operator == MULTIPLY:
+        return operands[0] * operands[1]
+    shift, scale = (0.0, 1.0) if column is None else columns.scaling.of_column(column)
+    values = tuple(own.tolist())
+    bounds = tuple(map(around, values))
+    name = columns.name(column)
+    return WrappedOperation(operator, operands, values, column, shift, scale, bounds, name)
+
+
+def _export_leaf(leaf: Leaf, params: FloatArray, columns: _Columns) -> Kernel:
+    """Export a base kernel on its column."""
+    shift, scale = columns.scaling.of_column(leaf.column)
+    kernel = leaf.kernel.to_sklearn(params, scale=scale)
+    if kernel is None:
+        values = tuple(params.tolist())
+        kernel = WrappedKernel(leaf.kernel, values, scale, tuple(map(around, values)))
+    return FeatureKernel(kernel, leaf.column, shift, columns.name(leaf.column))

@@ -1,0 +1,186 @@
+"""The common part of all strategies that use Bayesian optimisation (SOT, algorithm 1)."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from itertools import count, islice
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from autokernel.expression import Expression, Grammar
+from autokernel.search.acquisition import Belief, Cost, Values
+from autokernel.search.distances import KernelKernel
+from autokernel.search.evolution import evolve
+from autokernel.search.history import History, Phase
+from autokernel.search.strategy import DesignedStrategy, Task
+from autokernel.search.surrogate import SurrogateGP
+from autokernel.typing import FloatArray
+
+_ENOUGH_TIMES = 5  # least number of search evaluations to fit the cost
+_N_NEIGHBOURS = 8  # neighbours that a local step compares: the most similar are not always best
+_N_PARENTS = 10  # number of best kernels with neighbours in the first generation
+
+Maximise = Callable[[Values, Sequence[Expression]], Expression | None]
+"""Function that searches the expression of highest value that is not known yet."""
+
+
+def propose_by_surrogate(
+    task: Task,
+    history: History,
+    kernel_kernel: KernelKernel,
+    maximise: Maximise,
+    *,
+    n_proposals: int,
+    rng: np.random.Generator,
+) -> list[Expression]:
+    """Choose the kernels of highest acquisition value, fewer where no more are left.
+
+    Each kernel of a batch is chosen as if the earlier ones had their predicted scores (kriging
+    believer). Little improvement is expected near these, so that the next kernel differs.
+    """
+    known = [evaluation.expression for evaluation in history.evaluations]
+    scores = finite_scores(history)
+    best = float(scores.max())
+    cost = _cost(history)
+
+    def log_prior(expression: Expression) -> float:
+        return task.structure_prior(expression) / history.n_samples
+
+    surrogate = SurrogateGP(kernel_kernel, known, scores, log_prior)
+    proposals: list[Expression] = []
+    while True:
+        belief = Belief(surrogate, best, cost, rng)
+        values = task.acquisition.values(belief)
+        proposal = maximise(_in_time(values, task), known) or task.any_unknown(known)
+        if proposal is not None:
+            proposals.append(proposal)
+        if proposal is None or len(proposals) == n_proposals:
+            return proposals
+        known = [*known, proposal]
+        best = max(best, float(surrogate.predict([proposal]).mean[0]))
+        surrogate = surrogate.believing([proposal])
+
+
+def _cost(history: History) -> Cost:
+    """Fit the cost of evaluations, to search trials alone where there are enough of them.
+
+    Many kernels of the design are fitted without warm starts, which takes longer.
+    """
+    fitted = [trial for trial in history if np.isfinite(trial.evaluation.log_posterior)]
+    searched = [trial for trial in fitted if trial.phase == Phase.SEARCH]
+    like = searched if len(searched) >= _ENOUGH_TIMES else fitted
+    evaluations = [trial.evaluation for trial in like or history]
+    seconds = np.array([evaluation.seconds for evaluation in evaluations])
+    return Cost.of([evaluation.expression for evaluation in evaluations], seconds)
+
+
+def finite_scores(history: History) -> FloatArray:
+    """Compute scores per sample; a failed kernel gets the lowest finite score."""
+    scores = history.scores / history.n_samples
+    finite = np.isfinite(scores)
+    return np.where(finite, scores, scores[finite].min() if finite.any() else 0.0)
+
+
+def parents_of(task: Task, history: History) -> list[Expression]:
+    """Sort the known kernels that the task allows, the best first; else return base kernels."""
+    order = np.argsort(-history.scores, kind="stable")
+    known = [history.evaluations[number].expression for number in order]
+    return [e for e in known if task.allows(e)] or list(task.grammar.leaves)
+
+
+def _in_time(values: Values, task: Task) -> Values:
+    """Wrap a function so that it checks the deadline before each call."""
+
+    def compute(expressions: Sequence[Expression]) -> FloatArray:
+        task.deadline.check()
+        return values(expressions)
+
+    return compute
+
+
+class EvolvingStrategy(DesignedStrategy):
+    """Bayesian optimisation that maximises the acquisition function by evolution.
+
+    The parameters are those of SOT, algorithm 2; the final classes document them.
+    """
+
+    uses_acquisition: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **DesignedStrategy._parameter_constraints,
+        "population_size": [Interval(Integral, 1, None, closed="left")],
+        "n_offspring": [Interval(Integral, 1, None, closed="left")],
+        "n_generations": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "local_steps": [StrOptions({"auto"}), "boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        population_size: int = 100,
+        n_offspring: int = 4,
+        n_generations: int | str = "auto",
+        local_steps: bool | str = "auto",
+        initial_design: str = "default",
+    ) -> None:
+        self.population_size = population_size
+        self.n_offspring = n_offspring
+        self.n_generations = n_generations
+        self.local_steps = local_steps
+        self.initial_design = initial_design
+
+    @abstractmethod
+    def kernel_kernel(self, task: Task) -> KernelKernel:
+        """Build the kernel between expressions."""
+
+    def propose(
+        self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
+    ) -> list[Expression]:
+        """Choose the kernels of highest acquisition value, fewer where no more are left."""
+        parents = parents_of(task, history)[:_N_PARENTS]
+        steps = count(history.n_searched)
+
+        def maximise(values: Values, known: Sequence[Expression]) -> Expression | None:
+            excluded = frozenset(expression.canonical for expression in known)
+            if next(steps) % 2 == 0 and self._takes_local_steps(task.grammar):
+                near = task.grammar.shuffled_neighbours(parents[0], rng)
+                new = (neighbour for neighbour in near if neighbour.canonical not in excluded)
+                if some := list(islice(new, _N_NEIGHBOURS)):
+                    return some[int(np.argmax(values(some)))]
+            return evolve(
+                values,
+                task.grammar,
+                self._first_generation(task.grammar, parents, rng),
+                excluded=excluded,
+                n_survivors=max(1, self.population_size // (self.n_offspring + 1)),
+                n_offspring=self.n_offspring,
+                n_generations=self._resolve_generations(task.grammar),
+                rng=rng,
+            )
+
+        kernel_kernel = task.cached(self, lambda: self.kernel_kernel(task))
+        return propose_by_surrogate(
+            task, history, kernel_kernel, maximise, n_proposals=n_proposals, rng=rng
+        )
+
+    def _first_generation(
+        self, grammar: Grammar, parents: Sequence[Expression], rng: np.random.Generator
+    ) -> list[Expression]:
+        """Draw half by random walks from base kernels, half from neighbours of the best kernels."""
+        n_walks = self.population_size // 2
+        neighbours = [
+            grammar.random_neighbour(parents[number % len(parents)], rng)
+            for number in range(self.population_size - n_walks)
+        ]
+        return [*grammar.random_walks(n_walks, rng), *neighbours]
+
+    def _takes_local_steps(self, grammar: Grammar) -> bool:
+        """Turn ``"auto"`` into a choice: the algorithm of the paper has no local steps."""
+        return grammar.reduces if self.local_steps == "auto" else bool(self.local_steps)
+
+    def _resolve_generations(self, grammar: Grammar) -> int:
+        """Turn ``"auto"`` into a number (SOT, appendix D)."""
+        if isinstance(self.n_generations, Integral):
+            return int(self.n_generations)
+        return 6 if len(grammar.columns) == 1 else 10

@@ -1,0 +1,157 @@
+"""The interface of search strategies: an initial design, and proposals given a history."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import StrOptions
+
+from autokernel.deadline import NEVER, Deadline
+from autokernel.expression import Expression, Grammar, StructurePrior, UniformPrior
+from autokernel.kernels import PRESETS, BaseKernel, Operator, Priors
+from autokernel.search.acquisition import Acquisition, ExpectedImprovement
+from autokernel.search.design import DESIGNS, Design, initial_design
+from autokernel.search.history import History
+from autokernel.typing import FloatArray
+
+Cached = TypeVar("Cached")
+
+_TRIES = 200  # attempts to draw a kernel that is not yet known
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: a field is an array
+class Task:
+    """The space of kernels, the data and the settings of a search."""
+
+    grammar: Grammar
+    base_kernels: tuple[BaseKernel, ...]  # kernels of the fixed design, including the grammar's
+    X: FloatArray  # (n_samples, n_features), inputs in the unit interval
+    priors: Priors = field(default_factory=lambda: PRESETS["default"])
+    acquisition: Acquisition = field(default_factory=ExpectedImprovement)
+    structure_prior: StructurePrior = field(default_factory=UniformPrior)  # part of every score
+    start: tuple[Expression, ...] = ()  # kernels that every design begins with
+    deadline: Deadline = NEVER  # slow strategies must check it
+    cache: dict[Hashable, Any] = field(init=False, default_factory=dict)  # values of :meth:`cached`
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of X, including those that the grammar leaves out."""
+        return self.X.shape[1]
+
+    @property
+    def has_many_modes(self) -> bool:
+        """Whether posteriors of some kernels tend to have many modes, as with a period."""
+        parts: list[BaseKernel | Operator] = [*self.grammar.base_kernels, *self.grammar.operators]
+        return any(part.has_many_modes for part in parts)
+
+    def cached(self, key: Hashable, make: Callable[[], Cached]) -> Cached:
+        """Return a cached value of a strategy, or make and cache it.
+
+        The value may depend on the task and on a history alone, because a continued search begins
+        with an empty cache.
+        """
+        if key not in self.cache:
+            self.cache[key] = make()
+        found: Cached = self.cache[key]
+        return found
+
+    def allows(self, expression: Expression) -> bool:
+        """Whether an expression may be a parent; a history may hold kernels of another grammar."""
+        return self.grammar.spans(expression, self.base_kernels)
+
+    def any_unknown(
+        self, known: Sequence[Expression], *, max_depth: float = np.inf
+    ) -> Expression | None:
+        """Return the first unknown base kernel or neighbour of a known kernel, or None."""
+        texts = frozenset(expression.canonical for expression in known)
+        for base in self.grammar.leaves:
+            if base.canonical not in texts:
+                return base
+        for expression in filter(self.allows, known):
+            for neighbour in self.grammar.neighbours(expression):
+                if neighbour.canonical not in texts and neighbour.depth <= max_depth:
+                    return neighbour
+        return None
+
+
+class Strategy(ABC, BaseEstimator):
+    """Proposes kernels; a strategy has scikit-learn parameters and no state.
+
+    The proposals depend on the arguments alone, so that a search can be continued from its history.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    uses_acquisition: ClassVar[bool] = False
+    """Whether proposals depend on the acquisition function of the task."""
+    scores_by_bounds: ClassVar[bool] = False
+    """Whether scores are lower bounds on many rows, with upper bounds beside them."""
+
+    @abstractmethod
+    def design(self, task: Task, *, rng: np.random.Generator) -> Design:
+        """Choose the kernels to evaluate first, without looking at the targets."""
+
+    @abstractmethod
+    def propose(
+        self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
+    ) -> list[Expression]:
+        """Choose the next batch: distinct kernels that are not in the history.
+
+        They must be what ``task.grammar.tidy`` makes of them.
+
+        The list is shorter than ``n_proposals`` if no more are left for now, and empty if the
+        search is over. The first proposals do not depend on ``n_proposals``.
+
+        Raises
+        ------
+        OutOfTimeError
+            If the deadline of the task has passed.
+        """
+
+
+class DesignedStrategy(Strategy):
+    """A strategy with an initial design that the user can choose."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "initial_design": [StrOptions(set(DESIGNS))],
+    }
+
+    initial_design: str
+
+    def design(self, task: Task, *, rng: np.random.Generator) -> Design:
+        """Choose the kernels to evaluate first, without looking at the targets."""
+        return initial_design(self.initial_design, task.grammar, task.base_kernels, rng=rng)
+
+
+def draw_unknown(
+    draw: Callable[[], Expression],
+    task: Task,
+    history: History,
+    *,
+    n_proposals: int,
+    max_depth: float = np.inf,
+) -> list[Expression]:
+    """Draw kernels until enough of them are new and within the limits.
+
+    If draws find none, the first unknown neighbour of a known kernel is taken. The list is shorter
+    than ``n_proposals`` if no more are left.
+    """
+    known = [evaluation.expression for evaluation in history.evaluations]
+    texts = {expression.canonical for expression in known}
+    proposals: list[Expression] = []
+
+    def is_wanted(e: Expression) -> bool:
+        fits = e.n_leaves <= task.grammar.max_leaves and e.depth <= max_depth
+        return fits and e.canonical not in texts
+
+    while len(proposals) < n_proposals:
+        draws = (draw() for _ in range(_TRIES))
+        proposal = next(filter(is_wanted, draws), None)
+        proposal = proposal or task.any_unknown([*known, *proposals], max_depth=max_depth)
+        if proposal is None:
+            break
+        proposals.append(proposal)
+        texts.add(proposal.canonical)
+    return proposals
