@@ -15,7 +15,6 @@ from autokernel.explain import (
     Leaderboard,
     Posterior,
     SizeFront,
-    caption,
 )
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
@@ -100,7 +99,7 @@ class DescriptionMixin(BaseEstimator):
         return f"another kernel was fitted after the search, {how}: {self.best_expression_}"
 
     def _sk_visual_block_(self) -> _VisualBlock:
-        """Show the kernel in words below the name in a notebook."""
-        words = caption(self._fitted) if hasattr(self, "_fitted") else None
+        """Show the kernel below the name in a notebook."""
+        words = getattr(self, "best_expression_", None)
         details = {"name_details": str(self), "name_caption": words}
         return _VisualBlock("single", self, names=type(self).__name__, **details)

@@ -16,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from autokernel.data.checks import check_fit_data
 from autokernel.deadline import Deadline
+from autokernel.descriptions import DescriptionMixin
 from autokernel.evidence import Criterion
 from autokernel.exceptions import EvaluationError
 from autokernel.explain import Trials
-from autokernel.exports import ExportMixin
+from autokernel.explanations import ExplanationMixin
 from autokernel.expression import Expression
 from autokernel.fit import CallbackMixin, Monitor, Past, Problem, Run
 from autokernel.fit.announcement import announcement
@@ -37,7 +38,8 @@ Selection = str | Collection[str | BaseKernel]
 class AutoKernelGPRegressor(
     CallbackMixin,
     RegressorMixin,
-    ExportMixin,
+    ExplanationMixin,
+    DescriptionMixin,
     BaseEstimator,
 ):
     """Gaussian-process regression that discovers its own kernel.

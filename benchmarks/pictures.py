@@ -20,6 +20,7 @@ from autokernel import AutoKernelGPRegressor
 from autokernel.datasets._bundled import load_airline, load_mauna_loa
 from autokernel.displays.decomposition import DecompositionDisplay
 from autokernel.displays.forecast import ForecastDisplay
+from autokernel.export import write_report
 
 from common import read_table  # isort: skip
 
@@ -109,7 +110,7 @@ def main() -> None:
             display.figure_.savefig(path, dpi=DPI)
             print(f"drawn: {path}")
         if arguments.reports is not None:
-            model.report(arguments.reports / f"{name}.html", units=picture.units)
+            write_report(model, arguments.reports / f"{name}.html", units=picture.units)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_info
 import autokernel
 from autokernel import environment, show_versions
 from autokernel.environment import OPTIONAL, REQUIRED, Environment
+from autokernel.export import write_report
 
 
 def rows_of(text):
@@ -80,7 +81,7 @@ def test_a_terminal_of_any_encoding_can_print_it(encoding):
 def test_a_report_has_the_same_versions_as_the_record(tmp_path):
     model = autokernel.AutoKernelGPRegressor(random_state=0)
     model.refit([[0.0], [0.5], [1.0]], [0.0, 1.0, 0.0], "SE[0]")
-    page = model.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    page = write_report(model, tmp_path / "report.html").read_text(encoding="utf-8")
     record = Environment.of_this_process()
     for part in (record.required, record.system, record.libraries):
         for name, value in part.items():

@@ -19,6 +19,7 @@ from autokernel.displays.decomposition import DecompositionDisplay
 from autokernel.displays.forecast import ForecastDisplay
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.explain.description import TARGET
+from autokernel.export import write_report
 from autokernel.expression import NOISE
 from autokernel.fit.progress import print_now
 
@@ -106,7 +107,7 @@ def write_files(model: AutoKernelGPRegressor, table: Table, options: Options) ->
             print_now(f"Picture: {options.plot}")
     if options.report is not None:
         title = f"{table.title}: {table.target_name}"
-        model.report(options.report, units=table.units, title=title)
+        write_report(model, options.report, units=table.units, title=title)
         print_now(f"Report: {options.report}")
 
 

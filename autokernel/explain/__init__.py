@@ -5,7 +5,6 @@ from autokernel.explain.decomposition import Component, Decomposition
 from autokernel.explain.description import Description
 from autokernel.explain.summary import fill, summary
 from autokernel.explain.tables import MARK, Leaderboard, SizeFront, Trials
-from autokernel.explain.words import caption, describe, describe_model
 
 __all__ = [
     "MARK",
@@ -19,9 +18,6 @@ __all__ = [
     "Posterior",
     "SizeFront",
     "Trials",
-    "caption",
-    "describe",
-    "describe_model",
     "fill",
     "summary",
 ]

@@ -5,7 +5,9 @@ import re
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
+from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.expression import NOISE, Expression, Leaf, Operation, slots_of
 from autokernel.kernels import ADD, MULTIPLY, BaseKernel, Role, Unit
 from autokernel.model import FittedModel
@@ -60,7 +62,7 @@ class _Writer:
                 return " + ".join(map(self.write, terms))
             return self._times.join(map(self._factor, terms))
         if not operator.shares or expression.column is None:
-            raise ValueError(f"{operator.symbol} is an operator of yours, and has no text there")
+            raise ValueError(f"{operator.symbol} is a custom operator, and has no formula")
         own = next(self._params)
         weighed = [
             self._write_leaf(share, expression.column, own) + self._times + self._factor(operand)
@@ -84,8 +86,28 @@ _SPECIAL = re.compile(r"[_%&#${}]")
 _WORDS = {"\\": r"\backslash ", "^": r"\hat{}", "~": r"\sim ", " ": r"\ ", "\n": r"\ "}
 
 
-def latex_of(model: FittedModel) -> str:
-    """Write the covariance function of the best kernel in the units of the user."""
+def to_latex(model: AutoKernelGPRegressor) -> str:
+    r"""Write the covariance function of the best kernel in LaTeX, with its fitted values.
+
+    Inputs and target are in the units of ``X`` and ``y``. ``\varsigma`` is the logistic function.
+
+    Parameters
+    ----------
+    model : AutoKernelGPRegressor
+        A fitted estimator.
+
+    Raises
+    ------
+    NotFittedError
+        If the estimator is not fitted.
+    ValueError
+        If the kernel holds a custom operator.
+    """
+    check_is_fitted(model, "best_kernel_")
+    return _latex_of(model._fitted)
+
+
+def _latex_of(model: FittedModel) -> str:
     names = [_symbol(name) for name in model.column_names]
 
     def leaf(kernel: BaseKernel, column: int, params: FloatArray) -> str:

@@ -1,4 +1,4 @@
-"""Fitted models as plain data, which JSON can hold."""
+"""Fitted estimators as plain data, which JSON can hold."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -6,10 +6,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from autokernel.data.scaling import Scaling, TargetScaling
+from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.evidence import Evaluation
 from autokernel.evidence.evaluation import name_parameters
+from autokernel.explain import Trials
 from autokernel.expression import Expression, parse_expression
 from autokernel.inference import TrainingData, one_blas_thread
 from autokernel.inference.exact import ExactPredictor
@@ -19,6 +22,7 @@ from autokernel.inference.predictor import MakePredictor
 from autokernel.kernels import BASE_KERNELS, OPERATORS, Seasonal
 from autokernel.model import Component, FittedModel, KernelPosterior, MixturePredictor, to_sklearn
 from autokernel.typing import FloatArray
+from autokernel.version import __version__
 
 FORMAT_VERSION = 1
 """Version of the records; it changes whenever an older reader would misread one."""
@@ -30,18 +34,132 @@ _PREDICTORS = {
 }
 _ARRAYS = ("theta", "hessian")  # of an evaluation
 _DERIVED = ("expression", "parameters")
+_FORMAT = "autokernel"
+_OF_SEARCH = ("n_iter_", "stop_reason_")
 
 
-def record_of(model: FittedModel) -> dict[str, Any]:
-    """Write a fitted model as a dict of numbers, texts, lists and dicts.
+def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
+    """Write a fitted estimator as a dict that ``json.dumps`` accepts.
+
+    :func:`from_dict` makes an estimator of it that predicts the same to the last bit. Unlike a
+    pickle, the dict can be shared: reading it runs no foreign code. It holds the training data.
+    Parameters that are objects, such as a strategy, are left out, and so is the state that a warm
+    start needs.
+
+    Parameters
+    ----------
+    model : AutoKernelGPRegressor
+        A fitted estimator.
+
+    Raises
+    ------
+    NotFittedError
+        If the estimator is not fitted.
+    ValueError
+        If a kernel holds a custom base kernel or operator.
+    """
+    check_is_fitted(model, "best_kernel_")
+    names = getattr(model, "feature_names_in_", None)
+    search = None
+    if hasattr(model, "search_history_"):
+        history = {
+            name: {"dtype": values.dtype.str, "values": plain(values)}
+            for name, values in model.search_history_.items()
+        }
+        search = {"history": history, "tried": model._tried}
+        search |= {name: plain(getattr(model, name)) for name in _OF_SEARCH}
+    settings = model.get_params(deep=False).items()
+    return {
+        "format": _FORMAT,
+        "version": FORMAT_VERSION,
+        "autokernel": __version__,
+        "settings": {name: plain(value) for name, value in settings if _is_plain(value)},
+        "feature_names_in": None if names is None else [str(name) for name in names],
+        "date_columns": model.date_columns_,
+        "X_train": plain(model.X_train_),
+        "y_train": plain(model.y_train_),
+        "model": _model_record(model._fitted, model.X_train_, model.y_train_),
+        "search": search,
+    }
+
+
+def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
+    """Make a fitted estimator of the dict that :func:`to_dict` has returned.
 
     Raises
     ------
     ValueError
-        If a base kernel or an operator of the user is in a kernel.
+        If the dict is of another format or version, or an entry is missing.
     """
+    if not isinstance(record, Mapping):
+        raise ValueError(
+            f"record must be the dict that to_dict returns, got {type(record).__name__}: "
+            "json.loads makes a dict of a text"
+        )
+    if record.get("format") != _FORMAT:
+        raise ValueError(
+            f"record must be the dict that to_dict returns, with the format {_FORMAT!r}, got "
+            f"{record.get('format')!r}"
+        )
+    if record.get("version") != FORMAT_VERSION:
+        raise ValueError(
+            f"record must have version {FORMAT_VERSION}, got {record.get('version')!r}: "
+            f"autokernel {record.get('autokernel')} has written it, and can read it"
+        )
+    try:
+        return _estimator(record)
+    except KeyError as error:
+        raise ValueError(
+            f"record must be the dict that to_dict returns, but has no {error}"
+        ) from error
+    except (TypeError, ValueError, IndexError, AttributeError) as error:
+        raise ValueError(
+            f"record must be the dict that to_dict returns, but cannot be read: {error}"
+        ) from error
+
+
+def _estimator(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
+    settings: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in record["settings"].items()
+    }
+    model = AutoKernelGPRegressor(**settings)
+    X, y = numbers(record["X_train"]), numbers(record["y_train"])
+    model.n_features_in_ = X.shape[1]
+    if record["feature_names_in"] is not None:
+        model.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
+    model.date_columns_ = list(record["date_columns"])
+    model._expose_refit(_model(record["model"], X, y), X, y)
+    search = record["search"]
+    if search is not None:
+        model._tried = search["tried"]
+        history = {
+            name: np.array(column["values"], dtype=column["dtype"])
+            for name, column in search["history"].items()
+        }
+        model.search_history_ = Trials(history)
+        for name in _OF_SEARCH:
+            setattr(model, name, search[name])
+    return model
+
+
+def _is_plain(value: object) -> bool:
+    """Whether JSON can hold a value of a parameter."""
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_plain, value))
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) and _is_plain(one) for key, one in value.items())
+    return value is None or isinstance(value, (bool, int, float, str, np.integer, np.floating))
+
+
+def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str, Any]:
+    """Write a model; its rows only if they are not all rows of the estimator."""
     best = next(n for n, one in enumerate(model.kernels) if one.evaluation is model.evaluation)
     mixture = model.mixture
+    data = mixture.data
+    has_all = np.array_equal(data.X, model.scaling.apply(X)) and np.array_equal(
+        data.y, model.target_scaling.apply(y)
+    )
     return {
         "scaling": {"shift": plain(model.scaling.shift), "scale": plain(model.scaling.scale)},
         "target_scaling": {
@@ -63,19 +181,11 @@ def record_of(model: FittedModel) -> dict[str, Any]:
             }
             for one in mixture.components
         ],
-        "X": plain(mixture.data.X),
-        "y": plain(mixture.data.y),
+        "rows": None if has_all else {"X": plain(data.X), "y": plain(data.y)},
     }
 
 
-def model_of(record: Mapping[str, Any]) -> FittedModel:
-    """Build a fitted model from what :func:`record_of` has written.
-
-    Raises
-    ------
-    KeyError
-        If an entry is missing.
-    """
+def _model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedModel:
     scaling = Scaling(*(numbers(record["scaling"][name]) for name in ("shift", "scale")))
     target = record["target_scaling"]
     target_scaling = TargetScaling(number(target["shift"]), number(target["scale"]))
@@ -90,8 +200,11 @@ def model_of(record: Mapping[str, Any]) -> FittedModel:
         )
         for one in record["components"]
     ]
-    n_features = len(scaling.shift)
-    data = TrainingData(numbers(record["X"]).reshape(-1, n_features), numbers(record["y"]))
+    rows = record["rows"]
+    if rows is None:
+        data = TrainingData(scaling.apply(X), target_scaling.apply(y))
+    else:
+        data = TrainingData(numbers(rows["X"]).reshape(-1, X.shape[1]), numbers(rows["y"]))
     with one_blas_thread():  # as in the fit, for bit-identical results
         mixture = MixturePredictor(components, data, _make_predictor(record["predictor"]))
     noise = number(record["noise"])
@@ -185,13 +298,13 @@ def _kernel(record: Mapping[str, Any], seasons: Sequence[Seasonal]) -> KernelPos
 
 
 def _text(expression: Expression) -> str:
-    """Write an expression that can be read without objects of the user."""
+    """Write an expression; one with a custom base kernel or operator cannot be read again."""
     known = {*BASE_KERNELS.values(), *OPERATORS.values()}
     for tree in expression.subtrees():
         is_known = tree.declared in known or isinstance(tree.declared, Seasonal)
         if tree.n_leaves and not is_known:
             raise ValueError(
-                f"to_dict can hold the base kernels and operators that ship, got "
+                f"to_dict can hold the base kernels and operators that are built in, got "
                 f"{tree.declared!r} in {expression}: pickle the model, as joblib.dump does"
             )
     return str(expression)

@@ -3,19 +3,24 @@
 import base64
 import hashlib
 import io
+import os
+import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
+import sklearn
+from sklearn.utils.validation import check_is_fitted
 
 from autokernel.displays._style import close, literal
 from autokernel.displays.calibration import MOST_LEFT_OUT, CalibrationDisplay
 from autokernel.displays.decomposition import DecompositionDisplay
 from autokernel.displays.forecast import ForecastDisplay
 from autokernel.displays.search import SearchDisplay
-from autokernel.environment import Environment
+from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.explain import Description, Leaderboard
 from autokernel.explain.description import TARGET
 from autokernel.explain.tables import Table
@@ -105,18 +110,46 @@ _MANY_POINTS = 3000  # rows above which pictures of them are pixels
 
 
 def write_report(
-    estimator: Any, path: Path, *, units: Mapping[str, str] | None, title: str | None
+    model: AutoKernelGPRegressor,
+    path: str | os.PathLike[str],
+    *,
+    units: Mapping[str, str] | None = None,
+    title: str | None = None,
 ) -> Path:
-    """Write a report about a fitted estimator into one HTML file, and return its path.
+    """Write a report about a fitted estimator into one HTML file that needs no network.
+
+    It describes and shows each component, the kernels and columns with their probabilities, the
+    parameters, the search, calibration by leave-one-out, settings and versions. It needs
+    matplotlib: ``pip install 'autokernel-gp[plot]'``.
+
+    Parameters
+    ----------
+    model : AutoKernelGPRegressor
+        A fitted estimator.
+    path : str or path-like
+        File to write.
+    units : mapping of str to str, default=None
+        Units, as for :meth:`AutoKernelGPRegressor.describe`.
+    title : str, default=None
+        Title of the page.
+
+    Returns
+    -------
+    pathlib.Path
+        The path of the file.
 
     Raises
     ------
+    NotFittedError
+        If the estimator is not fitted.
     ValueError
         If the file is a folder, or its folder does not exist.
     """
+    check_is_fitted(model, "best_kernel_")
+    path = Path(path)
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise ValueError(f"path must be a file in a folder that exists, got {str(path)!r}")
-    report = _Report(estimator, units or {})
+    report = _Report(model, units or {})
     title = title or f"What explains {report.y_name}"
     path.write_text(page(title, report.body(title)), encoding="utf-8")
     return path
@@ -125,7 +158,7 @@ def write_report(
 class _Report:
     """The sections of a report."""
 
-    def __init__(self, estimator: Any, units: Mapping[str, str]) -> None:
+    def __init__(self, estimator: AutoKernelGPRegressor, units: Mapping[str, str]) -> None:
         self.estimator, self.units = estimator, units
         self.description: Description = estimator._description(units)
         self.y_name = units.get(TARGET) or "the target"
@@ -243,7 +276,7 @@ class _Report:
 
     def settings(self) -> Iterator[str]:
         """Show the parameters of the estimator, versions, and a fingerprint of the data."""
-        estimator, environment = self.estimator, Environment.of_this_process()
+        estimator = self.estimator
         digest = hashlib.sha256()
         for array in (estimator.X_train_, estimator.y_train_):
             digest.update(np.ascontiguousarray(array, dtype=float).tobytes())
@@ -251,9 +284,9 @@ class _Report:
         rows |= {
             "predictions": estimator.approximation_,
             "reason to stop": str(estimator.stop_reason_),
-            **environment.required,
-            **environment.system,
-            **environment.libraries,
+            "autokernel": __version__,
+            "Python": platform.python_version(),
+            **{module.__name__: module.__version__ for module in (np, scipy, sklearn)},
             "SHA-256 of X and y": digest.hexdigest(),
         }
         yield self._table(

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import skops.io
 
-from autokernel import AutoKernelGPRegressor
+from autokernel.export import from_dict, to_dict
 from tests.fits import small, wave
 
 X, Y = wave(20)
@@ -53,7 +53,7 @@ def test_the_leaderboard_names_a_kernel_of_refit_that_the_search_has_not_seen(mo
 def test_an_estimator_that_has_only_refitted_says_that_there_was_no_search():
     model = small().refit(X, Y, "SE[0]")
     assert (model.stop_reason_, model.n_iter_) == ("refit", 0)
-    copy = AutoKernelGPRegressor.from_dict(json.loads(json.dumps(model.to_dict())))
+    copy = from_dict(json.loads(json.dumps(to_dict(model))))
     assert (copy.stop_reason_, copy.n_iter_) == ("refit", 0)
     model.set_params(n_iter=1).fit(X, Y)
     assert (model.stop_reason_, model.n_iter_) == ("n_iter", 1)
@@ -77,5 +77,5 @@ def test_the_history_prints_its_main_columns_and_keeps_all(model):
     assert lines[-1] == "main columns; pandas.DataFrame(model.search_history_) has all"
     assert "<th>kernel</th>" in model.search_history_._repr_html_()
     assert pd.DataFrame(model.search_history_).shape == (len(lines) - 2, len(model.search_history_))
-    copy = AutoKernelGPRegressor.from_dict(json.loads(json.dumps(model.to_dict())))
+    copy = from_dict(json.loads(json.dumps(to_dict(model))))
     assert str(copy.search_history_) == str(model.search_history_)

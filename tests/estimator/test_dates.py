@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 from sklearn.model_selection import cross_val_predict
 
-from autokernel import AutoKernelGPRegressor
 from autokernel.displays.decomposition import DecompositionDisplay
 from autokernel.displays.forecast import ForecastDisplay
+from autokernel.export import from_dict, to_dict
 from tests.fits import rows, small
 
 mpl.use("Agg")
@@ -127,7 +127,7 @@ def test_a_unit_since_a_date_makes_axes_of_dates_too():
 def test_dates_work_in_cross_validation_and_after_a_round_trip(by_date):
     predicted = cross_val_predict(small(n_iter=0), FORMS["datetime64"], Y, cv=3)
     assert np.isfinite(predicted).all()
-    again = AutoKernelGPRegressor.from_dict(json.loads(json.dumps(by_date.to_dict())))
+    again = from_dict(json.loads(json.dumps(to_dict(by_date))))
     np.testing.assert_array_equal(again.predict(FORMS["texts"]), by_date.predict(FORMS["texts"]))
     assert again.describe() == by_date.describe()
 

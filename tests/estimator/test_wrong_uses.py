@@ -23,6 +23,7 @@ from autokernel import (
 from autokernel.displays.decomposition import DecompositionDisplay
 from autokernel.displays.forecast import ForecastDisplay
 from autokernel.displays.search import SearchDisplay
+from autokernel.export import from_dict, write_report
 from tests.fits import count_evaluations, small
 
 RNG = np.random.default_rng(0)
@@ -230,12 +231,12 @@ CALLS = {
         r"units must be a mapping such as \{'time': 'years'\}, got 'years'",
     ),
     "a dict of something else": (
-        lambda _: AutoKernelGPRegressor.from_dict({"a": 1}),
+        lambda _: from_dict({"a": 1}),
         ValueError,
         r"record must be what to_dict returns",
     ),
     "JSON as text": (
-        lambda _: AutoKernelGPRegressor.from_dict("{}"),
+        lambda _: from_dict("{}"),
         ValueError,
         r"record must be the dict .*got str: json.loads makes a dict of a text",
     ),
@@ -245,7 +246,7 @@ CALLS = {
         r"ForecastDisplay shows one column.*DecompositionDisplay",
     ),
     "a report in no folder": (
-        lambda model: model.report("nowhere/report.html"),
+        lambda model: write_report(model, "nowhere/report.html"),
         ValueError,
         r"path must be a file in a folder that exists, got 'nowhere",
     ),

@@ -12,7 +12,6 @@ from autokernel.evidence import Evaluator
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.scan import CoordinateScan
 from autokernel.evidence.starts import DataScales
-from autokernel.explain import describe_model
 from autokernel.expression import (
     Expression,
     Grammar,
@@ -348,16 +347,6 @@ def test_a_parameter_with_a_grid_is_scanned_where_there_are_many_modes() -> None
         np.linspace(0.05, 0.95, 19), key=lambda a: posterior.value(np.append(np.log(a), theta[1:]))
     )
     assert np.exp(found[0].theta[0]) == pytest.approx(best)
-
-
-def test_it_is_told_in_words_with_its_location_and_its_column() -> None:
-    X, y = broken_line(20)
-    model = AutoKernelGPRegressor(random_state=0, operators=("+", GATE))
-    model.refit(100 * X, y, kernel="GATE[0](SE[0], LIN[0])")
-    words, _ = describe_model(model._fitted)
-    location = 100 * model._fitted.evaluation.parameters[0].value
-    assert words.startswith("GATE(smooth over ")
-    assert words.endswith(f", linear; location {location:.3g})")
 
 
 def test_an_operator_with_an_impossible_declaration_is_refused() -> None:
