@@ -18,7 +18,7 @@ SETTINGS = """
 import sys, time, statistics
 import numpy as np
 from autokernel import AutoKernelGPRegressor, evaluate_kernel, parse_expression
-from autokernel.datasets._bundled import load_airline
+from autokernel.datasets import load_airline
 X, y = load_airline(return_X_y=True)
 clock = time.process_time
 """

@@ -16,7 +16,7 @@ def stack_at_first_factor(package: Path) -> list[tuple[str, str]]:
     """Files and functions on the stack as the first covariance is factorised."""
     sys.path.insert(0, str(package.parent))
     from autokernel import AutoKernelGPRegressor
-    from autokernel.datasets._bundled import load_airline
+    from autokernel.datasets import load_airline
 
     found: list[tuple[str, str]] = []
 

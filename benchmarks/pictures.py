@@ -17,9 +17,8 @@ import numpy as np
 import pandas as pd
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.datasets._bundled import load_airline, load_mauna_loa
-from autokernel.displays.decomposition import DecompositionDisplay
-from autokernel.displays.forecast import ForecastDisplay
+from autokernel.datasets import load_airline, load_mauna_loa
+from autokernel.displays import DecompositionDisplay, ForecastDisplay
 from autokernel.export import write_report
 
 from common import read_table  # isort: skip

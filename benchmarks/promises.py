@@ -28,7 +28,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.datasets._openml import fetch_airfoil, fetch_concrete
+from autokernel.datasets import fetch_airfoil, fetch_concrete
 from autokernel.expression import Grammar
 from autokernel.kernels import ADD, FEW_COLUMNS, MULTIPLY
 from autokernel.search.distances import HellingerDistances

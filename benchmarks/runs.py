@@ -37,9 +37,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 
 from autokernel import AutoKernelGPRegressor, parse_expression
-from autokernel.datasets._bundled import load_airline
-from autokernel.datasets._manual import fetch_power_plant
-from autokernel.datasets._openml import fetch_airfoil, fetch_concrete
+from autokernel.datasets import fetch_airfoil, fetch_concrete, fetch_power_plant, load_airline
 from autokernel.fit.arguments import Arguments
 from autokernel.fit.problem import Problem
 from autokernel.search import SOT, STRATEGIES, Task, design_of

@@ -16,8 +16,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.datasets._bundled import load_airline
-from autokernel.displays.forecast import ForecastDisplay
+from autokernel.datasets import load_airline
+from autokernel.displays import ForecastDisplay
 
 X, y = load_airline(return_X_y=True, as_frame=True)
 X_train, y_train = X[:129], y[:129]

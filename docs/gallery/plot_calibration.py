@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.displays.calibration import CalibrationDisplay
+from autokernel.displays import CalibrationDisplay
 
 
 def draw(seed):

@@ -25,7 +25,7 @@ import numpy as np
 from sklearn.inspection import PartialDependenceDisplay
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.datasets._openml import fetch_concrete
+from autokernel.datasets import fetch_concrete
 
 table = fetch_concrete(as_frame=True).frame
 print(f"{table.duplicated().sum()} of {len(table)} rows repeat an earlier one")

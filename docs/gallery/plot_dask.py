@@ -19,7 +19,7 @@ from dask.distributed import Client, LocalCluster
 from joblib import parallel_config
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.displays.search import SearchDisplay
+from autokernel.displays import SearchDisplay
 
 rng = np.random.default_rng(0)
 X = pd.DataFrame(rng.uniform(size=(100, 3)), columns=["a", "b", "c"])

@@ -16,8 +16,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.datasets._bundled import load_mauna_loa
-from autokernel.displays.decomposition import DecompositionDisplay
+from autokernel.datasets import load_mauna_loa
+from autokernel.displays import DecompositionDisplay
 
 X, y = load_mauna_loa(return_X_y=True, as_frame=True)
 X, y = X[X["time"] > 1980], y[X["time"] > 1980]

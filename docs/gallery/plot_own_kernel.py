@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from autokernel import AutoKernelGPRegressor, BaseKernel
-from autokernel.displays.forecast import ForecastDisplay
+from autokernel.displays import ForecastDisplay
 from autokernel.kernels import LENGTHSCALE, VARIANCE
 
 

@@ -17,8 +17,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.datasets._bundled import load_airline
-from autokernel.displays.search import SearchDisplay
+from autokernel.datasets import load_airline
+from autokernel.displays import SearchDisplay
 
 X, y = load_airline(return_X_y=True, as_frame=True)
 

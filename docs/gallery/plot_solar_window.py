@@ -21,8 +21,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.datasets._manual import fetch_solar
-from autokernel.displays.decomposition import DecompositionDisplay
+from autokernel.datasets import fetch_solar
+from autokernel.displays import DecompositionDisplay
 
 X, y = fetch_solar(return_X_y=True, as_frame=True)
 X, y = X[::2], y[::2]

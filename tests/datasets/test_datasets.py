@@ -11,9 +11,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.utils import Bunch
 
 from autokernel import datasets
-from autokernel.datasets import _openml
-from autokernel.datasets._bundled import load_airline, load_mauna_loa
-from autokernel.datasets._openml import fetch_airfoil, fetch_concrete
+from autokernel.datasets import _openml, fetch_airfoil, fetch_concrete, load_airline, load_mauna_loa
 
 Loader = Callable[..., Any]
 

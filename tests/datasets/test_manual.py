@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autokernel.datasets._manual import fetch_lgbb, fetch_power_plant, fetch_solar
+from autokernel.datasets import fetch_lgbb, fetch_power_plant, fetch_solar
 
 Loader = Callable[..., Any]
 

@@ -9,10 +9,12 @@ from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.displays.calibration import CalibrationDisplay
-from autokernel.displays.decomposition import DecompositionDisplay
-from autokernel.displays.forecast import ForecastDisplay
-from autokernel.displays.search import SearchDisplay
+from autokernel.displays import (
+    CalibrationDisplay,
+    DecompositionDisplay,
+    ForecastDisplay,
+    SearchDisplay,
+)
 from autokernel.expression import parse_expression
 from tests.explanation.models import with_kernel
 from tests.fits import small, wave

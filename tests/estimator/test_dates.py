@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 from sklearn.model_selection import cross_val_predict
 
-from autokernel.displays.decomposition import DecompositionDisplay
-from autokernel.displays.forecast import ForecastDisplay
+from autokernel.displays import DecompositionDisplay, ForecastDisplay
 from autokernel.export import from_dict, to_dict
 from tests.fits import rows, small
 

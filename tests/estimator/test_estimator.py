@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from autokernel import SOT, AutoKernelGPRegressor, parse_expression
-from autokernel.datasets._bundled import load_airline
+from autokernel.datasets import load_airline
 from tests.fits import assert_predicts_as_its_kernel
 from tests.processes import outputs_under_two_hash_seeds
 

@@ -20,9 +20,7 @@ from autokernel import (
     evaluate_kernel,
     parse_expression,
 )
-from autokernel.displays.decomposition import DecompositionDisplay
-from autokernel.displays.forecast import ForecastDisplay
-from autokernel.displays.search import SearchDisplay
+from autokernel.displays import DecompositionDisplay, ForecastDisplay, SearchDisplay
 from autokernel.export import from_dict, write_report
 from tests.fits import count_evaluations, small
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from autokernel import NotAMaximumError, parse_expression
-from autokernel.datasets._bundled import load_mauna_loa
+from autokernel.datasets import load_mauna_loa
 from autokernel.evidence import maximum as maximum_module
 from autokernel.evidence.maximise import Mode, maximise
 from autokernel.evidence.maximum import find_best_maximum, find_maximum, measure_maximum
