@@ -8,23 +8,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
 from sklearn.utils._repr_html.estimator import _VisualBlock
 
-from autokernel.explain import (
-    MARK,
-    Inclusion,
-    Intervals,
-    Leaderboard,
-    Posterior,
-    SizeFront,
-)
+from autokernel.explain import Table, inclusion_table, leaderboard, posterior_table
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
 from autokernel.validation import check_has_searched
-
-_LEADERBOARDS: Mapping[str, type[Leaderboard] | type[SizeFront]] = {
-    "score": Leaderboard,
-    "leaves": SizeFront,
-}
-
 
 REFIT = "refit"
 """The ``stop_reason_`` of an estimator that has never searched."""
@@ -47,9 +34,8 @@ class DescriptionMixin(BaseEstimator):
         self.best_score_ = fitted.evaluation.score
         self.noise_variance_ = fitted.noise_variance
         self.approximation_ = fitted.way
-        self.posterior_ = Posterior.of(fitted)
-        self.inclusion_probabilities_ = Inclusion.of(fitted)
-        self.parameter_intervals_ = Intervals.of(fitted)
+        self.posterior_ = posterior_table(fitted)
+        self.inclusion_probabilities_ = inclusion_table(fitted)
         self.X_train_, self.y_train_ = X, y
 
     def _expose_refit(self, fitted: FittedModel, X: FloatArray, y: FloatArray) -> None:
@@ -58,20 +44,23 @@ class DescriptionMixin(BaseEstimator):
         if not hasattr(self, "search_history_"):
             self.n_iter_, self.stop_reason_ = 0, REFIT
 
-    def leaderboard(self, k: int = 10, by: str = "score") -> Leaderboard | SizeFront:
-        """Return the ``k`` best kernels of the search, or the best kernel of each size.
+    def leaderboard(self, k: int = 10) -> Table:
+        """Return the ``k`` best kernels of the search.
 
-        The dict of arrays prints as a table and goes straight into ``pandas.DataFrame``. The kernel
-        that is reported is marked. Scores are those of the search; what :meth:`refit` has fitted
-        after it is told in a line below the table.
+        The dict of arrays prints as a table, and ``pandas.DataFrame`` accepts it. The kernel that
+        predicts is marked. Scores are those of the search; a line below the table says what
+        :meth:`refit` has fitted after it.
 
         Parameters
         ----------
         k : int, default=10
             Largest number of rows.
-        by : {"score", "leaves"}, default="score"
-            ``"leaves"`` is the best kernel of each number of leaves, the smallest first, with the
-            gain over the best smaller one; the smallest within two nats of the best is suggested.
+
+        Returns
+        -------
+        Table
+            Columns ``rank``, ``chosen``, ``score`` and ``score_per_sample`` in nats, ``n_leaves``,
+            ``n_params``, ``phase``, ``status`` and ``kernel``.
 
         Raises
         ------
@@ -80,22 +69,19 @@ class DescriptionMixin(BaseEstimator):
         """
         check_has_searched(self)
         check_scalar(k, "k", Integral, min_val=1)
-        if by not in _LEADERBOARDS:
-            raise ValueError(f"by must be one of {list(_LEADERBOARDS)}, got {by!r}")
         chosen = self._fitted.evaluation.expression.canonical
         is_chosen = np.array([text == chosen for text in self._tried], dtype=bool)
-        table = _LEADERBOARDS[by].of(self.search_history_, k=k, is_chosen=is_chosen)
-        table.note = self._fitted_since(self.search_history_["score"][is_chosen])
-        return table
+        note = self._fitted_since(self.search_history_["score"][is_chosen])
+        return leaderboard(self.search_history_, k=k, is_chosen=is_chosen, note=note)
 
     def _fitted_since(self, scores: FloatArray) -> str:
-        """Tell what was fitted after the search, which gave the present kernel these scores."""
+        """Say what was fitted after the search, which gave the present kernel these scores."""
         score = self.best_score_
         if not np.isfinite(score) or np.isclose(scores, score, rtol=1e-9, atol=1e-9).any():
             return ""
         how = f"to {len(self.y_train_)} rows, with score {score:.2f}"
         if len(scores):
-            return f"{MARK} this kernel was fitted again after the search, {how}"
+            return f"* this kernel was fitted again after the search, {how}"
         return f"another kernel was fitted after the search, {how}: {self.best_expression_}"
 
     def _sk_visual_block_(self) -> _VisualBlock:

@@ -19,7 +19,7 @@ from autokernel.deadline import Deadline
 from autokernel.descriptions import DescriptionMixin
 from autokernel.evidence import Criterion
 from autokernel.exceptions import EvaluationError
-from autokernel.explain import Trials
+from autokernel.explain import history_table
 from autokernel.explanations import ExplanationMixin
 from autokernel.expression import Expression
 from autokernel.fit import CallbackMixin, Monitor, Past, Problem, Run
@@ -149,9 +149,6 @@ class AutoKernelGPRegressor(
     inclusion_probabilities_ : dict of ndarray
         For each ``column`` the probability that the target ``depends`` on it, that it ``repeats``
         along it within the data, and that it is ``linear`` in it, beside a function of the others.
-    parameter_intervals_ : dict of ndarray
-        The parameters of the best kernel with central 90 % intervals: lengthscales and periods in
-        the units of ``X``, the noise variance in that of y squared, others as the search has them.
     noise_variance_ : float
         In units of y squared.
     approximation_ : str
@@ -373,7 +370,7 @@ class AutoKernelGPRegressor(
         """Set the attributes that tell what a search has tried."""
         self._past = run.past()
         self._tried = [e.expression.canonical for e in run.history.evaluations]
-        self.search_history_ = Trials(run.history.to_columns(run.problem.feature_names))
+        self.search_history_ = history_table(run.history.to_columns(run.problem.feature_names))
         self.n_iter_ = run.history.n_searched
 
     def _expose(self, run: Run, reason: StopReason) -> None:

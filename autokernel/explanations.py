@@ -6,8 +6,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from autokernel.data.dates import SINCE
-from autokernel.explain import Decomposition, Description, Parameters
-from autokernel.explain.description import TARGET
+from autokernel.explain import TARGET, Decomposition, Description, Table, parameter_table
 from autokernel.predictions import PredictionMixin
 from autokernel.typing import FloatArray
 from autokernel.validation import did_you_mean
@@ -38,8 +37,9 @@ class ExplanationMixin(PredictionMixin):
         Decomposition
             ``constant``, ``noise_std`` and ``components``, those of the largest share first, each
             with ``expression``, ``text``, ``mean`` and ``std`` (n_samples,) in the units of y, and
-            ``share``, of the variance explained. The constant and the means add up to the
-            prediction of the best kernel at its best parameters.
+            ``share``, of the variance explained. If predictions average over kernels or
+            parameters, the last component is what averaging adds to the best kernel. The constant
+            and the means add up to ``predict``.
         """
         check_is_fitted(self, "best_kernel_")
         inputs = self.X_train_ if X is None else self._check_inputs(X)
@@ -64,7 +64,7 @@ class ExplanationMixin(PredictionMixin):
         return str(self._description(units))
 
     @property
-    def parameters_(self) -> Parameters:
+    def parameters_(self) -> Table:
         """The parameters of the best kernel, a row for each parameter of each component.
 
         The table has the keys ``component``, from one on in the order of the kernel, zero for the
@@ -73,7 +73,7 @@ class ExplanationMixin(PredictionMixin):
         units the value is, ``"variance of y"``, or none.
         """
         check_is_fitted(self, "best_kernel_")
-        return Parameters.of(self._fitted)
+        return parameter_table(self._fitted)
 
     def _description(self, units: Mapping[str, str] | None) -> Description:
         """Check the units and begin to describe."""

@@ -3,7 +3,7 @@
 Kernels on two columns are drawn from a list, their parameters and the noise from the priors, and 60
 uniform rows from the process. The events are those of ``inclusion_probabilities_``: the target
 depends on a column, repeats along it, is linear in it. The 90 % intervals of
-``parameter_intervals_`` are counted where the kernel that is reported is the true one.
+``parameters_`` are counted where the kernel that is reported is the true one.
 
 Rows go to results/calibration.csv; those of the current commit are not measured again.
 
@@ -115,7 +115,7 @@ def truths_of(truth: Expression, params: np.ndarray, extents: np.ndarray) -> dic
 
 def held_of(model: AutoKernelGPRegressor, params: np.ndarray, truth: Expression) -> str:
     """Say which 90 % intervals of lengths hold the true value, as ``name:0 or 1``."""
-    intervals = model.parameter_intervals_
+    intervals = model.parameters_
     names = [parameter.name for node, _ in slots_of(truth) for parameter in node.parameters]
     held = []
     for row, name in enumerate([*names, NOISE_VARIANCE.name]):

@@ -107,7 +107,7 @@ class DecompositionDisplay:
         description: Description = estimator._description(units)
         panels = [
             _panel(description, number, text)
-            for number, (share, text) in enumerate(description.told())
+            for number, (share, text) in enumerate(description.texts())
             if abs(share) >= least_share
         ]
         if not panels:

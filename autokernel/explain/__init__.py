@@ -1,23 +1,28 @@
 """Components, sentences and tables about a fitted model."""
 
-from autokernel.explain.beliefs import Inclusion, Intervals, Parameters, Posterior
 from autokernel.explain.decomposition import Component, Decomposition
-from autokernel.explain.description import Description
+from autokernel.explain.description import TARGET, Description
 from autokernel.explain.summary import fill, summary
-from autokernel.explain.tables import MARK, Leaderboard, SizeFront, Trials
+from autokernel.explain.tables import (
+    Table,
+    history_table,
+    inclusion_table,
+    leaderboard,
+    parameter_table,
+    posterior_table,
+)
 
 __all__ = [
-    "MARK",
+    "TARGET",
     "Component",
     "Decomposition",
     "Description",
-    "Inclusion",
-    "Intervals",
-    "Leaderboard",
-    "Parameters",
-    "Posterior",
-    "SizeFront",
-    "Trials",
+    "Table",
     "fill",
+    "history_table",
+    "inclusion_table",
+    "leaderboard",
+    "parameter_table",
+    "posterior_table",
     "summary",
 ]

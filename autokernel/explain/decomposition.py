@@ -13,17 +13,18 @@ from autokernel.kernels import Role
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray, IntArray
 
-_SAME = 1e-6  # relative difference of parameters up to which addends are one component
+SAME_PARAMETERS = 1e-6  # relative difference up to which addends are one component
+TEXT_OF_AVERAGING = "What the average over other kernels and parameters adds."
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
 class Component:
-    """One addend of a fitted function.
+    """One summand of a fitted function.
 
     Attributes
     ----------
     expression : str
-        Its kernel, a product of base kernels.
+        Its kernel, a product of base kernels; empty for the contribution of averaging.
     text : str
         The component in words.
     mean, std : ndarray of shape (n_samples,)
@@ -53,8 +54,9 @@ class Decomposition:
     noise_std : float
         Standard deviation of the noise, in the units of the target.
     components : list of Component
-        The one of the largest share first. ``constant`` and their means add up to the prediction of
-        the best kernel at its best parameters.
+        Those of the best kernel, the one of the largest share first. If predictions average over
+        kernels or parameters, the last one is the difference between the average and the best
+        kernel at its best parameters. ``constant`` and the means add up to ``predict``.
     """
 
     constant: float
@@ -63,15 +65,18 @@ class Decomposition:
 
     def __repr__(self) -> str:
         lines = [f"constant {self.constant:.4g}"]
-        lines += [f"{one.share:7.1%}  {one.expression}: {one.text}" for one in self.components]
+        lines += [
+            f"{one.share:7.1%}  {one.expression}{': ' if one.expression else ''}{one.text}"
+            for one in self.components
+        ]
         return "\n".join([*lines, f"noise with standard deviation {self.noise_std:.3g}"])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """A component before it is told: its kernel with its parameters, and its share.
+    """A component of the best kernel, before it is put into words.
 
-    Addends that are equal but for their variances, which no data tell apart, are one part.
+    Addends that are equal but for their variances, which no data distinguish, are one part.
     """
 
     group: Sequence[Addend]
@@ -103,25 +108,37 @@ class Part:
         return kernel, np.exp(self.theta_of_all[entries])
 
 
-class Explained:
-    """The best kernel of a model at its best parameters, with the parts of its function.
+class ExplainedFunction:
+    """The fitted function: the parts of the best kernel, and the contribution of averaging.
 
-    Parameters
+    Attributes
     ----------
-    model : FittedModel
-        The model.
+    parts : list of Part
+        The parts of the best kernel at its best parameters, the largest share first.
+    is_averaged : bool
+        Whether predictions average over kernels or parameters.
+    share_of_averaging : float
+        Share of the variance over the training rows that averaging adds; zero without it.
+    std_of_averaging : float
+        Standard deviation over the training rows of what averaging adds.
     """
 
     def __init__(self, model: FittedModel) -> None:
-        self._model, data = model, model.mixture.data
+        self._model, X, evaluation = model, model.mixture.data.X, model.evaluation
+        is_of_best = model.mixture.is_of(evaluation.expression, evaluation.theta)
+        has_signal = any(one.expression.n_leaves for one in model.mixture.components)
+        self.is_averaged = has_signal and not is_of_best
         self._predictor = _predictor_of_best(model)
-        parts = _parts(model.evaluation.expression, model.evaluation.theta)
-        means = [self.mean(part, data.X) for part in parts]
+        parts = _parts(evaluation.expression, evaluation.theta)
+        means = [self.mean(part, X) for part in parts]
+        added = self.added_by_averaging(X)[0]
+        *shares, self.share_of_averaging = _shares([*means, added])
+        self.std_of_averaging = float(added.std())
         measured = [
             replace(part, share=share, span=float(np.ptp(mean)))
-            for part, share, mean in zip(parts, _shares(means).tolist(), means, strict=True)
+            for part, share, mean in zip(parts, shares, means, strict=True)
         ]
-        self.parts: Sequence[Part] = sorted(measured, key=lambda part: -part.share)
+        self.parts = sorted(measured, key=lambda part: -part.share)
 
     def mean(self, part: Part, X: FloatArray) -> FloatArray:
         """Compute the mean (n,) of a part at scaled inputs (n, n_features)."""
@@ -140,6 +157,28 @@ class Explained:
             mean, variance = self._predictor.part(*part.kernel, X, about=about)
         scale = self._model.target_scaling.scale
         return scale * mean, scale * np.sqrt(variance)
+
+    def added_by_averaging(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute what averaging adds to the best kernel at scaled inputs (n, n_features).
+
+        Returns
+        -------
+        mean, std : ndarray of shape (n,)
+            Mean and standard deviation, over the mixture, of the difference between the mean of
+            one of its components and that of the best kernel.
+        """
+        if not self.is_averaged:
+            return np.zeros(len(X)), np.zeros(len(X))
+        mixture = self._model.mixture
+        with one_blas_thread():
+            best = self._predictor.mean(X)
+            differences = np.array([one.mean(X) - best for one in mixture.predictors])
+        weights = np.array([one.weight for one in mixture.components])
+        weights /= weights.sum()
+        mean = weights @ differences
+        std = np.sqrt(weights @ (differences - mean) ** 2)
+        scale = self._model.target_scaling.scale
+        return scale * mean, scale * std
 
 
 def _predictor_of_best(model: FittedModel) -> Predictor:
@@ -173,14 +212,13 @@ def _are_equal(one: Addend, other: Addend, theta: FloatArray) -> bool:
     is_free = np.array(
         [p.role != Role.VARIANCE for node in one.expression.nodes for p in node.parameters]
     )
-    return bool(np.all(np.abs(ours - theirs)[is_free] < _SAME))
+    return bool(np.all(np.abs(ours - theirs)[is_free] < SAME_PARAMETERS))
 
 
-def _shares(means: Sequence[FloatArray]) -> FloatArray:
+def _shares(means: Sequence[FloatArray]) -> list[float]:
     """Compute the covariances of means (n,) with their sum, as fractions of its variance."""
-    if not means:
-        return np.empty(0)
     centred = np.array(means) - np.mean(means, axis=1, keepdims=True)
     whole = centred.sum(axis=0)
     total = whole @ whole
-    return centred @ whole / total if total > 0 else np.full(len(means), 1 / len(means))
+    shares: FloatArray = centred @ whole / total if total > 0 else np.zeros(len(means))
+    return shares.tolist()

@@ -1,7 +1,8 @@
-"""The words for the product of base kernels on one column.
+"""A fitted model in sentences.
 
-The rules are those of Lloyd et al. (2014): a product has a noun, which is its periodic factor if it
-has one, and each other factor changes the noun. Base kernels declare their nouns.
+The rules are those of Lloyd et al. (2014): a product of base kernels on one column has a noun,
+which is its periodic factor if it has one, and each other factor changes the noun. Base kernels
+declare their nouns.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,24 +14,45 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.explain.beliefs import Inclusion
-from autokernel.explain.decomposition import Component, Decomposition, Explained, Part
+from autokernel.explain.decomposition import (
+    TEXT_OF_AVERAGING,
+    Component,
+    Decomposition,
+    ExplainedFunction,
+    Part,
+)
 from autokernel.explain.numbers import between, counted, listing, percent, singular, with_unit
 from autokernel.explain.regions import Axis, Region
+from autokernel.explain.tables import INTERVAL_ENDS, inclusion_table
 from autokernel.expression import NOISE, Leaf, n_kernel_params
 from autokernel.inference import diagonal_covariance
 from autokernel.kernels import MULTIPLY, BaseKernel, LagPairs, Role, Share, Unit
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
 
+TARGET = "y"  # name of the target among the units
 POLYNOMIALS = ("constant", "straight line", "parabola", "cubic polynomial")
-_CHANGES_AMPLITUDE = 1.25  # ratio of the amplitudes at the two ends from which it is told
-_SHOWN_TWICE = 0.5  # longest period in extents of the column that is called one
-_REMEMBERED = 0.1  # least correlation after a period that is called one
-_MOSTLY_WAVE = 0.5  # share of the variance from which a wave on a level is a season
-_SEASON = "function that repeats itself"  # of a kernel that has no noun of its own
-_UNSEEN_PERIOD = "smooth function"  # with a period that the data do not show
-_LONG = 1.0  # lengthscale in extents of the column from which a function hardly bends
+SEASON = "function that repeats itself"  # of a kernel that declares no noun
+UNSEEN_PERIOD = "smooth function"  # with a period that the data do not show
+
+MIN_AMPLITUDE_RATIO = 1.25  # of the two ends, from which an amplitude is said to grow
+MAX_PERIOD = 0.5  # extents of the column; the data show a longer one less than twice
+MIN_CORRELATION = 0.1  # after one period, for a function that is said to repeat
+MIN_WAVE_SHARE = 0.5  # of the variance, from which a wave on a level is a season
+MAX_BENDING = 1.0  # lengthscale in extents of the column from which a function hardly bends
+FADING_LENGTHS = 2.0  # lengthscales at which the correlation of SE and of MAT32 is 14 %
+
+N_GRID = 200  # points of a curve on which its direction is judged
+POINTS_PER_PERIOD, MAX_POINTS = 16, 2000  # of a curve whose periods are averaged
+STILL = 1e-9  # largest span of a component that does not vary, in deviations of the target
+NEARLY_MONOTONE = 0.02  # part of the range by which a monotone curve may go back
+MIN_REACH = 0.1  # part of the span of a component that a curve must exceed for its direction
+MIN_TURN = 0.1  # part of the range that a curve must cover on each side of a turning point
+CERTAIN, EXCLUDED = 0.95, 0.05  # probabilities from which a column matters, and does not
+MIN_AVERAGING_SHARE = 0.01  # of the variance, from which averaging is worth a sentence
+
+WHOLE_COLUMN = (0.0, 1.0)
+OWN_UNIT = (Role.LENGTHSCALE, Role.PERIOD)  # roles of parameters in the unit of the column
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +108,7 @@ def phrase_of(
     ends: tuple[float, float],
     wave_share: Callable[[float], float],
 ) -> Phrase:
-    """Tell the product of the factors on one column, from one end to the other.
+    """Describe the product of the factors on one column, from one end to the other.
 
     ``wave_share`` is the share of the variance of the fitted function that a period explains. A
     product of a periodic factor with others may be a drift with a small wave.
@@ -101,10 +123,12 @@ def phrase_of(
     periods = [one.scales[Role.PERIOD].text(unit) for one in periodic]
     repeats = f"repeats every {listing(periods)}" if periods else ""
     is_alone = not (lines or others)
-    is_given = any(one.scales[Role.PERIOD].in_extents > _SHOWN_TWICE for one in periodic)
-    if periodic and (is_alone or is_given or wave_share(_longest_period(periodic)) > _MOSTLY_WAVE):
+    is_given = any(one.scales[Role.PERIOD].in_extents > MAX_PERIOD for one in periodic)
+    if periodic and (
+        is_alone or is_given or wave_share(_longest_period(periodic)) > MIN_WAVE_SHARE
+    ):
         clauses = [repeats, f"changes its shape over {fades.text(unit)}"] if fades else [repeats]
-        return Phrase(periodic[0].kernel.noun or _SEASON, (*clauses, *amplitude), fades)
+        return Phrase(periodic[0].kernel.noun or SEASON, (*clauses, *amplitude), fades)
     in_part = [f"in part {repeats}"] if periodic else []
     if not others:
         degree = len(lines)
@@ -119,7 +143,7 @@ def _noun(factors: Sequence[Factor]) -> str:
     """Name a product without a period: after the first factor that has a noun."""
     for one in factors:
         if Role.PERIOD in one.scales:
-            return _UNSEEN_PERIOD
+            return UNSEEN_PERIOD
         if one.kernel.noun:
             return one.kernel.noun
     return f"function with the kernel {' * '.join(one.kernel.name for one in factors)}"
@@ -142,14 +166,14 @@ def _is_period(factor: Factor, decaying: Sequence[Factor]) -> bool:
     A period that the user has given need not be shown by the data.
     """
     scale = factor.scales.get(Role.PERIOD)
-    if scale is None or (scale.in_extents > _SHOWN_TWICE and not factor.is_known_season):
+    if scale is None or (scale.in_extents > MAX_PERIOD and not factor.is_known_season):
         return False
     lags = LagPairs(np.array([0.0, _longest_period([factor])]))
     kept = 1.0
     for one in decaying:
         now, later = one.kernel.value(one.params, lags)
         kept *= float(later / now)
-    return kept > _REMEMBERED
+    return kept > MIN_CORRELATION
 
 
 def _length(factor: Factor) -> Scale | None:
@@ -167,14 +191,14 @@ def _length(factor: Factor) -> Scale | None:
 
 
 def _smoothness(scale: Scale, unit: str) -> str:
-    """Tell over which distance a function varies."""
-    if scale.in_extents > _LONG:
+    """Say over which distance a function varies."""
+    if scale.in_extents > MAX_BENDING:
         return f"hardly bends (its lengthscale, {with_unit(scale.value, unit)}, exceeds the data)"
     return f"varies over {scale.text(unit)}"
 
 
 def _amplitude(lines: Sequence[Factor], ends: tuple[float, float]) -> list[str]:
-    """Tell how linear factors change the amplitude, which grows with the column."""
+    """Say how linear factors change the amplitude, which grows with the column."""
     if not lines:
         return []
     growth = 1.0
@@ -182,24 +206,10 @@ def _amplitude(lines: Sequence[Factor], ends: tuple[float, float]) -> list[str]:
         variance = diagonal_covariance(Leaf(one.kernel, 0), np.array(ends)[:, None])
         at_begin, at_end = variance.forward(one.params)
         growth *= float(np.sqrt(at_end / at_begin))
-    if growth < _CHANGES_AMPLITUDE:
+    if growth < MIN_AMPLITUDE_RATIO:
         return []
     how = "linearly" if len(lines) == 1 else f"as a polynomial of degree {len(lines)}"
     return [f"grows {how} in amplitude"]
-
-
-TARGET = "y"  # name of the target among the units
-_ENDS = (0.05, 0.95)  # of intervals
-_FADED = 2.0  # lengthscales at which the correlation of SE and of MAT32 is 14 %
-_N_GRID = 200  # points of a curve on which its direction is judged
-_STILL = 1e-9  # largest span of a component that does not vary, in deviations of the target
-_WHOLE = (0.0, 1.0)  # ends of a column
-_CLEARLY, _NOT = 0.95, 0.05  # probabilities from which a column matters, and does not
-_PER_PERIOD, _MOST_POINTS = 16, 2000  # points of a curve of which periods are averaged
-_NEARLY_MONOTONE = 0.02  # part of the range by which a monotone curve may go back
-_TELLING = 0.1  # part of the span of a component that a curve must exceed for its direction
-_TURNS = 0.1  # part of the range that a curve must cover on each side of a turn that is told
-_OWN = (Role.LENGTHSCALE, Role.PERIOD)  # roles of parameters in the unit of the column
 
 
 class Description:
@@ -215,14 +225,14 @@ class Description:
 
     def __init__(self, model: FittedModel, units: Mapping[str, str]) -> None:
         self._model, self._target_unit = model, units.get(TARGET, "")
-        self._explained = Explained(model)
+        self._explained = ExplainedFunction(model)
         self.names = model.column_names
         self._axes = [
             Axis.of(name, units.get(name, ""), *model.scaling.of_column(column))
             for column, name in enumerate(self.names)
         ]
         (self._best,) = (k for k in model.kernels if k.evaluation is model.evaluation)
-        self._told_of: dict[int, _Told | None] = {}  # by the place among the parts
+        self._phrases: dict[int, PhrasesOfPart | None] = {}  # by the number of the part
 
     def decompose(self, X: FloatArray) -> Decomposition:
         """Compute the components at inputs (n, n_features)."""
@@ -231,11 +241,15 @@ class Description:
             mean, std = self._explained.mean_and_std(part, inputs)
             text, where = self._text(part), part.expression.to_text(self._model.feature_names)
             components.append(Component(where, text, mean, std, part.share))
+        if self._explained.is_averaged:
+            mean, std = self._explained.added_by_averaging(inputs)
+            share = self._explained.share_of_averaging
+            components.append(Component("", TEXT_OF_AVERAGING, mean, std, share))
         constant = self._model.target_scaling.shift
         return Decomposition(constant, float(np.sqrt(self._model.noise_variance)), components)
 
-    def told(self) -> list[tuple[float, str]]:
-        """Return the share and the text of each component, the largest share first."""
+    def texts(self) -> list[tuple[float, str]]:
+        """Return the share and the text of each component of the best kernel."""
         return [(part.share, self._text(part)) for part in self._explained.parts]
 
     def shown(self, column: int, values: FloatArray) -> npt.NDArray[Any]:
@@ -268,7 +282,7 @@ class Description:
         inputs = np.tile(np.median(X, axis=0), (grid[0].size, 1))
         for column, values in zip(columns, grid, strict=True):
             inputs[:, column] = values.ravel()
-        part, about = self._explained.parts[number], inputs[:: max(1, len(inputs) // _N_GRID)]
+        part, about = self._explained.parts[number], inputs[:: max(1, len(inputs) // N_GRID)]
         mean, std = self._explained.mean_and_std(part, inputs, about=about)
         scaling = self._model.scaling
         axes = [
@@ -278,7 +292,7 @@ class Description:
         return axes, mean.reshape(grid[0].shape), std.reshape(grid[0].shape)
 
     def paragraphs(self) -> list[str]:
-        """Tell each component and its effect, the largest share first."""
+        """Describe each component and its effect, the largest share first."""
         return [f"{self._text(part)} {self._effect(part)}" for part in self._explained.parts]
 
     def __str__(self) -> str:
@@ -286,7 +300,7 @@ class Description:
         return "\n\n".join([self.overview(), *parts])
 
     def overview(self) -> str:
-        """Tell how many components there are, how much noise, and which columns matter."""
+        """Say how many components there are, how much noise, and which columns matter."""
         model, unit = self._model, self._target_unit
         noise = with_unit(float(np.sqrt(model.noise_variance)), unit)
         if model.evaluation.expression == NOISE:
@@ -301,6 +315,13 @@ class Description:
             f"deviation of {noise}, {percent(share)} of its variance.",
             *self._columns(),
         ]
+        if self._explained.is_averaged:
+            added = self._explained.std_of_averaging
+            if added > np.sqrt(MIN_AVERAGING_SHARE) * model.target_scaling.scale:
+                sentences.append(
+                    "Predictions average over other kernels and parameters too, which changes them "
+                    f"by {with_unit(added, unit)} (root mean square over the data)."
+                )
         if len(model.kernels) > 1:
             kernel = model.evaluation.expression.to_text(model.feature_names)
             sentences.append(
@@ -310,61 +331,58 @@ class Description:
         return " ".join(sentences)
 
     def _columns(self) -> Iterator[str]:
-        """Tell which columns matter, with which probability."""
-        inclusion = Inclusion.of(self._model)
+        """Say which columns matter, with which probability."""
+        inclusion = inclusion_table(self._model)
         rows = list(zip(inclusion["column"], inclusion["depends"], strict=True))
         if len(rows) == 1:
             return
-        clearly = [name for name, p in rows if p > _CLEARLY]
-        perhaps = [(name, p) for name, p in rows if _NOT <= p <= _CLEARLY]
-        not_at_all = [name for name, p in rows if p < _NOT]
+        clearly = [name for name, p in rows if p > CERTAIN]
+        perhaps = [(name, p) for name, p in rows if EXCLUDED <= p <= CERTAIN]
+        not_at_all = [name for name, p in rows if p < EXCLUDED]
         if clearly:
             verb = "matters" if len(clearly) == 1 else "matter"
-            yield f"{listing(clearly)} {verb}, with a probability above {_CLEARLY}."
+            yield f"{listing(clearly)} {verb}, with a probability above {CERTAIN}."
         if perhaps:
-            told = [f"{name} matters with a probability of {p:.2f}" for name, p in perhaps]
-            yield f"{listing(told)}."
+            texts = [f"{name} matters with a probability of {p:.2f}" for name, p in perhaps]
+            yield f"{listing(texts)}."
         if not_at_all:
             verb = "does" if len(not_at_all) == 1 else "do"
-            yield f"{listing(not_at_all)} {verb} not matter, with a probability above {_CLEARLY}."
+            yield f"{listing(not_at_all)} {verb} not matter, with a probability above {CERTAIN}."
 
     def _text(self, part: Part) -> str:
-        """Tell one component in a sentence."""
-        told = self._told(part)
-        if told is None:
+        """Describe one component in a sentence."""
+        found = self._phrases_of(part)
+        if found is None:
             return f"A function with the kernel {part.expression.to_text(self.names)}."
+        regions, phrases = found
         is_only = len(self.names) == 1
         where = [
-            region.text(self._axes[column], is_only=is_only)
-            for column, region in told.regions.items()
+            region.text(self._axes[column], is_only=is_only) for column, region in regions.items()
         ]
         where = [text for text in where if text]
         begin = f"{listing(where)}, a" if where else "a"
-        return f"{begin[0].upper()}{begin[1:]} {self._noun(part, told)}."
+        return f"{begin[0].upper()}{begin[1:]} {self._noun(part, phrases)}."
 
-    def _noun(self, part: Part, told: "_Told") -> str:
-        """Tell what a component is, without the article and where it plays a part."""
-        if len(told.phrases) == 1:
-            ((column, phrase),) = told.phrases
+    def _noun(self, part: Part, phrases: Sequence[tuple[int, Phrase]]) -> str:
+        """Name a component, without the article and the region where it plays a part."""
+        if len(phrases) == 1:
+            ((column, phrase),) = phrases
             clauses = [*self._direction(part, column), *phrase.clauses]
             return f"{phrase.along(self.names[column])}{_that(clauses)}"
-        names = listing([self.names[column] for column, _ in told.phrases])
-        nouns = {phrase.noun for _, phrase in told.phrases}
-        if len(nouns) == 1 and all(phrase.clauses for _, phrase in told.phrases):
-            whole = [
-                f"in {self.names[column]} it {listing(phrase.clauses)}"
-                for column, phrase in told.phrases
-            ]
+        names = listing([self.names[column] for column, _ in phrases])
+        nouns = {phrase.noun for _, phrase in phrases}
+        if len(nouns) == 1 and all(phrase.clauses for _, phrase in phrases):
+            whole = [f"in {self.names[c]} it {listing(phrase.clauses)}" for c, phrase in phrases]
             return f"{nouns.pop()} of {names} together: {'; '.join(whole)}"
         whole = [
             f"in {self.names[column]} it is a {phrase.noun}{_that(phrase.clauses)}"
-            for column, phrase in told.phrases
+            for column, phrase in phrases
         ]
         return f"joint effect of {names}: {'; '.join(whole)}"
 
     def _effect(self, part: Part) -> str:
-        """Tell how large a component is, and what becomes of it beyond the data."""
-        if part.span <= _STILL * self._model.target_scaling.scale:
+        """Say how large a component is, and how it continues beyond the data."""
+        if part.span <= STILL * self._model.target_scaling.scale:
             return "It does not vary over the data."
         unit = self._target_unit
         explains = f"It explains {percent(part.share)} of the variance"
@@ -374,40 +392,40 @@ class Description:
         return " ".join([extent, *self._beyond(part)])
 
     def _beyond(self, part: Part) -> Iterator[str]:
-        """Tell what becomes of a component beyond the data, if that is known."""
-        told = self._told(part)
-        if told is None:
+        """Say how a component continues beyond the data, if that is known."""
+        found = self._phrases_of(part)
+        if found is None:
             return
-        if any(region.has_ended for region in told.regions.values()):
+        regions, phrases = found
+        if any(region.has_ended for region in regions.values()):
             yield "It ends before the data do."
             return
-        fading = [(column, one.fades) for column, one in told.phrases if one.fades is not None]
+        fading = [(column, one.fades) for column, one in phrases if one.fades is not None]
         if not fading:
             yield "It goes on beyond the data."
             return
         lengths = [
-            f"{with_unit(_FADED * scale.value, self._axes[column].unit)}"
-            + (f" of {self.names[column]}" if len(told.phrases) > 1 else "")
+            f"{with_unit(FADING_LENGTHS * scale.value, self._axes[column].unit)}"
+            + (f" of {self.names[column]}" if len(phrases) > 1 else "")
             for column, scale in fading
         ]
         yield f"Beyond the data it fades within about {listing(lengths)}."
 
     def _direction(self, part: Part, column: int) -> Iterator[str]:
-        """Tell whether a component of one column rises or falls, or turns once."""
-        told = self._told(part)
-        assert told is not None  # it has a phrase
-        region = told.regions.get(column)
-        ends = _WHOLE if region is None else region.inner
+        """Say whether a component of one column rises or falls, or turns once."""
+        regions, _ = self._phrases_of(part) or ({}, [])
+        region = regions.get(column)
+        ends = WHOLE_COLUMN if region is None else region.inner
         if ends is None:
             return
-        places = np.linspace(*ends, _N_GRID)
+        places = np.linspace(*ends, N_GRID)
         axis = self._axes[column]
         curve = self._curve(part, column, places)
         reach = np.ptp(curve)
-        if reach <= _TELLING * part.span:
+        if reach <= MIN_REACH * part.span:
             return
         for sign, word, other in ((1, "rises", "falls"), (-1, "falls", "rises")):
-            if _way_back(sign * curve) < _NEARLY_MONOTONE * reach:
+            if _way_back(sign * curve) < NEARLY_MONOTONE * reach:
                 if self._is_straight(part):
                     slope = abs(float(curve[-1] - curve[0])) / (axis.scale * np.ptp(places))
                     per = singular(axis.unit) or "unit"
@@ -417,8 +435,8 @@ class Description:
             turn = int(np.argmax(sign * curve))
             before, after = sign * curve[: turn + 1], -sign * curve[turn:]
             if (
-                max(_way_back(before), _way_back(after)) < _NEARLY_MONOTONE * reach
-                and min(np.ptp(before), np.ptp(after)) > _TURNS * reach
+                max(_way_back(before), _way_back(after)) < NEARLY_MONOTONE * reach
+                and min(np.ptp(before), np.ptp(after)) > MIN_TURN * reach
             ):
                 yield f"{word} until {axis.place(places[turn])} and {other} from there on"
                 return
@@ -428,7 +446,7 @@ class Description:
     ) -> float:
         """Compute the share of the variance along a column around averages over a period."""
         n_periods = np.ptp(ends) / period
-        places = np.linspace(*ends, int(min(_PER_PERIOD * n_periods, _MOST_POINTS)))
+        places = np.linspace(*ends, int(min(POINTS_PER_PERIOD * n_periods, MAX_POINTS)))
         curve = self._curve(part, column, places)
         window = max(2, round(len(places) / n_periods))
         level = np.convolve(curve, np.full(window, 1 / window), mode="valid")
@@ -445,18 +463,16 @@ class Description:
         """Whether a component is a straight line."""
         return isinstance(part.expression, Leaf) and part.expression.kernel.is_linear
 
-    def _told(self, part: Part) -> "_Told | None":
-        """Tell the product on each column, None if an operator other than these is in it."""
+    def _phrases_of(self, part: Part) -> "PhrasesOfPart | None":
+        """Describe the product on each column; None with operators other than sum and product."""
         number = self._explained.parts.index(part)
-        if number not in self._told_of:
-            self._told_of[number] = self._tell(part)
-        return self._told_of[number]
+        if number not in self._phrases:
+            is_product = all(isinstance(one, Leaf) for one in part.expression.terms(MULTIPLY))
+            self._phrases[number] = self._phrases_of_product(part) if is_product else None
+        return self._phrases[number]
 
-    def _tell(self, part: Part) -> "_Told | None":
-        """Tell the product on each column anew."""
-        if not all(isinstance(factor, Leaf) for factor in part.expression.terms(MULTIPLY)):
-            return None
-        draws, start = self._draws_of(part), 0
+    def _phrases_of_product(self, part: Part) -> "PhrasesOfPart":
+        draws, start = self._best.draws[:, part.entries], 0
         regions: dict[int, Region] = {}
         others: list[tuple[Leaf, slice]] = []
         for leaf in part.expression.leaves:
@@ -470,18 +486,18 @@ class Description:
                 regions[leaf.column] = region if known is None else known.intersect(region)
             else:
                 others.append((leaf, entries))
-        told = _Told(regions, [])
+        phrases: list[tuple[int, Phrase]] = []
         others.sort(key=lambda one: one[0].column)
         for column, group in groupby(others, key=lambda one: one[0].column):
-            ends = regions[column].longest if column in regions else _WHOLE
+            ends = regions[column].longest if column in regions else WHOLE_COLUMN
             factors = [
                 self._factor(leaf, part.theta[entries], draws[:, entries], extent=np.ptp(ends))
                 for leaf, entries in group
             ]
             wave_share = partial(self._wave_share, part, column, ends)
             phrase = phrase_of(factors, self._axes[column].unit, ends, wave_share)
-            told.phrases.append((column, phrase))
-        return told
+            phrases.append((column, phrase))
+        return regions, phrases
 
     def _factor(self, leaf: Leaf, theta: FloatArray, draws: FloatArray, *, extent: float) -> Factor:
         """Collect the parameters of a leaf in the units of its column.
@@ -491,25 +507,17 @@ class Description:
         scale = self._axes[leaf.column].scale
         scales = {}
         for place, parameter in enumerate(leaf.kernel.parameters):
-            if parameter.role in _OWN and parameter.unit == Unit.INPUT:
-                low, high = np.quantile(np.exp(draws[:, place]), _ENDS) * scale
+            if parameter.role in OWN_UNIT and parameter.unit == Unit.INPUT:
+                low, high = np.quantile(np.exp(draws[:, place]), INTERVAL_ENDS) * scale
                 if len(draws) == 1:
                     low = high = np.nan
                 value = float(np.exp(theta[place]))
                 scales[Role(parameter.role)] = Scale(value * scale, low, high, value / extent)
         return Factor(leaf, np.exp(theta), scales)
 
-    def _draws_of(self, part: Part) -> FloatArray:
-        """Return the draws (n_draws, n_params) of the parameters of a part."""
-        return self._best.draws[:, part.entries]
 
-
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """What is said of a component."""
-
-    regions: Mapping[int, Region]  # by column, where it plays a part; everywhere without any
-    phrases: list[tuple[int, Phrase]]  # for each of its columns
+PhrasesOfPart = tuple[Mapping[int, Region], Sequence[tuple[int, Phrase]]]
+"""Where a component plays a part, by column, and a phrase for each of its columns."""
 
 
 def _way_back(curve: FloatArray) -> float:

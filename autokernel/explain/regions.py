@@ -1,4 +1,4 @@
-"""Places along a column in words: numbers with units, dates, and parts of the column."""
+"""Positions along a column in words: numbers with units, dates, and regions of the column."""
 
 import re
 from dataclasses import dataclass
@@ -184,7 +184,7 @@ class Region:
         return bool(self.pieces) and self.pieces[-1].end is not None
 
     def text(self, axis: Axis, *, is_only: bool) -> str:
-        """Tell the part; ``is_only`` if there is no other column."""
+        """Describe the part; ``is_only`` if there is no other column."""
         if not self.pieces:
             return "nowhere within the data"
         texts = [_piece_text(piece, axis, is_only=is_only) for piece in self.pieces]
@@ -201,7 +201,7 @@ def _edge(value: float, draws: FloatArray) -> Edge:
 
 
 def _piece_text(piece: Piece, axis: Axis, *, is_only: bool) -> str:
-    """Tell a piece, empty for the whole column."""
+    """Describe a piece, empty for the whole column."""
     begin, end = (None if edge is None else axis.place_between(*edge) for edge in piece)
     if begin is None:
         words = ("until {}", "below {}")

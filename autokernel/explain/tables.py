@@ -1,53 +1,55 @@
 """Tables for a person: dicts of arrays that print as tables."""
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.typing import BoolArray
+from autokernel.expression import Expression, Leaf, addends, slots_of
+from autokernel.kernels import ADD, NOISE_VARIANCE, KernelParameter, Role, Unit
+from autokernel.model import FittedModel, KernelPosterior
+from autokernel.typing import BoolArray, FloatArray
 
-_MOST_ROWS = 20
+MAX_PRINTED_ROWS = 20
+LINE_WIDTH = 100  # characters
+INTERVAL_ENDS = (0.05, 0.95)  # levels of the ends of a central 90 % interval
+
+_FORMATS = dict.fromkeys(("score", "log_evidence", "log_prior", "pareto_k"), ".2f")
+_FORMATS |= dict.fromkeys(("probability", "depends", "repeats", "linear"), ".3f")
+_FORMATS |= dict.fromkeys(("value", "low", "high"), ".6g") | {"elapsed": ".1f"}
 
 
 class Table(dict[str, npt.NDArray[Any]]):
-    """A dict of arrays of one length that prints as a table; ``pandas.DataFrame`` accepts it."""
+    """A dict of arrays of one length that prints as a table; ``pandas.DataFrame`` accepts it.
 
-    formats: ClassVar[Mapping[str, str]] = {}  # of numbers, by column
-    title: ClassVar[str] = ""
-    note: str = ""  # a line below the table
-    shown: ClassVar[tuple[str, ...]] = ()  # columns that are printed, all of them if it is empty
+    Parameters
+    ----------
+    columns : mapping of str to array-like of shape (n_rows,)
+        The columns by name.
+    shown : sequence of str, default=()
+        Names of the columns that are printed, all of them if it is empty.
+    note : str, default=""
+        A line below the table.
+    """
 
-    @property
-    def _names(self) -> list[str]:
-        """Names of the columns that are printed."""
-        return [name for name in self.shown or self if name in self]
-
-    def _cells(self, n_rows: int) -> list[list[str]]:
-        """Write the first rows."""
-        return [
-            [_text(self[name][row], self.formats.get(name, ".4g")) for name in self._names]
-            for row in range(n_rows)
-        ]
+    def __init__(
+        self, columns: Mapping[str, npt.ArrayLike], *, shown: Sequence[str] = (), note: str = ""
+    ) -> None:
+        super().__init__({name: _array(column) for name, column in columns.items()})
+        self.shown, self.note = tuple(shown) or tuple(self), note
 
     def to_html(self) -> str:
         """Write all rows as an HTML table."""
-        names = self._names
-        n_rows = len(self[names[0]])
-        head = "".join(f"<th>{escape(name)}</th>" for name in names)
-        kinds = ["text" if self[name].dtype == object else "number" for name in names]
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f'<td class="{kind}">{escape(cell)}</td>'
-                for kind, cell in zip(kinds, row, strict=True)
-            )
-            + "</tr>\n"
-            for row in self._cells(n_rows)
-        )
+        kinds = ["text" if self[name].dtype == object else "number" for name in self.shown]
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.shown)
+        rows = []
+        for cells in self._cells():
+            pairs = zip(kinds, cells, strict=True)
+            rows.append("".join(f'<td class="{kind}">{escape(cell)}</td>' for kind, cell in pairs))
+        body = "".join(f"<tr>{row}</tr>\n" for row in rows)
         note = f"<p>{escape(self.note)}</p>" if self.note else ""
         return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>{note}"
 
@@ -56,123 +58,185 @@ class Table(dict[str, npt.NDArray[Any]]):
         return self.to_html()
 
     def __repr__(self) -> str:
-        names = self._names
-        n_rows = len(self[names[0]])
-        cells = [names, *self._cells(min(n_rows, _MOST_ROWS))]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        is_text = [self[name].dtype == object for name in names]
-        lines = [self.title] if self.title else []
-        for line in cells:
-            padded = (
-                cell.ljust(width) if left else cell.rjust(width)
-                for cell, width, left in zip(line, widths, is_text, strict=True)
-            )
-            lines.append("  ".join(padded).rstrip())
-        if n_rows > _MOST_ROWS:
-            lines.append(f"... and {n_rows - _MOST_ROWS} more")
-        if self.note:
-            lines.append(self.note)
-        return "\n".join(lines)
+        rows = [list(self.shown), *self._cells(MAX_PRINTED_ROWS)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        is_text = [self[name].dtype == object for name in self.shown]
+        lines = []
+        for row in rows:
+            cells = zip(row, widths, is_text, strict=True)
+            *first, last = [c.ljust(width) if left else c.rjust(width) for c, width, left in cells]
+            begin = "".join(f"{cell}  " for cell in first)
+            wrapped = textwrap.wrap(last, max(LINE_WIDTH - len(begin), 20)) or [""]
+            lines.append(f"{begin}{wrapped[0]}".rstrip())
+            lines += [" " * len(begin) + line for line in wrapped[1:]]
+        n_more = len(self[self.shown[0]]) - MAX_PRINTED_ROWS
+        lines += [f"... and {n_more} more"] if n_more > 0 else []
+        return "\n".join([*lines, *textwrap.wrap(self.note, LINE_WIDTH)])
+
+    def _cells(self, max_rows: int | None = None) -> list[list[str]]:
+        """Write the rows, or the first of them."""
+        columns = [
+            [_cell(value, _FORMATS.get(name, ".4g")) for value in self[name][:max_rows]]
+            for name in self.shown
+        ]
+        return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _text(value: object, form: str) -> str:
-    """Write one entry."""
+def _array(column: npt.ArrayLike) -> npt.NDArray[Any]:
+    array = np.asarray(column)
+    return array.astype(object) if array.dtype.kind == "U" else array
+
+
+def _cell(value: object, form: str) -> str:
     if isinstance(value, (float, np.floating)):
         return "" if np.isnan(value) else format(value, form)
+    if isinstance(value, (bool, np.bool_)):
+        return "*" if value else ""
     return str(value)
 
 
-class Trials(Table):
-    """A table of all kernels of a search in order, of which the main columns are printed.
+def history_table(columns: Mapping[str, npt.ArrayLike]) -> Table:
+    """Return all kernels of a search in order; the main columns are printed."""
+    return Table(
+        columns,
+        shown=("score", "n_leaves", "phase", "status", "elapsed", "kernel"),
+        note="main columns; pandas.DataFrame(model.search_history_) has all",
+    )
 
-    It is a dict of arrays with one entry per kernel, and ``pandas.DataFrame`` accepts it.
+
+def leaderboard(
+    history: Mapping[str, npt.NDArray[Any]], *, k: int, is_chosen: BoolArray, note: str = ""
+) -> Table:
+    """Return the k best rows of a history, the best first, with the chosen kernel marked."""
+    order = np.argsort(-history["score"], kind="stable")[:k]
+    names = ("score", "score_per_sample", "n_leaves", "n_params", "phase", "status", "kernel")
+    columns = {name: history[name][order] for name in names}
+    has_failures = bool(np.any(columns["status"] != "ok"))
+    return Table(
+        {"rank": np.arange(1, len(order) + 1), "chosen": is_chosen[order], **columns},
+        shown=("rank", "chosen", "score", "n_leaves", *(["status"] * has_failures), "kernel"),
+        note=note,
+    )
+
+
+def posterior_table(model: FittedModel) -> Table:
+    """Return the kernels in the posterior, the most probable first.
+
+    The columns are ``probability``, ``log_evidence`` (the criterion, if that is no evidence) and
+    ``log_prior`` in nats, ``n_leaves``, ``pareto_k`` and ``kernel``.
     """
+    evaluations = [kernel.evaluation for kernel in model.kernels]
+    log_prior = np.array([one.log_structure_prior for one in evaluations])
+    return Table(
+        {
+            "probability": [kernel.probability for kernel in model.kernels],
+            "log_evidence": np.array([kernel.log_score for kernel in model.kernels]) - log_prior,
+            "log_prior": log_prior,
+            "n_leaves": [one.expression.n_leaves for one in evaluations],
+            "pareto_k": [kernel.pareto_k for kernel in model.kernels],
+            "kernel": [one.expression.to_text(model.feature_names) for one in evaluations],
+        }
+    )
 
-    shown: ClassVar[tuple[str, ...]] = ("score", "n_leaves", "phase", "status", "elapsed", "kernel")
-    formats: ClassVar[Mapping[str, str]] = {"score": ".2f", "elapsed": ".1f"}
-    note = "main columns; pandas.DataFrame(model.search_history_) has all"
 
+def inclusion_table(model: FittedModel) -> Table:
+    """Return probabilities for each column.
 
-_COLUMNS = ("score", "score_per_sample", "n_leaves", "n_params", "phase", "status")
-_WIDTH = 100  # characters per line
-MARK = "*"
-_WORTH = 2.0  # nats, less than which no larger kernel is suggested
-
-
-class Leaderboard(Table):
-    """A table of kernels, the best first, that prints as text.
-
-    It is a dict of arrays with one entry per kernel, and ``pandas.DataFrame`` accepts it. The keys
-    are ``rank``, ``chosen``, ``kernel``, ``score``, ``score_per_sample``, ``n_leaves``,
-    ``n_params``, ``phase`` and ``status``.
+    The columns of the table are ``column``; ``depends``: the kernel uses the column, even if with a
+    lengthscale so wide that it hardly matters; ``repeats``: the target repeats itself along the
+    column, with a period that is shorter than the extent of the data; ``linear``: the target is the
+    sum of a straight line in this column and a function of the others.
     """
-
-    formats: ClassVar[Mapping[str, str]] = {"score": ".2f"}
-
-    @classmethod
-    def of(
-        cls, history: Mapping[str, npt.NDArray[Any]], *, k: int, is_chosen: BoolArray
-    ) -> "Leaderboard":
-        """Take the k best rows of a history, and mark the chosen ones."""
-        order = np.argsort(-history["score"], kind="stable")[:k]
-        return cls(
-            rank=np.arange(1, len(order) + 1),
-            chosen=is_chosen[order],
-            kernel=history["kernel"][order],
-            **{name: history[name][order] for name in _COLUMNS},
-        )
-
-    def __repr__(self) -> str:
-        if not len(self["kernel"]):
-            return "no kernel has been evaluated"
-        head = f"{'rank':>4}   {'score':>9}  {'leaves':>6}  kernel"
-        lines = [f"{head}   ({MARK} chosen; score in nats)"]
-        rows = (self[name] for name in ("rank", "chosen", "score", "n_leaves", "kernel", "status"))
-        for rank, chosen, score, n_leaves, kernel, status in zip(*rows, strict=True):
-            start = f"{rank:4d} {MARK if chosen else ' '} {score:9.2f}  {n_leaves:6d}  "
-            text = kernel if status == "ok" else f"{kernel}  ({status})"
-            lines.append(
-                textwrap.fill(
-                    text,
-                    _WIDTH,
-                    initial_indent=start,
-                    subsequent_indent=" " * len(start),
-                )
-            )
-        if self.note:
-            lines.append(textwrap.fill(self.note, _WIDTH))
-        return "\n".join(lines)
+    columns = range(len(model.scaling.scale))
+    weights = np.array([kernel.probability for kernel in model.kernels])
+    expressions = [kernel.evaluation.expression for kernel in model.kernels]
+    depends = np.array([[_depends(one, c) for c in columns] for one in expressions], dtype=float)
+    repeats = np.array([[_repeats(kernel, c) for c in columns] for kernel in model.kernels])
+    linear = np.array([[_is_linear(one, c) for c in columns] for one in expressions], dtype=float)
+    return Table(
+        {
+            "column": model.column_names,
+            "depends": weights @ depends,
+            "repeats": weights @ repeats,
+            "linear": weights @ linear,
+        }
+    )
 
 
-class SizeFront(Table):
-    """The best kernel of each size, the smallest first.
+def _depends(expression: Expression, column: int) -> bool:
+    return any(tree.column == column for tree in expression.subtrees())
 
-    It is a dict of arrays with one entry per size. The keys are ``n_leaves``, ``score``, ``gain``
-    (nats above the best smaller kernel), ``chosen``, ``suggested`` (the smallest kernel within two
-    nats of the best score) and ``kernel``.
+
+def _is_linear(expression: Expression, column: int) -> bool:
+    """Whether a column enters a kernel only as one straight line that is an addend."""
+    with_it = [term for term in expression.terms(ADD) if _depends(term, column)]
+    return bool(with_it) and all(
+        isinstance(term, Leaf) and term.kernel.is_linear for term in with_it
+    )
+
+
+def _repeats(kernel: KernelPosterior, column: int) -> float:
+    """Compute the share of draws with a period shorter than the extent of a column."""
+    periods = [
+        kernel.draws[:, entries.start + number]
+        for node, entries in slots_of(kernel.evaluation.expression)
+        for number, parameter in enumerate(node.parameters)
+        if node.column == column and parameter.role == Role.PERIOD
+    ]
+    if not periods:
+        return 0.0
+    return float(np.mean(np.min(periods, axis=0) < 0.0))  # columns are scaled to unit extent
+
+
+def parameter_table(model: FittedModel) -> Table:
+    """Return the parameters of the best kernel, a row for each parameter of each component.
+
+    The columns are ``component``, from one on in the order of the kernel, zero for the noise;
+    ``leaf`` with ``column``, the base kernel and the column that it uses; ``parameter`` with
+    ``value`` and the central 90 % interval from ``low`` to ``high``, nan if parameters were not
+    drawn; and ``unit``: the name of a column, ``"variance of y"``, or empty. A parameter of two
+    components, as in a product over a sum, has a row in both.
     """
+    names = ("component", "leaf", "column", "parameter", "value", "low", "high", "unit")
+    values = np.exp(model.evaluation.theta)
+    low, high = parameter_intervals(model)
 
-    title: ClassVar[str] = "best kernel of each size; score in nats, gain over the best smaller one"
-    formats: ClassVar[Mapping[str, str]] = {"score": ".2f", "gain": ".2f"}
+    def row(
+        component: int, label: str, column: int | None, parameter: KernelParameter, entry: int
+    ) -> tuple[object, ...]:
+        name = "" if column is None else model.column_names[column]
+        unit = {Unit.INPUT: name, Unit.SQUARED_TARGET: "variance of y"}.get(parameter.unit, "")
+        shift, factor = _user_units(parameter, column, model)
+        numbers = (float(shift + factor * one[entry]) for one in (values, low, high))
+        return (component, label, name, parameter.name, *numbers, unit)
 
-    @classmethod
-    def of(
-        cls, history: Mapping[str, npt.NDArray[Any]], *, k: int, is_chosen: BoolArray
-    ) -> "SizeFront":
-        """Take the best row of each size from a history, up to the k smallest sizes."""
-        order = np.argsort(-history["score"], kind="stable")
-        order = order[np.isfinite(history["score"][order])]
-        sizes, first = np.unique(history["n_leaves"][order], return_index=True)
-        rows = order[first][:k]
-        scores = history["score"][rows]
-        best_so_far = np.maximum.accumulate(scores)
-        before = np.concatenate([[np.nan], best_so_far])[: len(scores)]
-        near = np.flatnonzero(scores >= history["score"].max(initial=-np.inf) - _WORTH)
-        return cls(
-            n_leaves=sizes[:k],
-            score=scores,
-            gain=scores - before,
-            chosen=is_chosen[rows],
-            suggested=np.arange(len(rows)) == (near[0] if len(near) else -1),
-            kernel=history["kernel"][rows],
-        )
+    rows = [
+        row(number, node.declared.label, node.column, parameter, entry)
+        for number, addend in enumerate(addends(model.evaluation.expression), start=1)
+        for node, slots in slots_of(addend.expression)
+        for parameter, entry in zip(node.parameters, addend.entries[slots].tolist(), strict=True)
+    ]
+    rows.append(row(0, "noise", None, NOISE_VARIANCE, len(values) - 1))
+    return Table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def parameter_intervals(model: FittedModel) -> FloatArray:
+    """Compute the ends (2, n_params) of central 90 % intervals, in the units of the search."""
+    (draws,) = (k.draws for k in model.kernels if k.evaluation is model.evaluation)
+    if len(draws) == 1:  # parameters were not drawn
+        return np.full((2, draws.shape[1]), np.nan)
+    return np.quantile(np.exp(draws), INTERVAL_ENDS, axis=0)
+
+
+def _user_units(
+    parameter: KernelParameter, column: int | None, model: FittedModel
+) -> tuple[float, float]:
+    """Return shift and factor from the units of the search to those of the user.
+
+    A variance is that of the standardised target: the variances of the factors of a product have no
+    unit of their own.
+    """
+    if parameter.unit != Unit.INPUT or column is None:
+        return 0.0, 1.0
+    shift, scale = model.scaling.of_column(column)
+    return (shift if parameter.role == Role.LOCATION else 0.0), scale

@@ -12,7 +12,7 @@ from autokernel.data.scaling import Scaling, TargetScaling
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.evidence import Evaluation
 from autokernel.evidence.evaluation import name_parameters
-from autokernel.explain import Trials
+from autokernel.explain import history_table
 from autokernel.expression import Expression, parse_expression
 from autokernel.inference import TrainingData, one_blas_thread
 from autokernel.inference.exact import ExactPredictor
@@ -137,7 +137,7 @@ def _estimator(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
             name: np.array(column["values"], dtype=column["dtype"])
             for name, column in search["history"].items()
         }
-        model.search_history_ = Trials(history)
+        model.search_history_ = history_table(history)
         for name in _OF_SEARCH:
             setattr(model, name, search[name])
     return model

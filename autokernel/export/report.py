@@ -21,9 +21,7 @@ from autokernel.displays.decomposition import DecompositionDisplay
 from autokernel.displays.forecast import ForecastDisplay
 from autokernel.displays.search import SearchDisplay
 from autokernel.estimator import AutoKernelGPRegressor
-from autokernel.explain import Description, Leaderboard
-from autokernel.explain.description import TARGET
-from autokernel.explain.tables import Table
+from autokernel.explain import TARGET, Description, Table
 from autokernel.version import __version__
 
 if TYPE_CHECKING:
@@ -251,9 +249,7 @@ class _Report:
         display = SearchDisplay.from_estimator(self.estimator)
         yield self._picture(display.figure_, "Scores over evaluations and over sizes")
         yield paragraph("The best kernels:")
-        best = self.estimator.leaderboard()
-        shown = ("rank", "score", "n_leaves", "kernel")
-        yield self._table(Leaderboard({name: best[name] for name in shown}))
+        yield self._table(self.estimator.leaderboard())
 
     def calibration(self) -> Iterator[str]:
         """Show how well rows are predicted that are left out."""
@@ -289,12 +285,7 @@ class _Report:
             **{module.__name__: module.__version__ for module in (np, scipy, sklearn)},
             "SHA-256 of X and y": digest.hexdigest(),
         }
-        yield self._table(
-            Table(
-                setting=np.array(list(rows), dtype=object),
-                value=np.array(list(rows.values()), dtype=object),
-            )
-        )
+        yield self._table(Table({"setting": list(rows), "value": list(rows.values())}))
 
     def _picture(self, figure: "Figure", text: str) -> str:
         """Write a figure, and close it, so that notebooks do not show it as well."""

@@ -16,7 +16,7 @@ from autokernel.displays import (
     SearchDisplay,
 )
 from autokernel.expression import parse_expression
-from tests.explanation.models import with_kernel
+from tests.explain.models import with_kernel
 from tests.fits import small, wave
 
 mpl.use("Agg")

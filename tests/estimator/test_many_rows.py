@@ -76,7 +76,7 @@ def test_the_whole_contract_holds(name, models, table, new):
     _, covariance = model.predict(new[:5], return_cov=True)
     _, std = model.predict(new[:5], return_std=True)
     np.testing.assert_allclose(np.sqrt(np.diag(covariance)), std, rtol=1e-6)
-    intervals = model.parameter_intervals_
+    intervals = model.parameters_
     assert np.all(intervals["low"] < intervals["high"])
     assert model.posterior_["probability"].sum() == pytest.approx(1.0)
     again = pickle.loads(pickle.dumps(model))

@@ -142,11 +142,10 @@ def test_a_fit_finds_the_place_and_tells_it_in_the_units_of_the_column(data, ker
     X, y = data
     model = AutoKernelGPRegressor(averaging=None, random_state=0).refit(X, y, kernel)
     table = model.parameters_
-    intervals = model.parameter_intervals_
     for name, expected in edges.items():
         assert table["value"][table["parameter"] == name][0] == pytest.approx(expected, abs=0.25)
-        row = list(intervals["parameter"]).index(name)
-        assert intervals["low"][row] - 0.2 < expected < intervals["high"][row] + 0.2
+        row = list(table["parameter"]).index(name)
+        assert table["low"][row] - 0.2 < expected < table["high"][row] + 0.2
     simpler = AutoKernelGPRegressor(random_state=0).refit(X, y, "SE[0] + PER[0]")
     assert model.best_score_ > simpler.best_score_ + 10
 

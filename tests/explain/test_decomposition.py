@@ -6,10 +6,11 @@ import pytest
 from autokernel import AutoKernelGPRegressor
 from autokernel.explain.decomposition import _parts
 from autokernel.expression import parse_expression
-from autokernel.many_rows import approximation as approximations
-from tests.explanation.models import with_kernel
+from tests.explain.models import with_kernel
 from tests.expression.test_addends import random_expressions
 from tests.fits import small, wave
+
+N_APPROXIMATE = {"inducing": 200}  # rows
 
 
 def table(n=60):
@@ -79,10 +80,9 @@ def test_deviations_of_a_single_component_are_those_of_the_function():
     np.testing.assert_allclose(only.std, model.predict(X, return_std="function")[1], rtol=1e-6)
 
 
-@pytest.mark.parametrize("approximation", ["inducing", "neighbours"])
-def test_approximate_fits_have_components_too(approximation, monkeypatch):
-    monkeypatch.setattr(approximations, "_MOST_EXACT", 0)
-    X, y = table(200)
+@pytest.mark.parametrize("approximation", N_APPROXIMATE)
+def test_approximate_fits_have_components_too(approximation):
+    X, y = table(N_APPROXIMATE[approximation])
     model = refitted("LIN[0] + PER[0] * LIN[1]", X, y, approximation=approximation)
     found = model.decompose()
     total = found.constant + sum(one.mean for one in found.components)
@@ -94,13 +94,30 @@ def test_approximate_fits_have_components_too(approximation, monkeypatch):
         np.testing.assert_allclose(one.std.mean(), other.std.mean(), rtol=0.5)
 
 
-def test_an_averaged_model_explains_its_best_kernel():
+@pytest.mark.parametrize("averaging", ["posterior", "stacking"])
+def test_with_averaging_the_last_component_completes_the_prediction(averaging):
     X, y = wave(40)
-    model = small().fit(X, y)
-    found = model.decompose()
+    X_new = np.random.default_rng(1).uniform(X.min() - 1, X.max() + 1, size=(30, 1))
+    model = small(averaging=averaging).fit(X, y)
+    found = model.decompose(X_new)
     total = found.constant + sum(one.mean for one in found.components)
-    alone = refitted(model.best_expression_, X, y)
-    assert np.abs(total - alone.predict(X)).max() < 0.02
+    np.testing.assert_allclose(total, model.predict(X_new), atol=1e-8 * y.std())
+    *of_best, added = found.components
+    assert added.expression == ""
+    assert np.all(added.std >= 0)
+    assert sum(one.share for one in found.components) == pytest.approx(1.0)
+    only_best = refitted(model.best_expression_, X, y)
+    best = found.constant + sum(one.mean for one in of_best)
+    assert np.abs(best - only_best.predict(X_new)).max() < 0.05
+
+
+def test_averaging_is_mentioned_if_it_changes_the_predictions():
+    X, y = wave(12)
+    y = y + np.random.default_rng(3).normal(size=12)
+    model = small().fit(X, y)
+    added = model.decompose().components[-1]
+    is_large = added.mean.std() > 0.1 * y.std()
+    assert ("average over other kernels" in model.describe()) == is_large
 
 
 def test_equal_addends_are_one_component():

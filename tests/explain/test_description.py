@@ -8,7 +8,7 @@ import pytest
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.expression import parse_expression
-from tests.explanation.models import with_kernel
+from tests.explain.models import with_kernel
 from tests.expression.test_addends import random_expressions
 
 UNITS = {"time": "years", "y": "litres"}

@@ -79,7 +79,7 @@ CASES = {
         CHANGES,
     ),
 }
-QUICK = ("noise", "line and season", "growing amplitude", "a season that ends")
+QUICK = ("noise", "line and season", "a season that ends")
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,8 @@ def test_the_words_name_what_is_there_and_nothing_else(name):
     y = case.signal + case.noise * rng.normal(size=len(T))
     model = AutoKernelGPRegressor(operators=case.operators, random_state=0)
     model.fit(pd.DataFrame({"time": T}), y)
-    texts = [one.text for one in model.decompose(units={"time": "years"}).components]
+    components = model.decompose(units={"time": "years"}).components
+    texts = [one.text for one in components if one.expression]
     assert len(texts) == len(case.components), texts
     for text, expected in zip(texts, case.components, strict=True):
         assert re.search(expected, text), text

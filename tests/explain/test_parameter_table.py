@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from autokernel.expression import parse_expression
-from tests.explanation.models import with_kernel
+from tests.explain.models import with_kernel
 
 
 def test_a_row_for_each_parameter_of_each_component():
