@@ -41,7 +41,7 @@ def new_axes(*shape: int, size: tuple[float, float], **options: Any) -> "list[Ax
     return [ax for row in made for ax in row]
 
 
-def plain(ax: "Axes") -> None:
+def clear_frame(ax: "Axes") -> None:
     """Remove the frame above and on the right, and draw a light grid."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(visible=True, color="0.92", linewidth=0.8)

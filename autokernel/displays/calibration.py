@@ -1,13 +1,14 @@
 """Whether predicted intervals hold as many observations as they should."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.displays._style import BLUE, GREY, figure_of, new_axes, plain
+from autokernel.displays._style import BLUE, GREY, clear_frame, figure_of, new_axes
+from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class CalibrationDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: AutoKernelGPRegressor,
         X: npt.ArrayLike | None = None,
         y: npt.ArrayLike | None = None,
         *,
@@ -85,7 +86,7 @@ class CalibrationDisplay:
                 )
             return cls(pit=estimator._fitted.mixture.leave_one_out()).plot(axes)
         levels = (np.arange(_N_LEVELS) + 1) / (_N_LEVELS + 1)
-        quantiles = estimator.predict_quantiles(X, levels)
+        quantiles = estimator.predict_quantiles(X, levels.tolist())
         target = np.asarray(y, dtype=float)
         below = np.array(
             [
@@ -112,7 +113,7 @@ class CalibrationDisplay:
 
     def _coverage(self, ax: "Axes") -> None:
         """Draw the coverage, with the band in which chance leaves it in 95 % of cases."""
-        plain(ax)
+        clear_frame(ax)
         p = np.linspace(0.01, 0.99, 99)
         half = _TWO_SIDED * np.sqrt(p * (1 - p) / len(self.pit))
         ax.fill_between(p, p - half, p + half, color=GREY, alpha=0.2, linewidth=0, label="chance")
@@ -124,7 +125,7 @@ class CalibrationDisplay:
 
     def _histogram(self, ax: "Axes") -> None:
         """Draw the histogram of PIT values, which is flat where predictions are calibrated."""
-        plain(ax)
+        clear_frame(ax)
         n_bins = int(np.clip(len(self.pit) // 5, 2, _N_BINS))
         expected = len(self.pit) / n_bins
         half = _TWO_SIDED * np.sqrt(expected * (1 - 1 / n_bins))

@@ -11,13 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 from autokernel.displays._style import (
     BLUE,
     WIDE,
+    clear_frame,
     figure_of,
     literal,
     new_axes,
-    plain,
     round_ticks,
     wrapped,
 )
+from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.explain import Description
 from autokernel.typing import FloatArray
 
@@ -81,7 +82,7 @@ class DecompositionDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: AutoKernelGPRegressor,
         *,
         units: Mapping[str, str] | None = None,
         y_name: str = "y",
@@ -104,7 +105,7 @@ class DecompositionDisplay:
             Axes to draw on, one for each component; None for those of a new figure.
         """
         check_is_fitted(estimator, "best_kernel_")
-        description: Description = estimator._description(units)
+        description = estimator._description(units)
         panels = [
             _panel(description, number, text)
             for number, (share, text) in enumerate(description.texts())
@@ -141,7 +142,7 @@ class DecompositionDisplay:
 
     def _curve(self, panel: Panel, ax: "Axes") -> None:
         """Draw a component of one column with its band."""
-        plain(ax)
+        clear_frame(ax)
         (x,), half = panel.axes, _TWO_SIDED * panel.std
         ax.fill_between(
             x, panel.mean - half, panel.mean + half, color=BLUE, alpha=WIDE, linewidth=0

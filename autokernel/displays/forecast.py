@@ -15,13 +15,13 @@ from autokernel.displays._style import (
     NARROW,
     ORANGE,
     WIDE,
+    clear_frame,
     figure_of,
     literal,
     new_axes,
-    plain,
     round_ticks,
 )
-from autokernel.explain import Description
+from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class ForecastDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: AutoKernelGPRegressor,
         X: npt.ArrayLike | None = None,
         *,
         beyond: float = 0.25,
@@ -123,7 +123,7 @@ class ForecastDisplay:
             x = np.sort(check_array(days, dtype=float)[:, 0])
         names = getattr(estimator, "feature_names_in_", ["x"])
         fitted, inputs = estimator._fitted, x[:, None]
-        description: Description = estimator._description(units)
+        description = estimator._description(units)
         return cls(
             x=description.shown(0, x),
             mean=fitted.mean(inputs),
@@ -138,7 +138,7 @@ class ForecastDisplay:
         """Draw on axes, or on a new figure, and return the display."""
         if ax is None:
             (ax,) = new_axes(size=_SIZE)
-        plain(ax)
+        clear_frame(ax)
         low, lower, upper, high = self.quantiles.T
         bands: dict[str, Any] = {"color": BLUE, "linewidth": 0}
         ax.fill_between(self.x, low, high, alpha=WIDE, label="95 %", **bands)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.displays._style import BLUE, GREY, ORANGE, figure_of, literal, new_axes, plain
+from autokernel.displays._style import BLUE, GREY, ORANGE, clear_frame, figure_of, literal, new_axes
+from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.typing import FloatArray, IntArray
 from autokernel.validation import check_has_searched
 
@@ -57,7 +58,9 @@ class SearchDisplay:
         self.score, self.elapsed, self.n_leaves, self.kernel = score, elapsed, n_leaves, kernel
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, axes: "Sequence[Axes] | None" = None) -> Self:
+    def from_estimator(
+        cls, estimator: AutoKernelGPRegressor, *, axes: "Sequence[Axes] | None" = None
+    ) -> Self:
         """Plot the search of a fitted estimator, on two axes or on a new figure."""
         check_has_searched(estimator)
         history = estimator.search_history_
@@ -80,7 +83,7 @@ class SearchDisplay:
 
     def _progress(self, ax: "Axes") -> None:
         """Draw scores over evaluations, and name the improvements."""
-        plain(ax)
+        clear_frame(ax)
         number = np.arange(1, len(self.score) + 1)
         best = np.fmax.accumulate(np.where(np.isfinite(self.score), self.score, np.nan))
         ax.plot(number, self.score, ".", color=GREY, markersize=5, label="a kernel")
@@ -109,7 +112,7 @@ class SearchDisplay:
 
     def _sizes(self, ax: "Axes") -> None:
         """Draw scores over numbers of base kernels, with the best of each."""
-        plain(ax)
+        clear_frame(ax)
         ax.plot(self.n_leaves, self.score, ".", color=GREY, markersize=5)
         sizes = np.unique(self.n_leaves)
         best = np.array([self.score[self.n_leaves == size].max() for size in sizes])

@@ -99,21 +99,8 @@ class Edge(NamedTuple):
     high: float
 
 
-class Piece(NamedTuple):
-    """A piece of a column; an edge is None where the piece reaches the end of the data."""
-
-    begin: Edge | None
-    end: Edge | None
-
-    def within(self, highest: float) -> "Piece | None":
-        """Leave out edges beyond data from zero on; None if the whole piece lies beyond them."""
-        begin, end = self
-        if (begin and begin.value >= highest) or (end and end.value <= 0):
-            return None
-        return Piece(
-            begin if begin and begin.value > 0 else None,
-            end if end and end.value < highest else None,
-        )
+Piece = tuple[Edge | None, Edge | None]
+"""Begin and end of a piece of a column; None where the piece reaches the end of the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,32 +123,31 @@ class Region:
             None if value is None or drawn is None else _edge(float(value), drawn)
             for value, drawn in zip(share.edges(params), share.edges(draws.T), strict=True)
         )
-        pieces = [Piece(begin, end)]
+        pieces: list[Piece] = [(begin, end)]
         if share.is_rest:  # an edge that is missing leaves nothing on its side
-            pieces = [Piece(None, begin)] if begin else []
-            pieces += [Piece(end, None)] if end else []
-        seen = (piece.within(highest) for piece in pieces)
+            pieces = [(None, begin)] if begin else []
+            pieces += [(end, None)] if end else []
+        seen = (_within(piece, highest) for piece in pieces)
         return cls(column, tuple(one for one in seen if one is not None), float(params[-1]))
 
     def intersect(self, other: "Region") -> "Region":
         """Return what two parts of one column have in common."""
         both = [
-            Piece(
-                max(filter(None, (one.begin, two.begin)), default=None),
-                min(filter(None, (one.end, two.end)), default=None),
+            (
+                max(filter(None, (begin, other_begin)), default=None),
+                min(filter(None, (end, other_end)), default=None),
             )
-            for one in self.pieces  # disjoint, so that the result is in order too
-            for two in other.pieces
+            for begin, end in self.pieces  # disjoint, so that the result is in order too
+            for other_begin, other_end in other.pieces
         ]
-        kept = [one for one in both if not (one.begin and one.end) or one.begin < one.end]
+        kept = [(begin, end) for begin, end in both if not (begin and end) or begin < end]
         return Region(self.column, tuple(kept), max(self.width, other.width))
 
     @property
     def longest(self) -> tuple[float, float]:
         """The ends of the longest piece within the unit interval."""
         ends = [
-            (piece.begin.value if piece.begin else 0.0, piece.end.value if piece.end else 1.0)
-            for piece in self.pieces
+            (begin.value if begin else 0.0, end.value if end else 1.0) for begin, end in self.pieces
         ]
         return max(ends, key=lambda one: one[1] - one[0], default=_EVERYWHERE)
 
@@ -181,7 +167,7 @@ class Region:
     @property
     def has_ended(self) -> bool:
         """Whether the part ends before the data do."""
-        return bool(self.pieces) and self.pieces[-1].end is not None
+        return bool(self.pieces) and self.pieces[-1][1] is not None
 
     def text(self, axis: Axis, *, is_only: bool) -> str:
         """Describe the part; ``is_only`` if there is no other column."""
@@ -198,6 +184,17 @@ def _edge(value: float, draws: FloatArray) -> Edge:
     """Build an edge with its interval, which a single draw does not show."""
     low, high = (np.nan, np.nan) if len(draws) == 1 else np.quantile(draws, (0.05, 0.95))
     return Edge(value, float(low), float(high))
+
+
+def _within(piece: Piece, highest: float) -> Piece | None:
+    """Leave out edges beyond data from zero on; None if the whole piece lies beyond them."""
+    begin, end = piece
+    if (begin and begin.value >= highest) or (end and end.value <= 0):
+        return None
+    return (
+        begin if begin and begin.value > 0 else None,
+        end if end and end.value < highest else None,
+    )
 
 
 def _piece_text(piece: Piece, axis: Axis, *, is_only: bool) -> str:

@@ -122,19 +122,19 @@ def _latex_of(model: FittedModel) -> str:
         values = {
             "x": names[column],
             "from": _minus(shift, finest),
-            "scale": number(scale, _MANY),
+            "scale": _number(scale, _MANY),
         }
         for parameter, value in named.items():
             if parameter.role == Role.LOCATION:
                 values[parameter.name] = _place(shift + scale * value, finest)
             else:
-                values[parameter.name] = number(
+                values[parameter.name] = _number(
                     value * (scale if parameter.unit == Unit.INPUT else 1.0)
                 )
         return _filled(kernel, values)
 
-    whole = number(model.target_scaling.scale**2)
-    noise = rf"{number(model.noise_variance)}\,\delta_{{xx'}}"
+    whole = _number(model.target_scaling.scale**2)
+    noise = rf"{_number(model.noise_variance)}\,\delta_{{xx'}}"
     expression = model.evaluation.expression
     if expression == NOISE:
         return f"k(x, x') = {noise}"
@@ -148,7 +148,7 @@ def _latex_of(model: FittedModel) -> str:
     return rf"k(x, x') = {whole} \left({text}\right) + {noise}"
 
 
-def number(value: float, digits: int = _DIGITS) -> str:
+def _number(value: float, digits: int = _DIGITS) -> str:
     """Write a number with so many digits, in brackets if it has a power of ten or a sign."""
     mantissa, _, exponent = f"{value:.{digits}g}".partition("e")
     text = rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa
@@ -167,7 +167,7 @@ def _filled(kernel: BaseKernel, values: dict[str, str]) -> str:
 def _place(value: float, finest: float) -> str:
     """Write a place to a thousandth of the finest length that is measured from there."""
     digits = math.ceil(math.log10(max(abs(value) / finest, 1.0))) + _DIGITS
-    return number(value, digits)
+    return _number(value, digits)
 
 
 def _minus(shift: float, finest: float) -> str:

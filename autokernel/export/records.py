@@ -63,21 +63,21 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
     search = None
     if hasattr(model, "search_history_"):
         history = {
-            name: {"dtype": values.dtype.str, "values": plain(values)}
+            name: {"dtype": values.dtype.str, "values": _as_json(values)}
             for name, values in model.search_history_.items()
         }
         search = {"history": history, "tried": model._tried}
-        search |= {name: plain(getattr(model, name)) for name in _OF_SEARCH}
+        search |= {name: _as_json(getattr(model, name)) for name in _OF_SEARCH}
     settings = model.get_params(deep=False).items()
     return {
         "format": _FORMAT,
         "version": FORMAT_VERSION,
         "autokernel": __version__,
-        "settings": {name: plain(value) for name, value in settings if _is_plain(value)},
+        "settings": {name: _as_json(value) for name, value in settings if _is_plain(value)},
         "feature_names_in": None if names is None else [str(name) for name in names],
         "date_columns": model.date_columns_,
-        "X_train": plain(model.X_train_),
-        "y_train": plain(model.y_train_),
+        "X_train": _as_json(model.X_train_),
+        "y_train": _as_json(model.y_train_),
         "model": _model_record(model._fitted, model.X_train_, model.y_train_),
         "search": search,
     }
@@ -124,7 +124,7 @@ def _estimator(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
         for name, value in record["settings"].items()
     }
     model = AutoKernelGPRegressor(**settings)
-    X, y = numbers(record["X_train"]), numbers(record["y_train"])
+    X, y = _array(record["X_train"]), _array(record["y_train"])
     model.n_features_in_ = X.shape[1]
     if record["feature_names_in"] is not None:
         model.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
@@ -161,13 +161,13 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
         data.y, model.target_scaling.apply(y)
     )
     return {
-        "scaling": {"shift": plain(model.scaling.shift), "scale": plain(model.scaling.scale)},
+        "scaling": {"shift": _as_json(model.scaling.shift), "scale": _as_json(model.scaling.scale)},
         "target_scaling": {
-            "shift": plain(model.target_scaling.shift),
-            "scale": plain(model.target_scaling.scale),
+            "shift": _as_json(model.target_scaling.shift),
+            "scale": _as_json(model.target_scaling.scale),
         },
         "feature_names": model.feature_names,
-        "noise": plain(model.scaled_noise_variance),
+        "noise": _as_json(model.scaled_noise_variance),
         "way": model.way,
         "seasons": _seasons(model),
         "kernels": [_kernel_record(one) for one in model.kernels],
@@ -175,28 +175,28 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
         "predictor": _predictor_record(mixture.make_predictor),
         "components": [
             {
-                "expression": _text(one.expression),
-                "theta": plain(one.theta),
-                "weight": plain(one.weight),
+                "expression": _parseable(one.expression),
+                "theta": _as_json(one.theta),
+                "weight": _as_json(one.weight),
             }
             for one in mixture.components
         ],
-        "rows": None if has_all else {"X": plain(data.X), "y": plain(data.y)},
+        "rows": None if has_all else {"X": _as_json(data.X), "y": _as_json(data.y)},
     }
 
 
 def _model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedModel:
-    scaling = Scaling(*(numbers(record["scaling"][name]) for name in ("shift", "scale")))
+    scaling = Scaling(*(_array(record["scaling"][name]) for name in ("shift", "scale")))
     target = record["target_scaling"]
-    target_scaling = TargetScaling(number(target["shift"]), number(target["scale"]))
+    target_scaling = TargetScaling(float(target["shift"]), float(target["scale"]))
     seasons = [Seasonal.from_record(one) for one in record["seasons"]]
     kernels = [_kernel(one, seasons) for one in record["kernels"]]
     evaluation = kernels[record["best"]].evaluation
     components = [
         Component(
             parse_expression(one["expression"], base_kernels=seasons),
-            numbers(one["theta"]),
-            number(one["weight"]),
+            _array(one["theta"]),
+            float(one["weight"]),
         )
         for one in record["components"]
     ]
@@ -204,10 +204,10 @@ def _model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedMod
     if rows is None:
         data = TrainingData(scaling.apply(X), target_scaling.apply(y))
     else:
-        data = TrainingData(numbers(rows["X"]).reshape(-1, X.shape[1]), numbers(rows["y"]))
+        data = TrainingData(_array(rows["X"]).reshape(-1, X.shape[1]), _array(rows["y"]))
     with one_blas_thread():  # as in the fit, for bit-identical results
         mixture = MixturePredictor(components, data, _make_predictor(record["predictor"]))
-    noise = number(record["noise"])
+    noise = float(record["noise"])
     names = record["feature_names"]
     kernel = to_sklearn(
         evaluation.expression,
@@ -221,12 +221,12 @@ def _model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedMod
     )
 
 
-def plain(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     """Write numbers and arrays as JSON holds them; numbers that are not finite become texts."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, (list, tuple)):
-        return [plain(one) for one in value]
+        return [_as_json(one) for one in value]
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if isinstance(value, (int, np.integer)):
@@ -236,13 +236,8 @@ def plain(value: Any) -> Any:
     return value
 
 
-def number(value: float | str) -> float:
-    """Read a number that :func:`plain` has written."""
-    return float(value)
-
-
-def numbers(values: Sequence[Any]) -> FloatArray:
-    """Read an array that :func:`plain` has written."""
+def _array(values: Sequence[Any]) -> FloatArray:
+    """Read an array that :func:`_as_json` has written."""
     return np.array(values, dtype=float)
 
 
@@ -250,17 +245,17 @@ def _kernel_record(kernel: KernelPosterior) -> dict[str, Any]:
     """Write a kernel with its probability and its draws."""
     evaluation = kernel.evaluation
     entries = {
-        field.name: plain(getattr(evaluation, field.name))
+        field.name: _as_json(getattr(evaluation, field.name))
         for field in fields(Evaluation)
         if field.name not in _DERIVED
     }
     return {
-        "expression": _text(evaluation.expression),
+        "expression": _parseable(evaluation.expression),
         "evaluation": entries,
-        "probability": plain(kernel.probability),
-        "log_score": plain(kernel.log_score),
-        "draws": plain(kernel.draws),
-        "pareto_k": plain(kernel.pareto_k),
+        "probability": _as_json(kernel.probability),
+        "log_score": _as_json(kernel.log_score),
+        "draws": _as_json(kernel.draws),
+        "pareto_k": _as_json(kernel.pareto_k),
     }
 
 
@@ -283,21 +278,21 @@ def _kernel(record: Mapping[str, Any], seasons: Sequence[Seasonal]) -> KernelPos
     entries = dict(record["evaluation"])
     for name, value in entries.items():
         if name in _ARRAYS:
-            entries[name] = numbers(value)
+            entries[name] = _array(value)
         elif name not in ("status", "n_params", "n_evaluations"):
-            entries[name] = number(value)
+            entries[name] = float(value)
     parameters = name_parameters(expression, entries["theta"])
     evaluation = Evaluation(expression=expression, parameters=parameters, **entries)
     return KernelPosterior(
         evaluation,
-        number(record["probability"]),
-        number(record["log_score"]),
-        numbers(record["draws"]),
-        number(record["pareto_k"]),
+        float(record["probability"]),
+        float(record["log_score"]),
+        _array(record["draws"]),
+        float(record["pareto_k"]),
     )
 
 
-def _text(expression: Expression) -> str:
+def _parseable(expression: Expression) -> str:
     """Write an expression; one with a custom base kernel or operator cannot be read again."""
     known = {*BASE_KERNELS.values(), *OPERATORS.values()}
     for tree in expression.subtrees():
