@@ -32,7 +32,6 @@ from autokernel.expression import Expression, StructurePrior, UniformPrior, alig
 from autokernel.inference import (
     ExactLikelihood,
     Likelihood,
-    MakeLikelihood,
     TrainingData,
     one_blas_thread,
 )
@@ -125,9 +124,6 @@ class Evaluator:
         Seed of the random numbers, not negative.
     criterion : str or Criterion
         Name from :data:`CRITERIA`, or a criterion object.
-    make_likelihood : callable
-        Function or class that makes the likelihood of a kernel on some rows. Other processes must
-        be able to import it.
     structure_prior : StructurePrior
         Log prior of each expression, which is added to the criterion.
     """
@@ -140,17 +136,14 @@ class Evaluator:
         priors: Priors,
         seed: int,
         criterion: str | Criterion = "laplace",
-        make_likelihood: MakeLikelihood = ExactLikelihood,
         structure_prior: StructurePrior = _UNIFORM,
     ) -> None:
         self._criterion = check_criterion(criterion)
         self._criterion.check_data(X, y)
         self.data = TrainingData(X, y)
-        self._priors, self._seed, self._make_likelihood = priors, seed, make_likelihood
+        self._priors, self._seed = priors, seed
         self._structure_prior = structure_prior
-        self._find_modes = ModeSearch(
-            self.data, priors=priors, seed=seed, make_likelihood=make_likelihood
-        )
+        self._find_modes = ModeSearch(self.data, priors=priors, seed=seed)
 
     def __call__(self, expression: Expression, known: Iterable[Evaluation] = ()) -> Evaluation:
         """Fit and score one kernel, with warm starts from known fits of similar kernels."""
@@ -249,7 +242,7 @@ class Evaluator:
         n = min(len(self.data.y), _N_TIMED)
         some = self.data if n == len(self.data.y) else self.data.take(np.arange(n))
         times = (len(self.data.y) / n) ** 3
-        return times * seconds_of(self._make_likelihood(expression, some))
+        return times * seconds_of(ExactLikelihood(expression, some))
 
     def leave_one_out(
         self, expression: Expression, draws: FloatArray, *, deadline: Deadline = NEVER
@@ -282,7 +275,6 @@ class Evaluator:
             self._seed,
             (criterion.__module__, criterion.__qualname__),
             joblib.hash(sorted(self._criterion.get_params().items())),
-            joblib.hash(self._make_likelihood),
         )
 
     def key(self, job: Job) -> str:
@@ -305,7 +297,7 @@ class Evaluator:
 
     def _posterior(self, expression: Expression, deadline: Deadline) -> LogPosterior:
         """Build the log posterior of an arranged kernel on all rows."""
-        likelihood = self._make_likelihood(expression, self.data)
+        likelihood = ExactLikelihood(expression, self.data)
         return LogPosterior(likelihood, priors=self._priors, deadline=deadline)
 
     def _fit_and_score(self, posterior: LogPosterior, job: Job) -> Evaluation:
@@ -369,7 +361,6 @@ class Evaluator:
             "priors": self._priors,
             "seed": self._seed,
             "criterion": self._criterion,
-            "make_likelihood": self._make_likelihood,
             "structure_prior": self._structure_prior,
         }
 

@@ -20,7 +20,7 @@ from autokernel.evidence.starts import (
     with_warm_starts,
 )
 from autokernel.expression import Expression, Leaf, Split, arrange, seed_text, splits
-from autokernel.inference import ExactLikelihood, MakeLikelihood, TrainingData
+from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import ADD, Priors, Role
 from autokernel.typing import FloatArray
 
@@ -250,20 +250,11 @@ class ModeSearch:
         Priors as returned by :func:`check_priors`.
     seed : int
         Seed of the random numbers, not negative.
-    make_likelihood : callable
-        Function that makes the likelihood of a kernel on some rows.
     """
 
-    def __init__(
-        self,
-        data: TrainingData,
-        *,
-        priors: Priors,
-        seed: int,
-        make_likelihood: MakeLikelihood = ExactLikelihood,
-    ) -> None:
+    def __init__(self, data: TrainingData, *, priors: Priors, seed: int) -> None:
         self._data = self._subsample = self._subsample_periodic = data
-        self._priors, self._seed, self._make_likelihood = priors, seed, make_likelihood
+        self._priors, self._seed = priors, seed
         self._scales = DataScales(data)
         self._starts = StartingPoints(self._scales)
         self._parts: dict[Expression, Found] = {}
@@ -321,7 +312,7 @@ class ModeSearch:
     def rough_mode(self, expression: Expression) -> Mode:
         """Find a point near a mode of an arranged kernel quickly, on few rows."""
         rows = np.random.default_rng(self._seed).permutation(len(self._data.y))[:_N_ROUGH]
-        likelihood = self._make_likelihood(expression, self._data.take(rows))
+        likelihood = ExactLikelihood(expression, self._data.take(rows))
         posterior = LogPosterior(likelihood, priors=self._priors)
         starts = self._starting_points(posterior, [], purpose="rough")
         thetas = sorted((start.theta for start in starts), key=posterior.value, reverse=True)
@@ -431,7 +422,7 @@ class ModeSearch:
         """Build the log posterior on the subsample."""
         periodic = expression.has_many_modes
         rows = self._subsample_periodic if periodic else self._subsample
-        likelihood = self._make_likelihood(expression, rows)
+        likelihood = ExactLikelihood(expression, rows)
         return LogPosterior(likelihood, priors=self._priors, deadline=deadline)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.exceptions import NotAMaximumError
-from autokernel.inference import Likelihood, ValueAndGradient
-from autokernel.kernels import NOISE_VARIANCE, LogGammaPrior, Priors, Role
+from autokernel.inference import ExactLikelihood, Likelihood, ValueAndGradient
+from autokernel.kernels import LogGammaPrior, Priors, Role
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
 _ONE_SIDED = 3e-5  # one-sided step in a log parameter
@@ -146,6 +146,8 @@ class LogPosterior:
         Bounds of theta.
     is_period : ndarray of shape (n_params,)
         Whether each parameter is a period.
+    n_evaluations : int
+        Number of likelihood calls so far, including failed ones.
     """
 
     def __init__(
@@ -154,12 +156,7 @@ class LogPosterior:
         self.likelihood, self.deadline = likelihood, deadline
         self.expression, self.data = likelihood.expression, likelihood.data
         self._priors = priors
-        own = tuple(p for node in self.expression.nodes for p in node.parameters)
-        if likelihood.parameters != (*own, NOISE_VARIANCE):
-            raise ValueError(
-                "parameters of a likelihood must be those of its expression and the noise "
-                f"variance, got {[parameter.name for parameter in likelihood.parameters]}"
-            )
+        self.n_evaluations = 0
         self.prior = LogGammaPrior.of(likelihood.parameters, priors=priors)
         centre = np.log(self.prior.shape / self.prior.rate)
         self.lower, self.upper = centre - _WIDEST, centre + _WIDEST
@@ -177,8 +174,8 @@ class LogPosterior:
         self._extents = np.ptp(self.data.X[:, columns], axis=0)
 
     def on_rows(self, rows: IntArray) -> "LogPosterior":
-        """Return the same kernel's log posterior on these rows; calls of both count together."""
-        likelihood = self.likelihood.on_rows(rows)
+        """Return the same kernel's exact log posterior on these rows."""
+        likelihood = ExactLikelihood(self.expression, self.data.take(rows))
         return LogPosterior(likelihood, priors=self._priors, deadline=self.deadline)
 
     def step_scales(self, theta: FloatArray) -> FloatArray:
@@ -194,22 +191,17 @@ class LogPosterior:
         )
         return scales
 
-    @property
-    def n_evaluations(self) -> int:
-        """Number of likelihood calls so far."""
-        return self.likelihood.n_evaluations
-
     def value(self, theta: FloatArray) -> float:
         """Compute the log posterior in nats, ``-inf`` if K has no Cholesky factor.
 
         This is a third of the work of :meth:`value_and_gradient`.
         """
-        self.deadline.check()
+        self._begin_call()
         return self.likelihood.value(theta) + float(self.prior.log_density(theta))
 
     def value_and_gradient(self, theta: FloatArray) -> ValueAndGradient:
         """Compute the log posterior in nats, ``-inf`` if K has no factor, and its gradient."""
-        self.deadline.check()
+        self._begin_call()
         likelihood = self.likelihood.value_and_gradient(theta)
         return ValueAndGradient(
             likelihood.value + float(self.prior.log_density(theta)),
@@ -218,13 +210,17 @@ class LogPosterior:
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
         """Compute the log predictive density (n_samples,) of each target given all others."""
-        self.deadline.check()
+        self._begin_call()
         return self.likelihood.leave_one_out(theta)
 
     def held_out(self, theta: FloatArray, n_given: int) -> FloatArray:
         """Compute log predictive densities of targets after the first ``n_given``, given these."""
-        self.deadline.check()
+        self._begin_call()
         return self.likelihood.held_out(theta, n_given)
+
+    def _begin_call(self) -> None:
+        self.deadline.check()
+        self.n_evaluations += 1
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Compute the Hessian (n_params, n_params) of the *negative* log posterior.

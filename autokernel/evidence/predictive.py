@@ -122,6 +122,7 @@ def _predict(fit: KernelFit, fold: _Fold, *, refit: bool) -> float:
     theta = _refit(fit, fold.train) if refit else fit.maximum.mode.theta
     both = fit.posterior.on_rows(np.concatenate(fold))
     value = float(both.held_out(theta, len(fold.train)).sum())
+    fit.posterior.n_evaluations += both.n_evaluations
     if not np.isfinite(value):
         raise NotAMaximumError("the covariance of a fold of cv has no Cholesky factor")
     return value
@@ -132,4 +133,6 @@ def _refit(fit: KernelFit, rows: IntArray) -> FloatArray:
     training = fit.posterior.on_rows(rows)
     start = np.clip(fit.maximum.mode.theta, training.lower, training.upper)
     curvature = fit.maximum.hessian
-    return maximise(training, start, max_iterations=_LONG, curvature=curvature).theta
+    mode = maximise(training, start, max_iterations=_LONG, curvature=curvature)
+    fit.posterior.n_evaluations += training.n_evaluations
+    return mode.theta

@@ -15,7 +15,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from autokernel.evidence import CRITERIA, Criterion, check_criterion, parameters_of
 from autokernel.expression import Expression
-from autokernel.inference.exact import EXACT, Inference
 from autokernel.kernels import (
     BASE_KERNELS,
     OPERATORS,
@@ -92,7 +91,6 @@ class Arguments:
     averaging: Averaging | None
     approximation: str
     n_inducing: int
-    inference: Inference = EXACT
 
     @classmethod
     def of(cls, estimator: BaseEstimator) -> "Arguments":

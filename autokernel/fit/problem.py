@@ -23,6 +23,7 @@ from autokernel.expression import (
 from autokernel.fit.arguments import Arguments
 from autokernel.fit.space import Space
 from autokernel.inference import TrainingData, one_blas_thread
+from autokernel.inference.exact import ExactPredictor
 from autokernel.inference.predictor import MakePredictor
 from autokernel.kernels import Seasonal
 from autokernel.many_rows.approximation import Approximation
@@ -199,9 +200,7 @@ class Problem:
             components = self.arguments.averaging.components(
                 self.evaluator, kernels, deadline=deadline
             )
-            mixture = MixturePredictor(
-                components, self.evaluator.data, self.arguments.inference.make_predictor
-            )
+            mixture = MixturePredictor(components, self.evaluator.data, ExactPredictor)
             return replace(model, mixture=mixture)
         return model
 
@@ -278,9 +277,7 @@ class Problem:
         EvaluationError
             If the kernel could not be fitted, or if its covariance matrix has no Cholesky factor.
         """
-        return self._conditioned(
-            evaluation, self.evaluator.data, self.arguments.inference.make_predictor
-        )
+        return self._conditioned(evaluation, self.evaluator.data, ExactPredictor)
 
     def _conditioned(
         self, evaluation: Evaluation, data: TrainingData, make_predictor: MakePredictor
@@ -327,7 +324,6 @@ def _evaluator(
         priors=arguments.priors,
         seed=seed,
         criterion=arguments.criterion,
-        make_likelihood=arguments.inference.make_likelihood,
         structure_prior=structure_prior,
     )
 

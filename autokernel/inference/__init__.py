@@ -1,6 +1,6 @@
 """Likelihoods and predictions of one kernel: exact, with inducing points, from neighbours."""
 
-from autokernel.inference.base import Likelihood, MakeLikelihood, TrainingData, ValueAndGradient
+from autokernel.inference.base import Likelihood, TrainingData, ValueAndGradient
 from autokernel.inference.covariance import Covariance, cross_covariance, diagonal_covariance
 from autokernel.inference.exact import ExactLikelihood
 from autokernel.inference.inducing import InducingLikelihood, choose_inducing
@@ -12,7 +12,6 @@ __all__ = [
     "ExactLikelihood",
     "InducingLikelihood",
     "Likelihood",
-    "MakeLikelihood",
     "NeighbourLikelihood",
     "Neighbourhoods",
     "TrainingData",

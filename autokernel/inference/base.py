@@ -1,14 +1,13 @@
 """The interface of a likelihood, and the data that all kernels share."""
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from autokernel.expression import Expression
 from autokernel.inference.pairs import PackedPairs
-from autokernel.kernels import KernelParameter
+from autokernel.kernels import NOISE_VARIANCE
 from autokernel.typing import FloatArray, IntArray
 
 
@@ -47,60 +46,42 @@ class ValueAndGradient:
     gradient: FloatArray  # (n_params,)
 
 
-class Likelihood(Protocol):
+class Likelihood(ABC):
     """Log likelihood of one kernel on one data set, as a function of theta.
 
     ``theta`` (n_params,) holds the logs of the parameters in the order of ``parameters``: first the
     parameters of the expression, then the noise variance.
 
-    Attributes
+    Parameters
     ----------
     expression : Expression
         The kernel.
     data : TrainingData
         Inputs and targets.
+
+    Attributes
+    ----------
     parameters : tuple of KernelParameter
         Parameters whose logs are the entries of theta.
-    n_evaluations : int
-        Number of calls so far, including failed ones and the calls of all likelihoods that
-        :meth:`on_rows` has made from this one.
     """
 
-    expression: Expression
-    data: TrainingData
-    parameters: tuple[KernelParameter, ...]
+    def __init__(self, expression: Expression, data: TrainingData) -> None:
+        self.expression, self.data = expression, data
+        own = (parameter for node in expression.nodes for parameter in node.parameters)
+        self.parameters = (*own, NOISE_VARIANCE)
 
-    @property
-    def n_evaluations(self) -> int:
-        """Number of calls so far, including failed ones."""
-
-    def on_rows(self, rows: IntArray) -> "Likelihood":
-        """Return the same kernel's likelihood on these rows; calls of both count together."""
-
+    @abstractmethod
     def value(self, theta: FloatArray) -> float:
         """Compute the log likelihood in nats, ``-inf`` if that is not possible."""
 
+    @abstractmethod
     def value_and_gradient(self, theta: FloatArray) -> ValueAndGradient:
         """Compute the log likelihood in nats and its gradient, ``-inf`` and zeros on failure."""
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
         """Compute the log predictive density (n_samples,) of each target given all others."""
+        raise NotImplementedError("predictive criteria need approximation='exact'")
 
     def held_out(self, theta: FloatArray, n_given: int) -> FloatArray:
         """Compute log predictive densities of targets after the first ``n_given``, given these."""
-
-
-class ApproximateLikelihood:
-    """The part of a likelihood that approximations of it do not have."""
-
-    def leave_one_out(self, theta: FloatArray) -> FloatArray:
-        """Raise an error."""
         raise NotImplementedError("predictive criteria need approximation='exact'")
-
-    def held_out(self, theta: FloatArray, n_given: int) -> FloatArray:
-        """Raise an error."""
-        raise NotImplementedError("predictive criteria need approximation='exact'")
-
-
-MakeLikelihood = Callable[[Expression, TrainingData], Likelihood]
-"""A function that makes the likelihood of a kernel on a data set."""

@@ -1,12 +1,10 @@
 """Exact inference: the likelihood of a kernel and its predictions."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.linalg import LinAlgError
 
 from autokernel.expression import NOISE, Expression
-from autokernel.inference.base import MakeLikelihood, TrainingData, ValueAndGradient
+from autokernel.inference.base import Likelihood, TrainingData, ValueAndGradient
 from autokernel.inference.covariance import Covariance, cross_covariance, diagonal_covariance
 from autokernel.inference.packed import (
     Cholesky,
@@ -17,31 +15,20 @@ from autokernel.inference.packed import (
     pack,
     packed_diagonal,
 )
-from autokernel.inference.predictor import BlockwisePredictor, MakePredictor, Term
-from autokernel.kernels import NOISE_VARIANCE
+from autokernel.inference.predictor import Predictor, Term
 from autokernel.typing import FloatArray, IntArray
 
 
-@dataclass(slots=True)
-class Calls:
-    """Counter of the calls of one likelihood, or of several together."""
-
-    n: int = 0
-
-
-class ExactLikelihood:
+class ExactLikelihood(Likelihood):
     """``log N(y; 0, K_theta + s I)`` where theta holds the logs of the parameters, ``s`` last.
 
-    ``n_evaluations`` counts the calls, including those of other likelihoods that share ``calls``.
     If the matrix cannot be factorised, the value is ``-inf`` and the gradient is zero.
 
     The matrix of the null model is diagonal. Only its diagonal is stored, and every cost is O(n).
     """
 
-    def __init__(
-        self, expression: Expression, data: TrainingData, *, calls: Calls | None = None
-    ) -> None:
-        self.expression, self.data = expression, data
+    def __init__(self, expression: Expression, data: TrainingData) -> None:
+        super().__init__(expression, data)
         self._y = data.y
         self._is_diagonal = expression == NOISE
         self._diagonal: IntArray | slice  # where the stored matrix has its diagonal
@@ -51,17 +38,6 @@ class ExactLikelihood:
         else:
             self._covariance = Covariance(expression, data.pairs)
             self._diagonal = packed_diagonal(len(data.y))
-        self._calls = Calls() if calls is None else calls
-        self.parameters = (*self._covariance.parameters, NOISE_VARIANCE)
-
-    @property
-    def n_evaluations(self) -> int:
-        """Number of calls so far, including failed ones."""
-        return self._calls.n
-
-    def on_rows(self, rows: IntArray) -> "ExactLikelihood":
-        """Return the same kernel's likelihood on these rows; calls of both count together."""
-        return type(self)(self.expression, self.data.take(rows), calls=self._calls)
 
     def value(self, theta: FloatArray) -> float:
         """Compute the log likelihood in nats. O(n^3 / 3)."""
@@ -130,7 +106,6 @@ class ExactLikelihood:
         scipy.linalg.LinAlgError
             If the matrix is not positive definite to machine precision.
         """
-        self._calls.n += 1
         params = np.exp(theta)
         K = self._covariance.forward(params[:-1]).copy()  # the reverse sweep needs the original
         K[self._diagonal] += params[-1] + jitter
@@ -156,7 +131,7 @@ _LARGE = 2000  # rows up to which the covariance is that of the likelihood, to t
 _BLOCK = 2**17  # largest number of covariances computed at once
 
 
-class ExactPredictor(BlockwisePredictor):
+class ExactPredictor(Predictor):
     """The exact predictive distribution of a Gaussian process (R&W alg. 2.1).
 
     Parameters
@@ -188,11 +163,6 @@ class ExactPredictor(BlockwisePredictor):
         self._whole, self._X = Term(expression, np.exp(theta[:-1])), data.X
         self._alpha = self._cholesky.solve(data.y)
         self.noise_variance = float(np.exp(theta[-1])) + self.jitter
-
-    @property
-    def n_bytes(self) -> int:
-        """Memory in bytes of the packed Cholesky factor and of alpha."""
-        return int(self._cholesky.factor.nbytes + self._alpha.nbytes)
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""
@@ -252,15 +222,3 @@ def _factorise(
         return PackedCholesky(packed, n)
 
     return factorise_with_jitter(factorise, scale=float(diagonal.mean()))
-
-
-@dataclass(frozen=True, slots=True)
-class Inference:
-    """A likelihood to search with, and the predictor that goes with it."""
-
-    make_likelihood: MakeLikelihood
-    make_predictor: MakePredictor
-
-
-EXACT = Inference(ExactLikelihood, ExactPredictor)
-"""Exact inference, O(n_samples^3)."""

@@ -7,17 +7,15 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.sparse.linalg import LinearOperator, cg
 
 from autokernel.expression import Expression
-from autokernel.inference.base import ApproximateLikelihood, TrainingData, ValueAndGradient
+from autokernel.inference.base import Likelihood, TrainingData, ValueAndGradient
 from autokernel.inference.covariance import (
     Covariance,
     cross_covariance,
     diagonal_covariance,
     paired_covariance,
 )
-from autokernel.inference.exact import Calls, ExactLikelihood
 from autokernel.inference.packed import pack, packed_diagonal, unpack
-from autokernel.inference.predictor import BlockwisePredictor, Term
-from autokernel.kernels import NOISE_VARIANCE
+from autokernel.inference.predictor import Predictor, Term
 from autokernel.typing import FloatArray, IntArray
 
 _AT_ONCE = 2**19  # covariances of rows with inducing points that are computed at once
@@ -25,7 +23,7 @@ _KEPT = 2**24  # largest number of covariances of base kernels that stay between
 _JITTER = 1e-8  # added to the covariance of the inducing points, as a fraction of its mean diagonal
 
 
-class InducingLikelihood(ApproximateLikelihood):
+class InducingLikelihood(Likelihood):
     """The collapsed variational bound ``log N(y; 0, Q + s I) - tr(K - Q) / (2 s)``.
 
     ``Q = K_nm K_mm^-1 K_mn``, where the inducing points are ``m`` points of the input space.
@@ -47,26 +45,16 @@ class InducingLikelihood(ApproximateLikelihood):
     """
 
     def __init__(self, expression: Expression, data: TrainingData, points: FloatArray) -> None:
-        self.expression, self.data, self.points = expression, data, points
+        super().__init__(expression, data)
+        self.points = points
         self._between = Covariance(expression, TrainingData(points, np.zeros(len(points))).pairs)
         self._alone = diagonal_covariance(expression, data.X)
-        self.parameters = (*self._between.parameters, NOISE_VARIANCE)
-        self._calls = Calls()
         n, m = len(data.y), len(points)
         step = max(1, _AT_ONCE // m)
         self._rows = [slice(first, first + step) for first in range(0, n, step)]
         self._kept: list[Covariance] | None = None
         if n * m * expression.n_leaves <= _KEPT:
             self._kept = [self._with_points(rows) for rows in self._rows]
-
-    @property
-    def n_evaluations(self) -> int:
-        """Number of calls so far, including failed ones."""
-        return self._calls.n
-
-    def on_rows(self, rows: IntArray) -> ExactLikelihood:
-        """Return the same kernel's exact likelihood on these rows; calls of both count together."""
-        return ExactLikelihood(self.expression, self.data.take(rows), calls=self._calls)
 
     def value(self, theta: FloatArray) -> float:
         """Compute the lower bound in nats."""
@@ -110,7 +98,6 @@ class InducingLikelihood(ApproximateLikelihood):
         scipy.linalg.LinAlgError
             If a matrix has no Cholesky factor.
         """
-        self._calls.n += 1
         params, y, m = np.exp(theta), self.data.y, len(self.points)
         packed = self._between.forward(params[:-1]).copy()
         diagonal = packed_diagonal(m)
@@ -303,7 +290,7 @@ _SEED = 0  # of the order of the rows, so that equal data have equal predictions
 _AT_ONCE_INDUCING = 2**20  # covariances of new rows with inducing points that are computed at once
 
 
-class InducingPredictor(BlockwisePredictor):
+class InducingPredictor(Predictor):
     """The predictive distribution of the collapsed variational bound.
 
     Parameters
@@ -345,11 +332,6 @@ class InducingPredictor(BlockwisePredictor):
     def text(self) -> str:
         """The number of inducing points."""
         return f"{len(self._points)} inducing points"
-
-    @property
-    def n_bytes(self) -> int:
-        """Memory in bytes of the two factors."""
-        return int(self._L.nbytes + self._L_B.nbytes + self._weights.nbytes)
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""

@@ -7,10 +7,10 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from autokernel.expression import Expression
-from autokernel.inference.base import ApproximateLikelihood, TrainingData, ValueAndGradient
+from autokernel.inference.base import Likelihood, TrainingData, ValueAndGradient
 from autokernel.inference.covariance import diagonal_covariance, paired_covariance
 from autokernel.inference.exact import ExactLikelihood, ExactPredictor
-from autokernel.inference.predictor import BlockwisePredictor, Term
+from autokernel.inference.predictor import Predictor, Term
 from autokernel.typing import FloatArray, IntArray
 
 _FEW = 4096  # rows up to which every row is a candidate
@@ -276,7 +276,7 @@ def draw_neighbourhoods(
     return Neighbourhoods(order[:n_head], np.column_stack([neighbours, order[places]]))
 
 
-class NeighbourLikelihood(ApproximateLikelihood):
+class NeighbourLikelihood(Likelihood):
     """The log likelihood in which each row depends on a few earlier rows alone.
 
     ``log p(y) = log p(y_head) + sum_i log p(y_i | y_neighbours(i))``: the joint density of the
@@ -306,10 +306,9 @@ class NeighbourLikelihood(ApproximateLikelihood):
     def __init__(
         self, expression: Expression, data: TrainingData, neighbourhoods: Neighbourhoods
     ) -> None:
-        self.expression, self.data = expression, data
+        super().__init__(expression, data)
         head, rows = neighbourhoods.head, neighbourhoods.blocks
         self._head = ExactLikelihood(expression, data.take(head))
-        self.parameters = self._head.parameters
         self.rows_for_each = (len(data.y) - len(head)) / max(1, len(rows))
         n_rows = rows.shape[1]
         step = max(1, BLOCK_PAIRS // (n_rows * (n_rows + 1) // 2))
@@ -318,15 +317,6 @@ class NeighbourLikelihood(ApproximateLikelihood):
         self._kept: list[Blocks] | None = None
         if n_pairs * expression.n_leaves <= _KEPT:
             self._kept = [self._blocks(part) for part in self._parts]
-
-    @property
-    def n_evaluations(self) -> int:
-        """Number of calls so far, including failed ones."""
-        return self._head.n_evaluations
-
-    def on_rows(self, rows: IntArray) -> ExactLikelihood:
-        """Return the same kernel's exact likelihood on these rows."""
-        return ExactLikelihood(self.expression, self.data.take(rows))
 
     def value(self, theta: FloatArray) -> float:
         """Compute the log likelihood in nats."""
@@ -362,7 +352,7 @@ _MOST_JOINT = 2048  # training rows, for the joint distribution of several rows
 _SEED = 0  # of the candidates that are drawn, so that equal rows have equal predictions
 
 
-class NeighbourPredictor(BlockwisePredictor):
+class NeighbourPredictor(Predictor):
     """The predictive distribution of each row given its nearest training rows alone.
 
     Parameters
@@ -399,11 +389,6 @@ class NeighbourPredictor(BlockwisePredictor):
     def text(self) -> str:
         """The number of neighbours."""
         return f"{self._n_neighbours} neighbours"
-
-    @property
-    def n_bytes(self) -> int:
-        """Memory in bytes of the scaled inputs, without those of the tree."""
-        return int(self._data.X.nbytes)
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
 import numpy as np
 
@@ -10,73 +9,6 @@ from autokernel.expression import Expression
 from autokernel.inference.base import TrainingData
 from autokernel.inference.covariance import cross_covariance, diagonal_covariance
 from autokernel.typing import FloatArray
-
-
-class Predictor(Protocol):
-    """Predicts new observations, noise included, in the units of the search.
-
-    Inputs must be scaled like the inputs of the fit. Predictions are of the standardised target.
-
-    Attributes
-    ----------
-    noise_variance : float
-        Variance of the noise plus the jitter.
-    jitter : float
-        Jitter that the factorisation needed.
-    n_bytes : int
-        Memory in bytes, without the training inputs.
-    text : str
-        How predictions are computed, as the user reads it.
-    """
-
-    noise_variance: float
-    jitter: float
-
-    @property
-    def text(self) -> str:
-        """How predictions are computed, as the user reads it."""
-
-    @property
-    def n_bytes(self) -> int:
-        """Memory in bytes, without the training inputs."""
-
-    def mean(self, X: FloatArray) -> FloatArray:
-        """Compute the predictive mean (n,) at inputs (n, n_features)."""
-
-    def part(
-        self,
-        expression: Expression,
-        params: FloatArray,
-        X: FloatArray,
-        *,
-        about: FloatArray | None = None,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Compute mean (n,) and variance (n,) of a term of the function, without noise.
-
-        The kernel of the function is the sum of the kernels of its terms, one of which is this
-        expression with its parameters (n_params,), not their logs. The variance is that of the
-        difference from the average of the term over the rows ``about`` (m, n_features), if they
-        are given and the predictor can tell.
-        """
-
-    def part_mean(self, expression: Expression, params: FloatArray, X: FloatArray) -> FloatArray:
-        """Compute the mean (n,) of a term of the function alone, which may take far less time."""
-
-    def mean_and_variance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute the predictive mean (n,) and variance (n,)."""
-
-    def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute the predictive mean (n,) and covariance (n, n)."""
-
-    def samples(self, X: FloatArray, n_samples: int, rng: np.random.RandomState) -> FloatArray:
-        """Draw new observations (n, n_samples)."""
-
-
-MakePredictor = Callable[[Expression, FloatArray, TrainingData], Predictor]
-"""Function that makes the predictor of a kernel with parameters theta, conditioned on data.
-
-It raises a ``scipy.linalg.LinAlgError`` if the covariance matrix has no Cholesky factor.
-"""
 
 
 class Term:
@@ -114,17 +46,35 @@ class Term:
         return cross if self.about is None else cross - self.cross(self.about, Z).mean(axis=0)
 
 
-class BlockwisePredictor(ABC):
-    """A predictor that computes the moments of one block of rows after the other.
+class Predictor(ABC):
+    """Predicts new observations, noise included, in the units of the search.
+
+    Inputs must be scaled like the inputs of the fit. Predictions are of the standardised target.
+    Moments are computed for one block of rows after the other, so that memory does not grow with
+    the number of rows.
 
     Parameters
     ----------
     block : int
         Number of rows of a block.
+
+    Attributes
+    ----------
+    noise_variance : float
+        Variance of the noise plus the jitter.
+    jitter : float
+        Jitter that the factorisation needed.
+    text : str
+        How predictions are computed, as the user reads it.
     """
 
     noise_variance: float
     jitter: float
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """How predictions are computed, as the user reads it."""
 
     def __init__(self, *, block: int) -> None:
         self._block = max(1, block)
@@ -146,14 +96,20 @@ class BlockwisePredictor(ABC):
         *,
         about: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
-        """Compute mean (n,) and variance (n,) of a term of the function, without noise."""
+        """Compute mean (n,) and variance (n,) of a term of the function, without noise.
+
+        The kernel of the function is the sum of the kernels of its terms, one of which is this
+        expression with its parameters (n_params,), not their logs. The variance is that of the
+        difference from the average of the term over the rows ``about`` (m, n_features), if they
+        are given and the predictor knows it.
+        """
         term = Term(expression, params, about)
         parts = [self._part_of_block(term, rows) for rows in self._blocks(X)]
         means, variances = zip(*parts, strict=True)
         return np.concatenate(means), np.concatenate(variances)
 
     def part_mean(self, expression: Expression, params: FloatArray, X: FloatArray) -> FloatArray:
-        """Compute the mean (n,) of a term of the function alone."""
+        """Compute only the mean (n,) of a term of the function, which may take far less time."""
         term = Term(expression, params)
         return np.concatenate([self._part_mean_of_block(term, rows) for rows in self._blocks(X)])
 
@@ -187,3 +143,10 @@ class BlockwisePredictor(ABC):
         """Yield the rows in blocks of limited size."""
         for start in range(0, len(X), self._block):
             yield X[start : start + self._block]
+
+
+MakePredictor = Callable[[Expression, FloatArray, TrainingData], Predictor]
+"""Function that makes the predictor of a kernel with parameters theta, conditioned on data.
+
+It raises a ``scipy.linalg.LinAlgError`` if the covariance matrix has no Cholesky factor.
+"""

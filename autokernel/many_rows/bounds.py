@@ -156,7 +156,6 @@ class BoundedEvaluator(Evaluator):
     def _settings(self) -> dict[str, Any]:
         """Return the arguments from which another process rebuilds this evaluator."""
         settings = super()._settings()
-        del settings["make_likelihood"]
         many = {"X": self._many.X, "y": self._many.y}
         return {**settings, **many, "n_inducing": self._n_inducing}
 

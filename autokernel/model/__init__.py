@@ -1,9 +1,5 @@
 """Fitted models: averages over kernels and parameters, and the exported scikit-learn kernel."""
 
-from autokernel.inference.exact import EXACT, ExactPredictor, Inference
-from autokernel.inference.inducing import InducingPredictor
-from autokernel.inference.neighbours import NeighbourPredictor
-from autokernel.inference.predictor import MakePredictor, Predictor
 from autokernel.model.averaging import (
     AVERAGES,
     Averaging,
@@ -24,20 +20,13 @@ from autokernel.model.sklearn_kernel import (
 
 __all__ = [
     "AVERAGES",
-    "EXACT",
     "Averaging",
     "Component",
-    "ExactPredictor",
     "FeatureKernel",
     "FittedModel",
-    "InducingPredictor",
-    "Inference",
     "KernelPosterior",
-    "MakePredictor",
     "MixturePredictor",
-    "NeighbourPredictor",
     "PosteriorAveraging",
-    "Predictor",
     "Stacking",
     "WrappedKernel",
     "WrappedOperation",

@@ -2,18 +2,17 @@ from dataclasses import FrozenInstanceError, fields
 
 import numpy as np
 import pytest
-from scipy.linalg import LinAlgError
 from scipy.optimize import minimize_scalar
 from scipy.stats import gamma
 
-from autokernel import evaluate_kernel, parse_expression
+from autokernel import CallableKernel, evaluate_kernel, parse_expression
 from autokernel.evidence import Evaluator
 from autokernel.evidence import mode_search as modes_module
 from autokernel.evidence.maximise import Mode
 from autokernel.evidence.posterior import NOISE_FLOOR, LogPosterior
 from autokernel.expression import Leaf
 from autokernel.inference import ExactLikelihood, TrainingData
-from autokernel.kernels import SMOOTH
+from autokernel.kernels import SMOOTH, VARIANCE
 from autokernel.kernels.parameters import check_priors
 from tests.processes import outputs_under_two_hash_seeds
 
@@ -272,21 +271,13 @@ def test_noise_free_data_put_the_noise_at_its_floor(text):
     assert np.all(np.isfinite(fit.hessian))
 
 
-class Singular(ExactLikelihood):
-    """A likelihood whose covariance has no factor anywhere."""
-
-    def factorise(self, theta, *, jitter=0.0):
-        super().factorise(theta, jitter=jitter)  # counts the call
-        raise LinAlgError("not positive definite")
-
-
 def test_a_kernel_without_any_factorisation_becomes_a_record_with_its_reason(table):
-    priors = check_priors("default")
-    evaluator = Evaluator(*table, priors=priors, seed=0, make_likelihood=Singular)
-    fit = evaluator(parse_expression("SE[0] + LIN[1]"))
+    negative = CallableKernel("NEG", lambda x, z, v: -1e6 - v + 0 * (x - z.T), (VARIANCE,))
+    expression = parse_expression("SE[0] + LIN[1] + NEG[0]", base_kernels=(negative,))
+    fit = evaluate_kernel(expression, *table)
     assert fit.score == fit.log_evidence == fit.log_posterior == -np.inf
     assert "no Cholesky factor" in fit.status
-    assert fit.n_params == len(fit.theta) == len(fit.parameters) == 5
+    assert fit.n_params == len(fit.theta) == len(fit.parameters) == 6
     assert np.all(np.isnan(fit.hessian))
     assert fit.n_evaluations > 0
 

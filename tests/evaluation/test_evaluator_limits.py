@@ -9,7 +9,6 @@ from autokernel.evidence import CRITERIA, Evaluator, Laplace
 from autokernel.evidence import evaluator as evaluate_module
 from autokernel.evidence import mode_search as modes_module
 from autokernel.exceptions import OutOfTimeError
-from autokernel.inference import ExactLikelihood
 from autokernel.inference import exact as exact_module
 from autokernel.kernels.parameters import check_priors
 
@@ -144,24 +143,11 @@ class Faulty(Laplace):
         return super().__call__(fit)
 
 
-class FaultyLikelihoods:
-    """Makes likelihoods whose gradients raise an error as long as this has one."""
-
-    error = None
-
-    def __call__(self, expression, data):
-        likelihood = ExactLikelihood(expression, data)
-        if self.error is not None:
-            likelihood.value_and_gradient = raising(self.error)
-        return likelihood
-
-
-CRITERION, LIKELIHOODS = Faulty(), FaultyLikelihoods()
+CRITERION = Faulty()
 FAULTS = {
     "in the search of modes": (modes_module, "find_modes", raising),
     "at the maximum": (evaluate_module, "find_best_maximum", raising),
     "in a factorisation": (exact_module, "PackedCholesky", raising),
-    "in the likelihood": (LIKELIHOODS, "error", lambda error: error),
     "in the criterion": (CRITERION, "error", lambda error: error),
 }
 
@@ -169,7 +155,7 @@ FAULTS = {
 @pytest.mark.parametrize("error", [RuntimeError("a bug"), MemoryError("no room for 8 GiB")])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_whatever_goes_wrong_becomes_a_record_with_its_reason(monkeypatch, fault, error):
-    subject = evaluator(criterion=CRITERION, make_likelihood=LIKELIHOODS)
+    subject = evaluator(criterion=CRITERION)
     expression = read("SE[1] + LIN[0]")  # in another order than it is computed in
     owner, name, of_error = FAULTS[fault]
     with monkeypatch.context() as broken:

@@ -11,7 +11,6 @@ from sklearn.model_selection import KFold, TimeSeriesSplit
 from autokernel import parse_expression
 from autokernel.evidence import CrossValidation, Evaluator, Importance, Job, Laplace
 from autokernel.evidence.starts import WarmStart
-from autokernel.inference import ExactLikelihood
 from autokernel.kernels.parameters import check_priors
 from tests.processes import outputs_under_two_hash_seeds
 
@@ -169,12 +168,7 @@ def evaluators(table):
         evaluator(table, criterion=CrossValidation(cv=4)),
         evaluator(table, criterion=CrossValidation(cv=KFold(4))),
         evaluator(table, criterion=FOLDS),
-        evaluator(table, make_likelihood=another_likelihood),
     ]
-
-
-def another_likelihood(expression, data):
-    return ExactLikelihood(expression, data)
 
 
 class Another(Laplace):

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from autokernel import evaluate_kernel, parse_expression
-from autokernel.evidence import CRITERIA, Evaluator
+from autokernel.evidence import Evaluator
 from autokernel.evidence.evaluator import warm_starts_from_similar
 from autokernel.expression import NOISE
-from tests.test_likelihood_seam import DenseLikelihood
 
 RATE = 2.0  # of the default prior of the noise, whose shape is one
 
@@ -46,17 +45,6 @@ def test_an_evaluation_of_noise_alone_is_printed():
     fit = evaluate_kernel("NOISE", X, y)
     variance = np.exp(fit.theta[0])
     assert repr(fit) == f"NOISE: score {fit.score:.2f} nats (ok)\n  noise_variance = {variance:.4g}"
-
-
-@pytest.mark.parametrize("criterion", CRITERIA)
-def test_every_criterion_scores_noise_alone_by_any_likelihood(criterion):
-    X, y = draw(12)
-    settings = {"priors": {}, "seed": 0, "criterion": criterion}
-    exact = Evaluator(X, y, **settings)(NOISE)
-    dense = Evaluator(X, y, **settings, make_likelihood=DenseLikelihood)(NOISE)
-    assert exact.status == dense.status == "ok"
-    # importance sampling has a standard error of 0.05, and draws with another last bit
-    assert dense.score == pytest.approx(exact.score, abs=0.2 if criterion == "importance" else 1e-3)
 
 
 def test_noise_alone_is_scored_without_structure_and_loses_where_there_is_one():

@@ -9,7 +9,6 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 
 from autokernel.expression import Leaf, parse_expression
 from autokernel.inference import Covariance, ExactLikelihood, TrainingData
-from autokernel.inference.exact import Calls
 from autokernel.kernels import LINEAR, PRESETS, SMOOTH
 from autokernel.typing import FloatArray, IntArray
 from tests.batteries import EPS, Problem, covariance, exported, numerical_gradient, problems
@@ -229,29 +228,6 @@ def test_predictions_from_a_matrix_that_cannot_be_factorised_are_minus_infinity(
     likelihood = ExactLikelihood(Leaf(SMOOTH, 0), SINGULAR)
     np.testing.assert_array_equal(likelihood.leave_one_out(NO_NOISE), [-np.inf, -np.inf])
     np.testing.assert_array_equal(likelihood.held_out(NO_NOISE, 1), [-np.inf])
-
-
-def test_evaluations_are_counted_failed_ones_too() -> None:
-    likelihood = ExactLikelihood(Leaf(SMOOTH, 0), SINGULAR)
-    assert likelihood.n_evaluations == 0
-    likelihood.value(np.zeros(3))
-    assert likelihood.n_evaluations == 1
-    likelihood.value_and_gradient(np.zeros(3))
-    assert likelihood.n_evaluations == 2
-    likelihood.value(NO_NOISE)
-    likelihood.value_and_gradient(NO_NOISE)
-    assert likelihood.n_evaluations == 4
-    likelihood.leave_one_out(np.zeros(3))
-    likelihood.held_out(np.zeros(3), 1)
-    assert likelihood.n_evaluations == 6
-
-
-def test_likelihoods_that_share_their_calls_count_together() -> None:
-    calls = Calls()
-    one, other = (ExactLikelihood(Leaf(SMOOTH, 0), SINGULAR, calls=calls) for _ in range(2))
-    one.value(np.zeros(3))
-    other.value_and_gradient(np.zeros(3))
-    assert one.n_evaluations == other.n_evaluations == calls.n == 2
 
 
 @given(three_columns)

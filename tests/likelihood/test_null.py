@@ -53,16 +53,6 @@ def test_the_gradient_is_that_of_the_log_variance(data):
     np.testing.assert_allclose(found.gradient, [expected], rtol=1e-13)
 
 
-def test_calls_on_some_rows_are_counted_with_those_on_all(data):
-    likelihood = ExactLikelihood(NOISE, data)
-    some = likelihood.on_rows(np.array([3, 1]))
-    assert some.value(THETA) == pytest.approx(
-        norm.logpdf(data.y[[3, 1]], scale=np.sqrt(VARIANCE)).sum(), rel=1e-14
-    )
-    likelihood.value(THETA)
-    assert likelihood.n_evaluations == some.n_evaluations == 2
-
-
 @pytest.mark.parametrize("theta", [-800.0, 800.0, np.nan])
 def test_a_variance_that_is_not_positive_and_finite_is_minus_infinity(data, theta):
     likelihood, theta = ExactLikelihood(NOISE, data), np.array([theta])

@@ -72,7 +72,7 @@ def test_steps_in_their_scales_need_fewer_calls_to_find_a_season(monkeypatch):
     assert calls[0] < 0.7 * calls[1]
 
 
-def test_the_posterior_on_some_rows_is_that_of_these_rows_and_counts_with_the_whole(posterior):
+def test_the_posterior_on_some_rows_is_that_of_these_rows(posterior):
     rows = np.array([3, 0, 7, 11])
     part = posterior.on_rows(rows)
     alone = LogPosterior(
@@ -82,9 +82,7 @@ def test_the_posterior_on_some_rows_is_that_of_these_rows_and_counts_with_the_wh
     theta = np.full(5, -1.0)
     assert part.value(theta) == alone.value(theta)
     np.testing.assert_array_equal(part.lower, alone.lower)
-    posterior.value(theta)
-    assert part.n_evaluations == posterior.n_evaluations == 2
-    assert alone.n_evaluations == 1
+    assert (part.n_evaluations, posterior.n_evaluations) == (1, 0)
 
 
 def test_after_the_deadline_nothing_is_predicted(posterior):

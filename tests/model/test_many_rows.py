@@ -67,7 +67,6 @@ def test_few_inducing_points_are_nearly_exact(data, new, exact):
     exact_mean, exact_variance = exact.mean_and_variance(new)
     assert np.sqrt(np.mean((mean - exact_mean) ** 2)) < 0.03
     np.testing.assert_allclose(variance, exact_variance, rtol=0.02)
-    assert found.n_bytes < exact.n_bytes
 
 
 @pytest.mark.parametrize("module", [neighbours, inducing_module], ids=["neighbours", "inducing"])
