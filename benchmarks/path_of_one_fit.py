@@ -1,59 +1,70 @@
-"""How far it is from ``fit`` to the first Cholesky factor: frames and files on the stack.
+"""How much of the package a fit runs, and how deep the first Cholesky factorisation lies.
 
-Also counts what makes code long to read: classes by package, switched-off checks of unused
-arguments, and private helpers that are used once. ``--package`` measures another checkout.
+Prints the stack of the package at the first factorisation of the search, the number of
+factorisations before it, and the functions, files and source lines that a default ``fit`` and
+``predict`` run. ``--package`` measures another checkout.
 """
 
 import argparse
 import ast
-import collections
-import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
 
 
-def stack_at_first_factor(package: Path) -> list[tuple[str, str]]:
-    """Files and functions on the stack as the first covariance is factorised."""
-    sys.path.insert(0, str(package.parent))
-    from autokernel import AutoKernelGPRegressor
-    from autokernel.datasets import load_airline
+def code_of_calls(run: Callable[[], Any], seen: Callable[[FrameType], None]) -> None:
+    """Run a function, and show each frame that is entered."""
 
-    found: list[tuple[str, str]] = []
+    def watch(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            seen(frame)
 
-    def watch(frame, event, argument):  # noqa: ARG001 - as sys.setprofile calls it
-        code = frame.f_code
-        is_factor = code.co_name == "__init__" and code.co_filename.endswith("linalg.py")
-        if event == "call" and is_factor and not found:
-            while frame is not None:
-                found.append((frame.f_code.co_filename, frame.f_code.co_name))
-                frame = frame.f_back
-            sys.setprofile(None)
-
-    X, y = load_airline(return_X_y=True)
-    model = AutoKernelGPRegressor(n_iter=0, base_kernels=("SE",), random_state=0)
     sys.setprofile(watch)
-    model.fit(X[:40], y[:40])
-    sys.setprofile(None)
-    mine = [(Path(file), name) for file, name in reversed(found) if str(package) in file]
-    return [(file.relative_to(package).as_posix(), name) for file, name in mine]
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
 
 
-def count_classes(package: Path) -> dict[str, int]:
-    """Classes by the first part of their path."""
-    counts: collections.Counter[str] = collections.Counter()
-    for path in package.rglob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        part = path.relative_to(package).parts[0].removesuffix(".py")
-        counts[part] += sum(isinstance(node, ast.ClassDef) for node in ast.walk(tree))
-    return {part: n for part, n in counts.most_common() if n}
+def is_factorisation(code: CodeType) -> bool:
+    """Whether a function computes a Cholesky factor in packed form."""
+    is_packed = Path(code.co_filename).stem in ("linalg", "packed")
+    return is_packed and code.co_qualname == "PackedCholesky.__init__"
 
 
-def count_helpers(package: Path) -> tuple[int, int]:
-    """Private functions and methods, and how many of them are used once."""
-    text = "\n".join(path.read_text(encoding="utf-8") for path in package.rglob("*.py"))
-    names = set(re.findall(r"def (_[a-z]\w*)\(", text))
-    once = [name for name in names if len(re.findall(rf"(?<!\w){name}(?!\w)", text)) == 2]
-    return len(names), len(once)
+def stacks(package: Path, run: Callable[[], Any]) -> list[list[tuple[str, str]]]:
+    """Return the stacks of the package at each factorisation, outermost first."""
+    found = []
+
+    def seen(frame: FrameType | None) -> None:
+        if frame is None or not is_factorisation(frame.f_code):
+            return
+        stack = []
+        while frame is not None:
+            path = Path(frame.f_code.co_filename)
+            if path.is_relative_to(package):
+                stack.append((path.relative_to(package).as_posix(), frame.f_code.co_name))
+            frame = frame.f_back
+        found.append(stack[:0:-1])  # without the factorisation itself
+
+    code_of_calls(run, seen)
+    return found
+
+
+def lines_of(codes: set[CodeType]) -> tuple[int, int, int]:
+    """Count the functions that were called, their files, and their lines of source."""
+    lines, functions = set(), 0
+    for path in {Path(code.co_filename) for code in codes}:
+        first_lines = {code.co_firstlineno for code in codes if code.co_filename == str(path)}
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                begin = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+                if begin in first_lines:
+                    functions += 1
+                    lines |= {(path, line) for line in range(begin, node.end_lineno + 1)}
+    return functions, len({path for path, _ in lines}), len(lines)
 
 
 def main() -> None:
@@ -61,15 +72,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--package", type=Path, default=Path(__file__).parents[1] / "autokernel")
     package = parser.parse_args().package.resolve()
-    stack = stack_at_first_factor(package)
-    for file, name in stack:
+    sys.path.insert(0, str(package.parent))
+    from autokernel import AutoKernelGPRegressor
+    from autokernel.datasets import load_airline
+
+    X, y = load_airline(return_X_y=True)
+    tiny = AutoKernelGPRegressor(n_iter=0, base_kernels=("SE",), random_state=0)
+    every = stacks(package, lambda: tiny.fit(X[:40], y[:40]))
+    of_search = next(
+        n for n, stack in enumerate(every) if "run_search" in dict(map(reversed, stack))
+    )
+    for file, name in every[of_search]:
         print(f"  {file}: {name}")
-    print(f"frames {len(stack)}, files {len({file for file, _ in stack})}")
-    print("classes:", count_classes(package), sum(count_classes(package).values()))
-    text = "\n".join(path.read_text(encoding="utf-8") for path in package.rglob("*.py"))
-    print("noqa: ARG", len(re.findall(r"noqa: ARG", text)))
-    n_helpers, n_once = count_helpers(package)
-    print(f"private helpers {n_helpers}, used once {n_once}")
+    n_files = len({file for file, _ in every[of_search]})
+    print(f"frames {len(every[of_search])}, files {n_files}, factorisations before {of_search}")
+    codes: set[CodeType] = set()
+
+    def seen(frame: FrameType) -> None:
+        if Path(frame.f_code.co_filename).is_relative_to(package):
+            codes.add(frame.f_code)
+
+    model = AutoKernelGPRegressor(random_state=0, n_iter=20)
+    code_of_calls(lambda: model.fit(X[:60], y[:60]).predict(X, return_std=True), seen)
+    print("functions {}, files {}, lines {} of a fit and predict".format(*lines_of(codes)))
 
 
 if __name__ == "__main__":
