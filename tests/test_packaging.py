@@ -167,3 +167,32 @@ def test_messages_and_documents_name_extras_that_exist():
                 named |= set(re.findall(r"autokernel-gp\[([a-z,]+)\]", text))
     assert "plot" in named
     assert {extra for names in named for extra in names.split(",")} <= set(EXTRAS)
+
+
+def python(code):
+    """Output of a new process that finds the package under test first."""
+    command = [sys.executable, "-c", code]
+    folder = Path(autokernel.__file__).parents[1]
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def test_the_package_can_be_imported_where_no_extra_is_installed():
+    version = python(
+        "import sys\n"
+        "for extra in ('matplotlib', 'pandas', 'rich', 'skops'):\n"
+        "    sys.modules[extra] = None\n"  # so that its import fails
+        "import autokernel, autokernel.displays, autokernel.export\n"
+        "print(autokernel.__version__)"
+    )
+    assert version.strip() == autokernel.__version__
+
+
+def test_importing_the_package_loads_no_extra_that_scikit_learn_does_not_load():
+    loaded = python(
+        "import sys, sklearn.gaussian_process, sklearn.datasets\n"  # they import pandas if they can
+        "before = set(sys.modules)\n"
+        "import autokernel\n"
+        "print(*set(sys.modules) - before)"
+    ).split()
+    assert "autokernel.estimator" in loaded
+    assert {"matplotlib", "pandas", "rich", "skops"}.isdisjoint(loaded)
