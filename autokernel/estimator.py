@@ -1,47 +1,52 @@
-"""The estimator: parameters, fit, refit, predict."""
+"""The estimator: parameters, fit, refit, predictions, descriptions."""
 
 import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from joblib import Memory
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
-from sklearn.callback import with_callbacks
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.utils import check_array, check_consistent_length, check_scalar, column_or_1d
+from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.data.checks import check_fit_data
+from autokernel.data import SINCE, FitData, check_fit_data, check_inputs
 from autokernel.deadline import Deadline
-from autokernel.descriptions import DescriptionMixin
 from autokernel.evidence import Criterion
 from autokernel.exceptions import EvaluationError
-from autokernel.explain import history_table
-from autokernel.explanations import ExplanationMixin
+from autokernel.explain import (
+    TARGET,
+    Decomposition,
+    Description,
+    Table,
+    history_table,
+    inclusion_table,
+    leaderboard,
+    parameter_table,
+    posterior_table,
+)
 from autokernel.expression import Expression
-from autokernel.fit import CallbackMixin, Monitor, Past, Problem, Run
+from autokernel.fit import Monitor, Past, Problem, Run
 from autokernel.fit.announcement import announcement
 from autokernel.fit.arguments import CONSTRAINTS, Arguments, check_memory, check_nested
 from autokernel.fit.progress import print_now, reporter
 from autokernel.kernels import BaseKernel, Operator, Priors
-from autokernel.model import Averaging
+from autokernel.model import Averaging, FittedModel
 from autokernel.search import Acquisition, StopReason, Strategy
-from autokernel.validation import carry_name, check_seed
+from autokernel.typing import FloatArray
+from autokernel.validation import check_has_searched, check_seed, did_you_mean
 
 Selection = str | Collection[str | BaseKernel]
 """Base kernels: ``"auto"``, or names and objects."""
 
 
-class AutoKernelGPRegressor(
-    CallbackMixin,
-    RegressorMixin,
-    ExplanationMixin,
-    DescriptionMixin,
-    BaseEstimator,
-):
+class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     """Gaussian-process regression that discovers its own kernel.
 
     ``fit`` searches sums and products of simple kernels, each on one column, for the structure with
@@ -272,7 +277,8 @@ class AutoKernelGPRegressor(
         deadline = Deadline(np.inf if self.max_time is None else self.max_time)
         arguments = Arguments.of(self)
         memory = check_memory(self.memory, arguments)
-        problem = self._pose(X, y, arguments, reset=True)
+        data = check_fit_data(self, X, y, reset=True)
+        problem = self._problem(data, arguments)
         run = Run(
             problem,
             arguments,
@@ -290,17 +296,18 @@ class AutoKernelGPRegressor(
             context,
             X=X,
             y=y,
-            attributes=lambda: self._attributes_so_far(run),
+            attributes=lambda: self._attributes_so_far(run, data),
             report=reporter(self.verbose, problem.feature_names),
         )
         try:
             reason = run.search(monitor, n_jobs=self.n_jobs, memory=memory)
             monitor.finish()
-            self._expose(run, reason)
+            self._set_fitted(run.result(reason), data, run, reason)
             self._say(None if problem.plan.is_plain else f"predictions: {self.approximation_}")
         except KeyboardInterrupt:
             with suppress(EvaluationError):  # nothing can be fitted: what was asked comes first
-                self._expose(run, StopReason.INTERRUPTED)
+                interrupted = StopReason.INTERRUPTED
+                self._set_fitted(run.result(interrupted), data, run, interrupted)
             raise
         except Exception:  # of a callback, say: a warm start goes on from here
             self._past = run.past()
@@ -337,57 +344,314 @@ class AutoKernelGPRegressor(
         if kernel is None:
             check_is_fitted(self, "best_kernel_")
         arguments = Arguments.of(self)
-        problem = self._pose(X, y, arguments, reset=not hasattr(self, "_fitted"))
+        data = check_fit_data(self, X, y, reset=not hasattr(self, "_fitted"))
+        problem = self._problem(data, arguments)
         if kernel is None:
             fitted = problem.refitted(self._fitted.evaluation)
         else:
             evaluation = problem.evaluator(problem.kernel(kernel, arguments))
             fitted = problem.averaged([evaluation], searches=False)
-        self._expose_refit(fitted, problem.X, problem.y)
+        self._set_fitted(fitted, data)
         return self
 
-    def _pose(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, arguments: Arguments, *, reset: bool
-    ) -> Problem:
-        """Check the data and scale them; the columns may be others with ``reset``."""
-        inputs, target = check_fit_data(self, X, y, reset=reset)
+    def _problem(self, data: FitData, arguments: Arguments) -> Problem:
+        """Scale the data, with the seed of the search that is continued if there is one."""
         past = self._past_to_continue()
         draws_seed = not isinstance(self.random_state, Integral)
         seed = past.seed if past and draws_seed else check_seed(self.random_state)
-        names = [str(name) for name in getattr(self, "feature_names_in_", ())] or None
-        return Problem.of(inputs, target, arguments, seed=seed, feature_names=names)
-
-    def _say(self, line: str | None) -> None:
-        """Print a line if there is one and ``verbose`` asks for it."""
-        if self.verbose and line is not None:
-            print_now(line)
+        return Problem.of(data.X, data.y, arguments, seed=seed, feature_names=data.feature_names)
 
     def _past_to_continue(self) -> Past | None:
         """Return what the last search has left, if this one is to continue it."""
         return getattr(self, "_past", None) if self.warm_start else None
 
-    def _expose_history(self, run: Run) -> None:
-        """Set the attributes that tell what a search has tried."""
-        self._past = run.past()
-        self._tried = [e.expression.canonical for e in run.history.evaluations]
-        self.search_history_ = history_table(run.history.to_columns(run.problem.feature_names))
-        self.n_iter_ = run.history.n_searched
+    def _say(self, line: str | None) -> None:
+        """Print a line if there is one and ``verbose`` is set."""
+        if self.verbose and line is not None:
+            print_now(line)
 
-    def _expose(self, run: Run, reason: StopReason) -> None:
-        """Set the attributes that tell of a search that has ended."""
-        self._expose_model(run.result(reason), run.problem.X, run.problem.y)
-        self._expose_history(run)
-        self.stop_reason_ = reason
+    def _set_fitted(
+        self,
+        model: FittedModel,
+        data: FitData,
+        run: Run | None = None,
+        reason: str = "refit",
+    ) -> None:
+        """Set all fitted attributes; those of a search only after one, the ``run``."""
+        self._fitted = model
+        self.n_features_in_ = data.X.shape[1]
+        if data.feature_names is not None:
+            self.feature_names_in_ = np.array(data.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
+            del self.feature_names_in_
+        self.date_columns_ = data.date_columns
+        self.X_train_, self.y_train_ = data.X, data.y
+        self.best_kernel_ = model.kernel
+        self.best_expression_ = model.evaluation.expression.to_text(model.feature_names)
+        self.best_score_ = model.evaluation.score
+        self.noise_variance_ = model.noise_variance
+        self.approximation_ = model.way
+        self.posterior_ = posterior_table(model)
+        self.inclusion_probabilities_ = inclusion_table(model)
+        if run is not None:
+            self._past = run.past()
+            self._tried = [e.expression.canonical for e in run.history.evaluations]
+            self.search_history_ = history_table(run.history.to_columns(data.feature_names))
+            self.n_iter_, self.stop_reason_ = run.history.n_searched, reason
+        elif not hasattr(self, "search_history_"):
+            self.n_iter_, self.stop_reason_ = 0, reason
 
-    def _attributes_so_far(self, run: Run) -> dict[str, Any] | None:
-        """Return what would be exposed if the search ended now, None if no kernel is fitted yet."""
+    def _attributes_so_far(self, run: Run, data: FitData) -> dict[str, Any] | None:
+        """Return what is set if a callback ends the search now, None if no kernel is fitted."""
         best = run.best()
         if best is None:
             return None
         other = copy(self)
-        other._expose_model(best, run.problem.X, run.problem.y)
-        other._expose_history(run)
+        other._set_fitted(best, data, run, StopReason.CALLBACK)
         return {n: value for n, value in vars(other).items() if vars(self).get(n) is not value}
 
+    def predict(
+        self, X: npt.ArrayLike, return_std: bool | str = False, return_cov: bool = False
+    ) -> FloatArray | tuple[FloatArray, FloatArray]:
+        """Predict the target.
 
-carry_name(AutoKernelGPRegressor)
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        return_std : bool or "function", default=False
+            Whether to return the standard deviation of a new observation too, noise included; with
+            ``"function"`` that of the function itself, without the noise.
+        return_cov : bool, default=False
+            Whether to return the covariance matrix of new observations too.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,)
+            Predictive mean.
+        std : ndarray of shape (n_samples,)
+            Only with ``return_std``.
+        cov : ndarray of shape (n_samples, n_samples)
+            Only with ``return_cov``.
+        """
+        X = self._check_inputs(X)
+        if isinstance(return_std, str) and return_std != "function":
+            raise ValueError(f"return_std must be True, False or 'function', got {return_std!r}")
+        if return_std and return_cov:
+            raise RuntimeError("predict takes at most one of return_std and return_cov, got both")
+        if return_std:
+            return self._fitted.mean_and_std(X, noise=return_std != "function")
+        return self._fitted.mean_and_covariance(X) if return_cov else self._fitted.mean(X)
+
+    def predict_quantiles(self, X: npt.ArrayLike, quantiles: Sequence[float]) -> FloatArray:
+        """Predict quantiles of new observations.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        quantiles : array-like of shape (n_quantiles,)
+            Levels between 0 and 1, both excluded.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_quantiles)
+            Quantiles of the mixture, which need not be symmetric about its mean.
+        """
+        levels = np.atleast_1d(np.asarray(quantiles, dtype=float))
+        if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
+            raise ValueError(
+                f"quantiles must be probabilities between 0 and 1, such as [0.05, 0.95], got "
+                f"{quantiles!r}"
+            )
+        return self._fitted.quantiles(self._check_inputs(X), levels)
+
+    def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.95) -> FloatArray:
+        """Predict the central interval that holds a new observation with a given probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        coverage : float, default=0.95
+            Probability of the interval, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Lower and upper ends.
+        """
+        if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
+            kind = ValueError if isinstance(coverage, Real) else TypeError
+            raise kind(
+                f"coverage must be a probability between 0 and 1, such as 0.95, got {coverage!r}"
+            )
+        tail = (1 - float(coverage)) / 2
+        levels = np.array([tail, 1 - tail])
+        return self._fitted.quantiles(self._check_inputs(X), levels)
+
+    def log_predictive_density(self, X: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
+        """Compute the log predictive density of observations, each by itself.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,)
+            Observations.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Nats, for densities in the unit of y. Larger is better.
+        """
+        inputs = self._check_inputs(X)
+        target = check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64, input_name="y")
+        check_consistent_length(inputs, target)
+        return self._fitted.log_density(inputs, target)
+
+    def sample_y(
+        self,
+        X: npt.ArrayLike,
+        n_samples: int = 1,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> FloatArray:
+        """Draw new observations (n_samples_X, n_samples), noise included.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples_X, n_features)
+            Inputs.
+        n_samples : int, default=1
+            Number of draws. Each is a draw of a kernel and its parameters first.
+        random_state : int, RandomState instance or None, default=0
+            Source of the draws.
+        """
+        inputs = self._check_inputs(X)
+        check_scalar(n_samples, "n_samples", Integral, min_val=1)
+        return self._fitted.samples(inputs, n_samples, random_state)
+
+    def decompose(
+        self, X: npt.ArrayLike | None = None, *, units: Mapping[str, str] | None = None
+    ) -> Decomposition:
+        """Split the fitted function into components.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            Inputs; None for those of ``fit``.
+        units : mapping of str to str, default=None
+            Units for the texts, as for :meth:`describe`.
+
+        Returns
+        -------
+        Decomposition
+            ``constant``, ``noise_std`` and ``components``, those of the largest share first, each
+            with ``expression``, ``text``, ``mean`` and ``std`` (n_samples,) in the units of y, and
+            ``share``, of the variance explained. If predictions average over kernels or
+            parameters, the last component is what averaging adds to the best kernel. The constant
+            and the means add up to ``predict``.
+        """
+        check_is_fitted(self, "best_kernel_")
+        inputs = self.X_train_ if X is None else self._check_inputs(X)
+        return self._description(units).decompose(inputs)
+
+    def describe(self, units: Mapping[str, str] | None = None) -> str:
+        """Tell the fitted kernel in words.
+
+        Parameters
+        ----------
+        units : mapping of str to str, default=None
+            Units of columns by name, ``x0``, ``x1`` and so on where they have none, and of the
+            target under ``"y"``, such as ``{"time": "years", "y": "thousand passengers"}``. Columns
+            of dates are in days, and their places are told as dates.
+
+        Returns
+        -------
+        str
+            A paragraph about the whole, and one about each component.
+        """
+        check_is_fitted(self, "best_kernel_")
+        return str(self._description(units))
+
+    @property
+    def parameters_(self) -> Table:
+        """The parameters of the best kernel, a row for each parameter of each component.
+
+        The table has the keys ``component``, from one on in the order of the kernel, zero for the
+        noise; ``leaf`` and ``column``, the base kernel and its column; ``parameter`` with ``value``
+        and the central 90 % interval from ``low`` to ``high``; and ``unit``: a column, in whose
+        units the value is, ``"variance of y"``, or none.
+        """
+        check_is_fitted(self, "best_kernel_")
+        return parameter_table(self._fitted)
+
+    def leaderboard(self, k: int = 10) -> Table:
+        """Return the ``k`` best kernels of the search.
+
+        The dict of arrays prints as a table, and ``pandas.DataFrame`` accepts it. The kernel that
+        predicts is marked. Scores are those of the search; a line below the table says what
+        :meth:`refit` has fitted after it.
+
+        Parameters
+        ----------
+        k : int, default=10
+            Largest number of rows.
+
+        Returns
+        -------
+        Table
+            Columns ``rank``, ``chosen``, ``score`` and ``score_per_sample`` in nats, ``n_leaves``,
+            ``n_params``, ``phase``, ``status`` and ``kernel``.
+
+        Raises
+        ------
+        NotFittedError
+            If there was no search.
+        """
+        check_has_searched(self)
+        check_scalar(k, "k", Integral, min_val=1)
+        chosen = self._fitted.evaluation.expression.canonical
+        is_chosen = np.array([text == chosen for text in self._tried], dtype=bool)
+        note = self._fitted_since(self.search_history_["score"][is_chosen])
+        return leaderboard(self.search_history_, k=k, is_chosen=is_chosen, note=note)
+
+    def _check_inputs(self, X: npt.ArrayLike) -> FloatArray:
+        check_is_fitted(self, "best_kernel_")
+        return check_inputs(self, X)
+
+    def _description(self, units: Mapping[str, str] | None) -> Description:
+        """Check the units and begin to describe."""
+        if units is not None and not isinstance(units, Mapping):
+            raise ValueError(f"units must be a mapping such as {{'time': 'years'}}, got {units!r}")
+        dates = [self._fitted.column_names[column] for column in self.date_columns_]
+        units = {**dict.fromkeys(dates, SINCE), **(units or {})}
+        known = {*self._fitted.column_names, TARGET}
+        for name, unit in units.items():
+            if name not in known or not isinstance(unit, str):
+                raise ValueError(
+                    f"units must map names out of {sorted(known)} to texts such as 'years', got "
+                    f"{name!r}: {unit!r}{did_you_mean(name, known - {name})}"
+                )
+        if TARGET in units and TARGET in self._fitted.column_names:
+            raise ValueError(
+                f"units[{TARGET!r}] is that of the target, and a column has this name too: give "
+                "the column another name"
+            )
+        return Description(self._fitted, units)
+
+    def _fitted_since(self, scores: FloatArray) -> str:
+        """Say what was fitted after the search, which gave the present kernel these scores."""
+        score = self.best_score_
+        if not np.isfinite(score) or np.isclose(scores, score, rtol=1e-9, atol=1e-9).any():
+            return ""
+        how = f"to {len(self.y_train_)} rows, with score {score:.2f}"
+        if len(scores):
+            return f"* this kernel was fitted again after the search, {how}"
+        return f"another kernel was fitted after the search, {how}: {self.best_expression_}"
+
+    def _sk_visual_block_(self) -> _VisualBlock:
+        """Show the kernel below the name in a notebook."""
+        words = getattr(self, "best_expression_", None)
+        details = {"name_details": str(self), "name_caption": words}
+        return _VisualBlock("single", self, names=type(self).__name__, **details)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from types import FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -82,16 +81,3 @@ def check_has_searched(estimator: BaseEstimator) -> None:
             f"this {type(estimator).__name__} was fitted by refit, which does not search: call fit "
             "to have a search"
         )
-
-
-def carry_name(cls: type) -> None:
-    """Let methods that a class inherits from this package name it, not their own class, in errors.
-
-    Python takes the name of a function from where it was defined.
-    """
-    for base in cls.__mro__[1:]:
-        if base.__module__.startswith("autokernel."):
-            for name, member in vars(base).items():
-                function = getattr(member, "__func__", member)  # of a class method
-                if isinstance(function, FunctionType) and not name.startswith("_"):
-                    function.__qualname__ = f"{cls.__name__}.{name}"

@@ -1,24 +1,27 @@
 """Checks and scaling of inputs and targets."""
 
 from autokernel.data.checks import (
+    FitData,
     check_fit_data,
+    check_inputs,
     check_training_data,
     refuse_gaps,
     refuse_large,
     refuse_times,
 )
-from autokernel.data.dates import SINCE, dates_counted, days_since_1970
+from autokernel.data.dates import SINCE, days_since_1970
 from autokernel.data.named import NamedColumns, validated
 from autokernel.data.scaling import Scaling, TargetScaling, unit_scaling, varying_columns
 
 __all__ = [
     "SINCE",
+    "FitData",
     "NamedColumns",
     "Scaling",
     "TargetScaling",
     "check_fit_data",
+    "check_inputs",
     "check_training_data",
-    "dates_counted",
     "days_since_1970",
     "refuse_gaps",
     "refuse_large",

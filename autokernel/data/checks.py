@@ -1,6 +1,8 @@
 """Checks of inputs and targets."""
 
 from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,7 +10,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite, check_X_y
 
-from autokernel.data.dates import dates_counted, is_number
+from autokernel.data.dates import count_days, is_number
 from autokernel.data.named import validated
 from autokernel.typing import FloatArray
 
@@ -32,25 +34,36 @@ def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray,
     return inputs, target
 
 
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
+class FitData:
+    """The valid data of a fit, in the units of the user."""
+
+    X: FloatArray  # (n_samples, n_features); dates are days since 1970-01-01
+    y: FloatArray  # (n_samples,)
+    feature_names: list[str] | None
+    date_columns: list[int]
+
+
 def check_fit_data(
     estimator: BaseEstimator, X: npt.ArrayLike, y: npt.ArrayLike, *, reset: bool
-) -> tuple[FloatArray, FloatArray]:
+) -> FitData:
     """Turn the data of a fit into finite arrays of float64, which are copies.
 
-    With ``reset`` the estimator stores the columns; otherwise they must agree with the stored ones.
-    Columns of dates are counted in days.
+    The estimator stays as it is. Without ``reset`` the columns must agree with those of its fit.
 
     Raises
     ------
     ValueError
-        As for :func:`check_training_data`, and if there are several targets.
+        As for :func:`check_training_data`, if there are several targets, and if columns are others
+        than those of the fit.
     """
-    X = dates_counted(estimator, X, reset=reset)
+    X, date_columns = _counted(estimator, X, reset=reset)
     refuse_times(X, y)
     refuse_text_target(y)
     refuse_many_targets(y)
+    checked = copy(estimator)  # scikit-learn sets the columns on it
     inputs, target = validated(
-        estimator,
+        checked,
         X,
         y,
         reset=reset,
@@ -60,10 +73,41 @@ def check_fit_data(
         ensure_all_finite=False,
         copy=True,
     )
-    refuse_gaps(inputs, getattr(estimator, "feature_names_in_", None))
+    names = getattr(checked, "feature_names_in_", None)
+    refuse_gaps(inputs, names)
     target = check_target(target)
     check_range(inputs, target)
-    return inputs, target
+    return FitData(inputs, target, None if names is None else list(map(str, names)), date_columns)
+
+
+def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike) -> FloatArray:
+    """Turn the inputs to predict at into a finite array of float64 with the columns of the fit.
+
+    Raises
+    ------
+    ValueError
+        If the inputs are not valid, or if the columns are others than those of the fit.
+    """
+    X, _ = _counted(estimator, X, reset=False)
+    refuse_times(X)
+    inputs: FloatArray = validated(
+        estimator, X, dtype=np.float64, reset=False, ensure_all_finite=False
+    )
+    refuse_gaps(inputs, getattr(estimator, "feature_names_in_", None))
+    refuse_large("X", inputs)
+    return inputs
+
+
+def _counted(estimator: BaseEstimator, X: Any, *, reset: bool) -> tuple[Any, list[int]]:
+    """Replace dates by days; they must be in columns that held dates in ``fit``."""
+    X, columns = count_days(X)
+    new = [] if reset else [column for column in columns if column not in estimator.date_columns_]
+    if new:
+        raise ValueError(
+            f"X must hold numbers in column {new[0]}, as it did in fit, got dates: give dates to "
+            "both, or numbers to both"
+        )
+    return X, columns if reset else estimator.date_columns_
 
 
 def check_target(y: npt.NDArray[Any]) -> FloatArray:

@@ -58,27 +58,6 @@ def count_days(X: Any) -> Counted:
     return _replaced(array, {c: _days_of(array[:, c], f"x{c}") for c in range(array.shape[1])})
 
 
-def dates_counted(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """Return X with dates as days; the estimator stores the columns that held dates, or has them.
-
-    Raises
-    ------
-    ValueError
-        As for :func:`count_days`, and if a column holds dates that held numbers in ``fit``.
-    """
-    counted = count_days(X)
-    if reset:
-        estimator.date_columns_ = counted.columns
-        return counted.X
-    new = [column for column in counted.columns if column not in estimator.date_columns_]
-    if new:
-        raise ValueError(
-            f"X must hold numbers in column {new[0]}, as it did in fit, got dates: give dates to "
-            "both, or numbers to both"
-        )
-    return counted.X
-
-
 def _count_in_frame(frame: Any) -> Counted:
     """Replace the columns of dates of a pandas or polars data frame."""
     days = {}

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_array, check_scalar
+from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.data.dates import dates_counted
+from autokernel.data import check_inputs
 from autokernel.displays._style import (
     BLUE,
     DATA,
@@ -119,8 +119,7 @@ class ForecastDisplay:
             n_points = min(max(_LEAST_POINTS, 2 * len(train)), _MOST_POINTS)
             x = np.linspace(low, high + beyond * (high - low), n_points)
         else:
-            days = dates_counted(estimator, X, reset=False)
-            x = np.sort(check_array(days, dtype=float)[:, 0])
+            x = np.sort(check_inputs(estimator, X)[:, 0])
         names = getattr(estimator, "feature_names_in_", ["x"])
         fitted, inputs = estimator._fitted, x[:, None]
         description = estimator._description(units)

@@ -27,7 +27,7 @@ class Table(dict[str, npt.NDArray[Any]]):
 
     Parameters
     ----------
-    columns : mapping of str to array-like of shape (n_rows,)
+    columns : mapping of str to array-like of shape (n_rows,) or None, default=None
         The columns by name.
     shown : sequence of str, default=()
         Names of the columns that are printed, all of them if it is empty.
@@ -36,9 +36,13 @@ class Table(dict[str, npt.NDArray[Any]]):
     """
 
     def __init__(
-        self, columns: Mapping[str, npt.ArrayLike], *, shown: Sequence[str] = (), note: str = ""
+        self,
+        columns: Mapping[str, npt.ArrayLike] | None = None,  # skops fills an empty table
+        *,
+        shown: Sequence[str] = (),
+        note: str = "",
     ) -> None:
-        super().__init__({name: _array(column) for name, column in columns.items()})
+        super().__init__({name: _array(column) for name, column in (columns or {}).items()})
         self.shown, self.note = tuple(shown) or tuple(self), note
 
     def to_html(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from autokernel.data import FitData
 from autokernel.data.scaling import Scaling, TargetScaling
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.evidence import Evaluation
@@ -125,11 +126,8 @@ def _estimator(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
     }
     model = AutoKernelGPRegressor(**settings)
     X, y = _array(record["X_train"]), _array(record["y_train"])
-    model.n_features_in_ = X.shape[1]
-    if record["feature_names_in"] is not None:
-        model.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
-    model.date_columns_ = list(record["date_columns"])
-    model._expose_refit(_model(record["model"], X, y), X, y)
+    data = FitData(X, y, record["feature_names_in"], list(record["date_columns"]))
+    model._set_fitted(_model(record["model"], X, y), data)
     search = record["search"]
     if search is not None:
         model._tried = search["tried"]

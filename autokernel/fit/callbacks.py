@@ -1,45 +1,12 @@
 """The observer that passes trials on to scikit-learn's callbacks and to the progress lines."""
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackContext, CallbackSupportMixin, FitCallback
+from sklearn.callback import CallbackContext
 
 from autokernel.search import History, Phase
-
-
-class CallbackMixin(CallbackSupportMixin):
-    """Support of callbacks, with an error that says what a callback is."""
-
-    def set_callbacks(self, *callbacks: Any) -> Self:
-        """Set callbacks, those of :mod:`sklearn.callback` or objects of your own.
-
-        Parameters
-        ----------
-        *callbacks : object
-            Objects with the methods ``setup``, ``teardown``, ``on_fit_task_begin`` and
-            ``on_fit_task_end``. The search ends where the last one returns True. None at all
-            removes those that are set.
-
-        Returns
-        -------
-        self
-            The estimator.
-
-        Raises
-        ------
-        TypeError
-            If one is no such object.
-        """
-        for callback in callbacks:
-            if isinstance(callback, type) or not isinstance(callback, FitCallback):
-                raise TypeError(
-                    "callbacks must be objects with the methods setup, teardown, on_fit_task_begin "
-                    f"and on_fit_task_end, such as ProgressBar(), got {callback!r}"
-                )
-        found: Self = super().set_callbacks(*callbacks)
-        return found
 
 
 class Monitor:

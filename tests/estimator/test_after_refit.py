@@ -20,17 +20,15 @@ def model():
     return small(n_iter=0).fit(X, Y)
 
 
-@pytest.mark.parametrize("by", ["score", "leaves"])
-def test_the_leaderboard_of_a_fit_has_no_note(model, by):
-    assert model.leaderboard(by=by).note == ""
+def test_the_leaderboard_of_a_fit_has_no_note(model):
+    assert model.leaderboard().note == ""
 
 
-@pytest.mark.parametrize("by", ["score", "leaves"])
-def test_the_leaderboard_tells_that_scores_are_those_before_a_refit_to_other_rows(model, by):
+def test_the_leaderboard_tells_that_scores_are_those_before_a_refit_to_other_rows(model):
     searched = model.best_score_
     model.refit(X_NEW, Y_NEW)
     assert model.best_score_ != searched
-    table = model.leaderboard(by=by)
+    table = model.leaderboard()
     note = (
         "* this kernel was fitted again after the search, to 15 rows, with score "
         f"{model.best_score_:.2f}"

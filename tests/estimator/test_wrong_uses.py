@@ -1,6 +1,6 @@
 """What users get wrong, and what they are told: which argument, what was expected, what to do."""
 
-import re
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,7 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(20, 2))
 Y = X[:, 0] + 0.1 * RNG.normal(size=20)
 FRAME = pd.DataFrame(X, columns=["age", "size"])
+DATES = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=12), "level": np.arange(12.0)})
 
 
 @pytest.fixture(scope="module")
@@ -119,12 +120,12 @@ CALLS = {
     "a function as callback": (
         lambda _: small().set_callbacks(print),
         TypeError,
-        r"callbacks must be objects with the methods setup, .*got <built-in function print>",
+        "callbacks must be instances following the FitCallback protocol",
     ),
     "a class as callback": (
         lambda _: small().set_callbacks(SOT),
         TypeError,
-        r"callbacks must be objects with the methods",
+        "callbacks must be instances following the FitCallback protocol",
     ),
     "a nested parameter of a name": (
         lambda _: small().set_params(strategy__population_size=3),
@@ -231,7 +232,7 @@ CALLS = {
     "a dict of something else": (
         lambda _: from_dict({"a": 1}),
         ValueError,
-        r"record must be what to_dict returns",
+        r"record must be the dict that to_dict returns",
     ),
     "JSON as text": (
         lambda _: from_dict("{}"),
@@ -248,11 +249,6 @@ CALLS = {
         ValueError,
         r"path must be a file in a folder that exists, got 'nowhere",
     ),
-    "an unknown order of the leaderboard": (
-        lambda model: model.leaderboard(by="size"),
-        ValueError,
-        r"by must be one of \['score', 'leaves'\], got 'size'",
-    ),
 }
 
 
@@ -263,16 +259,36 @@ def test_a_wrong_call_says_what_was_expected(name, model):
         call(model)
 
 
-def test_every_inherited_method_names_the_estimator():
-    methods = [
-        getattr(AutoKernelGPRegressor, name)
-        for name in dir(AutoKernelGPRegressor)
-        if not name.startswith("_") and callable(getattr(AutoKernelGPRegressor, name))
-    ]
-    ours = [one for one in methods if one.__module__.startswith("autokernel.")]
-    assert len(ours) > 15
-    for method in ours:
-        assert re.fullmatch(r"AutoKernelGPRegressor\.\w+", method.__qualname__), method
+def test_methods_of_the_class_can_be_pickled():
+    members = vars(AutoKernelGPRegressor).items()
+    methods = [one for name, one in members if callable(one) and not name.startswith("_")]
+    assert AutoKernelGPRegressor.predict in methods
+    assert pickle.loads(pickle.dumps(methods)) == methods
+
+
+@pytest.mark.parametrize("fit", ["fit", "refit"])
+@pytest.mark.parametrize(
+    "refused",
+    [
+        {"y": [np.nan, *range(11)]},
+        {"X": DATES.assign(level=["high"] * 12)},
+        {"X": DATES.assign(level=np.inf)},
+        {"periods": {"no such column": 12}},
+        {"criterion": "evidence"},
+    ],
+    ids=lambda refused: next(iter(refused)),
+)
+def test_a_refused_fit_leaves_a_fitted_estimator_as_it_was(fit, refused):
+    model = small(n_iter=0, base_kernels=("LIN",)).fit(DATES, Y[:12])
+    others = pd.DataFrame(np.ones((12, 3)), columns=list("abc"))
+    given = {"X": others if fit == "fit" else DATES, "y": Y[:12], **refused}
+    X, y = given.pop("X"), given.pop("y")
+    before, mean = dict(vars(model.set_params(**given))), model.predict(DATES)
+    with pytest.raises(ValueError, match=r"must|contains|features"):
+        getattr(model, fit)(X, y)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is value for name, value in before.items())
+    np.testing.assert_array_equal(model.predict(DATES), mean)
 
 
 def test_folds_in_time_of_rows_in_no_order_are_warned_of():
