@@ -38,7 +38,7 @@ from autokernel.fit.arguments import CONSTRAINTS, Arguments, check_memory, check
 from autokernel.fit.progress import print_now, reporter
 from autokernel.kernels import BaseKernel, Operator, Priors
 from autokernel.model import Averaging, FittedModel
-from autokernel.search import Acquisition, StopReason, Strategy
+from autokernel.search import StopReason, Strategy
 from autokernel.typing import FloatArray
 from autokernel.validation import check_has_searched, check_seed, did_you_mean
 
@@ -81,10 +81,6 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         What to maximise: the log evidence by Laplace's method or by importance sampling; the log
         likelihood less a penalty on parameters; the log predictive density of rows left out one by
         one, or in folds; or an object such as ``CrossValidation(cv=10)``.
-    acquisition : {"ei", "ei_per_second", "ucb", "thompson"} or Acquisition, default="ei"
-        What Bayesian optimisation maximises to choose a kernel: expected improvement, that per
-        second, an upper confidence bound, or a draw from the posterior; or an object such as
-        ``UpperConfidenceBound(kappa=3)``. Other strategies do without.
     n_iter : int, default=50
         Most kernels to evaluate after the initial design; those of its pruning do not count.
     tol : float, default=0.05
@@ -208,7 +204,6 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         operators: Collection[str | Operator] = ("+", "*"),
         strategy: str | Strategy = "sot",
         criterion: str | Criterion = "laplace",
-        acquisition: str | Acquisition = "ei",
         n_iter: int = 50,
         tol: float = 0.05,
         max_time: float | None = None,
@@ -228,7 +223,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self.base_kernels, self.operators = base_kernels, operators
         self.periods, self.start_kernel = periods, start_kernel
         self.strategy, self.criterion = strategy, criterion
-        self.acquisition, self.max_leaves = acquisition, max_leaves
+        self.max_leaves = max_leaves
         self.n_iter, self.tol, self.max_time = n_iter, tol, max_time
         self.batch_size = batch_size
         self.priors, self.structure_prior = priors, structure_prior

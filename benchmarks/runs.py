@@ -40,7 +40,7 @@ from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.datasets import fetch_airfoil, fetch_concrete, fetch_power_plant, load_airline
 from autokernel.fit.arguments import Arguments
 from autokernel.fit.problem import Problem
-from autokernel.search import SOT, STRATEGIES, Task, design_of
+from autokernel.search import SOT, STRATEGIES, Strategy, Task, design_of
 
 LOADERS = {
     "airline": load_airline,
@@ -49,12 +49,15 @@ LOADERS = {
     "concrete": fetch_concrete,
 }
 N_TRAIN = {"airline": 100, "power_plant": 500, "airfoil": 500, "concrete": 500}
-SEARCHES: Mapping[str, Mapping[str, str]] = {
+SEARCHES: Mapping[str, Mapping[str, str | Strategy]] = {
     **{name: {"strategy": name} for name in ("sot", "boms", "arc", "greedy", "tree_gep", "random")},
     "greedy-bic": {"strategy": "greedy", "criterion": "bic"},
 }
-SOT_BY: Mapping[str, Mapping[str, str]] = {
-    **{f"sot-{name}": {"acquisition": name} for name in ("ei_per_second", "ucb", "thompson")},
+SOT_BY: Mapping[str, Mapping[str, str | Strategy]] = {
+    **{
+        f"sot-{name}": {"strategy": SOT(acquisition=name)}
+        for name in ("ei_per_second", "ucb", "thompson")
+    },
     **{f"sot-{name}": {"criterion": name} for name in ("bic", "aic", "loo", "cv")},
 }
 """SOT, by another acquisition function or criterion than by default."""
@@ -172,7 +175,8 @@ def task_of(problem: Problem) -> Task:
 def n_iter_of(run: Run, X: np.ndarray, y: np.ndarray) -> int:
     """Count the kernels after the initial design of a strategy, so that all evaluate as many."""
     problem = pose(X, y, seed=run.seed)
-    strategy = STRATEGIES[ALL_SEARCHES[run.strategy]["strategy"]]()
+    chosen = ALL_SEARCHES[run.strategy]["strategy"]
+    strategy = STRATEGIES[chosen]() if isinstance(chosen, str) else chosen
     task = task_of(problem)
     sizes = [design_of(one, task, run.seed).size for one in (SOT(), strategy)]
     return max(0, run.n_iter + sizes[0] - sizes[1])

@@ -29,7 +29,7 @@ from autokernel.kernels import (
 )
 from autokernel.many_rows.plan import APPROXIMATIONS
 from autokernel.model import AVERAGES, Averaging
-from autokernel.search import ACQUISITIONS, STRATEGIES, Acquisition, Strategy
+from autokernel.search import STRATEGIES, Strategy
 from autokernel.validation import did_you_mean, resolve
 
 CONSTRAINTS: dict[str, list[Any] | str] = {
@@ -39,7 +39,6 @@ CONSTRAINTS: dict[str, list[Any] | str] = {
     "start_kernel": [str, Expression, "array-like", None],
     "strategy": "no_validation",  # resolve says more
     "criterion": "no_validation",  # resolve says more
-    "acquisition": "no_validation",  # resolve says more
     "n_iter": [Interval(Integral, 0, None, closed="left")],
     "tol": [Interval(Real, 0, None, closed="left")],
     "max_time": [Interval(Real, 0, None, closed="neither"), None],
@@ -68,7 +67,6 @@ OTHERS = "*"
 _REGISTRIES: Mapping[str, Mapping[str, type]] = {
     "strategy": STRATEGIES,
     "criterion": CRITERIA,
-    "acquisition": ACQUISITIONS,
     "averaging": AVERAGES,
 }
 
@@ -84,7 +82,6 @@ class Arguments:
     operators: tuple[Operator, ...]
     strategy: Strategy
     criterion: Criterion
-    acquisition: Acquisition
     max_leaves: int | None  # None for "auto"
     priors: Priors
     structure_prior: float | str | None  # nats per unit, or "default"
@@ -113,20 +110,14 @@ class Arguments:
                 "structure_prior must be 'default', None or a number of nats, got "
                 f"{given['structure_prior']!r}"
             )
-        strategy = resolve("strategy", given["strategy"], registry=STRATEGIES, kind=Strategy)
-        acquisition = resolve(
-            "acquisition", given["acquisition"], registry=ACQUISITIONS, kind=Acquisition
-        )
-        _check_used(acquisition, strategy)
         return cls(
             base_kernels,
             by_column,
             check_periods(given["periods"]),
             check_start_kernel(given["start_kernel"]),
             operators,
-            strategy,
+            resolve("strategy", given["strategy"], registry=STRATEGIES, kind=Strategy),
             check_criterion(given["criterion"]),
-            acquisition,
             None if isinstance(max_leaves, str) else int(max_leaves),
             check_priors(given["priors"], parameters=known.values()),
             given["structure_prior"],
@@ -154,15 +145,6 @@ def _distinct(
     kernels = [kernel for selection in selections for kernel in selection or ()]
     with_own_kernels(kernels)
     return tuple({kernel.name: kernel for kernel in kernels}.values())
-
-
-def _check_used(acquisition: Acquisition, strategy: Strategy) -> None:
-    """Refuse an acquisition function that was chosen for a strategy without one."""
-    if not strategy.uses_acquisition and not isinstance(acquisition, ACQUISITIONS["ei"]):
-        raise ValueError(
-            f"acquisition must stay at its default 'ei' with strategy={strategy!r}, which has no "
-            f"acquisition function, got {acquisition!r}"
-        )
 
 
 def check_averaging(averaging: str | Averaging | None) -> Averaging | None:

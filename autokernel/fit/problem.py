@@ -122,7 +122,6 @@ class Problem:
             self.space.base_kernels,
             self.evaluator.data.X,
             priors=arguments.priors,
-            acquisition=arguments.acquisition,
             structure_prior=self.structure_prior,
             start=self.space.start,
         )

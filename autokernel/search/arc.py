@@ -13,6 +13,8 @@ class Arc(EvolvingStrategy):
 
     Parameters
     ----------
+    acquisition : {"ei", "ei_per_second", "ucb", "thompson"} or Acquisition, default="ei"
+        What to maximise, as for :class:`SOT`.
     population_size : int, default=100
         Number of expressions in a generation of the evolution that maximises the acquisition
         function.

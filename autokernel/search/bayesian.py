@@ -10,13 +10,14 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from autokernel.expression import Expression, Grammar
-from autokernel.search.acquisition import Belief, Cost, Values
+from autokernel.search.acquisition import ACQUISITIONS, Acquisition, Belief, Cost, Values
 from autokernel.search.distances import KernelKernel
 from autokernel.search.evolution import evolve
 from autokernel.search.history import History, Phase
 from autokernel.search.strategy import DesignedStrategy, Task
 from autokernel.search.surrogate import SurrogateGP
 from autokernel.typing import FloatArray
+from autokernel.validation import resolve
 
 _ENOUGH_TIMES = 5  # least number of search evaluations to fit the cost
 _N_NEIGHBOURS = 8  # neighbours that a local step compares: the most similar are not always best
@@ -24,43 +25,6 @@ _N_PARENTS = 10  # number of best kernels with neighbours in the first generatio
 
 Maximise = Callable[[Values, Sequence[Expression]], Expression | None]
 """Function that searches the expression of highest value that is not known yet."""
-
-
-def propose_by_surrogate(
-    task: Task,
-    history: History,
-    kernel_kernel: KernelKernel,
-    maximise: Maximise,
-    *,
-    n_proposals: int,
-    rng: np.random.Generator,
-) -> list[Expression]:
-    """Choose the kernels of highest acquisition value, fewer where no more are left.
-
-    Each kernel of a batch is chosen as if the earlier ones had their predicted scores (kriging
-    believer). Little improvement is expected near these, so that the next kernel differs.
-    """
-    known = [evaluation.expression for evaluation in history.evaluations]
-    scores = finite_scores(history)
-    best = float(scores.max())
-    cost = _cost(history)
-
-    def log_prior(expression: Expression) -> float:
-        return task.structure_prior(expression) / history.n_samples
-
-    surrogate = SurrogateGP(kernel_kernel, known, scores, log_prior)
-    proposals: list[Expression] = []
-    while True:
-        belief = Belief(surrogate, best, cost, rng)
-        values = task.acquisition.values(belief)
-        proposal = maximise(_in_time(values, task), known) or task.any_unknown(known)
-        if proposal is not None:
-            proposals.append(proposal)
-        if proposal is None or len(proposals) == n_proposals:
-            return proposals
-        known = [*known, proposal]
-        best = max(best, float(surrogate.predict([proposal]).mean[0]))
-        surrogate = surrogate.believing([proposal])
 
 
 def _cost(history: History) -> Cost:
@@ -100,15 +64,70 @@ def _in_time(values: Values, task: Task) -> Values:
     return compute
 
 
-class EvolvingStrategy(DesignedStrategy):
+class BayesianStrategy(DesignedStrategy):
+    """A strategy that maximises an acquisition function under a surrogate of the scores."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
+        **DesignedStrategy._parameter_constraints,
+        "acquisition": "no_validation",  # resolve says more
+    }
+
+    acquisition: str | Acquisition
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        self._resolve_acquisition()
+
+    def _resolve_acquisition(self) -> Acquisition:
+        """Turn a name into an object, and check its parameters."""
+        return resolve("acquisition", self.acquisition, registry=ACQUISITIONS, kind=Acquisition)
+
+    def propose_by_surrogate(
+        self,
+        task: Task,
+        history: History,
+        kernel_kernel: KernelKernel,
+        maximise: Maximise,
+        *,
+        n_proposals: int,
+        rng: np.random.Generator,
+    ) -> list[Expression]:
+        """Choose the kernels of highest acquisition value, fewer if no more are left.
+
+        Each kernel of a batch is chosen as if the earlier ones had their predicted scores (kriging
+        believer). Little improvement is expected near these, so that the next kernel differs.
+        """
+        acquisition = self._resolve_acquisition()
+        known = [evaluation.expression for evaluation in history.evaluations]
+        scores = finite_scores(history)
+        best = float(scores.max())
+        cost = _cost(history)
+
+        def log_prior(expression: Expression) -> float:
+            return task.structure_prior(expression) / history.n_samples
+
+        surrogate = SurrogateGP(kernel_kernel, known, scores, log_prior)
+        proposals: list[Expression] = []
+        while True:
+            values = acquisition.values(Belief(surrogate, best, cost, rng))
+            proposal = maximise(_in_time(values, task), known) or task.any_unknown(known)
+            if proposal is not None:
+                proposals.append(proposal)
+            if proposal is None or len(proposals) == n_proposals:
+                return proposals
+            known = [*known, proposal]
+            best = max(best, float(surrogate.predict([proposal]).mean[0]))
+            surrogate = surrogate.believing([proposal])
+
+
+class EvolvingStrategy(BayesianStrategy):
     """Bayesian optimisation that maximises the acquisition function by evolution.
 
     The parameters are those of SOT, algorithm 2; the final classes document them.
     """
 
-    uses_acquisition: ClassVar[bool] = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **DesignedStrategy._parameter_constraints,
+    _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
+        **BayesianStrategy._parameter_constraints,
         "population_size": [Interval(Integral, 1, None, closed="left")],
         "n_offspring": [Interval(Integral, 1, None, closed="left")],
         "n_generations": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
@@ -118,12 +137,14 @@ class EvolvingStrategy(DesignedStrategy):
     def __init__(
         self,
         *,
+        acquisition: str | Acquisition = "ei",
         population_size: int = 100,
         n_offspring: int = 4,
         n_generations: int | str = "auto",
         local_steps: bool | str = "auto",
         initial_design: str = "default",
     ) -> None:
+        self.acquisition = acquisition
         self.population_size = population_size
         self.n_offspring = n_offspring
         self.n_generations = n_generations
@@ -160,7 +181,7 @@ class EvolvingStrategy(DesignedStrategy):
             )
 
         kernel_kernel = task.cached(self, lambda: self.kernel_kernel(task))
-        return propose_by_surrogate(
+        return self.propose_by_surrogate(
             task, history, kernel_kernel, maximise, n_proposals=n_proposals, rng=rng
         )
 

@@ -9,20 +9,22 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from autokernel.expression import Expression
-from autokernel.search.acquisition import Values
-from autokernel.search.bayesian import parents_of, propose_by_surrogate
+from autokernel.search.acquisition import Acquisition, Values
+from autokernel.search.bayesian import BayesianStrategy, parents_of
 from autokernel.search.distances import HellingerKernel
 from autokernel.search.history import History, Phase
-from autokernel.search.strategy import DesignedStrategy, Task
+from autokernel.search.strategy import Task
 
 _FIRST_STEPS = 5  # steps of the walk from each base kernel before the first proposal
 
 
-class BOMS(DesignedStrategy):
+class BOMS(BayesianStrategy):
     """Bayesian optimisation with distances between the priors over functions.
 
     Parameters
     ----------
+    acquisition : {"ei", "ei_per_second", "ucb", "thompson"} or Acquisition, default="ei"
+        What to maximise, as for :class:`SOT`.
     n_walks : int, default=15
         Number of random walks that each batch of proposals adds to the candidates.
     n_neighbours : int, default=50
@@ -42,9 +44,8 @@ class BOMS(DesignedStrategy):
     expected improvement, so that the candidates depend on the history alone.
     """
 
-    uses_acquisition: ClassVar[bool] = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **DesignedStrategy._parameter_constraints,
+    _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
+        **BayesianStrategy._parameter_constraints,
         "n_walks": [Interval(Integral, 1, None, closed="left")],
         "n_neighbours": [Interval(Integral, 1, None, closed="left")],
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
@@ -53,11 +54,13 @@ class BOMS(DesignedStrategy):
     def __init__(
         self,
         *,
+        acquisition: str | Acquisition = "ei",
         n_walks: int = 15,
         n_neighbours: int = 50,
         n_candidates: int = 600,
         initial_design: str = "default",
     ) -> None:
+        self.acquisition = acquisition
         self.n_walks = n_walks
         self.n_neighbours = n_neighbours
         self.n_candidates = n_candidates
@@ -74,7 +77,7 @@ class BOMS(DesignedStrategy):
             unknown = [e for e in candidates if e.canonical not in texts]
             return unknown[int(np.argmax(values(unknown)))] if unknown else None
 
-        return propose_by_surrogate(
+        return self.propose_by_surrogate(
             task, history, _kept(task).kernel_kernel, maximise, n_proposals=n_proposals, rng=rng
         )
 

@@ -12,7 +12,6 @@ from sklearn.utils._param_validation import StrOptions
 from autokernel.deadline import NEVER, Deadline
 from autokernel.expression import Expression, Grammar, StructurePrior, UniformPrior
 from autokernel.kernels import PRESETS, BaseKernel, Operator, Priors
-from autokernel.search.acquisition import Acquisition, ExpectedImprovement
 from autokernel.search.design import DESIGNS, Design, initial_design
 from autokernel.search.history import History
 from autokernel.typing import FloatArray
@@ -30,7 +29,6 @@ class Task:
     base_kernels: tuple[BaseKernel, ...]  # kernels of the fixed design, including the grammar's
     X: FloatArray  # (n_samples, n_features), inputs in the unit interval
     priors: Priors = field(default_factory=lambda: PRESETS["default"])
-    acquisition: Acquisition = field(default_factory=ExpectedImprovement)
     structure_prior: StructurePrior = field(default_factory=UniformPrior)  # part of every score
     start: tuple[Expression, ...] = ()  # kernels that every design begins with
     deadline: Deadline = NEVER  # slow strategies must check it
@@ -83,9 +81,7 @@ class Strategy(ABC, BaseEstimator):
     The proposals depend on the arguments alone, so that a search can be continued from its history.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
-    uses_acquisition: ClassVar[bool] = False
-    """Whether proposals depend on the acquisition function of the task."""
+    _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {}
     scores_by_bounds: ClassVar[bool] = False
     """Whether scores are lower bounds on many rows, with upper bounds beside them."""
 
@@ -114,7 +110,7 @@ class Strategy(ABC, BaseEstimator):
 class DesignedStrategy(Strategy):
     """A strategy with an initial design that the user can choose."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
         "initial_design": [StrOptions(set(DESIGNS))],
     }
 

@@ -44,7 +44,7 @@ class TreeGEP(DesignedStrategy):
     evaluations by default; with fewer iterations, all kernels are offspring of the initial design.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
         **DesignedStrategy._parameter_constraints,
         "population_size": [Interval(Integral, 2, None, closed="left")],
         "reproduction": [Interval(Real, 0, 1, closed="left")],

@@ -363,7 +363,6 @@ def test_no_attribute_raises_or_warns_when_a_notebook_looks_at_all_of_them(fitte
     [
         ({"strategy__population_size": 9}, r"population_size .* got 'sot': set strategy=SOT\(\)"),
         ({"criterion": "cv", "criterion__cv": 3}, r"got 'cv': set criterion=CrossValidation\(\)"),
-        ({"acquisition__kappa": 3}, r"got 'ei': set acquisition=ExpectedImprovement\(\)"),
     ],
 )
 def test_a_name_has_no_parameters_and_the_error_says_what_to_set(params, message):

@@ -9,7 +9,7 @@ from joblib import parallel_config
 from sklearn.base import clone
 
 from autokernel import AutoKernelGPRegressor, parse_expression
-from autokernel.search import BOMS, STRATEGIES, RandomWalks, TreeGEP, UpperConfidenceBound
+from autokernel.search import BOMS, SOT, STRATEGIES, RandomWalks, TreeGEP, UpperConfidenceBound
 from tests.fits import count_evaluations, rows, small, wave
 
 TINY = {"base_kernels": ["SE", "LIN"], "max_leaves": 3, "n_iter": 2, "batch_size": 2}
@@ -100,11 +100,13 @@ def test_parameters_of_a_strategy_are_read_and_set_through_the_estimator():
 
 @pytest.mark.parametrize("name", BAYESIAN)
 def test_an_acquisition_function_is_given_by_name_or_as_an_object(kept, name):
-    settings = {"strategy": name, "memory": kept, **TINY, "batch_size": 1}
-    by_name = small(acquisition="ucb", **settings).fit(*wave())
-    as_object = small(acquisition=UpperConfidenceBound(kappa=2.0), **settings).fit(*wave())
+    settings = {"memory": kept, **TINY, "batch_size": 1}
+    make = STRATEGIES[name]
+    by_name = small(strategy=make(acquisition="ucb"), **settings).fit(*wave())
+    ucb = UpperConfidenceBound(kappa=2.0)
+    as_object = small(strategy=make(acquisition=ucb), **settings).fit(*wave())
     assert rows(as_object) == rows(by_name)
-    as_object.set_params(acquisition__kappa=-1.0)
+    as_object.set_params(strategy__acquisition__kappa=-1.0)
     with pytest.raises(ValueError, match=r"'kappa' .*of UpperConfidenceBound .*\[0.0, inf\)"):
         as_object.fit(*wave())
 
@@ -138,8 +140,8 @@ def test_the_more_columns_the_larger_kernels_may_be_by_default():
         ({"strategy": BOMS(n_walks=0)}, r"'n_walks' .*of BOMS .*\[1, inf\).*0"),
         ({"strategy": TreeGEP(mutation=2)}, r"'mutation' .*of TreeGEP .*\[0.0, 1.0\].*2"),
         ({"strategy": RandomWalks(initial_design="big")}, "'initial_design' .*of RandomWalks"),
-        ({"acquisition": "pi"}, r"acquisition must be one of .*'thompson'.*got 'pi'"),
-        ({"acquisition": UpperConfidenceBound}, r"acquisition must be an object, got the class"),
+        ({"strategy": SOT(acquisition="pi")}, r"acquisition must be one of .*'thompson'.*got 'pi'"),
+        ({"strategy": BOMS(acquisition=UpperConfidenceBound)}, r"acquisition must be an object"),
     ],
 )
 def test_a_bad_strategy_or_acquisition_function_is_named_with_what_is_known(parameters, message):

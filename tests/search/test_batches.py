@@ -1,7 +1,5 @@
 """Several kernels that are proposed together."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -126,8 +124,8 @@ def test_what_is_believed_is_the_best_to_improve_on_where_it_is_better(
 
     monkeypatch.setattr(SurrogateGP, "predict", hopeful)
     history = history_of([parse_expression(text) for text in ("SE[0]", "LIN[0]")])
-    task = replace(make_task(), acquisition=Noting())
-    SOT(**SMALL).propose(task, history, n_proposals=3, rng=np.random.default_rng(0))
+    strategy = SOT(**SMALL, acquisition=Noting())
+    strategy.propose(make_task(), history, n_proposals=3, rng=np.random.default_rng(0))
     assert best == [history.scores.max() / 10, 7.0, 7.0]
 
 

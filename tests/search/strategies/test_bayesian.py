@@ -36,8 +36,8 @@ def timed(make_evaluation):
 
 def cost_of(make_task, trials):
     noting = Noting()
-    task = replace(make_task(), acquisition=noting)
-    SMALL.propose(task, History(10, trials), n_proposals=1, rng=np.random.default_rng(0))
+    strategy = SOT(population_size=10, n_generations=2, acquisition=noting)
+    strategy.propose(make_task(), History(10, trials), n_proposals=1, rng=np.random.default_rng(0))
     return noting.cost
 
 

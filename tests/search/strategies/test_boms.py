@@ -46,8 +46,7 @@ def candidates(task, history, *, seed=0, **params):
     """Texts of the candidates that are not known, for a task of which nothing is kept."""
     alphabet = Alphabet()
     rng = np.random.default_rng(seed)
-    task = replace(task, acquisition=alphabet)
-    BOMS(**params).propose(task, history, n_proposals=1, rng=rng)
+    BOMS(acquisition=alphabet, **params).propose(task, history, n_proposals=1, rng=rng)
     [asked] = alphabet.asked
     assert len(set(asked)) == len(asked)
     assert not set(asked) & history.canonical_texts()
@@ -61,7 +60,7 @@ def beside(task, text):
 
 def test_its_settings_are_those_of_the_paper_and_fifty_neighbours():
     expected = {"n_walks": 15, "n_neighbours": 50, "n_candidates": 600}
-    assert BOMS().get_params() == {**expected, "initial_design": "default"}
+    assert BOMS().get_params() == {**expected, "acquisition": "ei", "initial_design": "default"}
 
 
 def test_fifty_neighbours_of_the_best_and_fifteen_walks_are_candidates(wide, history_of):
@@ -131,11 +130,12 @@ def test_candidates_depend_on_the_history_alone(wide, history_of):
 
 
 def test_candidates_are_kept_in_the_task(monkeypatch, wide, history_of):
-    task, rng = replace(wide, acquisition=Alphabet()), np.random.default_rng(0)
+    task, rng, alphabet = replace(wide), np.random.default_rng(0), Alphabet()
+    boms = BOMS(acquisition=alphabet)
     design, searched = ["SE[0]", "LIN[0]"], [FAR]
-    BOMS().propose(task, history_of(design), n_proposals=1, rng=rng)
-    BOMS().propose(task, history_of(design, searched), n_proposals=1, rng=rng)
-    first, second = task.acquisition.asked
+    boms.propose(task, history_of(design), n_proposals=1, rng=rng)
+    boms.propose(task, history_of(design, searched), n_proposals=1, rng=rng)
+    first, second = alphabet.asked
     [kept] = task.cache.values()
     added = {e.canonical for some in kept.added.values() for e in some}
     assert added >= set(first) | set(second)
@@ -143,19 +143,20 @@ def test_candidates_are_kept_in_the_task(monkeypatch, wide, history_of):
 
     monkeypatch.setattr(Grammar, "random_walks", None)
     monkeypatch.setattr(Grammar, "neighbours", None)
-    BOMS().propose(task, history_of(design, searched), n_proposals=1, rng=rng)
-    assert task.acquisition.asked[-1] == second
+    boms.propose(task, history_of(design, searched), n_proposals=1, rng=rng)
+    assert alphabet.asked[-1] == second
 
 
 def test_candidates_of_one_task_are_those_that_a_fresh_task_would_have(wide, history_of):
     design, searched = ["SE[0]", "LIN[0]"], [FAR, "LIN[2]", "RQ[0] * RQ[1]"]
     histories = [history_of(design, searched[:n]) for n in (0, 1, 2, 3, 1)]
     settings = [{}, {"n_walks": 3}, {"n_neighbours": 7}]
-    task, rng = replace(wide, acquisition=Alphabet()), np.random.default_rng(0)
+    task, rng, alphabet = replace(wide), np.random.default_rng(0), Alphabet()
     for history in histories:
         for params in settings:
-            BOMS(**params).propose(task, history, n_proposals=1, rng=rng)
-            assert set(task.acquisition.asked[-1]) == candidates(wide, history, **params)
+            boms = BOMS(acquisition=alphabet, **params)
+            boms.propose(task, history, n_proposals=1, rng=rng)
+            assert set(alphabet.asked[-1]) == candidates(wide, history, **params)
 
 
 def test_candidates_stay_until_there_are_too_many(wide, history_of):
@@ -204,8 +205,8 @@ def test_by_default_there_are_no_more_than_six_hundred(wide, history_of):
 
 def test_the_candidate_of_highest_acquisition_is_proposed(wide, history_of):
     history = history_of(["SE[0]", FAR], ["SE[1]"])
-    task = replace(wide, acquisition=Alphabet())
-    batch = BOMS().propose(task, history, n_proposals=3, rng=np.random.default_rng(0))
+    boms = BOMS(acquisition=Alphabet())
+    batch = boms.propose(wide, history, n_proposals=3, rng=np.random.default_rng(0))
     assert [e.canonical for e in batch] == sorted(candidates(wide, history), reverse=True)[:3]
 
 

@@ -1,5 +1,4 @@
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -144,7 +143,7 @@ def test_improvement_is_over_the_best_score_and_failures_count_as_the_worst(
 
     monkeypatch.setattr(bayesian, "SurrogateGP", Surrogate)
     history = make_history(("SE[0]", -30.0), ("LIN[0]", -np.inf), ("PER[0]", -10.0), n_samples=10)
-    propose(strategy(**SMALL), replace(make_task(), acquisition=Improvement()), history)
+    propose(strategy(**SMALL, acquisition=Improvement()), make_task(), history)
     assert targets == [[-3, -3, -1]]  # per sample
     assert set(bests) == {-1}
 
