@@ -1,6 +1,5 @@
 """Gaussian-process regression that discovers its own kernel."""
 
-from autokernel.environment import show_versions
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.evidence import (
     AIC,
@@ -24,7 +23,7 @@ from autokernel.exceptions import (
 from autokernel.expression import Expression, parse_expression
 from autokernel.kernels import BaseKernel, CallableKernel, KernelParameter, Operator, Sources
 from autokernel.model import Averaging, FeatureKernel, PosteriorAveraging, Stacking
-from autokernel.scoring import neg_log_predictive_density
+from autokernel.scoring import log_predictive_density_score
 from autokernel.search import (
     BOMS,
     SKC,
@@ -83,7 +82,6 @@ __all__ = [
     "UpperConfidenceBound",
     "__version__",
     "evaluate_kernel",
-    "neg_log_predictive_density",
+    "log_predictive_density_score",
     "parse_expression",
-    "show_versions",
 ]

@@ -7,14 +7,13 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 
-def neg_log_predictive_density(
+def log_predictive_density_score(
     estimator: BaseEstimator, X: npt.ArrayLike, y: npt.ArrayLike
 ) -> float:
     """Return the mean log predictive density of a row, in nats; larger is better.
 
-    The loss is the negative log predictive density (NLPD), and as for all scorers of scikit-learn
-    its sign is changed. Use it as ``scoring=neg_log_predictive_density`` in
-    ``cross_val_score`` and grids.
+    This is the negative loss that the literature calls NLPD. Use it as
+    ``scoring=log_predictive_density_score`` in ``cross_val_score`` and ``GridSearchCV``.
 
     Parameters
     ----------
@@ -44,7 +43,7 @@ def neg_log_predictive_density(
         mean, std = estimator.predict(X, return_std=True)
     except TypeError as error:
         raise TypeError(
-            "neg_log_predictive_density needs an estimator whose predict takes return_std, got "
+            "log_predictive_density_score needs an estimator whose predict takes return_std, got "
             f"{type(estimator).__name__}"
         ) from error
     return float(norm.logpdf(np.asarray(y, dtype=float), mean, std).mean())

@@ -33,7 +33,7 @@ from common import (  # isort: skip
     run_missing,
     save_figure,
 )
-from runs import LOADERS, N_TRAIN, CpuClock, Prediction, Split, draw_split, mean_nll, pose  # isort: skip
+from runs import DATASETS, N_TRAIN, CpuClock, Prediction, Split, draw_split, mean_nll, pose  # isort: skip
 
 import numpy as np
 
@@ -185,7 +185,7 @@ def draw_set(axis: "Axes", rows: Sequence[Mapping[str, str]], colours: Mapping[s
 
 def main() -> None:
     """Measure what is missing, print the table and draw the figure."""
-    parser = make_parser(__doc__, datasets=list(LOADERS), seeds=5)
+    parser = make_parser(__doc__, datasets=list(DATASETS), seeds=5)
     parser.add_argument("--label", default="now", help="name of the version that runs")
     parser.add_argument("--sizes", nargs="+", default=["few", "many"], choices=["few", "many"])
     arguments = parse(parser, small={"datasets": ["airline"], "seeds": 1, "sizes": ["few"]})

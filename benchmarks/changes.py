@@ -20,10 +20,10 @@ from common import (  # isort: skip
     parse,
     print_environment,
     print_table,
-    read_table,
     rounded,
     run_missing,
 )
+from data import read_table  # isort: skip
 from published import EXTRAPOLATION_N_TRAIN  # isort: skip
 
 import numpy as np

@@ -156,19 +156,6 @@ def _key(values: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(map(str, values.values()))
 
 
-def read_table(dataset: str) -> np.ndarray:
-    """Read a CSV file of the benchmark folder as it is, the target last."""
-    path = Path(os.environ["AUTOKERNEL_DATA"]) / f"{dataset}.csv"
-    return np.loadtxt(path, delimiter=",", skiprows=1)
-
-
-def read_data(dataset: str) -> tuple[np.ndarray, np.ndarray]:
-    """Read a CSV file of the benchmark folder: inputs scaled to the unit interval, and target."""
-    table = read_table(dataset)
-    X, y = table[:, :-1], table[:, -1]
-    return (X - X.min(axis=0)) / np.ptp(X, axis=0), y
-
-
 def make_parser(
     doc: str, *, datasets: Sequence[str], seeds: int, what: str = "seeds"
 ) -> argparse.ArgumentParser:

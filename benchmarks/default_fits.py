@@ -32,8 +32,9 @@ from common import (  # isort: skip
     run_missing,
     standard_error,
 )
+from data import load  # isort: skip
 from published import TEST_NLL, TEST_RMSE  # isort: skip
-from runs import LOADERS, N_TRAIN, Prediction, Split, mean_nll, pose, rmse  # isort: skip
+from runs import DATASETS, N_TRAIN, Prediction, Split, mean_nll, pose, rmse  # isort: skip
 from runs import NAME as SEARCHED  # isort: skip
 
 import numpy as np
@@ -60,7 +61,7 @@ class Fit:
 
 def measure(unit: Fit) -> Row:
     """Fit one split and measure its errors."""
-    X, y = LOADERS[unit.dataset](return_X_y=True)
+    X, y = load(unit.dataset)
     X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     y = (y - y.mean()) / y.std()
     order = np.random.default_rng(unit.seed).permutation(len(y))
@@ -177,7 +178,7 @@ def searched_before(n_iter: str) -> list[dict[str, str]]:
 
 def main() -> None:
     """Measure what is missing and print the table."""
-    parser = make_parser(__doc__, datasets=list(LOADERS), seeds=5)
+    parser = make_parser(__doc__, datasets=list(DATASETS), seeds=5)
     parser.add_argument("--label", default="now", help="name of the version that runs")
     parser.add_argument("--n-iter", type=int, default=50)
     parser.add_argument("--sizes", nargs="+", default=["paper", "few"], choices=["paper", "few"])

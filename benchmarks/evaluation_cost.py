@@ -37,9 +37,9 @@ from common import (  # isort: skip
     append_rows,
     print_environment,
     print_table,
-    read_data,
     rows_of_this_commit,
 )
+from data import read_data  # isort: skip
 from map_brute_force import WIDE  # isort: skip
 from map_cases import Case, cases  # isort: skip
 

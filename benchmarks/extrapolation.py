@@ -31,11 +31,11 @@ from common import (  # isort: skip
     parse,
     print_environment,
     print_table,
-    read_table,
     rounded,
     run_missing,
     save_figure,
 )
+from data import read_table  # isort: skip
 from published import EXTRAPOLATION_N_TRAIN, EXTRAPOLATION_RMSE, best_extrapolation  # isort: skip
 
 import numpy as np

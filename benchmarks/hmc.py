@@ -42,10 +42,10 @@ from common import (  # isort: skip
     parse,
     print_environment,
     print_table,
-    read_data,
     rounded,
     run_missing,
 )
+from data import read_data  # isort: skip
 from nuts import Chains, sample_chains  # isort: skip
 from runs import Split, pose  # isort: skip
 

@@ -21,10 +21,10 @@ from common import (  # isort: skip
     parse,
     print_environment,
     print_table,
-    read_table,
     rounded,
     run_missing,
 )
+from data import read_table  # isort: skip
 
 import numpy as np
 

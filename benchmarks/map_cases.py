@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from common import RESULTS, environment, read_data  # isort: skip
+from common import RESULTS, environment  # isort: skip
+from data import read_data  # isort: skip
 
 import numpy as np
 

@@ -40,7 +40,7 @@ from common import (  # isort: skip
 )
 from meta_kernels import Landscape, measure_landscape  # isort: skip
 from published import META_RMSE  # isort: skip
-from runs import LOADERS  # isort: skip
+from runs import DATASETS  # isort: skip
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -272,7 +272,7 @@ def draw(rows: Sequence[Mapping[str, str]], *, complete: bool) -> None:
 
 def main() -> None:
     """Measure what is missing, print the tables and draw the figure."""
-    parser = make_parser(__doc__, datasets=list(LOADERS), seeds=10, what="splits")
+    parser = make_parser(__doc__, datasets=list(DATASETS), seeds=10, what="splits")
     parser.add_argument("--n-kernels", type=int, default=1000)
     parser.add_argument("--data-seed", type=int, default=0, help="draws the rows of the data set")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))

@@ -30,7 +30,8 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from common import append_rows, print_environment, print_table, read_data, rows_of_this_commit  # isort: skip
+from common import append_rows, print_environment, print_table, rows_of_this_commit  # isort: skip
+from data import read_data  # isort: skip
 from map_cases import Case  # isort: skip
 
 import numpy as np

@@ -31,7 +31,7 @@ from common import (  # isort: skip
     rounded,
     run_missing,
 )
-from runs import LOADERS, Prediction, Split, draw_split, mean_nll, pose, rmse  # isort: skip
+from runs import DATASETS, Prediction, Split, draw_split, mean_nll, pose, rmse  # isort: skip
 from runs import NAME as SEARCHED  # isort: skip
 
 import numpy as np
@@ -140,7 +140,7 @@ def summarise(rows: Sequence[Mapping[str, str]]) -> None:
 
 def main() -> None:
     """Measure what is missing and print the table."""
-    parser = make_parser(__doc__, datasets=list(LOADERS), seeds=5)
+    parser = make_parser(__doc__, datasets=list(DATASETS), seeds=5)
     parser.add_argument("--strategies", nargs="+", default=["sot"], help="with rows of a search")
     arguments = parse(parser, small={"datasets": ["airline"], "seeds": 2})
     print_environment()

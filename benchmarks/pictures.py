@@ -21,7 +21,7 @@ from autokernel.datasets import load_airline, load_mauna_loa
 from autokernel.displays import DecompositionDisplay, ForecastDisplay
 from autokernel.export import write_report
 
-from common import read_table  # isort: skip
+from data import read_table  # isort: skip
 
 FOLDER = Path(__file__).parent.parent / "docs" / "images"
 DPI = 110

@@ -22,18 +22,18 @@ import time
 from collections.abc import Callable, Iterator
 
 from common import append_rows, print_environment, print_table  # isort: skip
+from data import load  # isort: skip
 from meta_kernels import grow  # isort: skip
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.datasets import fetch_airfoil, fetch_concrete
 from autokernel.expression import Grammar
 from autokernel.kernels import ADD, FEW_COLUMNS, MULTIPLY
 from autokernel.search.distances import HellingerDistances
 
-LOADERS = {"airfoil": fetch_airfoil, "concrete": fetch_concrete}
+DATASETS = ("airfoil", "concrete")
 N_ROWS = 500
 IMPORT = """
 import time
@@ -47,7 +47,7 @@ Row = dict[str, object]
 
 def rows_of(dataset: str) -> tuple[np.ndarray, np.ndarray]:
     """Draw the rows to fit."""
-    X, y = LOADERS[dataset](return_X_y=True)
+    X, y = load(dataset)
     rows = np.random.default_rng(0).permutation(len(y))[:N_ROWS]
     return X[rows], y[rows]
 
@@ -63,7 +63,7 @@ def seconds_of_a_fit(dataset: str, **parameters: object) -> float:
 def workers(repeats: int) -> Iterator[Row]:
     """Time the initial design with one and with two workers."""
     Parallel(n_jobs=2)(delayed(rows_of)("airfoil") for _ in range(2))
-    for dataset in LOADERS:
+    for dataset in DATASETS:
         for repeat in range(repeats):
             order = (1, 2) if repeat % 2 else (2, 1)
             seconds = {n: seconds_of_a_fit(dataset, n_iter=0, n_jobs=n) for n in order}
@@ -80,7 +80,7 @@ def workers(repeats: int) -> Iterator[Row]:
 
 def budget(repeats: int) -> Iterator[Row]:
     """Time fits with a budget."""
-    for dataset in LOADERS:
+    for dataset in DATASETS:
         for max_time in (2.0, 5.0, 20.0):
             for repeat in range(repeats):
                 seconds = seconds_of_a_fit(dataset, max_time=max_time)

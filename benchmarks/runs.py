@@ -27,6 +27,7 @@ from common import (  # isort: skip
     run_missing,
     with_rows,
 )
+from data import load  # isort: skip
 
 import numpy as np
 from scipy.stats import norm
@@ -37,17 +38,11 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 
 from autokernel import AutoKernelGPRegressor, parse_expression
-from autokernel.datasets import fetch_airfoil, fetch_concrete, fetch_power_plant, load_airline
 from autokernel.fit.arguments import Arguments
 from autokernel.fit.problem import Problem
 from autokernel.search import SOT, STRATEGIES, Strategy, Task, design_of
 
-LOADERS = {
-    "airline": load_airline,
-    "power_plant": fetch_power_plant,
-    "airfoil": fetch_airfoil,
-    "concrete": fetch_concrete,
-}
+DATASETS = ("airline", "power_plant", "airfoil", "concrete")
 N_TRAIN = {"airline": 100, "power_plant": 500, "airfoil": 500, "concrete": 500}
 SEARCHES: Mapping[str, Mapping[str, str | Strategy]] = {
     **{name: {"strategy": name} for name in ("sot", "boms", "arc", "greedy", "tree_gep", "random")},
@@ -154,7 +149,7 @@ class CpuClock:
 
 def draw_split(dataset: str, seed: int, *, n_train: int | None = None) -> Split:
     """Scale a data set and draw the rows to train on."""
-    X, y = LOADERS[dataset](return_X_y=True)
+    X, y = load(dataset)
     X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     y = (y - y.mean()) / y.std()
     order = np.random.default_rng(seed).permutation(len(y))
@@ -326,7 +321,7 @@ def without_rare(rows: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
 
 def ask(doc: str, methods: Sequence[str], others: Sequence[str]) -> argparse.Namespace:
     """Parse the options of the benchmarks of searches; others are run where they are named."""
-    parser = make_parser(doc, datasets=list(LOADERS), seeds=10)
+    parser = make_parser(doc, datasets=list(DATASETS), seeds=10)
     parser.add_argument("--n-iter", type=int, default=50, help="kernels after the design of SOT")
     parser.add_argument(
         "--strategies", nargs="+", default=list(methods), choices=[*methods, *others]

@@ -18,14 +18,12 @@ Rows go to results/scaling.csv. Draws docs/figures/scaling.png, the growth of ti
 
 import gzip
 import json
-import os
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from common import (  # isort: skip
     Row,
@@ -35,12 +33,12 @@ from common import (  # isort: skip
     parse,
     print_environment,
     print_table,
-    read_table,
     rounded,
     run_missing,
     save_figure,
     with_rows,
 )
+from data import path_of, read_table  # isort: skip
 from runs import Prediction, Split, mean_nll, rmse  # isort: skip
 
 import numpy as np
@@ -131,7 +129,7 @@ def draw_split(unit: Unit) -> Split:
         X, y = draw_friedman(unit.n_train + N_TEST, rng)
         train, test = np.split(np.arange(len(y)), [unit.n_train])
     elif unit.dataset in PUBLISHED:
-        path = Path(os.environ["AUTOKERNEL_DATA"]) / f"{unit.dataset}.csv.gz"
+        path = path_of(f"{unit.dataset}.csv.gz")
         with gzip.open(path, "rt", encoding="utf-8") as file:
             table = np.loadtxt(file, delimiter=",", skiprows=1)
         X, y, is_test = table[:, :-2], table[:, -2], table[:, -1] == 1

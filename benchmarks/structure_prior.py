@@ -12,12 +12,10 @@ Rows go to results/structure_prior.csv; those of the current commit are not meas
 """
 
 import gzip
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from unittest import mock
 
 from common import (  # isort: skip
@@ -32,6 +30,7 @@ from common import (  # isort: skip
     run_missing,
     standard_error,
 )
+from data import path_of  # isort: skip
 from runs import Split  # isort: skip
 
 import numpy as np
@@ -63,7 +62,7 @@ class Fit:
 
 def read(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Read a set: inputs scaled to the unit interval and target standardised."""
-    path = Path(os.environ["AUTOKERNEL_DATA"]) / f"{name}.csv"
+    path = path_of(f"{name}.csv")
     packed = path.with_suffix(".csv.gz")
     with (
         gzip.open(packed, "rt", encoding="utf-8")

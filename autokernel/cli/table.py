@@ -21,7 +21,7 @@ from autokernel.cli.options import DROP, Options
 from autokernel.cli.sheet import Column, Sheet, read_sheet
 from autokernel.data.checks import check_training_data
 from autokernel.data.named import NamedColumns
-from autokernel.datasets._bundled import load_airline
+from autokernel.datasets import load_airline
 from autokernel.explain.description import TARGET
 from autokernel.explain.regions import Axis
 from autokernel.typing import FloatArray

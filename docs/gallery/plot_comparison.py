@@ -24,7 +24,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.model_selection import KFold, cross_validate
 
-from autokernel import AutoKernelGPRegressor, neg_log_predictive_density
+from autokernel import AutoKernelGPRegressor, log_predictive_density_score
 
 smooth = make_friedman1(n_samples=120, n_features=7, noise=1.0, random_state=0)
 
@@ -63,7 +63,7 @@ for name, (inputs, target) in data.items():
     for model_name, model in models(inputs.shape[1]).items():
         scoring = {"RMSE": "neg_root_mean_squared_error"}
         if model_name != "boosting":
-            scoring["NLPD"] = neg_log_predictive_density
+            scoring["NLPD"] = log_predictive_density_score
         folds = KFold(3, shuffle=True, random_state=0)
         scores = cross_validate(model, inputs, target, scoring=scoring, cv=folds)
         for fold in range(3):

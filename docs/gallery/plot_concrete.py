@@ -7,9 +7,8 @@ ask on which of the eight columns the strength depends, how sure this is, and in
 goes.
 
 The data do not come with the package (I.-C. Yeh 1998, UCI Machine Learning Repository, id 165).
-:func:`autokernel.datasets.fetch_concrete` reads ``concrete.csv`` from the folder that the
-environment variable ``AUTOKERNEL_DATA`` names, and downloads the data from OpenML where there is
-no such file.
+We read them as ``concrete.csv`` from the folder that the environment variable ``AUTOKERNEL_DATA``
+names. ``sklearn.datasets.fetch_openml(data_id=44959)`` downloads the same rows.
 """
 
 # %%
@@ -20,14 +19,18 @@ no such file.
 # the age runs from one day to a year, with most of the change in the first weeks, so that we take
 # its logarithm.
 
+import os
+from pathlib import Path
+
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from sklearn.inspection import PartialDependenceDisplay
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.datasets import fetch_concrete
 
-table = fetch_concrete(as_frame=True).frame
+table = pd.read_csv(Path(os.environ["AUTOKERNEL_DATA"]) / "concrete.csv")
+table = table.rename(columns={"compressive_strength": "strength"})
 print(f"{table.duplicated().sum()} of {len(table)} rows repeat an earlier one")
 table = table.drop_duplicates().sample(frac=1, random_state=0)
 X, y = table.drop(columns="strength"), table["strength"]

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import GridSearchCV, KFold
 
-from autokernel import AutoKernelGPRegressor, neg_log_predictive_density
+from autokernel import AutoKernelGPRegressor, log_predictive_density_score
 
 rng = np.random.default_rng(0)
 days = np.sort(rng.uniform(0, 7, 70))
@@ -31,13 +31,13 @@ y = (
 # %%
 # The grid
 # --------
-# ``neg_log_predictive_density`` is a scorer: the mean log predictive density of a row, in nats. A
+# ``log_predictive_density_score`` is a scorer: the mean log predictive density of a row, in nats. A
 # larger value is better. It rewards an honest width of the predictions as well as a small error.
 
 grid = GridSearchCV(
     AutoKernelGPRegressor(n_iter=8, random_state=0),
     {"strategy": ["sot", "greedy", "random"], "criterion": ["laplace", "bic"]},
-    scoring={"density": neg_log_predictive_density, "r2": "r2"},
+    scoring={"density": log_predictive_density_score, "r2": "r2"},
     refit="density",
     cv=KFold(3, shuffle=True, random_state=0),
 ).fit(X, y)

@@ -8,8 +8,9 @@ model about it. We allow kernels that differ inside and outside a window, and as
 
 The data do not come with the package. They are the reconstruction by the Laboratory for
 Atmospheric and Space Physics (Wang, Lean and Sheeley 2005; Kopp and Lean 2011).
-:func:`autokernel.datasets.fetch_solar` reads ``solar.csv`` from the folder that the environment
-variable ``AUTOKERNEL_DATA`` names, and its message says where to get the file.
+We read the columns ``time`` and ``value`` of ``solar.csv`` in the folder that the environment
+variable ``AUTOKERNEL_DATA`` names. They are ``X`` and ``y`` of ``02-solar.mat`` in
+https://github.com/jamesrobertlloyd/gpss-research.
 """
 
 # %%
@@ -17,15 +18,17 @@ variable ``AUTOKERNEL_DATA`` names, and its message says where to get the file.
 # --------
 # We take every other year, which keeps five points of each cycle and shortens the search.
 
+import os
+from pathlib import Path
+
 import matplotlib.pyplot as plt
 import pandas as pd
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.datasets import fetch_solar
 from autokernel.displays import DecompositionDisplay
 
-X, y = fetch_solar(return_X_y=True, as_frame=True)
-X, y = X[::2], y[::2]
+table = pd.read_csv(Path(os.environ["AUTOKERNEL_DATA"]) / "solar.csv")[::2]
+X, y = table[["time"]], table["value"]
 
 # %%
 # The search

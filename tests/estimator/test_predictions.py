@@ -13,7 +13,7 @@ from autokernel import (
     AutoKernelGPRegressor,
     PosteriorAveraging,
     Stacking,
-    neg_log_predictive_density,
+    log_predictive_density_score,
 )
 from tests.estimator.test_estimator import wave
 from tests.fits import assert_predicts_as_its_kernel
@@ -310,7 +310,7 @@ def test_components_are_chosen_in_a_grid_by_their_density():
     grid = GridSearchCV(
         model,
         {"averaging__n_components": [1, 6]},
-        scoring=neg_log_predictive_density,
+        scoring=log_predictive_density_score,
         cv=FOLDS,
         error_score="raise",
     ).fit(X, Y)
@@ -318,7 +318,7 @@ def test_components_are_chosen_in_a_grid_by_their_density():
     assert len(set(scores)) == 2
     for candidate, score in zip(grid.cv_results_["params"], scores, strict=True):
         own = clone(model).set_params(**candidate)
-        expected = cross_val_score(own, X, Y, scoring=neg_log_predictive_density, cv=FOLDS)
+        expected = cross_val_score(own, X, Y, scoring=log_predictive_density_score, cv=FOLDS)
         assert score == pytest.approx(expected.mean(), rel=1e-9)
     assert grid.best_estimator_.averaging.n_components == grid.best_params_.popitem()[1]
     assert model.averaging.n_components == 3

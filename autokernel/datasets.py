@@ -1,20 +1,17 @@
-"""The series that ship with the package; ``data/README.md`` gives their sources."""
+"""Two bundled time series; ``bundled/README.md`` gives their sources."""
 
 from importlib.resources import files
+from typing import Any, TypeAlias
 
-from autokernel.datasets._base import (
-    Dataset,
-    Description,
-    Samples,
-    make_dataset,
-    read_table,
-    split_target,
-)
+import numpy as np
+from sklearn.utils import Bunch
 
-_AIRLINE = Description(
-    feature_names=("time",),
-    target_name="passengers",
-    text="""\
+__all__ = ["load_airline", "load_mauna_loa"]
+
+# Any stands for (data, target) if return_X_y; the type of a bool argument cannot express this.
+Dataset: TypeAlias = Bunch | Any
+
+_AIRLINE = """\
 International airline passengers
 
 144 monthly totals, January 1949 to December 1960: a growing trend with a yearly season whose
@@ -24,14 +21,10 @@ time        middle of the month, decimal years
 passengers  thousands of passengers per month (target)
 
 Source: Box, Jenkins and Reinsel, "Time Series Analysis: Forecasting and Control", series G.
-The numbers are those shipped by sktime (BSD-3-Clause).
-""",
-)
+The numbers are those of sktime (BSD-3-Clause).
+"""
 
-_MAUNA_LOA = Description(
-    feature_names=("time",),
-    target_name="co2",
-    text="""\
+_MAUNA_LOA = """\
 Atmospheric carbon dioxide at Mauna Loa, Hawaii
 
 521 monthly means, March 1958 to December 2001: a rising trend with a yearly season. Five months
@@ -45,9 +38,8 @@ Each value is the unweighted mean of the weekly averages dated in that month, ro
 
 Source: C. D. Keeling and T. P. Whorf (2004), "Atmospheric CO2 concentrations derived from flask air
 samples at sites in the SIO network", in "Trends: A Compendium of Data on Global Change", CDIAC, Oak
-Ridge National Laboratory. The weekly averages are those shipped by statsmodels (public domain).
-""",
-)
+Ridge National Laboratory. The weekly averages are those of statsmodels (public domain).
+"""
 
 
 def load_airline(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset:
@@ -76,13 +68,7 @@ def load_airline(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset
     -----
     Box, Jenkins & Reinsel, "Time Series Analysis: Forecasting and Control", series G.
     """
-    return make_dataset(
-        _AIRLINE,
-        _read_bundled("airline.csv", _AIRLINE),
-        caller="load_airline",
-        return_X_y=return_X_y,
-        as_frame=as_frame,
-    )
+    return _load("airline.csv", _AIRLINE, return_X_y=return_X_y, as_frame=as_frame)
 
 
 def load_mauna_loa(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset:
@@ -111,16 +97,31 @@ def load_mauna_loa(*, return_X_y: bool = False, as_frame: bool = False) -> Datas
     -----
     Keeling & Whorf (2004), CDIAC; means of the weekly averages in statsmodels.
     """
-    return make_dataset(
-        _MAUNA_LOA,
-        _read_bundled("mauna_loa.csv", _MAUNA_LOA),
-        caller="load_mauna_loa",
-        return_X_y=return_X_y,
-        as_frame=as_frame,
+    return _load("mauna_loa.csv", _MAUNA_LOA, return_X_y=return_X_y, as_frame=as_frame)
+
+
+def _load(name: str, text: str, *, return_X_y: bool, as_frame: bool) -> Dataset:
+    """Read one file as scikit-learn's loaders do, into arrays or pandas objects."""
+    with (files("autokernel") / "bundled" / name).open(encoding="utf-8") as file:
+        names = file.readline().strip().split(",")
+        table = np.loadtxt(file, delimiter=",")
+    data, target, frame = table[:, :1].copy(), table[:, 1].copy(), None
+    if as_frame:
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError(
+                "as_frame=True needs pandas: install it by pip install pandas"
+            ) from error
+        frame = pandas.DataFrame(table, columns=names)
+        data, target = frame[names[:1]], frame[names[1]]
+    if return_X_y:
+        return data, target
+    return Bunch(
+        data=data,
+        target=target,
+        frame=frame,
+        DESCR=text,
+        feature_names=names[:1],
+        target_names=names[1:],
     )
-
-
-def _read_bundled(name: str, description: Description) -> Samples:
-    """Read one file of the package."""
-    file = files("autokernel.datasets") / "data" / name
-    return split_target(read_table(file, names=description.column_names, delimiter=","))
