@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# of Okabe and Ito (2008), which the colour-blind tell apart
+# of Okabe and Ito (2008), which colour-blind readers can distinguish
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
 DATA: dict[str, Any] = {"color": "#222222", "marker": ".", "linestyle": "none", "markersize": 4}
 WIDE, NARROW = 0.18, 0.35  # opacity of the bands of 95 % and 50 %
 _TITLE_WIDTH = 13.0  # characters of a title for each inch
-_LABEL_WIDTH = 0.8  # inches beside axes that their labels take
+_LABEL_WIDTH = 0.8  # inches next to axes for their labels
 
 
 def _import_pyplot() -> Any:

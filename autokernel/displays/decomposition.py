@@ -1,4 +1,4 @@
-"""The components of a fitted function, each in a panel of its own."""
+"""The components of a fitted function, one panel for each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -120,7 +120,7 @@ class DecompositionDisplay:
 
     @classmethod
     def of_component(cls, description: Description, number: int, *, y_name: str) -> Self:
-        """Plot one component without a title, as a page has its text beside it."""
+        """Plot one component without a title, for a page that shows its text."""
         return cls([_panel(description, number, "")], y_name=y_name).plot()
 
     def plot(self, axes: "Sequence[Axes] | None" = None) -> Self:

@@ -149,7 +149,7 @@ def _latex_of(model: FittedModel) -> str:
 
 
 def _number(value: float, digits: int = _DIGITS) -> str:
-    """Write a number with so many digits, in brackets if it has a power of ten or a sign."""
+    """Write a number with ``digits`` digits, in brackets if it has a power of ten or a sign."""
     mantissa, _, exponent = f"{value:.{digits}g}".partition("e")
     text = rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa
     return f"({text})" if exponent or value < 0 else text

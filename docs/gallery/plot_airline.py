@@ -26,7 +26,7 @@ X_test, y_test = X[129:], y[129:]
 # %%
 # The search
 # ----------
-# ``fit`` tries sums and products of base kernels. We do not tell it that the series has a trend or
+# ``fit`` tries sums and products of base kernels. It does not know that the series has a trend or
 # a season. The score of a kernel is its log evidence plus the log prior of its structure.
 
 model = AutoKernelGPRegressor(n_iter=20, random_state=0).fit(X_train, y_train)

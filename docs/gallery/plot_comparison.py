@@ -41,7 +41,7 @@ data = {"additive and smooth": smooth, "jumps": (X, y)}
 
 
 def models(n_features):
-    """Return the models for so many columns."""
+    """Return the models for ``n_columns`` columns."""
     kernel = ConstantKernel() * RBF(np.ones(n_features), (1e-3, 1e9)) + WhiteKernel()
     return {
         "searched kernel": AutoKernelGPRegressor(n_iter=0, random_state=0),

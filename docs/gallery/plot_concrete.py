@@ -15,7 +15,7 @@ names. ``sklearn.datasets.fetch_openml(data_id=44959)`` downloads the same rows.
 # The data
 # --------
 # Two steps come first, as in any analysis. Some rows repeat an earlier row exactly, target
-# included. They are no second measurements, and would tell the model that there is no noise. And
+# included. They are no second measurements, and would suggest to the model that there is no noise. And
 # the age runs from one day to a year, with most of the change in the first weeks, so that we take
 # its logarithm.
 
@@ -41,7 +41,7 @@ X_train, X_test, y_train, y_test = X[:250], X[250:], y[:250], y[250:]
 # %%
 # The fit
 # -------
-# Smooth kernels alone suffice for a first look. The other 755 mixtures tell how good the fit is.
+# Smooth kernels suffice for a first look. The other 755 mixtures show how good the fit is.
 
 model = AutoKernelGPRegressor(base_kernels=("SE",), n_iter=10, random_state=0).fit(X_train, y_train)
 error = np.sqrt(np.mean((model.predict(X_test) - y_test) ** 2))

@@ -61,7 +61,7 @@ for label, m, e in zip(table["label"], mean, error, strict=True):
     print(f"{label:16s} is {m:6.3f} ± {e:.3f} nats a row behind the best")
 
 # %%
-# No difference reaches that. The data do not tell the candidates apart, so that we may take the
+# No difference reaches that. The data do not distinguish the candidates, so we may take the
 # default, or the candidate with the shortest fit. The order of the rows in the table may be
 # chance.
 #

@@ -39,7 +39,7 @@ X_train, X_test, y_train, y_test = X[:20_000], X[20_000:], y[:20_000], y[20_000:
 # %%
 # The fit
 # -------
-# The search is told to use smooth and linear kernels only, which makes it shorter.
+# The search uses smooth and linear kernels only, which makes it shorter.
 
 began = time.perf_counter()
 model = AutoKernelGPRegressor(base_kernels=("SE", "LIN"), n_iter=0, random_state=0)

@@ -3,7 +3,7 @@ Of which parts does the carbon dioxide on Mauna Loa consist?
 ============================================================
 
 The concentration of carbon dioxide on Mauna Loa rises, and it rises and falls with the vegetation
-of each year. We let the search find these parts and ask for each of them in words, with its share
+of each year. We let the search find these parts and describe each of them in words, with its share
 of the variance and its parameters.
 """
 

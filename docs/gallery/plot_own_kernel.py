@@ -3,7 +3,7 @@ Is the function smooth, or a random walk that is drawn back?
 ============================================================
 
 The Ornstein-Uhlenbeck process is the model of a quantity that is pushed at random and drawn back
-to its mean: the velocity of a particle, an interest rate. Its kernel is not among the shipped
+to its mean: the velocity of a particle, an interest rate. Its kernel is not among the built-in
 ones. We write it as a base kernel of our own, and let the search decide between it and smooth
 kernels.
 """
@@ -51,7 +51,7 @@ X = pd.DataFrame({"hour": hours})
 # %%
 # The search
 # ----------
-# An instance stands beside the names of shipped kernels. The search finds that our kernel alone
+# An instance stands next to the names of built-in kernels. The search finds that our kernel alone
 # explains the data, and its interval holds the two hours from which the data were made.
 
 kernels = ("SE", "RQ", "MAT32", "LIN", OrnsteinUhlenbeck())
@@ -63,11 +63,11 @@ print(model.describe(units={"hour": "hours"}))
 # The same search without our kernel
 # ----------------------------------
 # The scores are log evidences with a prior, in nats: a kernel that is 4 nats ahead is about 50
-# times as probable. The best without our kernel is MAT32, the roughest of the shipped ones.
+# times as probable. The best without our kernel is MAT32, the roughest of the built-in ones.
 
-shipped = AutoKernelGPRegressor(base_kernels=kernels[:-1], n_iter=10, random_state=0).fit(X, y)
+built_in = AutoKernelGPRegressor(base_kernels=kernels[:-1], n_iter=10, random_state=0).fit(X, y)
 print(f"{model.best_score_:6.1f}  {model.best_expression_}")
-print(f"{shipped.best_score_:6.1f}  {shipped.best_expression_}")
+print(f"{built_in.best_score_:6.1f}  {built_in.best_expression_}")
 
 # %%
 # The picture
@@ -77,7 +77,7 @@ print(f"{shipped.best_score_:6.1f}  {shipped.best_expression_}")
 # process.
 
 fig, axes = plt.subplots(2, 1, figsize=(8, 7), sharex=True, sharey=True, layout="constrained")
-for ax, name, fitted in zip(axes, ("with OU", "without OU"), (model, shipped), strict=True):
+for ax, name, fitted in zip(axes, ("with OU", "without OU"), (model, built_in), strict=True):
     ForecastDisplay.from_estimator(fitted, beyond=0.15, ax=ax)
     ax.set_title(f"{name}: {fitted.best_expression_}", loc="left", fontsize="medium")
     ax.label_outer()

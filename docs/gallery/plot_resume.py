@@ -30,7 +30,7 @@ X, y = load_airline(return_X_y=True, as_frame=True)
 
 
 class PowerCut:
-    """Raises an error when so many kernels have been evaluated."""
+    """Raises an error after n kernels."""
 
     def __init__(self, n_kernels):
         self.n_kernels = n_kernels
@@ -52,7 +52,7 @@ class PowerCut:
 
 # %%
 # ``memory`` may be any folder that outlives the process. A temporary one does for this example.
-# The folder holds pickles, so that it should be one of your own.
+# The folder holds pickles, so that only you should be able to write to it.
 
 folder = tempfile.TemporaryDirectory()
 settings = {"n_iter": 30, "memory": folder.name, "random_state": 0}
@@ -66,7 +66,7 @@ except RuntimeError as error:
 # The same fit again
 # ------------------
 # A new estimator with the same parameters and the same data finds the finished evaluations in the
-# folder. It reads those 25 and computes the others. ``fit_seconds`` tells how long a kernel took
+# folder. It reads those 25 and computes the others. ``fit_seconds`` says how long a kernel took
 # when it was evaluated, and ``elapsed`` how long the present fit has been running.
 
 model = AutoKernelGPRegressor(**settings).fit(X, y)

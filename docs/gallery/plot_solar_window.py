@@ -3,8 +3,9 @@ When did the cycle of the sun pause?
 ====================================
 
 The irradiance of the sun follows a cycle of about eleven years. From about 1645 to 1715 there were
-hardly any sunspots, and the cycle is missing: this is the Maunder minimum. We do not tell the
-model about it. We allow kernels that differ inside and outside a window, and ask for its edges.
+hardly any sunspots, and the cycle is missing: this is the Maunder minimum. The
+model does not know about it. We allow kernels that differ inside and outside a window, and look at
+its edges.
 
 The data do not come with the package. They are the reconstruction by the Laboratory for
 Atmospheric and Space Physics (Wang, Lean and Sheeley 2005; Kopp and Lean 2011).
