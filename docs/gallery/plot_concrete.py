@@ -15,9 +15,9 @@ names. ``sklearn.datasets.fetch_openml(data_id=44959)`` downloads the same rows.
 # The data
 # --------
 # Two steps come first, as in any analysis. Some rows repeat an earlier row exactly, target
-# included. They are no second measurements, and would suggest to the model that there is no noise. And
-# the age runs from one day to a year, with most of the change in the first weeks, so that we take
-# its logarithm.
+# included. They are no second measurements, and would suggest to the model that there is no noise.
+# And the age runs from one day to a year, with most of the change in the first weeks, so that we
+# take its logarithm.
 
 import os
 from pathlib import Path

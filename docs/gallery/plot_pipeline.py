@@ -70,8 +70,8 @@ print(regressor.describe(units={"temperature": "°C"}))
 # %%
 # Each effect that was put into the data is found, and the numbers are near to those above. The
 # weather has three columns of which two would do, as one of them is set on each day. So rain is
-# certain to matter, and the small difference between clear and cloudy days may be explained by either
-# of the others.
+# certain to matter, and the small difference between clear and cloudy days may be explained by
+# either of the others.
 
 print(regressor.inclusion_probabilities_)
 
