@@ -385,7 +385,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self.best_expression_ = model.evaluation.expression.to_text(model.feature_names)
         self.best_score_ = model.evaluation.score
         self.noise_variance_ = model.noise_variance
-        self.approximation_ = model.way
+        self.approximation_ = model.approximation
         self.posterior_ = posterior_table(model)
         self.inclusion_probabilities_ = inclusion_table(model)
         if run is not None:

@@ -40,7 +40,7 @@ from runs import NAME as SEARCHED  # isort: skip
 import numpy as np
 
 from autokernel import AutoKernelGPRegressor, Stacking, parse_expression
-from autokernel.model import Component, MixturePredictor
+from autokernel.model import MixtureComponent, MixturePredictor
 
 NAME = "default_fits"  # of the CSV file
 FEW = 120
@@ -119,7 +119,7 @@ def other_averages_of(model: AutoKernelGPRegressor, split: Split) -> dict[str, f
     """Compute the errors of other predictions from the same search."""
     problem = pose(split.X_train, split.y_train, seed=model.random_state)
     best = model._fitted.evaluation
-    point = [Component(best.expression, best.theta, 1.0)]
+    point = [MixtureComponent(best.expression, best.theta, 1.0)]
     stacked = Stacking().components(problem.evaluator, model._fitted.kernels)
     X, y = split.X_test, split.y_test
     found = {}

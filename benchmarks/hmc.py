@@ -61,7 +61,7 @@ from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import arrange, theta_order
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import check_priors
-from autokernel.model import Averaging, Component, KernelPosterior, posterior_over_kernels
+from autokernel.model import Averaging, KernelPosterior, MixtureComponent, posterior_over_kernels
 
 NAME = "hmc"  # of the CSV file
 KERNELS: Mapping[str, str] = {
@@ -137,11 +137,11 @@ class OfDraws(Averaging):
         kernels: Sequence[KernelPosterior],
         *,
         deadline: Deadline = NEVER,  # noqa: ARG002 - this takes no time
-    ) -> list[Component]:
+    ) -> list[MixtureComponent]:
         """Return a component for each draw."""
         (one,) = kernels
         weight = 1 / len(self.draws)
-        return [Component(one.evaluation.expression, theta, weight) for theta in self.draws]
+        return [MixtureComponent(one.evaluation.expression, theta, weight) for theta in self.draws]
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays

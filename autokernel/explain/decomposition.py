@@ -7,8 +7,8 @@ import numpy as np
 
 from autokernel.expression import Addend, Expression, addends
 from autokernel.inference import one_blas_thread
+from autokernel.inference.base import Predictor
 from autokernel.inference.exact import ExactPredictor
-from autokernel.inference.predictor import Predictor
 from autokernel.kernels import Role
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray, IntArray
@@ -173,10 +173,8 @@ class ExplainedFunction:
         with one_blas_thread():
             best = self._predictor.mean(X)
             differences = np.array([one.mean(X) - best for one in mixture.predictors])
-        weights = np.array([one.weight for one in mixture.components])
-        weights /= weights.sum()
-        mean = weights @ differences
-        std = np.sqrt(weights @ (differences - mean) ** 2)
+        mean = mixture.weights @ differences
+        std = np.sqrt(mixture.weights @ (differences - mean) ** 2)
         scale = self._model.target_scaling.scale
         return scale * mean, scale * std
 

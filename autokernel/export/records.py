@@ -16,12 +16,18 @@ from autokernel.evidence.evaluation import name_parameters
 from autokernel.explain import history_table
 from autokernel.expression import Expression, parse_expression
 from autokernel.inference import TrainingData, one_blas_thread
+from autokernel.inference.base import MakePredictor
 from autokernel.inference.exact import ExactPredictor
 from autokernel.inference.inducing import InducingPredictor
 from autokernel.inference.neighbours import NeighbourPredictor
-from autokernel.inference.predictor import MakePredictor
 from autokernel.kernels import BASE_KERNELS, OPERATORS, Seasonal
-from autokernel.model import Component, FittedModel, KernelPosterior, MixturePredictor, to_sklearn
+from autokernel.model import (
+    FittedModel,
+    KernelPosterior,
+    MixtureComponent,
+    MixturePredictor,
+    to_sklearn,
+)
 from autokernel.typing import FloatArray
 from autokernel.version import __version__
 
@@ -166,7 +172,7 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
         },
         "feature_names": model.feature_names,
         "noise": _as_json(model.scaled_noise_variance),
-        "way": model.way,
+        "way": model.approximation,
         "seasons": _seasons(model),
         "kernels": [_kernel_record(one) for one in model.kernels],
         "best": best,
@@ -191,7 +197,7 @@ def _model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedMod
     kernels = [_kernel(one, seasons) for one in record["kernels"]]
     evaluation = kernels[record["best"]].evaluation
     components = [
-        Component(
+        MixtureComponent(
             parse_expression(one["expression"], base_kernels=seasons),
             _array(one["theta"]),
             float(one["weight"]),

@@ -23,8 +23,8 @@ from autokernel.expression import (
 from autokernel.fit.arguments import Arguments
 from autokernel.fit.space import Space
 from autokernel.inference import TrainingData, one_blas_thread
+from autokernel.inference.base import MakePredictor
 from autokernel.inference.exact import ExactPredictor
-from autokernel.inference.predictor import MakePredictor
 from autokernel.kernels import Seasonal
 from autokernel.many_rows.approximation import Approximation
 from autokernel.many_rows.bounds import BoundedEvaluator
@@ -32,9 +32,9 @@ from autokernel.many_rows.climb import Choice, Climb
 from autokernel.many_rows.plan import Plan, make_plan
 from autokernel.many_rows.race import Extended, extend, racers
 from autokernel.model import (
-    Component,
     FittedModel,
     KernelPosterior,
+    MixtureComponent,
     MixturePredictor,
     posterior_over_kernels,
     to_sklearn,
@@ -285,7 +285,7 @@ class Problem:
         expression, theta = evaluation.expression, evaluation.theta
         if not np.isfinite(evaluation.log_posterior):
             raise EvaluationError(f"{expression} could not be fitted because: {evaluation.status}")
-        point = [Component(expression, theta, 1.0)]
+        point = [MixtureComponent(expression, theta, 1.0)]
         try:
             with one_blas_thread():  # as in the search, for bit-identical results
                 mixture = MixturePredictor(point, data, make_predictor)

@@ -1,24 +1,59 @@
 """Likelihoods and predictions of one kernel: exact, with inducing points, from neighbours."""
 
-from autokernel.inference.base import Likelihood, TrainingData, ValueAndGradient
-from autokernel.inference.covariance import Covariance, cross_covariance, diagonal_covariance
-from autokernel.inference.exact import ExactLikelihood
-from autokernel.inference.inducing import InducingLikelihood, choose_inducing
-from autokernel.inference.neighbours import Neighbourhoods, NeighbourLikelihood, draw_neighbourhoods
-from autokernel.inference.threads import one_blas_thread
+from autokernel.inference.base import (
+    Likelihood,
+    MakePredictor,
+    Predictor,
+    TrainingData,
+    ValueAndGradient,
+    log_normal,
+)
+from autokernel.inference.covariance import (
+    Covariance,
+    cross_covariance,
+    diagonal_covariance,
+)
+from autokernel.inference.exact import (
+    ExactLikelihood,
+    ExactPredictor,
+    check_memory_of_exact,
+    has_memory_for_exact,
+)
+from autokernel.inference.inducing import (
+    InducingLikelihood,
+    InducingPredictor,
+    choose_inducing,
+    upper_bound,
+)
+from autokernel.inference.neighbours import (
+    NeighbourLikelihood,
+    NeighbourPredictor,
+    draw_neighbourhoods,
+)
+from autokernel.inference.threads import (
+    one_blas_thread,
+)
 
 __all__ = [
     "Covariance",
     "ExactLikelihood",
+    "ExactPredictor",
     "InducingLikelihood",
+    "InducingPredictor",
     "Likelihood",
+    "MakePredictor",
     "NeighbourLikelihood",
-    "Neighbourhoods",
+    "NeighbourPredictor",
+    "Predictor",
     "TrainingData",
     "ValueAndGradient",
+    "check_memory_of_exact",
     "choose_inducing",
     "cross_covariance",
     "diagonal_covariance",
     "draw_neighbourhoods",
+    "has_memory_for_exact",
+    "log_normal",
     "one_blas_thread",
+    "upper_bound",
 ]

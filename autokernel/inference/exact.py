@@ -1,40 +1,44 @@
 """Exact inference: the likelihood of a kernel and its predictions."""
 
+import os
+
 import numpy as np
 from scipy.linalg import LinAlgError
 
 from autokernel.expression import NOISE, Expression
-from autokernel.inference.base import Likelihood, TrainingData, ValueAndGradient
+from autokernel.inference.base import (
+    Likelihood,
+    Predictor,
+    Term,
+    TrainingData,
+    ValueAndGradient,
+    log_normal,
+)
 from autokernel.inference.covariance import Covariance, cross_covariance, diagonal_covariance
 from autokernel.inference.packed import (
     Cholesky,
     DiagonalCholesky,
     PackedCholesky,
-    Prediction,
     factorise_with_jitter,
     pack,
     packed_diagonal,
 )
-from autokernel.inference.predictor import Predictor, Term
-from autokernel.typing import FloatArray, IntArray
+from autokernel.typing import FloatArray
 
 
 class ExactLikelihood(Likelihood):
     """``log N(y; 0, K_theta + s I)`` where theta holds the logs of the parameters, ``s`` last.
 
-    If the matrix cannot be factorised, the value is ``-inf`` and the gradient is zero.
-
-    The matrix of the null model is diagonal. Only its diagonal is stored, and every cost is O(n).
+    If the matrix cannot be factorised, the value is ``-inf`` and the gradient is zero. The matrix
+    of noise alone is diagonal: only its diagonal is stored, and every cost is O(n).
     """
 
     def __init__(self, expression: Expression, data: TrainingData) -> None:
         super().__init__(expression, data)
-        self._y = data.y
         self._is_diagonal = expression == NOISE
-        self._diagonal: IntArray | slice  # where the stored matrix has its diagonal
         if self._is_diagonal:
             self._covariance = diagonal_covariance(expression, data.X)
-            self._diagonal = slice(None)
+            self._diagonal = np.arange(len(data.y))
         else:
             self._covariance = Covariance(expression, data.pairs)
             self._diagonal = packed_diagonal(len(data.y))
@@ -45,7 +49,7 @@ class ExactLikelihood(Likelihood):
             cholesky = self.factorise(theta)
         except LinAlgError:
             return -np.inf
-        return self._value(cholesky, cholesky.solve(self._y))
+        return self._value(cholesky, cholesky.solve(self.data.y))
 
     def value_and_gradient(self, theta: FloatArray) -> ValueAndGradient:
         """Compute the log likelihood in nats and its gradient (R&W eq. 5.9). O(n^3)."""
@@ -54,7 +58,7 @@ class ExactLikelihood(Likelihood):
             cholesky = self.factorise(theta)
         except LinAlgError:
             return failure
-        alpha = cholesky.solve(self._y)
+        alpha = cholesky.solve(self.data.y)
         value = self._value(cholesky, alpha)
         if not np.isfinite(value):
             return failure
@@ -70,12 +74,19 @@ class ExactLikelihood(Likelihood):
         R&W eq. 5.10-5.12, in nats and including the noise of the target.
         """
         try:
-            return _log_normal(*self.leave_one_out_errors(theta))
+            return log_normal(*self.leave_one_out_errors(theta))
         except LinAlgError:
-            return np.full(len(self._y), -np.inf)
+            return np.full(len(self.data.y), -np.inf)
 
-    def leave_one_out_errors(self, theta: FloatArray, *, jitter: float = 0.0) -> Prediction:
+    def leave_one_out_errors(
+        self, theta: FloatArray, *, jitter: float = 0.0
+    ) -> tuple[FloatArray, FloatArray]:
         """Predict each target from all others, with its noise (R&W eq. 5.12). O(n^3).
+
+        Returns
+        -------
+        residual, variance : ndarray of shape (n_samples,)
+            Errors of the predictions, and the variances of these errors.
 
         Raises
         ------
@@ -83,9 +94,9 @@ class ExactLikelihood(Likelihood):
             If the matrix is not positive definite to machine precision.
         """
         cholesky = self.factorise(theta, jitter=jitter)
-        alpha = cholesky.solve(self._y)
+        alpha = cholesky.solve(self.data.y)
         precision = cholesky.inverse_diagonal()
-        return Prediction(alpha / precision, 1 / precision)
+        return alpha / precision, 1 / precision
 
     def held_out(self, theta: FloatArray, n_given: int) -> FloatArray:
         """Compute log predictive densities (n - n_given,) of the later targets, given the first.
@@ -95,8 +106,8 @@ class ExactLikelihood(Likelihood):
         try:
             cholesky = self.factorise(theta)
         except LinAlgError:
-            return np.full(len(self._y) - n_given, -np.inf)
-        return _log_normal(*cholesky.predict_later(self._y, n_given))
+            return np.full(len(self.data.y) - n_given, -np.inf)
+        return log_normal(*cholesky.predict_later(self.data.y, n_given))
 
     def factorise(self, theta: FloatArray, *, jitter: float = 0.0) -> Cholesky:
         """Factorise ``K_theta + (s + jitter) I``.
@@ -109,7 +120,7 @@ class ExactLikelihood(Likelihood):
         params = np.exp(theta)
         K = self._covariance.forward(params[:-1]).copy()  # the reverse sweep needs the original
         K[self._diagonal] += params[-1] + jitter
-        return DiagonalCholesky(K) if self._is_diagonal else PackedCholesky(K, len(self._y))
+        return DiagonalCholesky(K) if self._is_diagonal else PackedCholesky(K, len(self.data.y))
 
     def mean_variance(self, theta: FloatArray) -> float:
         """Compute the mean of the diagonal of ``K_theta + s I``."""
@@ -118,17 +129,14 @@ class ExactLikelihood(Likelihood):
 
     def _value(self, cholesky: Cholesky, alpha: FloatArray) -> float:
         """Compute the log likelihood in nats from ``alpha`` (R&W alg. 2.1, line 7)."""
-        n = len(self._y)
-        return float(-0.5 * (self._y @ alpha + cholesky.log_determinant() + n * np.log(2 * np.pi)))
+        n = len(self.data.y)
+        return float(
+            -0.5 * (self.data.y @ alpha + cholesky.log_determinant() + n * np.log(2 * np.pi))
+        )
 
 
-def _log_normal(residual: FloatArray, variance: FloatArray) -> FloatArray:
-    """Compute the log densities of independent normal variables, in nats."""
-    return -0.5 * (residual**2 / variance + np.log(2 * np.pi * variance))
-
-
-_LARGE = 2000  # rows up to which the covariance is that of the likelihood, to the last bit
-_BLOCK = 2**17  # largest number of covariances computed at once
+_MAX_ROWS_AS_IN_LIKELIHOOD = 2000  # with more, the covariance is computed by blocks of rows
+_COVARIANCES_PER_BLOCK = 2**17
 
 
 class ExactPredictor(Predictor):
@@ -158,11 +166,13 @@ class ExactPredictor(Predictor):
     text = "exact"
 
     def __init__(self, expression: Expression, theta: FloatArray, data: TrainingData) -> None:
-        super().__init__(block=_BLOCK // len(data.X))
-        self._cholesky, self.jitter = _factorise(expression, theta, data)
-        self._whole, self._X = Term(expression, np.exp(theta[:-1])), data.X
-        self._alpha = self._cholesky.solve(data.y)
-        self.noise_variance = float(np.exp(theta[-1])) + self.jitter
+        if expression == NOISE:  # the rows tell nothing of each other, and one is enough
+            data = data.take(np.arange(1))
+        self._cholesky, jitter = _factorise(expression, theta, data)
+        super().__init__(
+            expression, theta, jitter=jitter, block=_COVARIANCES_PER_BLOCK // len(data.X)
+        )
+        self._X, self._alpha = data.X, self._cholesky.solve(data.y)
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""
@@ -173,21 +183,10 @@ class ExactPredictor(Predictor):
         K[np.diag_indices(len(K))] += self.noise_variance
         return mean, K
 
-    def _mean_of_block(self, X: FloatArray) -> FloatArray:
-        """Compute the predictive mean of one block of rows."""
-        return self._part_mean_of_block(self._whole, X)
-
     def _part_mean_of_block(self, term: Term, X: FloatArray) -> FloatArray:
-        """Compute the mean of a term of the function for one block of rows."""
         return term.cross(X, self._X) @ self._alpha
 
-    def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute the predictive mean and variance of one block of rows, noise included."""
-        mean, variance = self._part_of_block(self._whole, X)
-        return mean, variance + self.noise_variance
-
     def _part_of_block(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute mean and variance of a term of the function for one block of rows."""
         cross = term.cross(X, self._X)
         mean = cross @ self._alpha
         V = self._cholesky.half_solve(term.deviation(cross, self._X).T, overwrite=True)
@@ -202,7 +201,7 @@ def _factorise(
 
     A large matrix is computed by blocks of rows, without the arrays of each base kernel.
     """
-    if len(data.X) <= _LARGE or expression == NOISE:
+    if len(data.X) <= _MAX_ROWS_AS_IN_LIKELIHOOD:
         likelihood = ExactLikelihood(expression, data)
         return factorise_with_jitter(
             lambda jitter: likelihood.factorise(theta, jitter=jitter),
@@ -213,8 +212,9 @@ def _factorise(
 
     def factorise(jitter: float) -> Cholesky:
         K = np.empty((n, n))
-        for start in range(0, n, max(1, _BLOCK // n)):
-            rows = slice(start, start + max(1, _BLOCK // n))
+        step = max(1, _COVARIANCES_PER_BLOCK // n)
+        for start in range(0, n, step):
+            rows = slice(start, start + step)
             K[rows] = cross_covariance(expression, data.X[rows], data.X).forward(params[:-1])
         K[np.diag_indices(n)] += params[-1] + jitter
         packed = pack(K.T)  # symmetric, and in the order of LAPACK without a copy
@@ -222,3 +222,40 @@ def _factorise(
         return PackedCholesky(packed, n)
 
     return factorise_with_jitter(factorise, scale=float(diagonal.mean()))
+
+
+_MATRICES_OF_FIT = 12  # packed matrices that a likelihood keeps at the same time, about
+_MATRICES_OF_PREDICTOR = 4  # at the peak: a full matrix, which is two, its copy, and the factor
+_MAX_MEMORY_SHARE = 0.8  # of the memory of the machine
+_GIB = 2**30
+
+
+def bytes_of_exact(n_samples: int, *, predicts_only: bool = False) -> int:
+    """Estimate the peak memory in bytes of an exact fit, or of predictions with given theta."""
+    n_matrices = _MATRICES_OF_PREDICTOR if predicts_only else _MATRICES_OF_FIT
+    return n_matrices * 8 * n_samples * (n_samples + 1) // 2
+
+
+def memory_of_machine() -> float:
+    """Return the memory of this machine in bytes, inf if it is not known."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):  # not on Windows
+        return np.inf
+
+
+def has_memory_for_exact(n_samples: int, *, predicts_only: bool = False) -> bool:
+    """Return whether exact inference fits into the memory of this machine."""
+    needed = bytes_of_exact(n_samples, predicts_only=predicts_only)
+    return needed <= _MAX_MEMORY_SHARE * memory_of_machine()
+
+
+def check_memory_of_exact(n_samples: int) -> None:
+    """Raise a ``ValueError`` if this machine has not enough memory for an exact fit."""
+    if not has_memory_for_exact(n_samples):
+        needed, present = bytes_of_exact(n_samples) / _GIB, memory_of_machine() / _GIB
+        raise ValueError(
+            f"approximation='exact' with {n_samples} rows needs about {needed:.0f} GiB for its "
+            f"matrices, and this machine has {present:.1f} GiB: use approximation='auto', or fewer "
+            "rows"
+        )

@@ -7,7 +7,13 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.sparse.linalg import LinearOperator, cg
 
 from autokernel.expression import Expression
-from autokernel.inference.base import Likelihood, TrainingData, ValueAndGradient
+from autokernel.inference.base import (
+    Likelihood,
+    Predictor,
+    Term,
+    TrainingData,
+    ValueAndGradient,
+)
 from autokernel.inference.covariance import (
     Covariance,
     cross_covariance,
@@ -15,12 +21,15 @@ from autokernel.inference.covariance import (
     paired_covariance,
 )
 from autokernel.inference.packed import pack, packed_diagonal, unpack
-from autokernel.inference.predictor import Predictor, Term
 from autokernel.typing import FloatArray, IntArray
 
-_AT_ONCE = 2**19  # covariances of rows with inducing points that are computed at once
-_KEPT = 2**24  # largest number of covariances of base kernels that stay between two sweeps
-_JITTER = 1e-8  # added to the covariance of the inducing points, as a fraction of its mean diagonal
+_COVARIANCES_PER_SWEEP_BLOCK = 2**19  # of rows with inducing points, values and gradients
+_COVARIANCES_PER_BLOCK = 2**20  # values only
+_MAX_KEPT_LEAF_VALUES = 2**24  # values of base kernels that stay in memory between two sweeps
+_MAX_KEPT_COVARIANCES = 2**26  # entries of K that stay between two steps of conjugate gradients
+_JITTER = 1e-8  # fraction of the mean diagonal that is added to the covariance of the points
+_CANDIDATE_ROWS = 2**13  # rows among which a predictor chooses inducing points
+_SEED = 0  # of the order of these rows, so that equal data have equal predictions
 
 
 class InducingLikelihood(Likelihood):
@@ -48,12 +57,12 @@ class InducingLikelihood(Likelihood):
         super().__init__(expression, data)
         self.points = points
         self._between = Covariance(expression, TrainingData(points, np.zeros(len(points))).pairs)
-        self._alone = diagonal_covariance(expression, data.X)
+        self._variances = diagonal_covariance(expression, data.X)
         n, m = len(data.y), len(points)
-        step = max(1, _AT_ONCE // m)
+        step = max(1, _COVARIANCES_PER_SWEEP_BLOCK // m)
         self._rows = [slice(first, first + step) for first in range(0, n, step)]
         self._kept: list[Covariance] | None = None
-        if n * m * expression.n_leaves <= _KEPT:
+        if n * m * expression.n_leaves <= _MAX_KEPT_LEAF_VALUES:
             self._kept = [self._with_points(rows) for rows in self._rows]
 
     def value(self, theta: FloatArray) -> float:
@@ -80,7 +89,7 @@ class InducingLikelihood(Likelihood):
         )
         of_P[np.diag_indices(len(M))] += _JITTER * np.trace(of_P) / len(M)
         gradient = self._between.backward(_packed_adjoint(of_P))
-        gradient += self._alone.backward(np.full(len(y), -0.5 / s))
+        gradient += self._variances.backward(np.full(len(y), -0.5 / s))
         square = 0.0
         for rows, covariance, C in self._sweep(params):
             alpha = (y[rows] - C @ at.weights) / s
@@ -102,7 +111,7 @@ class InducingLikelihood(Likelihood):
         packed = self._between.forward(params[:-1]).copy()
         diagonal = packed_diagonal(m)
         packed[diagonal] += _JITTER * packed[diagonal].mean()
-        total = float(np.sum(self._alone.forward(params[:-1])))
+        total = float(np.sum(self._variances.forward(params[:-1])))
         if not (np.isfinite(total) and np.all(np.isfinite(packed))):
             raise LinAlgError("the covariance has entries that are not finite")
         L = cholesky(unpack(packed, m), lower=True, overwrite_a=True)
@@ -213,10 +222,6 @@ def choose_inducing(
     return np.array(chosen, dtype=np.intp)
 
 
-_KEPT_BOUNDS = 2**26  # largest number of covariances that stay in memory between two steps
-_AT_ONCE_BOUNDS = 2**20  # covariances that are computed at once
-
-
 def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: int = 100) -> float:
     """Compute an upper bound on the exact log likelihood in nats, ``inf`` on failure.
 
@@ -241,7 +246,7 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
     except LinAlgError:
         return np.inf
     y, n, s = likelihood.data.y, len(likelihood.data.y), at.noise
-    multiply = _Covariance(likelihood, theta)
+    multiply = _CovarianceOperator(likelihood, theta)
     projected = likelihood.whitened(theta, at)  # (n_inducing, n), L^-1 K_mn
 
     def precondition(v: FloatArray) -> FloatArray:
@@ -264,16 +269,18 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
     return float(bound) if np.isfinite(bound) else np.inf
 
 
-class _Covariance:
+class _CovarianceOperator:
     """Products of the noise-free covariance matrix with vectors, by blocks of rows."""
 
     def __init__(self, likelihood: InducingLikelihood, theta: FloatArray) -> None:
         self._expression, self._X = likelihood.expression, likelihood.data.X
         self._params = np.exp(theta[:-1])
         n = len(self._X)
-        step = max(1, _AT_ONCE_BOUNDS // n)
+        step = max(1, _COVARIANCES_PER_BLOCK // n)
         self._rows = [slice(first, first + step) for first in range(0, n, step)]
-        self._kept = [self._block(rows) for rows in self._rows] if n**2 <= _KEPT_BOUNDS else None
+        self._kept = (
+            [self._block(rows) for rows in self._rows] if n**2 <= _MAX_KEPT_COVARIANCES else None
+        )
 
     def __call__(self, v: FloatArray) -> FloatArray:
         """Compute ``K v`` (n,)."""
@@ -283,11 +290,6 @@ class _Covariance:
     def _block(self, rows: slice) -> FloatArray:
         """Compute some rows of the matrix."""
         return cross_covariance(self._expression, self._X[rows], self._X).forward(self._params)
-
-
-_CANDIDATES = 2**13  # rows among which inducing points are chosen
-_SEED = 0  # of the order of the rows, so that equal data have equal predictions
-_AT_ONCE_INDUCING = 2**20  # covariances of new rows with inducing points that are computed at once
 
 
 class InducingPredictor(Predictor):
@@ -315,55 +317,40 @@ class InducingPredictor(Predictor):
     O(n_inducing) for its mean and O(n_inducing^2) for its variance.
     """
 
-    jitter = 0.0
-
     def __init__(
         self, expression: Expression, theta: FloatArray, data: TrainingData, n_inducing: int
     ) -> None:
-        some = np.random.default_rng(_SEED).permutation(len(data.X))[:_CANDIDATES]
+        some = np.random.default_rng(_SEED).permutation(len(data.X))[:_CANDIDATE_ROWS]
         points = data.X[some[choose_inducing(expression, theta, data.X[some], n_inducing)]]
-        super().__init__(block=max(1, _AT_ONCE_INDUCING // len(points)))
+        super().__init__(expression, theta, block=_COVARIANCES_PER_BLOCK // len(points))
         at = InducingLikelihood(expression, data, points).condition(theta)
-        self._L, self._L_B, self._weights = at.L, at.L_B, at.weights
-        self._whole, self._points = Term(expression, np.exp(theta[:-1])), points
-        self.noise_variance = at.noise
+        self._points, self._L, self._L_B, self._weights = points, at.L, at.L_B, at.weights
 
     @property
     def text(self) -> str:
-        """The number of inducing points."""
+        """The number of inducing points, in words."""
         return f"{len(self._points)} inducing points"
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""
-        mean, prior_part, posterior_part = self._project(self._whole.cross(X, self._points))
+        cross = self._whole.cross(X, self._points)
+        prior_part, posterior_part = self._project(cross)
         K = self._whole.cross(X, X)
         K = K - prior_part.T @ prior_part + posterior_part.T @ posterior_part
         K[np.diag_indices(len(K))] += self.noise_variance
-        return mean, K
-
-    def _mean_of_block(self, X: FloatArray) -> FloatArray:
-        """Compute the predictive mean of one block of rows."""
-        return self._part_mean_of_block(self._whole, X)
+        return cross @ self._weights, K
 
     def _part_mean_of_block(self, term: Term, X: FloatArray) -> FloatArray:
-        """Compute the mean of a term of the function for one block of rows."""
         return term.cross(X, self._points) @ self._weights
 
-    def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute the predictive mean and variance of one block of rows."""
-        mean, variance = self._part_of_block(self._whole, X)
-        return mean, variance + self.noise_variance
-
     def _part_of_block(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute mean and variance of a term of the function for one block of rows."""
         cross = term.cross(X, self._points)
-        _, prior_part, posterior_part = self._project(term.deviation(cross, self._points))
+        prior_part, posterior_part = self._project(term.deviation(cross, self._points))
         explained = np.einsum("ij,ij->j", prior_part, prior_part)
         kept = np.einsum("ij,ij->j", posterior_part, posterior_part)
         return cross @ self._weights, np.maximum(term.variance(X) - explained, 0.0) + kept
 
-    def _project(self, cross: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Compute the mean (n,), ``L^-1 k`` and ``L_B^-1 L^-1 k``, of shape (n_inducing, n)."""
+    def _project(self, cross: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute ``L^-1 k`` and ``L_B^-1 L^-1 k``, both of shape (n_inducing, n)."""
         prior_part = solve_triangular(self._L, cross.T, lower=True, check_finite=False)
-        posterior_part = solve_triangular(self._L_B, prior_part, lower=True, check_finite=False)
-        return cross @ self._weights, prior_part, posterior_part
+        return prior_part, solve_triangular(self._L_B, prior_part, lower=True, check_finite=False)

@@ -1,24 +1,33 @@
 """Inference from nearest neighbours: Vecchia's likelihood, and predictions."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial import KDTree
 
 from autokernel.expression import Expression
-from autokernel.inference.base import Likelihood, TrainingData, ValueAndGradient
+from autokernel.inference.base import (
+    Likelihood,
+    Predictor,
+    Term,
+    TrainingData,
+    ValueAndGradient,
+)
 from autokernel.inference.covariance import diagonal_covariance, paired_covariance
 from autokernel.inference.exact import ExactLikelihood, ExactPredictor
-from autokernel.inference.predictor import Predictor, Term
 from autokernel.typing import FloatArray, IntArray
 
-_FEW = 4096  # rows up to which every row is a candidate
-_PER_NEIGHBOUR = 4  # candidates near a point for each neighbour that is chosen
-_N_ANYWHERE = 500  # candidates in all places, of which those of the same phase may be chosen
-_STEP = 1e-4  # step along a column, whose extent is one, for the derivatives of a kernel
-_N_PROBES = 200  # rows at which the derivatives are averaged
-_AT_ONCE = 2**18  # covariances computed at once
+_MAX_ROWS_ALL_CANDIDATES = 4096  # with more rows, candidates are near rows and some at random
+_NEAR_CANDIDATES = 4  # for each neighbour that is chosen
+_RANDOM_CANDIDATES = 500  # of which those of the same phase may be chosen
+_CORRELATIONS_PER_BLOCK = 2**18
+_PROBE_STEP = 1e-4  # along a column, whose extent is one, for the derivatives of a kernel
+_PROBE_ROWS = 200  # at which the derivatives are averaged
+_PAIRS_PER_BLOCK = 2**17  # so that the arrays of the covariances stay in the cache
+_MAX_KEPT_LEAF_VALUES = 2**24  # values of base kernels that stay in memory between calls
+_SEGMENT_GROWTH = 1.5  # factor between the numbers of rows among which neighbours are sought
+_MAX_JOINT_ROWS = 2048  # training rows of the joint distribution of several new rows
+_SEED = 0  # of the candidates that are drawn, so that equal rows have equal predictions
 
 
 class NearestRows:
@@ -46,10 +55,10 @@ class NearestRows:
         self._expression, self._params, self._X = expression, np.exp(theta[:-1]), X
         self._std = np.sqrt(diagonal_covariance(expression, X).forward(self._params))
         self._tree: KDTree | None = None
-        if len(X) > _FEW:
+        if len(X) > _MAX_ROWS_ALL_CANDIDATES:
             self._scales = self._column_scales(rng)
             self._tree = KDTree(X * self._scales)
-            self._anywhere = rng.choice(len(X), _N_ANYWHERE, replace=False)
+            self._random = rng.choice(len(X), _RANDOM_CANDIDATES, replace=False)
 
     def of(self, points: FloatArray, n_neighbours: int) -> IntArray:
         """Choose rows (n, n_neighbours) for points (n, n_features), in ascending order."""
@@ -63,9 +72,9 @@ class NearestRows:
     ) -> Iterator[tuple[slice, IntArray]]:
         """Yield blocks of points with their candidates (n_block, n_candidates), -1 for none."""
         n = len(self._X)
-        n_near = min(n, _PER_NEIGHBOUR * n_neighbours)
-        n_candidates = n if self._tree is None else n_near + _N_ANYWHERE
-        size = max(1, _AT_ONCE // n_candidates)
+        n_near = min(n, _NEAR_CANDIDATES * n_neighbours)
+        n_candidates = n if self._tree is None else n_near + _RANDOM_CANDIDATES
+        size = max(1, _CORRELATIONS_PER_BLOCK // n_candidates)
         for first in range(0, len(points), size):
             rows = slice(first, first + size)
             n_points = len(points[rows])
@@ -73,8 +82,8 @@ class NearestRows:
                 candidates = np.broadcast_to(np.arange(n), (n_points, n))
             else:
                 _, near = self._tree.query(points[rows] * self._scales, k=n_near)
-                anywhere = np.broadcast_to(self._anywhere, (n_points, _N_ANYWHERE))
-                candidates = _without_repetitions(np.concatenate([near, anywhere], axis=1))
+                at_random = np.broadcast_to(self._random, (n_points, _RANDOM_CANDIDATES))
+                candidates = _without_repetitions(np.concatenate([near, at_random], axis=1))
             yield rows, candidates
 
     def _most_correlated(
@@ -92,21 +101,21 @@ class NearestRows:
 
     def _column_scales(self, rng: np.random.Generator) -> FloatArray:
         """Compute the scales (n_features,) of columns from the fall of the correlation nearby."""
-        at = self._X[rng.choice(len(self._X), min(_N_PROBES, len(self._X)), replace=False)]
+        at = self._X[rng.choice(len(self._X), min(_PROBE_ROWS, len(self._X)), replace=False)]
         here = diagonal_covariance(self._expression, at).forward(self._params)
         scales = np.zeros(at.shape[1])
         for column in {leaf.column for leaf in self._expression.leaves}:
-            beside = at.copy()
-            beside[:, column] += _STEP
-            there = diagonal_covariance(self._expression, beside).forward(self._params)
-            between = self._covariance_of_steps(at, beside)
+            shifted = at.copy()
+            shifted[:, column] += _PROBE_STEP
+            there = diagonal_covariance(self._expression, shifted).forward(self._params)
+            between = self._covariance_of_steps(at, shifted)
             fall = here + there - 2 * between
-            scales[column] = np.sqrt(max(0.0, float(fall.mean() / here.mean()))) / _STEP
+            scales[column] = np.sqrt(max(0.0, float(fall.mean() / here.mean()))) / _PROBE_STEP
         return scales
 
-    def _covariance_of_steps(self, at: FloatArray, beside: FloatArray) -> FloatArray:
-        """Compute the covariances (n,) of points with the points beside them."""
-        pairs = paired_covariance(self._expression, lambda c: (at[:, c], beside[:, c]))
+    def _covariance_of_steps(self, at: FloatArray, shifted: FloatArray) -> FloatArray:
+        """Compute the covariances (n,) of points with the points shifted them."""
+        pairs = paired_covariance(self._expression, lambda c: (at[:, c], shifted[:, c]))
         return pairs.forward(self._params)
 
 
@@ -115,10 +124,6 @@ def _without_repetitions(candidates: IntArray) -> IntArray:
     ordered = np.sort(candidates, axis=1)
     ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = -1
     return ordered
-
-
-BLOCK_PAIRS = 2**17
-"""Pairs whose covariances should be computed at once, so that their arrays stay in the cache."""
 
 
 class Blocks:
@@ -165,7 +170,7 @@ class Blocks:
             w = self.last_columns(params)
         except np.linalg.LinAlgError:
             return np.full(len(y), -np.inf)
-        return _log_normal(w[:, -1], np.einsum("ij,ij->i", w, y))
+        return _log_densities(w[:, -1], np.einsum("ij,ij->i", w, y))
 
     def value_and_gradient(self, params: FloatArray, y: FloatArray) -> ValueAndGradient:
         """Compute the sum of :meth:`log_densities` and its gradient in the log parameters.
@@ -181,7 +186,7 @@ class Blocks:
             return failure
         w, u = solved[..., 0], solved[..., 1]
         precision, weighted = w[:, -1], u[:, -1]
-        value = float(_log_normal(precision, weighted).sum())
+        value = float(_log_densities(precision, weighted).sum())
         if not np.isfinite(value):
             return failure
         residual = (weighted / precision)[:, None]
@@ -212,23 +217,11 @@ class Blocks:
         return np.linalg.solve(K, right).astype(float, copy=False)
 
 
-def _log_normal(precision: FloatArray, weighted: FloatArray) -> FloatArray:
+def _log_densities(precision: FloatArray, weighted: FloatArray) -> FloatArray:
     """Compute log densities at residuals ``weighted / precision``, in nats."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         logs = 0.5 * (np.log(precision) - weighted**2 / precision - np.log(2 * np.pi))
     return np.where(np.isfinite(logs), logs, -np.inf)
-
-
-_KEPT = 2**24  # largest number of covariances of base kernels that stay in memory between calls
-_GROWTH = 1.5  # factor between the numbers of rows among which neighbours are looked for
-
-
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
-class Neighbourhoods:
-    """The rows of a likelihood in which a row depends on few other ones."""
-
-    head: IntArray  # (n_head,), rows whose joint density is exact
-    blocks: IntArray  # (n_blocks, n_neighbours + 1), neighbours and, at the end, the row itself
 
 
 def draw_neighbourhoods(
@@ -240,7 +233,7 @@ def draw_neighbourhoods(
     n_blocks: int,
     n_neighbours: int,
     rng: np.random.Generator,
-) -> Neighbourhoods:
+) -> tuple[IntArray, IntArray]:
     """Put the rows in random order, and choose neighbours for some of them among earlier rows.
 
     Parameters
@@ -259,6 +252,13 @@ def draw_neighbourhoods(
         Number of neighbours, at most ``n_head``; zero for noise alone, whose rows are independent.
     rng : numpy.random.Generator
         Source of the order and of the choice.
+
+    Returns
+    -------
+    head : ndarray of shape (n_head,)
+        Rows whose joint density is exact.
+    blocks : ndarray of shape (n_blocks, n_neighbours + 1)
+        Neighbours and, at the end, the row itself.
     """
     order = rng.permutation(len(X))
     n_blocks = min(n_blocks, len(X) - n_head)
@@ -266,18 +266,18 @@ def draw_neighbourhoods(
     neighbours = np.empty((n_blocks, n_neighbours), dtype=np.intp)
     n_earlier = n_head
     while n_earlier < len(X):
-        up_to = int(_GROWTH * n_earlier)
+        up_to = int(_SEGMENT_GROWTH * n_earlier)
         now = (places >= n_earlier) & (places < up_to)
         if now.any() and n_neighbours:
             earlier = order[:n_earlier]
             nearest = NearestRows(expression, theta, X[earlier], rng)
             neighbours[now] = earlier[nearest.of(X[order[places[now]]], n_neighbours)]
         n_earlier = up_to
-    return Neighbourhoods(order[:n_head], np.column_stack([neighbours, order[places]]))
+    return order[:n_head], np.column_stack([neighbours, order[places]])
 
 
 class NeighbourLikelihood(Likelihood):
-    """The log likelihood in which each row depends on a few earlier rows alone.
+    """The log likelihood in which each row depends only on a few earlier rows.
 
     ``log p(y) = log p(y_head) + sum_i log p(y_i | y_neighbours(i))``: the joint density of the
     head is exact, and the sum over all other rows is estimated from those that have neighbours.
@@ -288,8 +288,8 @@ class NeighbourLikelihood(Likelihood):
         The kernel.
     data : TrainingData
         Inputs and targets.
-    neighbourhoods : Neighbourhoods
-        The head, and the rows with neighbours.
+    head, blocks : ndarray
+        Rows with an exact joint density and rows with neighbours, see :func:`draw_neighbourhoods`.
 
     Attributes
     ----------
@@ -304,18 +304,16 @@ class NeighbourLikelihood(Likelihood):
     """
 
     def __init__(
-        self, expression: Expression, data: TrainingData, neighbourhoods: Neighbourhoods
+        self, expression: Expression, data: TrainingData, head: IntArray, blocks: IntArray
     ) -> None:
         super().__init__(expression, data)
-        head, rows = neighbourhoods.head, neighbourhoods.blocks
         self._head = ExactLikelihood(expression, data.take(head))
-        self.rows_for_each = (len(data.y) - len(head)) / max(1, len(rows))
-        n_rows = rows.shape[1]
-        step = max(1, BLOCK_PAIRS // (n_rows * (n_rows + 1) // 2))
-        self._parts = [rows[first : first + step] for first in range(0, len(rows), step)]
-        n_pairs = len(rows) * n_rows * (n_rows + 1) // 2
+        self.rows_for_each = (len(data.y) - len(head)) / max(1, len(blocks))
+        n_pairs = blocks.shape[1] * (blocks.shape[1] + 1) // 2
+        step = max(1, _PAIRS_PER_BLOCK // n_pairs)
+        self._parts = [blocks[first : first + step] for first in range(0, len(blocks), step)]
         self._kept: list[Blocks] | None = None
-        if n_pairs * expression.n_leaves <= _KEPT:
+        if len(blocks) * n_pairs * expression.n_leaves <= _MAX_KEPT_LEAF_VALUES:
             self._kept = [self._blocks(part) for part in self._parts]
 
     def value(self, theta: FloatArray) -> float:
@@ -348,12 +346,8 @@ class NeighbourLikelihood(Likelihood):
         return Blocks(self.expression, self.data.X[part])
 
 
-_MOST_JOINT = 2048  # training rows, for the joint distribution of several rows
-_SEED = 0  # of the candidates that are drawn, so that equal rows have equal predictions
-
-
 class NeighbourPredictor(Predictor):
-    """The predictive distribution of each row given its nearest training rows alone.
+    """The predictive distribution of each row given only its nearest training rows.
 
     Parameters
     ----------
@@ -370,29 +364,26 @@ class NeighbourPredictor(Predictor):
     -----
     The prediction is that of Vecchia's approximation. Construction takes O(n_samples log
     n_samples), and each new row O(n_neighbours^3). Correlations between new rows are those given
-    the union of their nearest rows, with fewer for each where there would be too many.
+    the union of their nearest rows, with fewer for each if they would be too many.
     """
-
-    jitter = 0.0
 
     def __init__(
         self, expression: Expression, theta: FloatArray, data: TrainingData, n_neighbours: int
     ) -> None:
         self._n_neighbours = min(n_neighbours, len(data.X))
         n_pairs = (self._n_neighbours + 1) * (self._n_neighbours + 2) // 2
-        super().__init__(block=BLOCK_PAIRS // n_pairs)
+        super().__init__(expression, theta, block=_PAIRS_PER_BLOCK // n_pairs)
         self._expression, self._theta, self._data = expression, theta, data
         self._nearest = NearestRows(expression, theta, data.X, np.random.default_rng(_SEED))
-        self.noise_variance = float(np.exp(theta[-1]))
 
     @property
     def text(self) -> str:
-        """The number of neighbours."""
+        """The number of neighbours, in words."""
         return f"{self._n_neighbours} neighbours"
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""
-        n_each = max(1, min(self._n_neighbours, _MOST_JOINT // max(1, len(X))))
+        n_each = max(1, min(self._n_neighbours, _MAX_JOINT_ROWS // max(1, len(X))))
         rows = np.unique(self._nearest.of(X, n_each))
         joint = ExactPredictor(self._expression, self._theta, self._data.take(rows))
         _, covariance = joint.mean_and_covariance(X)
@@ -401,8 +392,10 @@ class NeighbourPredictor(Predictor):
         return mean, covariance * np.outer(factor, factor)
 
     def _mean_of_block(self, X: FloatArray) -> FloatArray:
-        """Compute the predictive mean of one block of rows."""
         return self._moments_of_block(X)[0]
+
+    def _part_mean_of_block(self, term: Term, X: FloatArray) -> FloatArray:
+        return self._part_of_block(term, X)[0]
 
     def _part_of_block(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute mean and variance of a term of the function for one block of rows.
@@ -422,7 +415,6 @@ class NeighbourPredictor(Predictor):
         return mean, np.maximum(prior - explained, 0.0)
 
     def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute the predictive mean and variance of one block of rows, noise included."""
         rows = self._nearest.of(X, self._n_neighbours)
         inputs = np.concatenate([self._data.X[rows], X[:, None]], axis=1)
         w = Blocks(self._expression, inputs).last_columns(np.exp(self._theta))

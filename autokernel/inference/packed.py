@@ -2,49 +2,12 @@
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError, solve_triangular
 from scipy.linalg.lapack import dpftrf, dpftri, dpftrs, dsfrk, dtfsm, dtfttr, dtrttf
 
 from autokernel.typing import FloatArray, IntArray
-
-
-class Prediction(NamedTuple):
-    """The errors of predictions of targets, each by itself, and the variances of these errors."""
-
-    residual: FloatArray  # (n,)
-    variance: FloatArray  # (n,)
-
-
-class Cholesky(Protocol):
-    """Cholesky factor of a positive definite matrix of order n, in any storage."""
-
-    @property
-    def factor(self) -> FloatArray:
-        """The stored numbers of the factor."""
-
-    def log_determinant(self) -> float:
-        """Compute the log determinant of the matrix."""
-
-    def solve(self, y: FloatArray) -> FloatArray:
-        """Solve for one right-hand side (n,)."""
-
-    def half_solve(self, B: FloatArray, *, overwrite: bool = False) -> FloatArray:
-        """Compute ``L^-1 B`` for right-hand sides (n, m), in their place with ``overwrite``."""
-
-    def predict_later(self, y: FloatArray, n_given: int) -> Prediction:
-        """Predict each target after the first ``n_given`` from these, for the covariance matrix."""
-
-    def inverse_diagonal(self) -> FloatArray:
-        """Compute the diagonal (n,) of the inverse; the factor may be lost."""
-
-    def evidence_adjoint(self, alpha: FloatArray) -> FloatArray:
-        """Compute the derivative of the log likelihood in the stored entries of the matrix.
-
-        ``alpha`` (n,) is the solution for the targets. The factor may be lost.
-        """
 
 
 @lru_cache(maxsize=16)
@@ -119,7 +82,7 @@ class PackedCholesky:
         """
         if self._factor is None:
             raise RuntimeError(
-                "the factor has been overwritten by the inverse: ask for all else first"
+                "the inverse has overwritten the factor: call the methods that need it first"
             )
         return self._factor
 
@@ -142,8 +105,13 @@ class PackedCholesky:
         """Return the full triangular factor (n, n)."""
         return np.tril(dtfttr(self.n, self.factor, uplo="L")[0])
 
-    def predict_later(self, y: FloatArray, n_given: int) -> Prediction:
+    def predict_later(self, y: FloatArray, n_given: int) -> tuple[FloatArray, FloatArray]:
         """Predict each target after the first ``n_given`` from these. O(n^2).
+
+        Returns
+        -------
+        residual, variance : ndarray of shape (n - n_given,)
+            Errors of the predictions, and the variances of these errors.
 
         Notes
         -----
@@ -154,7 +122,7 @@ class PackedCholesky:
         L = self.lower()
         z = solve_triangular(L, y, lower=True, check_finite=False)
         L22 = L[n_given:, n_given:]
-        return Prediction(L22 @ z[n_given:], (L22**2).sum(axis=1))
+        return L22 @ z[n_given:], (L22**2).sum(axis=1)
 
     def inverse_diagonal(self) -> FloatArray:
         """Compute the diagonal (n,) of the inverse and overwrite the factor. O(2 n^3 / 3)."""
@@ -176,6 +144,58 @@ class PackedCholesky:
         """Overwrite the factor with the packed inverse and return it."""
         factor, self._factor = self.factor, None
         return dpftri(self.n, factor, uplo="L", overwrite_a=1)[0]
+
+
+class DiagonalCholesky:
+    """Cholesky factor of a diagonal matrix, with the methods of :class:`PackedCholesky`. O(n).
+
+    Parameters
+    ----------
+    variances : ndarray of shape (n,)
+        The diagonal of the matrix.
+
+    Raises
+    ------
+    scipy.linalg.LinAlgError
+        If an entry is not positive and finite.
+    """
+
+    def __init__(self, variances: FloatArray) -> None:
+        if not np.all((variances > 0) & np.isfinite(variances)):
+            raise LinAlgError("the diagonal has entries that are not positive and finite")
+        self._variances = variances
+
+    def log_determinant(self) -> float:
+        """Compute the log determinant of the matrix."""
+        return float(np.log(self._variances).sum())
+
+    def solve(self, y: FloatArray) -> FloatArray:
+        """Solve for one right-hand side (n,)."""
+        return y / self._variances
+
+    def half_solve(
+        self,
+        B: FloatArray,
+        *,
+        overwrite: bool = False,  # noqa: ARG002 - a division makes a new array
+    ) -> FloatArray:
+        """Compute ``L^-1 B`` for right-hand sides (n, m), always as a new array."""
+        return B / np.sqrt(self._variances)[:, None]
+
+    def predict_later(self, y: FloatArray, n_given: int) -> tuple[FloatArray, FloatArray]:
+        """Predict each target after the first ``n_given`` by zero."""
+        return y[n_given:], self._variances[n_given:]
+
+    def inverse_diagonal(self) -> FloatArray:
+        """Compute the diagonal (n,) of the inverse."""
+        return 1 / self._variances
+
+    def evidence_adjoint(self, alpha: FloatArray) -> FloatArray:
+        """Compute the diagonal (n,) of ``alpha alpha^T - K^-1``, halved (R&W eq. 5.9)."""
+        return 0.5 * (alpha**2 - 1 / self._variances)
+
+
+Cholesky = PackedCholesky | DiagonalCholesky
 
 
 def factorise_with_jitter(
@@ -203,53 +223,3 @@ def factorise_with_jitter(
         except LinAlgError:
             continue
     raise LinAlgError("K is not positive definite, even with its mean added to its diagonal")
-
-
-class DiagonalCholesky:
-    """Cholesky factor of a diagonal matrix, in the interface of ``PackedCholesky``. O(n).
-
-    Parameters
-    ----------
-    variances : ndarray of shape (n,)
-        The diagonal of the matrix. All entries elsewhere are zero and are not stored.
-
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        If an entry is not positive and finite.
-    """
-
-    def __init__(self, variances: FloatArray) -> None:
-        if not np.all((variances > 0) & np.isfinite(variances)):
-            raise LinAlgError("the diagonal has entries that are not positive and finite")
-        self._variances = variances
-        self.factor = np.sqrt(variances)
-
-    def log_determinant(self) -> float:
-        """Compute the log determinant of the matrix."""
-        return float(np.log(self._variances).sum())
-
-    def solve(self, y: FloatArray) -> FloatArray:
-        """Solve for one right-hand side (n,)."""
-        return y / self._variances
-
-    def half_solve(
-        self,
-        B: FloatArray,
-        *,
-        overwrite: bool = False,  # noqa: ARG002 - a division makes a new array
-    ) -> FloatArray:
-        """Compute ``L^-1 B`` for right-hand sides (n, m), always as a new array."""
-        return B / self.factor[:, None]
-
-    def predict_later(self, y: FloatArray, n_given: int) -> Prediction:
-        """Predict each target after the first ``n_given``, which tell nothing about it."""
-        return Prediction(y[n_given:], self._variances[n_given:])
-
-    def inverse_diagonal(self) -> FloatArray:
-        """Compute the diagonal (n,) of the inverse."""
-        return 1 / self._variances
-
-    def evidence_adjoint(self, alpha: FloatArray) -> FloatArray:
-        """Compute the diagonal (n,) of ``alpha alpha^T - K^-1``, halved (R&W eq. 5.9)."""
-        return 0.5 * (alpha**2 - 1 / self._variances)

@@ -18,10 +18,10 @@ from autokernel.inference import (
     choose_inducing,
     draw_neighbourhoods,
 )
+from autokernel.inference.base import MakePredictor
 from autokernel.inference.exact import ExactPredictor
 from autokernel.inference.inducing import InducingPredictor
 from autokernel.inference.neighbours import NeighbourPredictor
-from autokernel.inference.predictor import MakePredictor
 from autokernel.typing import FloatArray
 
 _N_HEAD = 500  # rows whose joint density is exact in a likelihood of neighbours
@@ -95,7 +95,7 @@ class ByNeighbours(Approximation):
     ) -> Likelihoods:
         """Build Vecchia's likelihood with neighbours of some rows; it speaks of all rows."""
         n_head = min(_N_HEAD, len(data.y))
-        neighbourhoods = draw_neighbourhoods(
+        head, blocks = draw_neighbourhoods(
             expression,
             theta,
             data.X,
@@ -104,7 +104,7 @@ class ByNeighbours(Approximation):
             n_neighbours=0 if expression == NOISE else min(_N_NEIGHBOURS, n_head),
             rng=rng,
         )
-        likelihood = NeighbourLikelihood(expression, data, neighbourhoods)
+        likelihood = NeighbourLikelihood(expression, data, head, blocks)
         rows_for_each = max(1.0, likelihood.rows_for_each)
         return Likelihoods(likelihood, len(data.y), likelihood, rows_for_each)
 

@@ -19,8 +19,8 @@ from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import NotAMaximumError, OutOfTimeError
 from autokernel.expression import StructurePrior
 from autokernel.inference import ExactLikelihood, TrainingData
+from autokernel.inference.base import MakePredictor, Predictor
 from autokernel.inference.exact import ExactPredictor
-from autokernel.inference.predictor import MakePredictor, Predictor
 from autokernel.kernels import Priors
 from autokernel.many_rows.approximation import Approximation, Likelihoods
 from autokernel.many_rows.plan import n_held_out

@@ -1,10 +1,10 @@
 """What a fit of so many rows will do, and whether it can, before it begins."""
 
-import os
 from dataclasses import dataclass
 
 import numpy as np
 
+from autokernel.inference import check_memory_of_exact
 from autokernel.many_rows.approximation import Approximation, ByInducingPoints, ByNeighbours
 from autokernel.typing import IntArray
 
@@ -16,9 +16,6 @@ _MOST_SEARCHED = 600  # rows up to which "auto" searches on all of them
 _N_SEARCHED = 500  # rows on which kernels are searched otherwise
 _N_BOUNDED = 2**12  # most rows on which they are searched by bounds
 _MOST_HELD_OUT = 500
-_ARRAYS = 12  # packed matrices that an exact likelihood keeps at the same time, about
-_SHARE = 0.8  # of the memory of the machine that a fit may ask for
-_GIB = 2**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +78,7 @@ def make_plan(
     """
     is_exact = approximation == EXACT or (approximation == AUTO and n_samples <= _MOST_EXACT)
     if is_exact:
-        _check_memory(n_samples)
+        check_memory_of_exact(n_samples)
     if by_bounds:
         few = n_samples <= _MOST_EXACT
         n_searched = n_samples if few else min(_N_BOUNDED, n_samples - n_held_out(n_samples))
@@ -92,27 +89,3 @@ def make_plan(
     if approximation == INDUCING:
         how = ByInducingPoints(n_inducing)
     return Plan(n_samples, n_searched, None if is_exact else how, by_bounds)
-
-
-def bytes_of_exact(n_samples: int) -> int:
-    """Estimate the peak memory of an exact fit in bytes."""
-    return _ARRAYS * 8 * n_samples * (n_samples + 1) // 2
-
-
-def memory_of_machine() -> float:
-    """Return the memory of this machine in bytes, inf where it cannot be asked for."""
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, ValueError, OSError):  # not on Windows
-        return np.inf
-
-
-def _check_memory(n_samples: int) -> None:
-    """Refuse an exact fit for which there is not enough memory."""
-    needed, present = bytes_of_exact(n_samples), memory_of_machine()
-    if needed > _SHARE * present:
-        raise ValueError(
-            f"approximation='exact' with {n_samples} rows needs about {needed / _GIB:.0f} GiB for "
-            f"its matrices, and this machine has {present / _GIB:.1f} GiB: use "
-            "approximation='auto', or fewer rows"
-        )

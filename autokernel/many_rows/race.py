@@ -13,8 +13,8 @@ from autokernel.evidence import Evaluation, name_parameters
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import NOISE, Expression, Grammar, Leaf, normal_form
 from autokernel.inference import TrainingData
+from autokernel.inference.base import MakePredictor, Predictor
 from autokernel.inference.exact import ExactPredictor
-from autokernel.inference.predictor import MakePredictor, Predictor
 from autokernel.kernels import ADD, MULTIPLY, BaseKernel, Role
 from autokernel.many_rows.climb import Choice, Climb, Fit
 from autokernel.typing import FloatArray

@@ -3,8 +3,8 @@
 from autokernel.model.averaging import (
     AVERAGES,
     Averaging,
-    Component,
     KernelPosterior,
+    MixtureComponent,
     PosteriorAveraging,
     Stacking,
     posterior_over_kernels,
@@ -21,10 +21,10 @@ from autokernel.model.sklearn_kernel import (
 __all__ = [
     "AVERAGES",
     "Averaging",
-    "Component",
     "FeatureKernel",
     "FittedModel",
     "KernelPosterior",
+    "MixtureComponent",
     "MixturePredictor",
     "PosteriorAveraging",
     "Stacking",

@@ -174,7 +174,7 @@ def _distances(draws: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: theta is an array
-class Component:
+class MixtureComponent:
     """A kernel with parameters, and its weight in a mixture."""
 
     expression: Expression
@@ -184,17 +184,17 @@ class Component:
 
 def choose_components(
     kernels: Sequence[KernelPosterior], weights: FloatArray, n: int
-) -> list[Component]:
+) -> list[MixtureComponent]:
     """Choose ``n`` draws, so many of each kernel as its weight (n_kernels,) asks for.
 
     Equal draws become one component. The components of one kernel stand together.
     """
-    components: list[Component] = []
+    components: list[MixtureComponent] = []
     for number, count in sorted(Counter(systematic(weights, n).tolist()).items()):
         kernel = kernels[number]
         chosen = kernel.draws[support_points(kernel.draws, count)]
         components += [
-            Component(kernel.evaluation.expression, theta, times / n)
+            MixtureComponent(kernel.evaluation.expression, theta, times / n)
             for theta, times in zip(*np.unique(chosen, axis=0, return_counts=True), strict=True)
         ]
     return components
@@ -303,7 +303,7 @@ class Averaging(ABC, BaseEstimator):
         kernels: Sequence[KernelPosterior],
         *,
         deadline: Deadline = NEVER,
-    ) -> list[Component]:
+    ) -> list[MixtureComponent]:
         """Choose the components of the mixture."""
         weights = self.weights(evaluator, kernels, deadline=deadline)
         return choose_components(kernels, weights, self.n_components)

@@ -26,7 +26,7 @@ class FittedModel:
     target_scaling: TargetScaling
     feature_names: list[str] | None
     kernels: Sequence[KernelPosterior]  # the most probable first
-    way: str  # how predictions are computed, as the user reads it
+    approximation: str  # how predictions are computed, as the user reads it
 
     @property
     def column_names(self) -> list[str]:

@@ -10,9 +10,15 @@ from scipy.optimize import elementwise
 from scipy.special import logsumexp, ndtr, ndtri
 
 from autokernel.expression import Expression
-from autokernel.inference import ExactLikelihood, TrainingData, one_blas_thread
-from autokernel.inference.predictor import MakePredictor, Predictor
-from autokernel.model.averaging import Component
+from autokernel.inference import (
+    ExactLikelihood,
+    MakePredictor,
+    Predictor,
+    TrainingData,
+    log_normal,
+    one_blas_thread,
+)
+from autokernel.model.averaging import MixtureComponent
 from autokernel.typing import FloatArray
 
 
@@ -21,7 +27,7 @@ class MixturePredictor:
 
     Parameters
     ----------
-    components : sequence of Component
+    components : sequence of MixtureComponent
         Kernels with parameters and weights. One whose covariance matrix has no Cholesky factor is
         left out.
     data : TrainingData
@@ -31,8 +37,12 @@ class MixturePredictor:
 
     Attributes
     ----------
-    components : tuple of Component
-        Those that are not left out, with their weights as given.
+    components : tuple of MixtureComponent
+        Components that are not left out.
+    weights : ndarray of shape (n_components,)
+        Their weights, which sum to one.
+    predictors : list of Predictor
+        Their predictors. The mean of the mixture is the weighted sum of the means of these.
 
     Raises
     ------
@@ -41,28 +51,27 @@ class MixturePredictor:
 
     Notes
     -----
-    A pickle holds the components and the data: the factorisations are made anew at the first
+    A pickle holds the components and the data: the factorisations are repeated at the first
     prediction, O(n_components n_samples^3 / 3).
     """
 
     def __init__(
-        self, components: Sequence[Component], data: TrainingData, make_predictor: MakePredictor
+        self,
+        components: Sequence[MixtureComponent],
+        data: TrainingData,
+        make_predictor: MakePredictor,
     ) -> None:
         self.make_predictor, self._X, self._y = make_predictor, data.X, data.y
-        predictors: dict[Component, Predictor] = {}
-        for component in components:
+        predictors: dict[MixtureComponent, Predictor] = {}
+        for one in components:
             with suppress(LinAlgError):
-                predictors[component] = self._condition(component, data)
+                predictors[one] = make_predictor(one.expression, one.theta, data)
         if not predictors:
             raise LinAlgError("no component has a covariance matrix with a Cholesky factor")
         self.components = tuple(predictors)
-        self._weights = np.array([component.weight for component in predictors])
-        self._weights /= self._weights.sum()
+        self.weights = np.array([one.weight for one in predictors])
+        self.weights /= self.weights.sum()
         self._predictors: list[Predictor] | None = list(predictors.values())
-
-    def _condition(self, component: Component, data: TrainingData) -> Predictor:
-        """Condition one component on the data."""
-        return self.make_predictor(component.expression, component.theta, data)
 
     @property
     def data(self) -> TrainingData:
@@ -75,7 +84,9 @@ class MixturePredictor:
         if self._predictors is None:
             data = self.data
             with one_blas_thread():  # as in the fit, for bit-identical results
-                self._predictors = [self._condition(one, data) for one in self.components]
+                self._predictors = [
+                    self.make_predictor(one.expression, one.theta, data) for one in self.components
+                ]
         return self._predictors
 
     def is_of(self, expression: Expression, theta: FloatArray) -> bool:
@@ -89,28 +100,28 @@ class MixturePredictor:
 
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the mean (n,) at inputs (n, n_features)."""
-        return self._weights @ np.array([one.mean(X) for one in self.predictors])
+        return self.weights @ np.array([one.mean(X) for one in self.predictors])
 
     def moments(self, X: FloatArray, *, noise: bool = True) -> tuple[FloatArray, FloatArray]:
         """Compute the mean (n,) and the variance (n,), of the function itself without noise."""
         means, variances = self._of_components(X, noise=noise)
-        mean = self._weights @ means
-        return mean, self._weights @ (variances + (means - mean) ** 2)
+        mean = self.weights @ means
+        return mean, self.weights @ (variances + (means - mean) ** 2)
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the mean (n,) and covariance (n, n), noise included."""
         both = [one.mean_and_covariance(X) for one in self.predictors]
         means = np.array([mean for mean, _ in both])
-        mean = self._weights @ means
-        between = (means - mean).T @ ((means - mean) * self._weights[:, None])
-        within = sum(w * cov for w, (_, cov) in zip(self._weights, both, strict=True))
+        mean = self.weights @ means
+        between = (means - mean).T @ ((means - mean) * self.weights[:, None])
+        within = sum(w * cov for w, (_, cov) in zip(self.weights, both, strict=True))
         return mean, within + between
 
     def samples(self, X: FloatArray, n_samples: int, rng: np.random.RandomState) -> FloatArray:
         """Draw new observations (n, n_samples), each from one component."""
-        if len(self._weights) == 1:
+        if len(self.weights) == 1:
             return self.predictors[0].samples(X, n_samples, rng)
-        numbers = rng.multinomial(n_samples, self._weights)
+        numbers = rng.multinomial(n_samples, self.weights)
         draws = [
             predictor.samples(X, int(number), rng)
             for predictor, number in zip(self.predictors, numbers, strict=True)
@@ -121,17 +132,17 @@ class MixturePredictor:
     def quantiles(self, X: FloatArray, levels: FloatArray) -> FloatArray:
         """Compute the quantiles (n, n_levels) of new observations."""
         means, variances = self._of_components(X, noise=True)
-        centre = self._weights @ means
+        centre = self.weights @ means
         away, stds = (means - centre).T[:, None, :], np.sqrt(variances).T[:, None, :]
         ends = away + stds * ndtri(levels)[:, None]  # of each component
         low, high = ends.min(axis=-1), ends.max(axis=-1)
-        if len(self._weights) == 1:
+        if len(self.weights) == 1:
             return low + centre[:, None]
 
         def excess(value: FloatArray, level: FloatArray, row: FloatArray) -> FloatArray:
             index = row.astype(int)
             z = (value[..., None] - away[index, 0]) / stds[index, 0]
-            return ndtr(z) @ self._weights - level
+            return ndtr(z) @ self.weights - level
 
         level, row = np.broadcast_arrays(levels, np.arange(len(X), dtype=float)[:, None])
         margin = 1e-9 * stds.max(axis=-1)  # rounding must not hide the change of sign
@@ -142,8 +153,7 @@ class MixturePredictor:
     def log_density(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """Compute the log density (n,) of targets (n,), in nats."""
         means, variances = self._of_components(X, noise=True)
-        logs = -0.5 * ((y - means) ** 2 / variances + np.log(2 * np.pi * variances))
-        return logsumexp(logs + np.log(self._weights)[:, None], axis=0)
+        return logsumexp(log_normal(y - means, variances) + np.log(self.weights)[:, None], axis=0)
 
     def leave_one_out(self) -> FloatArray:
         """Compute the predicted probability (n,) of a smaller target for each row of the data.
@@ -152,12 +162,14 @@ class MixturePredictor:
         O(n_components n_samples^3).
         """
         total, data = np.zeros(len(self._y)), self.data
-        every = zip(self._weights, self.components, self.predictors, strict=True)
+        every = zip(self.weights, self.components, self.predictors, strict=True)
         for weight, component, predictor in every:
             likelihood = ExactLikelihood(component.expression, data)
             with one_blas_thread():
-                found = likelihood.leave_one_out_errors(component.theta, jitter=predictor.jitter)
-            total += weight * ndtr(found.residual / np.sqrt(found.variance))
+                residual, variance = likelihood.leave_one_out_errors(
+                    component.theta, jitter=predictor.jitter
+                )
+            total += weight * ndtr(residual / np.sqrt(variance))
         return total
 
     def _of_components(self, X: FloatArray, *, noise: bool) -> tuple[FloatArray, FloatArray]:

@@ -7,8 +7,8 @@ import pytest
 from sklearn.base import clone
 
 from autokernel import AutoKernelGPRegressor, evaluate_kernel
-from autokernel.inference import ExactLikelihood, TrainingData
-from autokernel.many_rows import approximation, plan
+from autokernel.inference import ExactLikelihood, TrainingData, exact
+from autokernel.many_rows import approximation
 from autokernel.many_rows.plan import make_plan
 
 N = 1300
@@ -181,7 +181,7 @@ def test_between_600_and_1000_rows_the_best_kernels_are_fitted_to_all_rows(table
 
 
 def test_exact_inference_that_does_not_fit_into_memory_is_refused_with_the_numbers(monkeypatch):
-    monkeypatch.setattr(plan, "memory_of_machine", lambda: 16.0 * 2**30)
+    monkeypatch.setattr(exact, "memory_of_machine", lambda: 16.0 * 2**30)
     X, y = np.random.default_rng(0).uniform(size=(100_000, 1)), np.zeros(100_000)
     y[0] = 1.0
     model = AutoKernelGPRegressor(approximation="exact")

@@ -83,7 +83,7 @@ def test_the_function_is_without_the_noise(fitted):
     _, std = fitted.predict(X_NEW, return_std=True)
     _, of_function = fitted.predict(X_NEW, return_std="function")
     mixture, scale = fitted._fitted.mixture, np.std(Y)
-    noise = mixture._weights @ [one.noise_variance for one in mixture.predictors]
+    noise = mixture.weights @ [one.noise_variance for one in mixture.predictors]
     np.testing.assert_allclose(std**2 - of_function**2, noise * scale**2, rtol=1e-6)
     # the noise of the draws is that of the best kernel but for its uncertainty
     assert noise * scale**2 == pytest.approx(fitted.noise_variance_, rel=0.6)

@@ -6,7 +6,7 @@ import numpy as np
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.inference.exact import ExactPredictor
-from autokernel.model import Component, KernelPosterior, MixturePredictor
+from autokernel.model import KernelPosterior, MixtureComponent, MixturePredictor
 
 
 def with_kernel(X, y, expression, theta, *, noise=0.1, spread=0.1):
@@ -14,7 +14,7 @@ def with_kernel(X, y, expression, theta, *, noise=0.1, spread=0.1):
     model = AutoKernelGPRegressor(averaging=None, random_state=0).refit(X, y, "NOISE")
     fitted, whole = model._fitted, np.append(theta, np.log(noise))
     evaluation = replace(fitted.evaluation, expression=expression, theta=whole)
-    only = [Component(expression, whole, 1.0)]
+    only = [MixtureComponent(expression, whole, 1.0)]
     mixture = MixturePredictor(only, fitted.mixture.data, ExactPredictor)
     draws = whole + spread * np.random.default_rng(0).normal(size=(50, len(whole)))
     model._fitted = replace(

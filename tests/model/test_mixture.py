@@ -12,7 +12,7 @@ from scipy.stats import norm
 from autokernel import parse_expression
 from autokernel.inference import TrainingData, one_blas_thread
 from autokernel.inference.exact import ExactPredictor
-from autokernel.model import Component
+from autokernel.model import MixtureComponent
 from autokernel.model.mixture import MixturePredictor
 from tests.model.cases import random_case
 
@@ -34,7 +34,7 @@ def wave(n_samples=15):
 
 def components(weights=WEIGHTS):
     return [
-        Component(parse_expression(text), theta, weight)
+        MixtureComponent(parse_expression(text), theta, weight)
         for text, theta, weight in zip(TEXTS, THETAS, weights, strict=False)
     ]
 
@@ -73,7 +73,7 @@ def of_fixed(*moments, weights):
     """A mixture of normal distributions."""
     given = iter(moments)
     expression = parse_expression("SE[0]")
-    made = [Component(expression, np.zeros(3), weight) for weight in weights]
+    made = [MixtureComponent(expression, np.zeros(3), weight) for weight in weights]
     return MixturePredictor(made, wave(3), lambda *_: Fixed(*next(given)))
 
 
@@ -89,7 +89,7 @@ def distribution_function(value, means, stds, weights):
 def test_a_mixture_of_one_component_is_its_predictor_bit_for_bit(seed, n_features):
     expression, theta, X, y, _ = random_case(seed, n_features=n_features)
     data = TrainingData(X, y)
-    one = MixturePredictor([Component(expression, theta, 1.0)], data, ExactPredictor)
+    one = MixturePredictor([MixtureComponent(expression, theta, 1.0)], data, ExactPredictor)
     predictor = ExactPredictor(expression, theta, data)
     rows = np.random.default_rng(1).uniform(-0.2, 1.2, size=(9, n_features))
     mean, variance = predictor.mean_and_variance(rows)
@@ -180,8 +180,8 @@ def test_a_sample_is_of_one_component_at_all_rows():
     expression = parse_expression("SE[0]")
     data = TrainingData(np.array([[0.0], [1.0]]), np.array([5.0, 5.0]))
     made = [
-        Component(expression, np.log([9.0, 25.0, 1e-4]), 0.5),  # 5 everywhere
-        Component(expression, np.log([9.0, 1e-6, 1e-4]), 0.5),  # zero everywhere
+        MixtureComponent(expression, np.log([9.0, 25.0, 1e-4]), 0.5),  # 5 everywhere
+        MixtureComponent(expression, np.log([9.0, 1e-6, 1e-4]), 0.5),  # zero everywhere
     ]
     mixture = MixturePredictor(made, data, ExactPredictor)
     draws = mixture.samples(np.array([[0.2], [0.7]]), 400, np.random.RandomState(0)) > 2.5

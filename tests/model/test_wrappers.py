@@ -129,12 +129,10 @@ def test_a_regressor_optimises_it(kernel):
     assert after > before + 0.1
     assert np.isfinite(free.predict(X, return_std=True)).all()
     np.testing.assert_array_equal(noisy.theta, fixed.kernel_.theta)  # the one given is not touched
-    # where it has stopped no gradient is left, but for those that a bound holds
-    value, gradient = free.log_marginal_likelihood(free.kernel_.theta, eval_gradient=True)
-    assert value == pytest.approx(after, abs=1e-6)
-    start = noisy.bounds
-    held = np.any(np.abs(free.kernel_.theta[:, None] - start) < 1e-6, axis=1)
-    assert np.abs(gradient[~held]).max(initial=0.0) < 0.1
+    # it has stopped at a maximum: a second run gains next to nothing
+    again = GaussianProcessRegressor(free.kernel_).fit(X, y).log_marginal_likelihood_value_
+    assert after <= again + 1e-9
+    assert again - after < 0.01
 
 
 def test_bounds_stay_where_they_are_as_parameters_move(kernel):

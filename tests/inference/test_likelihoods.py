@@ -1,0 +1,461 @@
+"""Exact and approximate likelihoods, against dense formulas and finite differences."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import LinAlgError
+from scipy.stats import norm
+from sklearn.gaussian_process import GaussianProcessRegressor
+
+from autokernel.expression import NOISE, Leaf, parse_expression
+from autokernel.inference import (
+    ExactLikelihood,
+    InducingLikelihood,
+    NeighbourLikelihood,
+    TrainingData,
+    choose_inducing,
+    draw_neighbourhoods,
+    upper_bound,
+)
+from autokernel.inference.neighbours import NearestRows
+from autokernel.kernels import PRESETS, SMOOTH
+from tests.batteries import EPS, Problem, covariance, exported, numerical_gradient, problems
+from tests.high_precision import PreciseLogPosterior, mp
+
+any_problem = st.one_of(problems(n_features=1), problems(n_features=3))
+
+
+def neighbourhoods(n_rows, n_head, n_neighbours, *, step=1):
+    """Some rows, each with the rows just before it as neighbours."""
+    rows = np.arange(n_head, n_rows, step)
+    return np.arange(n_head), rows[:, None] + np.arange(-n_neighbours, 1)
+
+
+def exact(problem):
+    return ExactLikelihood(problem.expression, TrainingData(problem.X, problem.y))
+
+
+def inducing(problem, n_points=4):
+    data = TrainingData(problem.X, problem.y)
+    return InducingLikelihood(problem.expression, data, problem.X[:n_points])
+
+
+def neighbours(problem, n_head=3, *, step=1):
+    n = len(problem.y)
+    n_head = min(n_head, n)
+    rows = neighbourhoods(n, n_head, n_head, step=step)
+    return NeighbourLikelihood(problem.expression, TrainingData(problem.X, problem.y), *rows)
+
+
+LIKELIHOODS = {"exact": exact, "inducing": inducing, "neighbours": neighbours}
+every_likelihood = pytest.mark.parametrize("make", LIKELIHOODS.values(), ids=LIKELIHOODS)
+
+
+def dense(problem):
+    """Covariance of the targets, noise included."""
+    params = np.exp(problem.theta)
+    K = covariance(problem.expression, params[:-1], problem.X)
+    return K + params[-1] * np.eye(len(problem.y))
+
+
+def log_normal(y, K):
+    """Log density of a normal vector of mean zero."""
+    _, log_det = np.linalg.slogdet(K)
+    return -0.5 * (y @ np.linalg.solve(K, y) + log_det + len(y) * np.log(2 * np.pi))
+
+
+def size_of(problem):
+    """Size of the terms that are added up, by which rounding is multiplied.
+
+    Condition numbers are below 1e8, so that EPS times them is about 1e-8 of it.
+    """
+    noise = np.exp(problem.theta[-1])
+    return float(len(problem.y) + (problem.y @ problem.y + np.trace(dense(problem))) / noise)
+
+
+def dense_vecchia(problem, head, blocks):
+    """The definition of Vecchia's likelihood, by densities of normal vectors."""
+    y, K = problem.y, dense(problem)
+
+    def log_density(rows):
+        return log_normal(y[rows], K[np.ix_(rows, rows)])
+
+    tail = [log_density(rows) - log_density(rows[:-1]) for rows in blocks]
+    return log_density(head) + (len(y) - len(head)) / max(1, len(tail)) * sum(tail)
+
+
+@every_likelihood
+@settings(max_examples=40)
+@given(problem=any_problem)
+def test_the_gradient_is_that_of_finite_differences(make, problem):
+    likelihood = make(problem)
+    value, theta = likelihood.value(problem.theta), problem.theta.copy()
+    found = likelihood.value_and_gradient(problem.theta)
+    assert found.value == pytest.approx(value, rel=1e-12)
+    assert likelihood.value(problem.theta) == value  # the reverse sweep changes nothing
+    np.testing.assert_array_equal(problem.theta, theta)
+    expected = numerical_gradient(likelihood.value, problem.theta)
+    # rounding: EPS / step, 2e-13, amplified by a condition number of up to 1e8
+    np.testing.assert_allclose(found.gradient, expected, rtol=1e-6, atol=1e-7 * size_of(problem))
+
+
+@every_likelihood
+@settings(max_examples=20)
+@given(problem=any_problem, data=st.data())
+def test_nothing_is_left_of_the_parameters_of_the_last_call(make, problem, data):
+    used, moved = make(problem), problem.theta.copy()
+    moved[data.draw(st.integers(0, len(moved) - 1))] += 0.3  # the other leaves keep their values
+    used.value_and_gradient(problem.theta)
+    again, fresh = used.value_and_gradient(moved), make(problem).value_and_gradient(moved)
+    assert again.value == fresh.value
+    np.testing.assert_array_equal(again.gradient, fresh.gradient)
+
+
+@every_likelihood
+@pytest.mark.parametrize("theta", [[0, 800, 0], [-400, 0, 0], [np.nan, 0, 0], [0, 0, 800]])
+def test_parameters_that_overflow_have_no_likelihood_and_no_gradient(make, theta):
+    theta = np.array(theta, dtype=float)
+    problem = Problem(parse_expression("SE[0]"), theta, np.eye(6)[:, :1], np.ones(6))
+    with np.errstate(all="ignore"):
+        found = make(problem).value_and_gradient(theta)
+        assert make(problem).value(theta) == found.value == -np.inf
+    np.testing.assert_array_equal(found.gradient, np.zeros(3))
+
+
+NO_NOISE = np.array([0.0, 0.0, -80.0])  # exp(-80) added to 1 is 1
+SINGULAR = Problem(Leaf(SMOOTH, 0), NO_NOISE, np.zeros((6, 1)), np.arange(1.0, 7.0))
+
+
+@pytest.mark.parametrize("make", [exact, neighbours])
+def test_a_singular_matrix_has_no_likelihood_and_no_gradient(make):
+    likelihood = make(SINGULAR)
+    found = likelihood.value_and_gradient(NO_NOISE)
+    assert likelihood.value(NO_NOISE) == found.value == -np.inf
+    np.testing.assert_array_equal(found.gradient, np.zeros(3))
+
+
+@every_likelihood
+def test_parameters_stand_in_the_order_of_the_nodes_with_the_noise_variance_last(make):
+    expression = parse_expression("PER[0] * (LIN[1] + SE[0])")
+    X = np.random.default_rng(0).uniform(size=(5, 2))
+    likelihood = make(Problem(expression, np.zeros(8), X, X[:, 0]))
+    names = ["lengthscale", "variance", "period", "variance", "offset", "lengthscale", "variance"]
+    assert [p.name for p in likelihood.parameters] == [*names, "noise_variance"]
+
+
+# Exact
+
+
+@settings(max_examples=150)
+@given(any_problem)
+def test_the_exact_value_is_that_of_the_definition_and_of_scikit_learn(problem):
+    found = exact(problem).value(problem.theta)
+    tolerance = 1e-8 * size_of(problem)
+    assert found == pytest.approx(log_normal(problem.y, dense(problem)), rel=0, abs=tolerance)
+    gpr = GaussianProcessRegressor(exported(problem), optimizer=None, alpha=0)
+    expected = gpr.fit(problem.X, problem.y).log_marginal_likelihood_value_
+    assert found == pytest.approx(expected, rel=0, abs=tolerance)
+
+
+@settings(max_examples=150)
+@given(any_problem)
+def test_the_covariance_is_that_of_the_exported_kernel(problem):
+    expected = exported(problem)(problem.X)
+    # six factors, PER among them off by 100 EPS each; zeros of LIN relative to the largest
+    atol = 1e-12 * abs(expected).max()
+    np.testing.assert_allclose(dense(problem), expected, rtol=1e-12, atol=atol)
+
+
+@given(any_problem)
+def test_densities_of_targets_given_those_before_multiply_to_the_likelihood(problem):
+    likelihood = exact(problem)
+    steps = [likelihood.held_out(problem.theta, k)[0] for k in range(len(problem.y))]
+    expected = likelihood.value(problem.theta)
+    assert sum(steps) == pytest.approx(expected, rel=0, abs=1e-8 * size_of(problem))
+
+
+@given(any_problem)
+def test_leave_one_out_in_closed_form_is_that_of_one_held_out_row_after_the_other(problem):
+    found, n = exact(problem).leave_one_out(problem.theta), len(problem.y)
+    expected = []
+    for i in range(n):
+        rows = np.append(np.delete(np.arange(n), i), i)
+        likelihood = ExactLikelihood(
+            problem.expression, TrainingData(problem.X, problem.y).take(rows)
+        )
+        expected += likelihood.held_out(problem.theta, n - 1).tolist()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * size_of(problem))
+
+
+@given(any_problem, st.data())
+def test_held_out_targets_have_the_densities_that_scikit_learn_predicts(problem, data):
+    X, y = problem.X, problem.y
+    n_given = data.draw(st.integers(0, len(y) - 1))
+    gpr = GaussianProcessRegressor(exported(problem), optimizer=None, alpha=0)
+    if n_given:  # without any it predicts from the prior
+        gpr.fit(X[:n_given], y[:n_given])
+    mean, std = gpr.predict(X[n_given:], return_std=True)
+    np.testing.assert_allclose(
+        exact(problem).held_out(problem.theta, n_given),
+        norm.logpdf(y[n_given:], mean, std),
+        rtol=0,
+        atol=1e-8 * size_of(problem),
+    )
+
+
+@pytest.mark.parametrize("noise_variance", [1e-8, 1e-2])
+def test_predictive_densities_agree_with_sixty_digits_with_the_noise_at_its_floor(noise_variance):
+    X = np.random.default_rng(0).uniform(size=(15, 1))
+    y, theta, every = np.sin(6 * X[:, 0]), np.log([0.3, 2.0, noise_variance]), np.arange(15)
+
+    def log_density(rows):
+        of_rows = PreciseLogPosterior("SE[0]", X[rows], y[rows], priors=PRESETS["paper"])
+        return of_rows([mp.mpf(t) for t in theta])
+
+    whole = log_density(every)  # the prior is the same and drops out of the differences
+    expected = [float(whole - log_density(np.delete(every, i))) for i in every]
+    likelihood = ExactLikelihood(Leaf(SMOOTH, 0), TrainingData(X, y))
+    # EPS times a condition number of 3e9
+    np.testing.assert_allclose(likelihood.leave_one_out(theta), expected, rtol=0, atol=1e-6)
+    assert likelihood.held_out(theta, 14)[0] == pytest.approx(expected[-1], abs=1e-6)
+
+
+def test_a_failed_factorisation_leaves_the_covariance_as_it_is():
+    likelihood = exact(SINGULAR)
+    with pytest.raises(LinAlgError, match="not positive definite"):
+        likelihood.factorise(NO_NOISE)
+    expected = np.linalg.cholesky(np.ones((6, 6)) + 1e-3 * np.eye(6))
+    # EPS times a condition number of 6000
+    np.testing.assert_allclose(
+        likelihood.factorise(NO_NOISE, jitter=1e-3).lower(), expected, rtol=0, atol=6000 * EPS
+    )
+
+
+def test_predictions_from_a_matrix_that_cannot_be_factorised_are_minus_infinity():
+    likelihood = exact(SINGULAR)
+    np.testing.assert_array_equal(likelihood.leave_one_out(NO_NOISE), np.full(6, -np.inf))
+    np.testing.assert_array_equal(likelihood.held_out(NO_NOISE, 1), np.full(5, -np.inf))
+
+
+# Noise alone
+
+
+def noise(n_samples=12, variance=0.7):
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(n_samples, 2)), rng.normal(size=n_samples)
+    return Problem(NOISE, np.log([variance]), X, y)
+
+
+def test_targets_of_noise_alone_are_independent_normal_numbers():
+    problem = noise()
+    likelihood, expected = exact(problem), norm.logpdf(problem.y, scale=np.sqrt(0.7))
+    # sums of a dozen terms of size one: rounding
+    assert likelihood.value(problem.theta) == pytest.approx(expected.sum(), rel=1e-14)
+    np.testing.assert_allclose(likelihood.leave_one_out(problem.theta), expected, rtol=1e-14)
+    for n_given in (0, 5, 11):
+        found = likelihood.held_out(problem.theta, n_given)
+        np.testing.assert_allclose(found, expected[n_given:], rtol=1e-14)
+    # derivative of -n/2 log s - y'y / (2 s) in log s
+    slope = 0.5 * (problem.y @ problem.y / 0.7 - 12)
+    gradient = likelihood.value_and_gradient(problem.theta).gradient
+    np.testing.assert_allclose(gradient, [slope], rtol=1e-13)
+
+
+@pytest.mark.parametrize("theta", [-800.0, 800.0, np.nan])
+def test_a_variance_of_noise_that_is_not_positive_and_finite_is_minus_infinity(theta):
+    likelihood, theta = exact(noise()), np.array([theta])
+    with np.errstate(over="ignore"):
+        found = likelihood.value_and_gradient(theta)
+        values = [likelihood.value(theta), found.value, *likelihood.held_out(theta, 3)]
+        values += likelihood.leave_one_out(theta).tolist()
+    assert set(values) == {-np.inf}
+    np.testing.assert_array_equal(found.gradient, [0.0])
+
+
+def test_noise_alone_takes_memory_in_proportion_to_the_rows():
+    problem = noise(10**6)
+    likelihood = exact(problem)
+    tracemalloc.start()
+    try:
+        likelihood.value_and_gradient(problem.theta)
+        likelihood.leave_one_out(problem.theta)
+        likelihood.held_out(problem.theta, 10**5)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 50 * problem.y.nbytes
+
+
+# Inducing points
+
+
+@settings(max_examples=100)
+@given(any_problem, st.integers(1, 25), st.integers(1, 30))
+def test_the_exact_likelihood_lies_between_the_bounds(problem, n_points, n_steps):
+    likelihood, rounding = inducing(problem, n_points), 1e-9 * size_of(problem)
+    value = exact(problem).value(problem.theta)
+    assert likelihood.value(problem.theta) <= value + rounding
+    assert value <= upper_bound(likelihood, problem.theta, n_steps=n_steps) + rounding
+
+
+@settings(max_examples=50)
+@given(any_problem)
+def test_with_all_rows_as_inducing_points_the_bound_is_the_likelihood(problem):
+    found = inducing(problem, len(problem.y)).value(problem.theta)
+    # Q = K - jitter I to first order, which changes the trace over the noise and the data fit
+    noise_variance, n = np.exp(problem.theta[-1]), len(problem.y)
+    jitter = 1e-8 * np.trace(dense(problem)) / n
+    tolerance = jitter * (n / noise_variance + problem.y @ problem.y / noise_variance**2)
+    expected = exact(problem).value(problem.theta)
+    assert found == pytest.approx(expected, rel=0, abs=tolerance + 1e-9 * size_of(problem))
+
+
+def test_the_interval_closes_as_inducing_points_and_steps_are_added():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(200, 1)), rng.normal(size=200)
+    expression, theta = parse_expression("SE[0] + LIN[0]"), np.log([0.1, 1.0, 0.5, 0.5, 0.1])
+    value = exact(Problem(expression, theta, X, y)).value(theta)
+    chosen, widths = choose_inducing(expression, theta, X, 40), []
+    for n in (2, 5, 10, 20, 40):
+        likelihood = InducingLikelihood(expression, TrainingData(X, y), X[chosen[:n]])
+        low, high = likelihood.value(theta), upper_bound(likelihood, theta)
+        assert low <= value + 1e-6
+        assert value <= high + 1e-6
+        widths.append(high - low)
+    assert np.all(np.diff(widths) < 0)
+    assert widths[0] > 10
+    assert widths[-1] < 0.05
+    few = InducingLikelihood(expression, TrainingData(X, y), X[chosen[:5]])
+    found = [upper_bound(few, theta, n_steps=n) for n in (1, 5, 60)]
+    assert found[0] > found[1] > found[2]
+
+
+@pytest.mark.parametrize("n_leaves", [2, 17], ids=["kept", "computed twice"])
+def test_the_bound_does_not_depend_on_the_order_of_the_rows(n_leaves):
+    """Rows are summed in several blocks, whose values are kept only if there are few of them."""
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(4200, 1)), rng.normal(size=4200)
+    expression = parse_expression(" * ".join(["SE[0]"] * n_leaves))
+    theta = np.append(np.zeros(2 * n_leaves), -1.0)
+    order, points = rng.permutation(4200), np.linspace(0, 1, 250)[:, None]
+    first, second = (
+        InducingLikelihood(expression, TrainingData(X[rows], y[rows]), points)
+        for rows in (slice(None), order)
+    )
+    one, other = first.value_and_gradient(theta), second.value_and_gradient(theta)
+    assert other.value == pytest.approx(one.value, rel=1e-9)
+    np.testing.assert_allclose(other.gradient, one.gradient, rtol=1e-6, atol=1e-6 * 4200)
+
+
+def test_inducing_points_are_those_of_the_largest_variance_given_those_before():
+    X = np.random.default_rng(0).uniform(size=(60, 2))
+    expression, theta = parse_expression("SE[0] * SE[1] + LIN[0]"), np.log(np.full(7, 0.3))
+    K, expected = covariance(expression, np.exp(theta[:-1]), X), []
+    for _ in range(12):
+        given_those = K[:, expected] @ np.linalg.solve(K[np.ix_(expected, expected)], K[expected])
+        expected.append(int(np.argmax(np.diag(K - given_those))))
+    assert choose_inducing(expression, theta, X, 12).tolist() == expected
+
+
+def test_no_more_inducing_points_are_chosen_than_there_is_to_explain():
+    X = np.random.default_rng(0).uniform(size=(60, 1))
+    chosen = choose_inducing(parse_expression("LIN[0]"), np.log([1.0, 0.5, 0.1]), X, 50)
+    assert len(chosen) <= 2  # a straight line has two degrees of freedom
+    X = np.repeat([[0.0], [0.5], [1.0]], 20, axis=0)
+    chosen = choose_inducing(parse_expression("SE[0]"), np.log([0.1, 1.0, 0.1]), X, 50)
+    assert sorted(X[chosen, 0]) == [0.0, 0.5, 1.0]
+
+
+# Neighbours
+
+
+@settings(max_examples=100)
+@given(any_problem, st.integers(1, 4), st.integers(1, 4))
+def test_vecchias_value_is_that_of_the_definition(problem, n_head, step):
+    n_head = min(n_head, len(problem.y))
+    rows = neighbourhoods(len(problem.y), n_head, n_head, step=step)
+    expected = dense_vecchia(problem, *rows)
+    found = neighbours(problem, n_head, step=step).value(problem.theta)
+    assert found == pytest.approx(expected, rel=0, abs=1e-8 * size_of(problem))
+
+
+@settings(max_examples=50)
+@given(any_problem)
+def test_with_all_rows_before_the_last_one_vecchias_likelihood_is_exact(problem):
+    found = neighbours(problem, max(1, len(problem.y) - 1)).value(problem.theta)
+    expected = exact(problem).value(problem.theta)
+    assert found == pytest.approx(expected, rel=0, abs=1e-8 * size_of(problem))
+
+
+def test_some_rows_estimate_the_sum_over_all_of_them_without_bias():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(300, 2)), rng.normal(size=300)
+    expression = parse_expression("SE[0] * SE[1] + LIN[0]")
+    theta, data = np.log([0.4, 1.0, 0.6, 1.0, 0.5, 0.5, 0.3]), TrainingData(X, y)
+
+    def value(n_blocks, seed):
+        rows = draw_neighbourhoods(
+            expression,
+            theta,
+            X,
+            n_head=20,
+            n_blocks=n_blocks,
+            n_neighbours=5,
+            rng=np.random.default_rng(seed),  # the same head for any number of blocks
+        )
+        return NeighbourLikelihood(expression, data, *rows).value(theta)
+
+    away = np.array([value(30, seed) - value(280, seed) for seed in range(40)])
+    assert abs(away.mean()) < 3 * away.std(ddof=1) / np.sqrt(40)
+    assert away.std() > 1  # so that the test could fail
+
+
+def test_neighbours_are_earlier_rows_and_each_row_is_chosen_once():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(400, 2))
+    head, blocks = draw_neighbourhoods(
+        parse_expression("SE[0] * SE[1]"),
+        np.log([0.1, 1, 0.1, 1, 0.1]),
+        X,
+        n_head=30,
+        n_blocks=370,
+        n_neighbours=8,
+        rng=rng,
+    )
+    order = [*head, *blocks[:, -1]]
+    assert sorted(order) == list(range(400))
+    position = {row: number for number, row in enumerate(order)}
+    for *chosen, row in blocks.tolist():
+        assert len(set(chosen)) == 8
+        assert all(position[one] < position[row] for one in chosen)
+
+
+@pytest.mark.parametrize("n_samples", [2000, 6000], ids=["all are candidates", "tree"])
+def test_neighbours_are_the_rows_of_highest_correlation(n_samples):
+    rng = np.random.default_rng(0)
+    X, points = rng.uniform(size=(n_samples, 2)), rng.uniform(size=(50, 2))
+    expression = parse_expression("SE[0] * SE[1]")
+    found = NearestRows(expression, np.log([0.05, 1, 0.5, 1, 0.1]), X, rng).of(points, 10)
+    distance = ((points[:, None] - X) ** 2 / np.array([0.05, 0.5]) ** 2).sum(axis=-1)
+    expected = np.sort(np.argsort(distance, axis=1)[:, :10], axis=1)
+    np.testing.assert_array_equal(np.sort(found, axis=1), expected)
+
+
+def test_rows_one_period_away_are_neighbours():
+    rng = np.random.default_rng(0)
+    X, period = rng.uniform(size=(5000, 1)), 0.1
+    expression, theta = parse_expression("PER[0]"), np.log([0.3, 1.0, period, 0.1])
+    rows = NearestRows(expression, theta, X, rng).of(np.array([[0.5]]), 40)[0]
+    cycles = (X[rows, 0] - 0.5) / period
+    assert np.abs(cycles - np.round(cycles)).max() < 0.2
+    assert len(set(np.round(cycles))) > 2
+
+
+def test_a_row_far_from_all_others_has_neighbours_too():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(50, 1))
+    nearest_rows = NearestRows(parse_expression("SE[0]"), np.log([0.01, 1, 0.1]), X, rng)
+    assert len(set(nearest_rows.of(np.array([[1e6]]), 5)[0])) == 5

@@ -1,0 +1,291 @@
+"""Exact and approximate predictors, against the formulas of the textbook."""
+
+import pickle
+import tracemalloc
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.linalg import LinAlgError
+
+from autokernel import BaseKernel, parse_expression
+from autokernel.expression import NOISE, Leaf
+from autokernel.inference import (
+    ExactLikelihood,
+    ExactPredictor,
+    InducingPredictor,
+    NeighbourPredictor,
+    TrainingData,
+    check_memory_of_exact,
+    cross_covariance,
+    has_memory_for_exact,
+)
+from autokernel.kernels import BASE_KERNELS, VARIANCE
+from tests.model.cases import dense_covariance, dense_predictions, random_case
+
+SEEDS = range(6)
+# With all rows as points or neighbours the approximations are exact. Inducing points are added
+# until less than 1e-6 of the noise variance is left to explain, which is a deviation of 1e-3.
+PREDICTORS = {
+    "exact": (ExactPredictor, 1e-9),
+    "inducing": (partial(InducingPredictor, n_inducing=25), 1e-3),
+    "neighbours": (partial(NeighbourPredictor, n_neighbours=25), 1e-9),
+}
+every_predictor = pytest.mark.parametrize(
+    ("make", "tolerance"), PREDICTORS.values(), ids=PREDICTORS
+)
+
+
+def new_rows(n_rows, *, n_features, seed=100):
+    """Inputs within the training data and around them."""
+    return np.random.default_rng(seed).uniform(-0.2, 1.2, size=(n_rows, n_features))
+
+
+@every_predictor
+@pytest.mark.parametrize("n_features", [1, 3])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_predictions_are_those_of_the_textbook(seed, n_features, make, tolerance):
+    expression, theta, X, y, _ = random_case(seed, n_features=n_features)
+    predictor = make(expression, theta, TrainingData(X, y))
+    X_new = new_rows(9, n_features=n_features)
+    mean, covariance = dense_predictions(expression, theta, X, y, X_new)
+    variance = np.diag(covariance)
+    assert predictor.jitter == 0
+    assert predictor.noise_variance == np.exp(theta[-1])
+    # rounding times the condition number, which is below 1e6 here: noise is 0.01 or more; on the
+    # scale of the target, which is 1, and of the deviations
+    same = {"rtol": tolerance, "atol": tolerance}
+    np.testing.assert_allclose(predictor.mean(X_new), mean, **same)
+    for found in (predictor.mean_and_variance(X_new), predictor.mean_and_covariance(X_new)):
+        np.testing.assert_allclose(found[0], mean, **same)
+    np.testing.assert_allclose(predictor.mean_and_variance(X_new)[1], variance, rtol=tolerance)
+    error = predictor.mean_and_covariance(X_new)[1] - covariance
+    assert np.max(np.abs(error) / np.sqrt(np.outer(variance, variance))) < tolerance
+
+
+@every_predictor
+@pytest.mark.parametrize("seed", SEEDS)
+def test_noise_is_counted_once_and_only_on_the_diagonal(seed, make, tolerance):
+    expression, theta, X, y, _ = random_case(seed, n_features=2)
+    predictor = make(expression, theta, TrainingData(X, y))
+    twice = np.repeat(new_rows(1, n_features=2), 2, axis=0)
+    _, covariance = predictor.mean_and_covariance(twice)
+    between = covariance[0, 0] - covariance[0, 1]  # two observations at one place
+    assert between == pytest.approx(predictor.noise_variance, rel=max(1e-8, tolerance))
+
+
+WHOLE = parse_expression("LIN[0] + SE[0] * SE[1]")
+TERM = parse_expression("LIN[0]")
+THETA = np.log([1.0, 0.7, 0.3, 0.8, 0.6, 1.2, 0.05])  # v, offset; l, v; l, v; noise
+
+
+def table(n_samples, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n_samples, 2))
+    return TrainingData(X, X[:, 0] + np.sin(5 * X[:, 1]) + 0.2 * rng.normal(size=n_samples))
+
+
+@every_predictor
+def test_terms_have_the_moments_of_the_textbook_and_means_that_add_up(make, tolerance):
+    data, X = table(25), new_rows(5, n_features=2)
+    predictor, params = make(WHOLE, THETA, data), np.exp(THETA[:-1])
+    K = dense_covariance(WHOLE, params, data.X, data.X) + np.exp(THETA[-1]) * np.eye(25)
+    cross = dense_covariance(TERM, params[:2], X, data.X)
+    prior = np.diag(dense_covariance(TERM, params[:2], X, X))
+    mean, variance = predictor.part(TERM, params[:2], X)
+    same = {"rtol": max(tolerance, 1e-8), "atol": max(tolerance, 1e-8)}
+    np.testing.assert_allclose(mean, cross @ np.linalg.solve(K, data.y), **same)
+    explained = np.einsum("ij,ji->i", cross, np.linalg.solve(K, cross.T))
+    np.testing.assert_allclose(variance, prior - explained, **same)
+    np.testing.assert_allclose(predictor.part_mean(TERM, params[:2], X), mean, rtol=1e-12)
+    other = predictor.part_mean(parse_expression("SE[0] * SE[1]"), params[2:], X)
+    np.testing.assert_allclose(mean + other, predictor.mean(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["exact", "inducing"])
+def test_a_term_is_compared_with_its_average(name):
+    make, tolerance = PREDICTORS[name]
+    data, params = table(25), np.exp(THETA[:-1])
+    predictor = make(WHOLE, THETA, data)
+    rng = np.random.default_rng(1)
+    X, about = rng.uniform(size=(5, 2)), rng.uniform(size=(7, 2))
+    points = np.concatenate([X, about])
+    K = cross_covariance(WHOLE, data.X, data.X).forward(params) + np.exp(THETA[-1]) * np.eye(25)
+    cross = cross_covariance(TERM, points, data.X).forward(params[:2])
+    prior = cross_covariance(TERM, points, points).forward(params[:2])
+    covariance = prior - cross @ np.linalg.solve(K, cross.T)
+    difference = np.hstack([np.eye(5), np.full((5, 7), -1 / 7)])
+    expected = np.diag(difference @ covariance @ difference.T)
+    mean, variance = predictor.part(TERM, params[:2], X, about=about)
+    plain_mean, plain = predictor.part(TERM, params[:2], X)
+    np.testing.assert_allclose(mean, plain_mean)
+    np.testing.assert_allclose(variance, expected, rtol=max(tolerance, 1e-8))
+    assert np.all(variance < plain)
+
+
+@pytest.mark.parametrize(
+    ("make", "n_rows"),
+    [
+        (ExactPredictor, 1000),
+        (partial(InducingPredictor, n_inducing=100), 12_000),
+        (partial(NeighbourPredictor, n_neighbours=40), 1000),
+    ],
+    ids=PREDICTORS,
+)
+def test_predictions_of_a_row_do_not_depend_on_the_rows_that_come_with_it(make, n_rows):
+    """There are several blocks of rows; a product of another shape is summed in another order."""
+    predictor, X = make(WHOLE, THETA, table(300)), new_rows(n_rows, n_features=2)
+    some = slice(3, None, n_rows // 20)
+    np.testing.assert_allclose(predictor.mean(X)[some], predictor.mean(X[some]), atol=1e-10)
+    for all_rows, few in zip(
+        predictor.mean_and_variance(X), predictor.mean_and_variance(X[some]), strict=True
+    ):
+        np.testing.assert_allclose(all_rows[some], few, rtol=1e-9, atol=1e-10)
+
+
+def test_predictions_from_more_rows_than_are_factorised_as_in_the_likelihood():
+    data, X_new = table(2050), new_rows(5, n_features=2)
+    predictor = ExactPredictor(WHOLE, THETA, data)
+    mean, covariance = dense_predictions(WHOLE, THETA, data.X, data.y, X_new)
+    np.testing.assert_allclose(predictor.mean(X_new), mean, rtol=1e-9, atol=1e-9)
+    found = predictor.mean_and_variance(X_new)[1]
+    np.testing.assert_allclose(found, np.diag(covariance), rtol=1e-9)
+
+
+@every_predictor
+def test_samples_have_the_moments_of_the_predictions(make, tolerance):
+    predictor, X = make(WHOLE, THETA, table(25)), new_rows(10, n_features=2)
+    draws = predictor.samples(X, 4000, np.random.RandomState(0))
+    mean, variance = predictor.mean_and_variance(X)
+    assert np.max(np.abs(draws.mean(axis=1) - mean) / np.sqrt(variance / 4000)) < 4.5
+    np.testing.assert_allclose(draws.var(axis=1), variance, rtol=5 * np.sqrt(2 / 4000))
+
+
+@every_predictor
+def test_a_pickle_holds_no_full_matrix_and_predicts_the_same(make, tolerance):
+    data, X_new = table(300), new_rows(20, n_features=2)
+    predictor = make(WHOLE, THETA, data)
+    before = predictor.mean_and_variance(X_new)
+    kept = pickle.dumps(predictor)
+    assert len(kept) < 0.6 * 300**2 * 8
+    np.testing.assert_array_equal(pickle.loads(kept).mean_and_variance(X_new), before)
+
+
+def test_few_neighbours_or_points_are_nearly_exact():
+    data, X = table(300), np.random.default_rng(1).uniform(size=(40, 2))
+    exact_mean, exact_variance = ExactPredictor(WHOLE, THETA, data).mean_and_variance(X)
+    mean, variance = NeighbourPredictor(WHOLE, THETA, data, 40).mean_and_variance(X)
+    assert np.sqrt(np.mean((mean - exact_mean) ** 2)) < 0.1
+    assert np.all(variance > exact_variance * (1 - 1e-9))  # less is known
+    assert np.median(variance / exact_variance) < 1.1
+    mean, variance = InducingPredictor(WHOLE, THETA, data, 30).mean_and_variance(X)
+    assert np.sqrt(np.mean((mean - exact_mean) ** 2)) < 0.03
+    np.testing.assert_allclose(variance, exact_variance, rtol=0.02)
+
+
+def test_many_new_rows_share_fewer_neighbours_in_a_joint_distribution():
+    rows = np.random.default_rng(2).uniform(size=(200, 2))
+    predictor = NeighbourPredictor(WHOLE, THETA, table(3000), n_neighbours=40)
+    mean, covariance = predictor.mean_and_covariance(rows)
+    np.testing.assert_allclose(np.diag(covariance), predictor.mean_and_variance(rows)[1])
+    assert np.linalg.eigvalsh(covariance)[0] > 0
+    assert np.sqrt(np.mean((mean - predictor.mean(rows)) ** 2)) < 0.3
+
+
+def test_a_variance_is_never_below_the_noise():
+    # with 1e-10 of noise, what the data explain is the prior variance but for rounding
+    X = np.linspace(0, 1, 40)[:, None]
+    data, theta = TrainingData(X, np.sin(6 * X[:, 0])), np.log([0.9, 1e6, 1e-4])
+    predictor = ExactPredictor(parse_expression("SE[0]"), theta, data)
+    assert predictor.mean_and_variance(X)[1].min() >= predictor.noise_variance
+
+
+class SlightlyIndefinite(BaseKernel):
+    """No covariance but for rounding: all eigenvalues but one are -3e-9."""
+
+    name = "ODD"
+    parameters = (VARIANCE,)
+
+    def value(self, params, pairs):
+        return params[0] * np.where(pairs.difference == 0, 1.0, 1 + 3e-9)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "params", "smallest"),
+    [(SlightlyIndefinite(), [2.0], 1e-8), (BASE_KERNELS["SE"], [0.5, 2.0], 1e-14)],
+    ids=["slightly indefinite", "rank ten"],
+)
+def test_jitter_that_a_factorisation_needs_is_counted_in_the_noise(kernel, params, smallest):
+    expression, theta = Leaf(kernel, 0), np.log([*params, 1e-30])
+    X = np.linspace(0, 1, 10)[:, None]
+    if kernel.name == "SE":
+        X = np.repeat(X, 3, axis=0)
+    data = TrainingData(X, np.sin(6 * X[:, 0]))
+    likelihood = ExactLikelihood(expression, data)
+    scale = likelihood.mean_variance(theta)
+    for jitter in (0.0, *(scale * 10.0**k for k in range(-14, round(np.log10(smallest))))):
+        with pytest.raises(LinAlgError):
+            likelihood.factorise(theta, jitter=jitter)
+    predictor = ExactPredictor(expression, theta, data)
+    assert predictor.jitter == pytest.approx(smallest * scale, rel=1e-12)  # the next decade
+    assert predictor.noise_variance == np.exp(theta[-1]) + predictor.jitter
+    # as a model whose noise is that large; 1e-4 for rounding times the condition number
+    theta[-1] = np.log(predictor.noise_variance)
+    honest = ExactPredictor(expression, theta, data)
+    assert honest.jitter == 0
+    X_new = new_rows(5, n_features=1)
+    if smallest > 1e-10:
+        np.testing.assert_allclose(predictor.mean(X_new), honest.mean(X_new), rtol=1e-4)
+        variances = [one.mean_and_variance(X_new)[1] for one in (predictor, honest)]
+        np.testing.assert_allclose(*variances, rtol=1e-4)
+
+
+class Indefinite(BaseKernel):
+    """No covariance: the correlation of any two points is -2, or not a number."""
+
+    name = "BAD"
+    parameters = (VARIANCE,)
+    correlation = -2.0
+
+    def value(self, params, pairs):
+        return params[0] * np.where(pairs.difference == 0, 1.0, self.correlation)
+
+
+class Nowhere(Indefinite):
+    correlation = np.nan
+
+
+@pytest.mark.parametrize("kernel", [Indefinite(), Nowhere()])
+def test_a_matrix_that_no_jitter_helps_has_no_predictor(kernel):
+    X, y = np.linspace(0, 1, 10)[:, None], np.zeros(10)
+    with pytest.raises(LinAlgError, match="not positive definite"):
+        ExactPredictor(Leaf(kernel, 0), np.log([1.0, 0.1]), TrainingData(X, y))
+
+
+def test_noise_alone_predicts_zero_from_any_number_of_rows():
+    rng = np.random.default_rng(0)
+    data = TrainingData(rng.uniform(size=(10**6, 1)), rng.normal(size=10**6))
+    tracemalloc.start()
+    try:
+        predictor = ExactPredictor(NOISE, np.log([0.4]), data)
+        mean, variance = predictor.mean_and_variance(data.X[:1000])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < data.y.nbytes
+    np.testing.assert_array_equal(mean, np.zeros(1000))
+    np.testing.assert_allclose(variance, 0.4, rtol=1e-14)
+    mean, covariance = predictor.mean_and_covariance(data.X[:4])
+    np.testing.assert_array_equal(mean, np.zeros(4))
+    np.testing.assert_allclose(covariance, 0.4 * np.eye(4), rtol=1e-14)
+    draws = predictor.samples(data.X[:3], 20_000, np.random.RandomState(0))
+    limit = 5 * 0.4 * np.sqrt(2 / 20_000)  # five standard errors of a variance, 2 s^2 / n
+    np.testing.assert_allclose(np.cov(draws), 0.4 * np.eye(3), atol=limit)
+
+
+def test_memory_is_checked_before_a_matrix_is_allocated():
+    check_memory_of_exact(1000)
+    assert has_memory_for_exact(1000, predicts_only=True)
+    assert not has_memory_for_exact(10**7, predicts_only=True)  # 1.5 PB
+    with pytest.raises(ValueError, match=r"with 10000000 rows needs about \d+ GiB .* this machine"):
+        check_memory_of_exact(10**7)
