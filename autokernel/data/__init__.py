@@ -1,16 +1,8 @@
 """Checks and scaling of inputs and targets."""
 
-from autokernel.data.checks import (
-    FitData,
-    check_fit_data,
-    check_inputs,
-    check_training_data,
-    refuse_gaps,
-    refuse_large,
-    refuse_times,
-)
+from autokernel.data.checks import FitData, check_fit_data, check_inputs, check_training_data
 from autokernel.data.dates import SINCE, days_since_1970
-from autokernel.data.named import NamedColumns, validated
+from autokernel.data.named import NamedColumns
 from autokernel.data.scaling import Scaling, TargetScaling, unit_scaling, varying_columns
 
 __all__ = [
@@ -23,10 +15,6 @@ __all__ = [
     "check_inputs",
     "check_training_data",
     "days_since_1970",
-    "refuse_gaps",
-    "refuse_large",
-    "refuse_times",
     "unit_scaling",
-    "validated",
     "varying_columns",
 ]

@@ -14,8 +14,10 @@ from autokernel.data.dates import count_days, is_number
 from autokernel.data.named import validated
 from autokernel.typing import FloatArray
 
-_LARGEST, _SMALLEST = 1e100, 1e-100
-_TIMES = ("date", "time", "duration", "period")  # words in the names of date and time types
+MAX_MAGNITUDE = 1e100  # of a number, so that its square does not overflow
+MIN_SPREAD = 1e-100  # of a column, so that its square does not vanish
+
+_NAMES_OF_TIME_TYPES = ("date", "time", "duration", "period")  # parts of them
 
 
 def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -59,8 +61,7 @@ def check_fit_data(
     """
     X, date_columns = _counted(estimator, X, reset=reset)
     refuse_times(X, y)
-    refuse_text_target(y)
-    refuse_many_targets(y)
+    refuse_odd_targets(y)
     checked = copy(estimator)  # scikit-learn sets the columns on it
     inputs, target = validated(
         checked,
@@ -137,9 +138,9 @@ def check_range(X: FloatArray, y: FloatArray) -> None:
     for name, values in (("X", X), ("y", y)):
         refuse_large(name, values)
         spreads = np.ptp(values, axis=0)
-        if np.any((spreads > 0) & (spreads < _SMALLEST)):
+        if np.any((spreads > 0) & (spreads < MIN_SPREAD)):
             raise ValueError(
-                f"{name} must not vary by less than {_SMALLEST:.0e}, got {spreads.min():.3g}: "
+                f"{name} must not vary by less than {MIN_SPREAD:.0e}, got {spreads.min():.3g}: "
                 "multiply it by a constant"
             )
 
@@ -147,66 +148,59 @@ def check_range(X: FloatArray, y: FloatArray) -> None:
 def refuse_large(argument: str, values: FloatArray) -> None:
     """Refuse numbers whose squares overflow."""
     largest = float(np.abs(values).max())
-    if largest > _LARGEST:
+    if largest > MAX_MAGNITUDE:
         raise ValueError(
-            f"{argument} must not hold numbers above {_LARGEST:.0e}, got {largest:.3g}: divide it "
-            "by a constant"
+            f"{argument} must not hold numbers above {MAX_MAGNITUDE:.0e}, got {largest:.3g}: divide "
+            "it by a constant"
         )
 
 
 def refuse_times(X: Any, y: Any = None) -> None:
     """Refuse dates and times in inputs or targets, and say how to convert them."""
     for argument, values in (("X", X), ("y", y)):
-        for kind in _kinds(values):
-            if any(word in kind.split(" in column ")[0].lower() for word in _TIMES):
+        for kind, place in _types_of(values):
+            if any(word in kind.lower() for word in _NAMES_OF_TIME_TYPES):
                 raise ValueError(
-                    f"{argument} must hold numbers, got {kind}: count the time from a beginning, "
-                    "in days by (times - times.min()) / datetime.timedelta(days=1), where times is "
-                    "an array or a series of a time type (pandas.to_datetime makes one)"
+                    f"{argument} must hold numbers, got {kind}{place}: count the time from a "
+                    "beginning, in days by (times - times.min()) / datetime.timedelta(days=1), "
+                    "where times is an array or a series of a time type (pandas.to_datetime makes "
+                    "one)"
                 )
 
 
-def _kinds(values: Any) -> Iterator[str]:
-    """Name the types of the data; of a sequence only the first entry is examined."""
+def _types_of(values: Any) -> Iterator[tuple[str, str]]:
+    """Name the types of the data and their columns; only the first entry of a list counts."""
     if hasattr(values, "columns") and hasattr(values, "dtypes"):
         for name in values.columns:
-            for kind in _kinds_of_array(values[name]):
-                yield f"{kind} in column {str(name)!r}"
+            for kind in _types_of_array(values[name]):
+                yield kind, f" in column {str(name)!r}"
     elif hasattr(values, "dtype"):
-        yield from _kinds_of_array(values)
+        yield from ((kind, "") for kind in _types_of_array(values))
     elif isinstance(values, Sequence) and len(values):
         row = values[0] if isinstance(values[0], (list, tuple)) else values[:1]
-        yield from (type(value).__name__ for value in row)
+        yield from ((type(value).__name__, "") for value in row)
 
 
-def _kinds_of_array(values: Any) -> list[str]:
-    """Name the dtype of an array or a column, or the types of its values if they are objects."""
+def _types_of_array(values: Any) -> list[str]:
+    """Name the type of an array or a column, or those of its values if they are objects."""
     dtype = str(getattr(values, "dtype", ""))
     if dtype.lower() != "object":
         return [dtype]
     return sorted({type(value).__name__ for value in np.ravel(np.asarray(values))})
 
 
-def refuse_text_target(y: npt.ArrayLike) -> None:
-    """Refuse targets that are texts, but not texts of numbers."""
+def refuse_odd_targets(y: npt.ArrayLike) -> None:
+    """Refuse several targets, and texts that are no numbers."""
     try:
         values = np.asarray(y)
     except ValueError:  # scikit-learn reports rows of different lengths
         return
-    if values.dtype.kind in "OUS" and values.ndim == 1:
+    if values.ndim == 2 and values.shape[1] > 1:
+        raise ValueError(
+            f"y should be a 1d array of one target, got an array of shape {values.shape}: wrap the "
+            "estimator in sklearn.multioutput.MultiOutputRegressor for several targets"
+        )
+    if values.ndim == 1 and values.dtype.kind in "OUS":
         for value in values:
             if isinstance(value, str) and not is_number(value):
                 raise ValueError(f"y must hold numbers, got text such as {str(value)!r}")
-
-
-def refuse_many_targets(y: npt.ArrayLike) -> None:
-    """Refuse several targets, and say how to fit them."""
-    try:
-        shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
-    except ValueError:  # scikit-learn reports rows of different lengths
-        return
-    if len(shape) == 2 and shape[1] > 1:
-        raise ValueError(
-            f"y should be a 1d array of one target, got an array of shape {tuple(shape)}: wrap the "
-            "estimator in sklearn.multioutput.MultiOutputRegressor for several targets"
-        )
