@@ -50,124 +50,137 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     """Gaussian-process regression that discovers its own kernel.
 
     ``fit`` searches sums and products of simple kernels, each on one column, for the structure with
-    the highest posterior probability, or the best by another criterion, and predicts with a mixture
-    of it and of those that are nearly as probable.
+    the highest posterior probability, or with the best score by another criterion. Predictions
+    average over the best kernel and those that are nearly as probable.
 
     Parameters
     ----------
     base_kernels : "auto", sequence of str or BaseKernel, or mapping, default="auto"
-        Out of ``"SE"`` (smooth), ``"LIN"`` (linear), ``"PER"`` (periodic), ``"RQ"`` (smooth on
-        several scales), ``"MAT32"``, ``"MAT52"`` (rough), and base kernels of yours. ``"auto"`` is
-        the first four for one or two columns, SE and RQ for more.
-        A mapping gives them by column, such as ``{"month": ("PER", "SE"), "*": "auto"}``: keys are
-        names or zero-based indices, ``"*"`` stands for the other columns, which have ``"auto"``
-        without it, and a column with ``()`` is not used.
+        Base kernels of the search: any of ``"SE"`` (smooth), ``"LIN"`` (linear), ``"PER"``
+        (periodic), ``"RQ"`` (smooth on several scales), ``"MAT32"`` and ``"MAT52"`` (rough), and
+        custom :class:`BaseKernel` objects. ``"auto"`` is SE, LIN, PER and RQ for one or two
+        columns, and SE and RQ for more.
+        A mapping chooses base kernels by column, as in ``{"month": ("PER", "SE"), "*": "auto"}``.
+        Its keys are names or zero-based indices of columns, and ``"*"`` for all other columns,
+        which by default have ``"auto"``. A column with ``()`` is not used.
     periods : mapping or None, default=None
-        Periods that are known, such as ``{"month": 12}`` or ``{"day": [7, 365.25]}``, in the unit
-        of the column. Each has a periodic kernel of its own there, such as ``PER12[month]``, in the
-        place of ``PER[month]``; its prior has a standard deviation of 5 percent.
+        Known periods by column, in the unit of the column, such as ``{"month": 12}`` or
+        ``{"day": [7, 365.25]}``. Each becomes a periodic kernel such as ``PER12[month]``, and
+        together they replace ``PER[month]``. The prior standard deviation of a known period is 5
+        percent.
     start_kernel : str, Expression, list of them or None, default=None
-        Kernels that are evaluated first, such as ``"LIN[time] + PER[time]"``. The search goes on
-        from the best kernel, whether it is one of these or not.
+        Kernels to evaluate first, such as ``"LIN[time] + PER[time]"``. The search continues from
+        the best kernel so far, which may be another one.
     operators : sequence of str or Operator, default=("+", "*")
-        How kernels may be joined: out of ``"+"``, ``"*"``, ``"cp"`` (one kernel before a place of a
-        column, another after it), ``"cw"`` (another one in a window), and operators of yours.
+        Operators that combine kernels: any of ``"+"``, ``"*"``, ``"cp"`` (a change point: one
+        kernel before a point of a column, another one after it), ``"cw"`` (a change window: another
+        kernel inside an interval), and custom :class:`Operator` objects.
     strategy : {"sot", "boms", "arc", "greedy", "skc", "tree_gep", "random"} or Strategy
-        How to search, by default ``"sot"``: by Bayesian optimisation with symbolical optimal
-        transport, with Hellinger distances or with a kernel for hierarchical spaces (``"arc"``);
-        greedily, greedily by bounds on up to 4096 rows (``"skc"``), genetically, or at random; or
-        an object such as ``SOT(population_size=200)``, as grids over parameters need.
+        Search strategy, by default ``"sot"``. ``"sot"``, ``"boms"`` and ``"arc"`` are Bayesian optimisation, with a
+        distance between kernels from symbolical optimal transport, from Hellinger distances of
+        priors, or from a kernel for hierarchical spaces. ``"greedy"`` extends the best kernel,
+        ``"skc"`` does so by bounds on up to 4096 rows, ``"tree_gep"`` is a genetic algorithm, and
+        ``"random"`` is random search. An object such as ``SOT(population_size=200)`` sets the
+        parameters of the strategy.
     criterion : {"laplace", "importance", "bic", "aic", "loo", "cv"} or Criterion, default="laplace"
-        What to maximise: the log evidence by Laplace's method or by importance sampling; the log
-        likelihood less a penalty on parameters; the log predictive density of rows left out one by
-        one, or in folds; or an object such as ``CrossValidation(cv=10)``.
+        Score to maximise. ``"laplace"`` and ``"importance"`` estimate the log evidence, by
+        Laplace's method and by importance sampling; ``"bic"`` and ``"aic"`` are the log likelihood
+        minus a penalty for parameters; ``"loo"`` and ``"cv"`` are log predictive densities of
+        held-out rows, one at a time or in folds. An object such as ``CrossValidation(cv=10)`` sets
+        the parameters of the criterion.
     n_iter : int, default=50
-        Most kernels to evaluate after the initial design; those of its pruning do not count.
+        Largest number of kernels to evaluate after the initial design. Simplifications of the best
+        kernel do not count.
     tol : float, default=0.05
-        The search ends once its last 30 kernels have gained less than so many nats together.
+        The search ends when its last 30 kernels have improved the score by less than ``tol`` nats.
     max_time : float or None, default=None
-        Seconds of wall clock for the whole of ``fit``. An evaluation that is under way when they
-        are over is left out. If they suffice for none, the model is a rough fit, with a warning.
+        Limit on the wall-clock time of ``fit``, in seconds. An evaluation that exceeds the limit is
+        dropped. If none finishes in time, the model is a rough fit, with a warning.
     max_leaves : int or "auto", default="auto"
-        Largest number of base kernels in an expression; ``"auto"`` is 10, or twice the number
-        of columns plus 4 where that is more.
+        Largest number of base kernels in an expression. ``"auto"`` is the larger of 10 and
+        ``2 * n_features + 4``, constant columns not counted.
     batch_size : int, default=1
-        Kernels that are proposed and evaluated together: no fewer than ``n_jobs`` keeps all workers
-        busy. It changes what is proposed, ``n_jobs`` never does.
+        Number of kernels to propose and evaluate at a time. At least ``n_jobs`` keeps all workers
+        busy. ``batch_size`` changes which kernels are proposed, ``n_jobs`` does not.
     priors : {"default", "paper"} or mapping, default="default"
-        Gamma priors of the hyperparameters, for inputs scaled to the unit interval and a
-        standardised target. A mapping such as ``{"lengthscale": (2, 2)}`` gives shape and rate.
+        Gamma priors of the hyperparameters, for inputs that are scaled to the unit interval and a
+        standardised target. A mapping such as ``{"lengthscale": (2, 2)}`` sets shape and rate.
     structure_prior : "default", float or None, default="default"
-        Log prior of each expression, which is added to the criterion: that of a grammar, or minus
-        so many nats for each base kernel, a product of one base kernel over all columns counting
-        as one. None is the uniform prior of the papers, under which equal kernels such as SE and
-        SE * SE are different candidates.
+        Log prior of an expression, in nats, which is added to the criterion. ``"default"`` is the
+        prior of a grammar. A float is a penalty for each base kernel, where a product of one base
+        kernel over all columns counts once. None is the uniform prior of the papers, under which
+        equal kernels such as SE and SE * SE are different candidates.
     averaging : {"posterior", "stacking"}, Averaging or None, default="posterior"
-        How predictions average over kernels and their parameters: by posterior probability, or by
-        weights with the best leave-one-out densities; or an object such as
-        ``PosteriorAveraging(n_components=16)``. None predicts with ``best_kernel_`` alone, and so
-        does every fit by an approximation.
+        How predictions average over kernels and parameters: by posterior probability, or with the
+        weights that maximise the leave-one-out density. An object such as
+        ``PosteriorAveraging(n_components=16)`` sets the parameters. None predicts with
+        ``best_kernel_`` only, as all approximations do.
     approximation : {"auto", "exact", "inducing", "neighbours"}, default="auto"
-        How many rows are treated. ``"auto"`` searches on 500 rows if there are more than
-        600, and fits the best to all rows: exactly up to 1000, and else by ``"neighbours"``, each
-        row given its nearest ones. It predicts from neighbours or from inducing points, whatever
-        predicts held-out rows better. ``"exact"`` searches on all rows.
+        Treatment of many rows. ``"exact"`` searches on all rows. The others search on 500 rows if
+        there are more than 600, and then fit the best kernels to all rows. ``"auto"`` does so
+        exactly up to 1000 rows, and beyond with ``"neighbours"``, in which each row depends on its
+        nearest rows. Predictions then use neighbours or inducing points, whichever predicts
+        held-out rows better.
     n_inducing : int, default=512
-        Most inducing points.
+        Largest number of inducing points.
     memory : str, path, joblib.Memory or None, default=None
-        A folder that keeps finished evaluations, from which the same fit, after a crash or with
-        more iterations, takes them. Fits may share it. A kernel that failed outright is tried
-        again. After changes to the code of a kernel or criterion of yours, take another folder. Its
-        files are pickles, which run code when they are read: let nobody else write to it.
+        Folder for finished evaluations. The same fit finds them there after a crash, or with a
+        larger ``n_iter``. Several fits may share a folder. A kernel that failed is tried again. Use
+        another folder after changing the code of a custom kernel or criterion. The files are
+        pickles, which run code when they are loaded: nobody else should have write access.
     n_jobs : int or None, default=None
-        Workers that evaluate the kernels of the initial design, and of a batch, in parallel, as for
-        :class:`joblib.Parallel`; ``joblib.parallel_config`` sets the kind of worker, or Dask.
+        Number of parallel workers for the initial design and for batches, as in
+        :class:`joblib.Parallel`. ``joblib.parallel_config`` chooses processes, threads or Dask.
     warm_start : bool, default=False
-        Whether ``fit`` on the same data continues the last search, also an interrupted one. It
-        begins anew where the data, ``priors``, ``periods``, ``criterion``, ``structure_prior`` or
-        an int as ``random_state`` are new, and where a kernel that was evaluated is not allowed
-        any more.
+        Whether ``fit`` continues the last search on the same data, also an interrupted one. A new
+        search starts if the data, ``priors``, ``periods``, ``criterion``, ``structure_prior`` or an
+        integer ``random_state`` differ, or if a kernel of the last search is not allowed any more.
     random_state : int, RandomState instance or None, default=None
         An int makes the search reproducible.
     verbose : int, default=0
-        1 prints a line for each improvement, 2 a line for each kernel.
+        1 prints a line for each improvement, 2 prints a line for each kernel.
 
     Attributes
     ----------
     best_kernel_ : sklearn.gaussian_process.kernels.Kernel
-        The kernel found, with its noise, in the units of ``X`` and for a standardised target:
+        The best kernel with its noise, for inputs in the units of ``X`` and a standardised target.
         ``GaussianProcessRegressor(kernel=best_kernel_, optimizer=None, normalize_y=True, alpha=0)``
         fitted to the same data predicts the same as this estimator with ``averaging=None``.
     best_expression_ : str
-        Its structure, such as ``"LIN[time] * PER[time]"``, or ``"NOISE"``: noise alone is best.
+        Structure of the best kernel, such as ``"LIN[time] * PER[time]"``. ``"NOISE"`` is a model
+        without any base kernel.
     best_score_ : float
-        The value of ``criterion`` in nats, for the whole data set, plus the log prior of the
-        structure: by default the log evidence, the density of the standardised target, plus that
-        prior. ``-inf`` where ``max_time`` ended before it was known.
-    posterior_ : dict of ndarray
-        The kernels that are believed, with ``probability``, ``log_evidence``, ``log_prior``,
-        ``n_leaves``, ``pareto_k`` and ``kernel``; prints as a table.
-    inclusion_probabilities_ : dict of ndarray
+        Score of the best kernel in nats: the value of ``criterion``, by default the log evidence
+        for the standardised target, plus the log prior of the structure. It is the score for the
+        rows from which the model predicts, which are all rows unless ``approximation_`` names a
+        smaller number. ``-inf`` for the rough fit of a ``max_time`` that was too short.
+    posterior_ : dict of ndarray of shape (n_kernels,)
+        The most probable kernels, with ``probability``, ``log_evidence``, ``log_prior``,
+        ``n_leaves``, ``pareto_k`` and ``kernel``. Prints as a table.
+    inclusion_probabilities_ : dict of ndarray of shape (n_features,)
         For each ``column`` the probability that the target ``depends`` on it, that it ``repeats``
-        along it within the data, and that it is ``linear`` in it, beside a function of the others.
+        along the column within the data, and that it is ``linear`` in the column, plus a function
+        of the others. Prints as a table.
     noise_variance_ : float
-        In units of y squared.
+        Variance of the noise, in squared units of y.
     approximation_ : str
-        How predictions are computed: ``"exact"``, or such as ``"64 neighbours"``.
-    search_history_ : dict of ndarray
-        One entry per evaluated kernel, in order; prints as a table. Keys are
-        ``kernel``, ``score``, ``log_prior``, ``score_per_sample``, ``best_score``, ``n_leaves``,
-        ``n_params``, ``phase``, ``status``, ``fit_seconds``, ``proposal_seconds``, ``elapsed``,
-        for ``criterion="importance"`` ``standard_error`` and ``pareto_k``, and ``upper_bound``
-        for ``strategy="skc"``, with which ``score`` is a lower bound.
+        How predictions are computed: ``"exact"``, or for example ``"64 neighbours"``.
+    search_history_ : dict of ndarray of shape (n_kernels,)
+        Evaluated kernels in order, with the keys ``kernel``, ``score``, ``log_prior``,
+        ``score_per_sample``, ``best_score``, ``n_leaves``, ``n_params``, ``phase``, ``status``,
+        ``fit_seconds``, ``proposal_seconds``, ``elapsed``, ``standard_error``, ``pareto_k`` and
+        ``upper_bound``. The last three are NaN for criteria and strategies that have no such value:
+        ``standard_error`` and ``pareto_k`` belong to ``criterion="importance"``, and
+        ``upper_bound`` to ``strategy="skc"``, for which ``score`` is a lower bound. Prints as a
+        table.
     n_iter_ : int
-        Kernels evaluated after the initial design.
+        Number of kernels evaluated after the initial design.
     stop_reason_ : str
-        ``"n_iter"``, ``"converged"`` by ``tol``, ``"max_time"``, ``"interrupted"`` by Ctrl-C,
-        ``"callback"``, or ``"exhausted"``: no kernel was left, or for ``"greedy"`` none better.
-        ``"refit"`` where there was no search; after one, ``refit`` leaves its reason.
+        ``"n_iter"``; ``"converged"`` according to ``tol``; ``"max_time"``; ``"interrupted"`` by
+        Ctrl-C; ``"callback"``; ``"exhausted"``, if no kernel was left or, for ``"greedy"``, none
+        was better; or ``"refit"`` if the estimator has never searched.
     date_columns_ : list of int
-        Zero-based indices of the columns of dates, which ``X_train_`` has in days since 1970-01-01.
+        Zero-based indices of the columns of dates. ``X_train_`` has their days since 1970-01-01.
     X_train_ : ndarray of shape (n_samples, n_features)
         Training inputs.
     y_train_ : ndarray of shape (n_samples,)
@@ -175,13 +188,13 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the columns, where ``X`` had any.
+        Names of the columns, if ``X`` has names.
 
     Notes
     -----
-    A kernel costs O(n_samples^3) to evaluate. Callbacks of :mod:`sklearn.callback` get one task for
-    each kernel. The default search is that of Bitzer, Meister and Zimmer (2022), *Structural kernel
-    search via Bayesian optimization and symbolical optimal transport*.
+    The evaluation of a kernel takes O(n_samples^3) operations. Callbacks of :mod:`sklearn.callback`
+    receive one task per kernel. The default search is that of Bitzer, Meister and Zimmer (2022),
+    *Structural kernel search via Bayesian optimization and symbolical optimal transport*.
 
     Examples
     --------
@@ -235,12 +248,13 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self.verbose = verbose
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, those of objects as ``strategy__population_size``.
+        """Set parameters by name, and those of nested objects as ``strategy__population_size``.
 
         Raises
         ------
         ValueError
-            If a name is unknown, or a parameter of what is given by its name is set.
+            If a name is unknown, or if ``strategy`` is a string instead of an object, which has no
+            parameters.
         """
         check_nested(params, self.get_params(deep=False))
         return super().set_params(**params)
@@ -254,18 +268,18 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Inputs in any units: each column is scaled to the unit interval inside. A constant
-            column is left out of the search. Columns of dates (datetime64, period, or ISO texts
-            such as ``"2020-01-31"``) are counted in days since 1970-01-01.
+            Inputs in any units; the search scales each column to the unit interval. Constant
+            columns are not used. Dates (datetime64, period, or ISO texts such as ``"2020-01-31"``)
+            become days since 1970-01-01.
         y : array-like of shape (n_samples,)
-            Target in any unit: it is standardised inside.
+            Target in any unit; the search standardises it.
 
         Raises
         ------
         ValueError
-            If the data or a parameter are not valid.
+            If the data or a parameter are not valid. The estimator stays as it was.
         EvaluationError
-            If no kernel at all could be fitted.
+            If no kernel could be fitted.
         KeyboardInterrupt
             After Ctrl-C; the estimator is fitted with the best kernel so far.
         """
@@ -313,9 +327,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     def refit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, kernel: str | Expression | None = None
     ) -> Self:
-        """Fit the parameters of a structure that is known, without a search or its parameters.
+        """Fit the hyperparameters of a known structure, without a search.
 
-        ``search_history_`` stays that of the last search.
+        ``search_history_`` and ``stop_reason_`` stay those of the last search.
 
         Parameters
         ----------
@@ -331,9 +345,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         NotFittedError
             If ``kernel`` is None before any fit.
         ValueError
-            If the data, a parameter or the kernel are not valid.
+            If the data, a parameter or the kernel are not valid. The estimator stays as it was.
         EvaluationError
-            If the kernel cannot be fitted; the estimator stays as it was.
+            If the kernel cannot be fitted. The estimator stays as it was.
         """
         self._validate_params()
         if kernel is None:
@@ -408,17 +422,17 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     def predict(
         self, X: npt.ArrayLike, return_std: bool | str = False, return_cov: bool = False
     ) -> FloatArray | tuple[FloatArray, FloatArray]:
-        """Predict the target.
+        """Predict the target, by averaging over kernels and their parameters.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Inputs.
         return_std : bool or "function", default=False
-            Whether to return the standard deviation of a new observation too, noise included; with
-            ``"function"`` that of the function itself, without the noise.
+            Whether to return also the standard deviation of a new observation, which includes the
+            noise. ``"function"`` is the standard deviation of the function, without the noise.
         return_cov : bool, default=False
-            Whether to return the covariance matrix of new observations too.
+            Whether to return also the covariance matrix of new observations.
 
         Returns
         -------
@@ -486,7 +500,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         return self._fitted.quantiles(self._check_inputs(X), levels)
 
     def log_predictive_density(self, X: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
-        """Compute the log predictive density of observations, each by itself.
+        """Compute the marginal log predictive density of each observation.
 
         Parameters
         ----------
@@ -498,7 +512,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Returns
         -------
         ndarray of shape (n_samples,)
-            Nats, for densities in the unit of y. Larger is better.
+            Log density in nats, with y in its own unit. Larger is better.
         """
         inputs = self._check_inputs(X)
         target = check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64, input_name="y")
@@ -511,16 +525,21 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         n_samples: int = 1,
         random_state: int | np.random.RandomState | None = 0,
     ) -> FloatArray:
-        """Draw new observations (n_samples_X, n_samples), noise included.
+        """Draw new observations, which include the noise.
 
         Parameters
         ----------
         X : array-like of shape (n_samples_X, n_features)
             Inputs.
         n_samples : int, default=1
-            Number of draws. Each is a draw of a kernel and its parameters first.
+            Number of draws. Each begins with a draw of a kernel and its parameters.
         random_state : int, RandomState instance or None, default=0
             Source of the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_samples_X, n_samples)
+            A draw in each column.
         """
         inputs = self._check_inputs(X)
         check_scalar(n_samples, "n_samples", Integral, min_val=1)
@@ -552,31 +571,31 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         return self._description(units).decompose(inputs)
 
     def describe(self, units: Mapping[str, str] | None = None) -> str:
-        """Tell the fitted kernel in words.
+        """Describe the best kernel in words.
 
         Parameters
         ----------
         units : mapping of str to str, default=None
-            Units of columns by name, ``x0``, ``x1`` and so on where they have none, and of the
-            target under ``"y"``, such as ``{"time": "years", "y": "thousand passengers"}``. Columns
-            of dates are in days, and their places are told as dates.
+            Units of the target, under ``"y"``, and of columns by name, or by ``x0``, ``x1`` and so
+            on if they have no names. An example is ``{"time": "years", "y": "passengers"}``. The
+            unit of dates is days.
 
         Returns
         -------
         str
-            A paragraph about the whole, and one about each component.
+            A paragraph about the whole, and one for each component.
         """
         check_is_fitted(self, "best_kernel_")
         return str(self._description(units))
 
     @property
     def parameters_(self) -> Table:
-        """The parameters of the best kernel, a row for each parameter of each component.
+        """The parameters of the best kernel, with a row for each parameter of each component.
 
-        The table has the keys ``component``, from one on in the order of the kernel, zero for the
-        noise; ``leaf`` and ``column``, the base kernel and its column; ``parameter`` with ``value``
-        and the central 90 % interval from ``low`` to ``high``; and ``unit``: a column, in whose
-        units the value is, ``"variance of y"``, or none.
+        The columns of the table are ``component``, numbered from one in the order of the kernel,
+        zero for the noise; ``leaf`` and ``column``, the base kernel and its column; ``parameter``
+        with its ``value`` and the central 90 % interval from ``low`` to ``high``; and ``unit``,
+        which is a column in whose unit the value is, ``"variance of y"``, or empty.
         """
         check_is_fitted(self, "best_kernel_")
         return parameter_table(self._fitted)
@@ -616,7 +635,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         return check_inputs(self, X)
 
     def _description(self, units: Mapping[str, str] | None) -> Description:
-        """Check the units and begin to describe."""
+        """Check the units and build the description of the best kernel."""
         if units is not None and not isinstance(units, Mapping):
             raise ValueError(f"units must be a mapping such as {{'time': 'years'}}, got {units!r}")
         dates = [self._fitted.column_names[column] for column in self.date_columns_]

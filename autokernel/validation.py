@@ -68,12 +68,12 @@ def did_you_mean(given: object, known: Iterable[str]) -> str:
 
 
 def check_has_searched(estimator: BaseEstimator) -> None:
-    """Refuse an estimator without a search to tell of.
+    """Refuse an estimator that has never searched.
 
     Raises
     ------
     NotFittedError
-        If it is not fitted, or was fitted by ``refit`` alone.
+        If it is not fitted, or only by ``refit``.
     """
     check_is_fitted(estimator, "best_kernel_")
     if not hasattr(estimator, "search_history_"):

@@ -150,8 +150,8 @@ def refuse_large(argument: str, values: FloatArray) -> None:
     largest = float(np.abs(values).max())
     if largest > MAX_MAGNITUDE:
         raise ValueError(
-            f"{argument} must not hold numbers above {MAX_MAGNITUDE:.0e}, got {largest:.3g}: divide "
-            "it by a constant"
+            f"{argument} must not hold numbers above {MAX_MAGNITUDE:.0e}, got {largest:.3g}: "
+            "divide it by a constant"
         )
 
 
