@@ -76,12 +76,12 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         kernel before a point of a column, another one after it), ``"cw"`` (a change window: another
         kernel inside an interval), and custom :class:`Operator` objects.
     strategy : {"sot", "boms", "arc", "greedy", "skc", "tree_gep", "random"} or Strategy
-        Search strategy, by default ``"sot"``. ``"sot"``, ``"boms"`` and ``"arc"`` are Bayesian optimisation, with a
-        distance between kernels from symbolical optimal transport, from Hellinger distances of
-        priors, or from a kernel for hierarchical spaces. ``"greedy"`` extends the best kernel,
-        ``"skc"`` does so by bounds on up to 4096 rows, ``"tree_gep"`` is a genetic algorithm, and
-        ``"random"`` is random search. An object such as ``SOT(population_size=200)`` sets the
-        parameters of the strategy.
+        Search strategy, by default ``"sot"``. ``"sot"``, ``"boms"`` and ``"arc"`` are Bayesian
+        optimisation, with a distance between kernels from symbolical optimal transport, from
+        Hellinger distances of priors, or from a kernel for hierarchical spaces. ``"greedy"``
+        extends the best kernel, ``"skc"`` does so by bounds on up to 4096 rows, ``"tree_gep"`` is a
+        genetic algorithm, and ``"random"`` is random search. An object such as
+        ``SOT(population_size=200)`` sets the parameters of the strategy.
     criterion : {"laplace", "importance", "bic", "aic", "loo", "cv"} or Criterion, default="laplace"
         Score to maximise. ``"laplace"`` and ``"importance"`` estimate the log evidence, by
         Laplace's method and by importance sampling; ``"bic"`` and ``"aic"`` are the log likelihood
