@@ -80,7 +80,7 @@ def main() -> None:
     tiny = AutoKernelGPRegressor(n_iter=0, base_kernels=("SE",), random_state=0)
     every = stacks(package, lambda: tiny.fit(X[:40], y[:40]))
     of_search = next(
-        n for n, stack in enumerate(every) if "run_search" in dict(map(reversed, stack))
+        n for n, stack in enumerate(every) if any("loop.py" in str(file) for file, _ in stack)
     )
     for file, name in every[of_search]:
         print(f"  {file}: {name}")

@@ -40,7 +40,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.fit.arguments import Arguments
 from autokernel.fit.problem import Problem
-from autokernel.search import SOT, STRATEGIES, Strategy, Task, design_of
+from autokernel.search import SOT, STRATEGIES, History, Search, Strategy, Task
 
 DATASETS = ("airline", "power_plant", "airfoil", "concrete")
 N_TRAIN = {"airline": 100, "power_plant": 500, "airfoil": 500, "concrete": 500}
@@ -173,7 +173,10 @@ def n_iter_of(run: Run, X: np.ndarray, y: np.ndarray) -> int:
     chosen = ALL_SEARCHES[run.strategy]["strategy"]
     strategy = STRATEGIES[chosen]() if isinstance(chosen, str) else chosen
     task = task_of(problem)
-    sizes = [design_of(one, task, run.seed).size for one in (SOT(), strategy)]
+    sizes = [
+        Search(one, task, History(len(y)), n_iter=0, seed=run.seed).design.size
+        for one in (SOT(), strategy)
+    ]
     return max(0, run.n_iter + sizes[0] - sizes[1])
 
 

@@ -6,10 +6,10 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackContext
 
-from autokernel.search import History, Phase
+from autokernel.search import History, Observer, Phase
 
 
-class Monitor:
+class Monitor(Observer):
     """Passes every trial on to the callbacks of an estimator and to a reporter.
 
     Parameters

@@ -3,7 +3,7 @@
 import time
 import warnings
 from contextlib import suppress
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from joblib import Memory
@@ -16,7 +16,7 @@ from autokernel.fit.arguments import Arguments
 from autokernel.fit.problem import Past, Problem
 from autokernel.inference import one_blas_thread
 from autokernel.model import FittedModel
-from autokernel.search import History, Observer, StopReason, Workers, design_of, run_search
+from autokernel.search import History, Observer, Search, StopReason, evaluate_in_parallel
 
 _EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
 _SHARE_OF_AVERAGING = 0.1  # of the time, reserved for draws from the posterior
@@ -37,9 +37,9 @@ class Run:
     past : Past or None
         What an earlier search has left, which this one continues if it holds for it.
     n_iter, batch_size : int
-        Numbers of kernels, as for :func:`run_search`.
+        Numbers of kernels, as for :class:`Search`.
     tol : float
-        Nats, as for :func:`run_search`.
+        Nats, as for :class:`Search`.
     deadline : Deadline
         Moment by which all must be done, including conditioning of the best kernel.
     """
@@ -56,24 +56,26 @@ class Run:
         deadline: Deadline,
     ) -> None:
         self.problem = problem
-        self._strategy, self._task = arguments.strategy, problem.task(arguments)
-        self.history = problem.history_to_continue(past, self._task)
-        self._n_iter, self._batch_size, self._tol = n_iter, batch_size, tol
+        task = problem.task(arguments)
+        self.history = problem.history_to_continue(past, task)
+        self._search = Search(
+            arguments.strategy,
+            task,
+            self.history,
+            n_iter=n_iter,
+            seed=problem.seed,
+            batch_size=batch_size,
+            tol=tol,
+        )
         self._deadline = deadline
-        self._design = design_of(self._strategy, self._task, problem.seed)
         self._rough: FittedModel | None = None
         self._best: FittedModel | None = None
         self._conditioning = 0.0  # seconds to keep for the conditioning of the model
 
     @property
     def n_trials(self) -> int:
-        """Number of trials, without those in the history; each of two prunings counts as one."""
-        design, history = self._design, self.history
-        fixed = history.without_known(design.fixed)
-        n_rest = design.size - len(design.fixed) + 1
-        if not fixed:  # the kernels of the rest are known only now
-            n_rest = len(history.without_known([*design.rest(history.evaluations), NOISE]))
-        return len(fixed) + n_rest + max(0, self._n_iter - history.n_searched) + 2
+        """Largest number of trials to come; each of the two prunings counts as one."""
+        return self._search.n_trials
 
     def expected_seconds(self) -> float:
         """Estimate the seconds of the search by one worker, from one likelihood call.
@@ -81,7 +83,7 @@ class Run:
         It is right within a factor of three or so, as kernels differ in size. It is zero if the
         call fails.
         """
-        design = self._design.fixed
+        design = self._search.design.fixed
         if not design:
             return 0.0
         try:
@@ -94,7 +96,7 @@ class Run:
         self, observer: Observer, *, n_jobs: int | None = None, memory: Memory | None = None
     ) -> StopReason:
         """Search and return why it ended; the history keeps all trials, also after Ctrl-C."""
-        if not self._task.grammar.columns:
+        if not self.problem.space.grammar.columns:
             warnings.warn(
                 "every column of X is constant, so that the model is noise alone: predictions are "
                 "the mean of y",
@@ -109,20 +111,16 @@ class Run:
             share = _SHARE_OF_AVERAGING if self.problem.plan.is_plain else _SHARE_OF_ALL_ROWS
             reserve = self._conditioning + share * self._deadline.seconds_left
         deadline = self._deadline.earlier(reserve)
-        workers = Workers(self.problem.evaluator, n_jobs=n_jobs, memory=memory, deadline=deadline)
+        evaluate_all = partial(
+            evaluate_in_parallel,
+            self.problem.evaluator,
+            n_jobs=n_jobs,
+            memory=memory,
+            deadline=deadline,
+        )
         try:
             with one_blas_thread():
-                return run_search(
-                    workers,
-                    self._strategy,
-                    replace(self._task, deadline=deadline),
-                    self.history,
-                    n_iter=self._n_iter,
-                    seed=self.problem.seed,
-                    batch_size=self._batch_size,
-                    tol=self._tol,
-                    observer=observer,
-                )
+                return self._search.run(evaluate_all, deadline=deadline, observer=observer)
         finally:
             deadline.cancel()  # nothing else stops threads that still work
 
@@ -179,9 +177,8 @@ class Run:
 
     def _fit_roughly(self) -> FittedModel | None:
         """Fit the first kernel of the design quickly on a few rows, or the next one if it fails."""
-        grown = (one.expression for one in self._design.grown)
-        expressions = [*self._design.fixed, *grown, NOISE]
-        for expression in expressions:
+        design = self._search.design
+        for expression in [*design.fixed, *(one.expression for one in design.grown), NOISE]:
             with suppress(EvaluationError):
                 return self.problem.fitted(self.problem.evaluator.run_roughly(expression))
         return None

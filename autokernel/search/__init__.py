@@ -17,13 +17,13 @@ from autokernel.search.boms import BOMS
 from autokernel.search.design import Design
 from autokernel.search.greedy import Greedy
 from autokernel.search.history import History, Phase, StopReason, Trial
-from autokernel.search.loop import Observer, design_of, run_search
+from autokernel.search.loop import Observer, Search
 from autokernel.search.random_walks import RandomWalks
 from autokernel.search.skc import SKC
 from autokernel.search.sot import SOT
 from autokernel.search.strategy import Strategy, Task
 from autokernel.search.tree_gep import TreeGEP
-from autokernel.search.workers import Workers
+from autokernel.search.workers import evaluate_in_parallel
 
 STRATEGIES: Mapping[str, type[Strategy]] = MappingProxyType(
     {
@@ -54,6 +54,7 @@ __all__ = [
     "Observer",
     "Phase",
     "RandomWalks",
+    "Search",
     "StopReason",
     "Strategy",
     "Task",
@@ -61,7 +62,5 @@ __all__ = [
     "TreeGEP",
     "Trial",
     "UpperConfidenceBound",
-    "Workers",
-    "design_of",
-    "run_search",
+    "evaluate_in_parallel",
 ]

@@ -1,25 +1,32 @@
 """Parallel evaluation of kernels, with a store of finished evaluations."""
 
 import warnings
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from joblib import Memory, Parallel, delayed, effective_n_jobs
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator, Job
+from autokernel.evidence.evaluator import reason_of
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import Expression
 from autokernel.version import __version__
 
-Outcomes = Generator[Evaluation | None, None, None]
 
-
-class Workers:
-    """Evaluates several kernels in parallel.
+def evaluate_in_parallel(
+    evaluator: Evaluator,
+    expressions: Sequence[Expression],
+    known: Sequence[Evaluation] = (),
+    *,
+    n_jobs: int | None = None,
+    memory: Memory | None = None,
+    deadline: Deadline = NEVER,
+) -> Generator[Evaluation | None, None, None]:
+    """Yield the evaluations of kernels in order, with warm starts from similar known fits.
 
     ``joblib.Parallel`` and ``joblib.parallel_config`` set the number and kind of the workers. The
     evaluations do not depend on them.
@@ -28,6 +35,10 @@ class Workers:
     ----------
     evaluator : Evaluator
         Scores one kernel.
+    expressions : sequence of Expression
+        Kernels to evaluate.
+    known : sequence of Evaluation
+        Known fits.
     n_jobs : int or None
         Number of workers, as for ``joblib.Parallel``.
     memory : joblib.Memory or None
@@ -35,65 +46,51 @@ class Workers:
     deadline : Deadline
         Moment at which evaluations are stopped. A stopped evaluation yields None and is not stored.
     """
-
-    def __init__(
-        self,
-        evaluator: Evaluator,
-        *,
-        n_jobs: int | None = None,
-        memory: Memory | None = None,
-        deadline: Deadline = NEVER,
-    ) -> None:
-        self._evaluator, self._n_jobs, self._deadline = evaluator, n_jobs, deadline
-        self._store = None if memory is None or memory.store_backend is None else Store(memory)
-
-    def __call__(self, expressions: Sequence[Expression], known: Sequence[Evaluation]) -> Outcomes:
-        """Yield the evaluations in order, with warm starts from similar known fits."""
-        jobs = [self._task(self._evaluator.prepare(e, known)) for e in expressions]
-        while jobs:
-            try:
-                with _closing(self._run(jobs)) as outcomes:
-                    for outcome in outcomes:
-                        (job, _), *jobs = jobs
-                        yield _of_this_process(outcome, job)
-            except Exception:  # evaluations do not raise: a worker died and stopped others
-                n_suspects = effective_n_jobs(self._n_jobs)
-                for task in jobs[:n_suspects]:
-                    jobs = jobs[1:]
-                    yield self._run_alone(task)
-
-    def _task(self, job: Job) -> "_Task":
-        """Return a job with the key under which it is stored."""
-        return _Task(job, "" if self._store is None else self._evaluator.key(job))
-
-    def _run(self, jobs: Sequence["_Task"]) -> Outcomes:
-        """Start as many jobs as there are workers, and another one whenever one ends."""
-        parallel = {"n_jobs": self._n_jobs, "pre_dispatch": "n_jobs", "batch_size": 1}
+    store = None if memory is None or memory.store_backend is None else Store(memory)
+    jobs = [evaluator.prepare(expression, known) for expression in expressions]
+    keys = ["" if store is None else evaluator.key(job) for job in jobs]
+    calls = [
+        delayed(_evaluate)(evaluator, job, key, deadline=deadline, store=store)
+        for job, key in zip(jobs, keys, strict=True)
+    ]
+    n_done = 0
+    while n_done < len(jobs):
         try:
-            run = Parallel(**parallel, return_as="generator")
-        except ValueError:  # this backend returns all outcomes at once
-            run = Parallel(**parallel)
-        yield from run(
-            delayed(_evaluate)(self._evaluator, task, deadline=self._deadline, store=self._store)
-            for task in jobs
-        )
-
-    def _run_alone(self, task: "_Task") -> Evaluation | None:
-        """Run a job in its own worker, and record a failure if that worker dies."""
-        try:
-            with _closing(self._run([task])) as outcomes:
-                [outcome] = outcomes
-                return _of_this_process(outcome, task.job)
-        except Exception as error:
-            reason = f"the worker failed: {type(error).__name__}: {error}"
-            return self._evaluator.without_fit(task.job.expression, " ".join(reason.split()))
+            with _running(calls[n_done:], n_jobs) as outcomes:
+                for outcome in outcomes:
+                    n_done += 1
+                    yield _of_this_process(outcome, jobs[n_done - 1])
+        except Exception:  # evaluations do not raise: a worker died and stopped others
+            for number in range(n_done, min(n_done + effective_n_jobs(n_jobs), len(jobs))):
+                n_done += 1
+                try:
+                    with _running(calls[number : number + 1], n_jobs) as outcomes:
+                        [outcome] = outcomes
+                except Exception as error:
+                    reason = f"the worker failed: {reason_of(error)}"
+                    outcome = evaluator.without_fit(jobs[number].expression, reason)
+                yield _of_this_process(outcome, jobs[number])
 
 
-class _Task(NamedTuple):
-    """A job for a worker."""
+@contextmanager
+def _running(calls: Sequence[Any], n_jobs: int | None) -> Iterator[Iterable[Evaluation | None]]:
+    """Start as many calls as there are workers, and another one whenever one ends.
 
-    job: Job
-    key: str  # under which its evaluation is stored
+    On leaving, the workers are stopped without warnings about their unfinished work.
+    """
+    parallel = {"n_jobs": n_jobs, "pre_dispatch": "n_jobs", "batch_size": 1}
+    try:
+        run = Parallel(**parallel, return_as="generator")
+    except ValueError:  # this backend returns all outcomes at once
+        run = Parallel(**parallel)
+    outcomes = run(calls)
+    try:
+        yield outcomes
+    finally:
+        if isinstance(outcomes, Generator):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                outcomes.close()
 
 
 def _of_this_process(outcome: Evaluation | None, job: Job) -> Evaluation | None:
@@ -124,7 +121,7 @@ class Store:
     def save(self, key: str, evaluation: Evaluation) -> None:
         """Store an evaluation; the file gets its name only when it is complete.
 
-        The expression is left out, because a worker may not be able to pickle a user's base kernel.
+        The expression is left out, because a worker may not be able to pickle a custom base kernel.
         """
         names = [field.name for field in fields(evaluation) if field.name != "expression"]
         self._backend.dump_item(_path(key), {name: getattr(evaluation, name) for name in names})
@@ -136,27 +133,16 @@ def _path(key: str) -> list[str]:
 
 
 def _evaluate(
-    evaluator: Evaluator, task: _Task, *, deadline: Deadline, store: Store | None
+    evaluator: Evaluator, job: Job, key: str, *, deadline: Deadline, store: Store | None
 ) -> Evaluation | None:
     """Read an evaluation from the store or compute it; None if there was not enough time."""
-    if store is not None and (found := store.load(task.key, task.job.expression)):
+    if store is not None and (found := store.load(key, job.expression)):
         return evaluator.priced(found)
     try:
-        evaluation = evaluator.run(task.job, deadline=deadline)
+        evaluation = evaluator.run(job, deadline=deadline)
     except OutOfTimeError:
         return None
     # A kernel without a fit may have failed for lack of memory: it is tried again next time.
     if store is not None and np.isfinite(evaluation.log_posterior):
-        store.save(task.key, evaluation)
+        store.save(key, evaluation)
     return evaluation
-
-
-@contextmanager
-def _closing(outcomes: Outcomes) -> Iterator[Outcomes]:
-    """Stop the workers on leaving, without warnings about their unfinished work."""
-    try:
-        yield outcomes
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            outcomes.close()

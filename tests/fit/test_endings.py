@@ -8,7 +8,7 @@ from autokernel import AutoKernelGPRegressor
 from autokernel.deadline import NEVER
 from autokernel.fit.run import Run
 from autokernel.inference import ExactLikelihood
-from autokernel.search import Workers
+from autokernel.search import evaluate_in_parallel
 from tests.fits import count_evaluations, wave
 
 X, Y = wave()
@@ -86,13 +86,12 @@ def test_a_warm_start_goes_on_where_a_callback_has_failed(monkeypatch):
 def test_time_is_over_for_workers_once_the_search_has_ended(error, monkeypatch):
     # threads that are in the midst of an evaluation stop at their next look at the clock
     deadlines = []
-    real = Workers.__init__
 
-    def noting(workers, *arguments, deadline, **options):
+    def noting(*arguments, deadline, **options):
         deadlines.append(deadline)
-        real(workers, *arguments, deadline=deadline, **options)
+        return evaluate_in_parallel(*arguments, deadline=deadline, **options)
 
-    monkeypatch.setattr(Workers, "__init__", noting)
+    monkeypatch.setattr("autokernel.fit.run.evaluate_in_parallel", noting)
     model = tiny()
     if error is None:
         model.fit(X, Y)

@@ -1,7 +1,6 @@
 """Cheap stand-ins for evaluated kernels, and tasks."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -24,12 +23,12 @@ from autokernel.search import (
     History,
     Phase,
     RandomWalks,
+    Search,
     StopReason,
     Strategy,
     Task,
     TreeGEP,
     Trial,
-    run_search,
 )
 from autokernel.search.design import Grown
 
@@ -259,9 +258,8 @@ def run() -> Callable[..., Finished]:
                 yield evaluate(expression, known)
 
         history = History(10) if history is None else history
-        task = task if deadline is NEVER else replace(task, deadline=deadline)
-        given = {"n_iter": n_iter, "seed": seed, **settings}
-        reason = run_search(evaluate_all, strategy, task, history, **given)
-        return Finished(history, reason)
+        observer = settings.pop("observer", None)
+        one = Search(strategy, task, history, n_iter=n_iter, seed=seed, **settings)
+        return Finished(history, one.run(evaluate_all, deadline=deadline, observer=observer))
 
     return search

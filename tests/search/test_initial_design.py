@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from autokernel.expression import NOISE
-from autokernel.search import SOT, design_of
+from autokernel.search import SOT, History, Search
 from autokernel.search.design import (
     DESIGNS,
     MAX_DESIGN,
@@ -19,6 +19,10 @@ SOME = {"n_features": 10, "base_kernels": ("SE", "RQ"), "max_leaves": 14}  # 63 
 # the later a column, the shorter its lengthscale, and the other way round
 LATER_IS_SHORTER = {column: 1.0 / (1 + column) for column in range(40)}
 LATER_IS_LONGER = {column: 1.0 + column for column in range(40)}
+
+
+def design_of(strategy, task):
+    return Search(strategy, task, History(10), n_iter=0, seed=0).design
 
 
 def build(name, task, *, seed=0):
@@ -62,7 +66,7 @@ def evaluated(run, make_evaluation):
 )
 def test_its_size_is_what_is_evaluated(evaluated, make_task, limits, name, score):
     task = make_task(**limits)
-    design = design_of(SOT(initial_design=name), task, 0)
+    design = design_of(SOT(initial_design=name), task)
     canonical = [e.canonical for e in evaluated(name, task, score=score)]
     assert len(canonical) == len(set(canonical)) == design.size
     assert design.size <= MAX_DESIGN or name == "paper"
@@ -76,7 +80,7 @@ def test_a_small_one_is_complete_classics_first_then_base_kernels_then_what_grew
     task = make_task(n_features)
     classics = classic_kernels(task.grammar, task.base_kernels)
     known = {e.canonical for e in classics}
-    paper = design_of(SOT(initial_design="paper"), task, 0).grown
+    paper = design_of(SOT(initial_design="paper"), task).grown
     grown = [g.expression for g in paper if g.expression.canonical not in known]
     if n_features > 1:  # those with a period are fitted from nothing, before the others
         grown.sort(key=lambda e: "PER" not in e.canonical)
@@ -115,7 +119,7 @@ def test_of_many_columns_the_first_stay_where_none_is_known_to_be_relevant(evalu
 
 def test_base_kernels_stay_before_what_grew_from_them(evaluated, make_task):
     task = make_task(**SOME)
-    design = design_of(SOT(), task, 0)
+    design = design_of(SOT(), task)
     assert len(design.fixed) + len(design.grown) == 63  # or nothing is cut
     found = evaluated("default", task, lengthscales=LATER_IS_SHORTER)[len(design.fixed) :]
     assert [str(e) for e in found[:20]] == [
@@ -129,7 +133,7 @@ def test_base_kernels_stay_before_what_grew_from_them(evaluated, make_task):
 @pytest.mark.parametrize(("limits", "cut"), [({"n_features": 3}, set()), (SOME, {0, 9})])
 def test_what_grows_does_not_depend_on_how_the_fixed_part_went(evaluated, make_task, limits, cut):
     task = make_task(**limits)
-    design = design_of(SOT(), task, 0)
+    design = design_of(SOT(), task)
     expected = {one.expression for one in design.grown if one.column not in cut}
     assert expected
     for scores in (

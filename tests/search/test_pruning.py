@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from autokernel import AutoKernelGPRegressor, parse_expression
-from autokernel.deadline import Deadline
+from autokernel.deadline import NEVER, Deadline
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import normal_form, simplifications
-from autokernel.search import History, Phase, StopReason, run_search
+from autokernel.search import History, Phase, Search, StopReason
 from tests.fits import wave
 
 BIG = "SE[0] * PER[0] + LIN[0]"
@@ -42,10 +42,10 @@ class Laboratory:
             score = self.score(expression)
             yield None if score is None else self.make_evaluation(expression, score)
 
-    def search(self, *, task=None, **settings):
+    def search(self, *, deadline=NEVER, observer=None, **settings):
         given = {"n_iter": 0, "seed": 0, **settings}
-        task = task or self.task
-        return run_search(self.evaluate_all, self.script, task, self.history, **given)
+        search = Search(self.script, self.task, self.history, **given)
+        return search.run(self.evaluate_all, deadline=deadline, observer=observer)
 
     def pruned(self):
         return [
@@ -244,15 +244,14 @@ def test_an_observer_ends_the_pruning(laboratory, n_trials, batch_size):
 @pytest.mark.parametrize("n_trials", [2, 3, 4])
 def test_a_deadline_ends_the_pruning(laboratory, n_trials):
     subject, switch = laboratory({BIG: 0.0}), Switch()
-    task = replace(subject.task, deadline=switch)
-    reason = subject.search(task=task, observer=Diary(n_trials, switch.turn))
+    reason = subject.search(deadline=switch, observer=Diary(n_trials, switch.turn))
     assert reason is StopReason.N_ITER  # all that was asked for had been done
     assert len(subject.history) == n_trials
 
 
 def test_nothing_is_pruned_once_the_deadline_has_passed(laboratory):
     subject = laboratory({BIG: 0.0})
-    subject.search(task=replace(subject.task, deadline=Deadline(-1.0)))
+    subject.search(deadline=Deadline(-1.0))
     assert subject.pruned() == []
 
 
@@ -391,5 +390,6 @@ def test_kernels_of_the_fixed_design_may_be_tried_where_the_space_is_left_open(
     """For more than two columns the search has SE and RQ, and the design may have LIN, too."""
     subject = laboratory({"LIN[0] + SE[1]": 0.0}, fixed=["LIN[0] + SE[1]"])
     task = make_task(3, base_kernels=("SE", "RQ"), allowed=("SE", "LIN", "PER", "RQ"))
-    subject.search(task=task)
+    subject.task = task
+    subject.search()
     assert sorted(subject.pruned()) == ["LIN[0]", "SE[1]"]

@@ -1,7 +1,5 @@
 """Searches that go on after their pruning, and end early."""
 
-from dataclasses import replace
-
 import pytest
 
 from autokernel.deadline import Deadline
@@ -19,7 +17,7 @@ def test_a_search_that_goes_on_and_ends_early_keeps_what_pruning_had_found(labor
     assert subject.history.best.expression.canonical == "PER[0]"
     before = signature(subject.history)
     if ended_by == "deadline":
-        subject.search(n_iter=2, task=replace(subject.task, deadline=Deadline(0.0)))
+        subject.search(n_iter=2, deadline=Deadline(0.0))
         assert signature(subject.history) == before
     else:
         subject.search(n_iter=2, observer=Diary(3, lambda: True))

@@ -1,12 +1,11 @@
 """Why and how searches end."""
 
 import inspect
-from dataclasses import replace
 
 import pytest
 
 from autokernel.deadline import NEVER, Deadline
-from autokernel.search import History, StopReason, run_search
+from autokernel.search import History, Search, StopReason
 
 DESIGN = ["SE[0]", "LIN[0]", "PER[0]", "NOISE"]  # PER is the best kernel: nothing is pruned
 PROPOSALS = ["RQ[0]", "SE[0] + SE[0]", "SE[0] * LIN[0]"]
@@ -34,10 +33,10 @@ class Laboratory:
     def score(self, expression, known):
         return self.planted(expression, known)
 
-    def search(self, deadline=NEVER, **settings):
+    def search(self, deadline=NEVER, observer=None, **settings):
         given = {"n_iter": 3, "seed": 0, "batch_size": 3, **settings}
-        task = replace(self.task, deadline=deadline)
-        return run_search(self.evaluate_all, self.script, task, self.history, **given)
+        search = Search(self.script, self.task, self.history, **given)
+        return search.run(self.evaluate_all, deadline=deadline, observer=observer)
 
     def states(self):
         return {inspect.getgeneratorstate(generator) for generator in self.generators}

@@ -5,6 +5,7 @@ import pickle
 import time
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import joblib
 import numpy as np
@@ -14,7 +15,7 @@ from autokernel import parse_expression
 from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluator
 from autokernel.kernels.parameters import check_priors
-from autokernel.search import Workers
+from autokernel.search import evaluate_in_parallel
 from autokernel.search.workers import Store
 
 TEXTS = ["SE[0]", "LIN[0]", "SE[0] + LIN[0]", "SE[0] * LIN[0]", "SE[0] + SE[0]"]
@@ -80,21 +81,21 @@ def test_outcomes_are_those_of_the_evaluator_in_the_order_of_the_kernels(
     evaluator, alone, backend, n_jobs
 ):
     with joblib.parallel_config(backend=backend) if backend else joblib.parallel_config():
-        outcomes = list(Workers(evaluator, n_jobs=n_jobs)(EXPRESSIONS, []))
+        outcomes = list(evaluate_in_parallel(evaluator, EXPRESSIONS, [], n_jobs=n_jobs))
     assert list(map(bits, outcomes)) == list(map(bits, alone))
 
 
 def test_number_of_workers_may_come_from_the_configuration_of_joblib(evaluator, alone, monkeypatch):
     monkeypatch.setattr(Evaluator, "run", lambda *args, **options: pytest.fail("not in a worker"))
     with joblib.parallel_config(backend="loky", n_jobs=2):
-        outcomes = list(Workers(evaluator)(EXPRESSIONS[:2], []))
+        outcomes = list(evaluate_in_parallel(evaluator, EXPRESSIONS[:2], []))
     assert list(map(bits, outcomes)) == list(map(bits, alone[:2]))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_evaluations_begin_at_the_known_fits(evaluator, alone, n_jobs):
     expression, known = parse_expression("SE[0] + LIN[0]"), alone[:2]
-    (outcome,) = Workers(evaluator, n_jobs=n_jobs)([expression], known)
+    (outcome,) = evaluate_in_parallel(evaluator, [expression], known, n_jobs=n_jobs)
     assert bits(outcome) == bits(evaluator(expression, known))
     assert outcome.n_evaluations != evaluator(expression).n_evaluations
 
@@ -105,19 +106,21 @@ def test_one_worker_begins_a_kernel_when_the_one_before_it_has_been_taken(evalua
     monkeypatch.setattr(
         Evaluator, "run", lambda self, job, **o: (begun.append(job), run(self, job, **o))[1]
     )
-    for n_taken, _ in enumerate(Workers(evaluator)(EXPRESSIONS, []), start=1):
+    for n_taken, _ in enumerate(evaluate_in_parallel(evaluator, EXPRESSIONS, []), start=1):
         assert len(begun) == n_taken
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_who_takes_the_first_outcome_only_may_close_without_a_warning(evaluator, alone, n_jobs):
-    outcomes = Workers(evaluator, n_jobs=n_jobs)(EXPRESSIONS, [])
+    outcomes = evaluate_in_parallel(evaluator, EXPRESSIONS, [], n_jobs=n_jobs)
     assert bits(next(outcomes)) == bits(alone[0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         outcomes.close()
     # the next ones get workers again
-    assert bits(next(Workers(evaluator, n_jobs=n_jobs)(EXPRESSIONS, []))) == bits(alone[0])
+    assert bits(next(evaluate_in_parallel(evaluator, EXPRESSIONS, [], n_jobs=n_jobs))) == bits(
+        alone[0]
+    )
 
 
 @pytest.mark.parametrize(("dies", "n_jobs"), [(False, 1), (False, 2), (True, 2)])
@@ -125,7 +128,7 @@ def test_a_kernel_that_kills_its_worker_is_a_row_with_the_reason_and_others_are_
     evaluator, alone, memory, tmp_path, dies, n_jobs
 ):
     deadly = unlike(evaluator, only=[TEXTS[1]], dies=dies)
-    outcomes = list(Workers(deadly, n_jobs=n_jobs, memory=memory)(EXPRESSIONS, []))
+    outcomes = list(evaluate_in_parallel(deadly, EXPRESSIONS, [], n_jobs=n_jobs, memory=memory))
     failed = outcomes[1]
     assert str(failed.expression) == TEXTS[1]
     assert failed.score == -np.inf
@@ -139,15 +142,19 @@ def test_a_kernel_that_kills_its_worker_is_a_row_with_the_reason_and_others_are_
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_after_the_deadline_outcomes_are_none_and_not_kept(evaluator, memory, tmp_path, n_jobs):
-    workers = Workers(evaluator, n_jobs=n_jobs, memory=memory, deadline=Deadline(0))
+    workers = partial(
+        evaluate_in_parallel, evaluator, n_jobs=n_jobs, memory=memory, deadline=Deadline(0)
+    )
     assert list(workers(EXPRESSIONS[:3], [])) == [None] * 3
     assert n_kept(tmp_path) == 0
 
 
 def test_evaluations_that_are_under_way_end_soon_after_the_deadline(evaluator):
-    list(Workers(evaluator, n_jobs=2)(EXPRESSIONS, []))  # workers are there, with the package
+    list(
+        evaluate_in_parallel(evaluator, EXPRESSIONS, [], n_jobs=2)
+    )  # workers are there, with the package
     began = time.monotonic()
-    workers = Workers(make_evaluator(1500), n_jobs=2, deadline=Deadline(1))
+    workers = partial(evaluate_in_parallel, make_evaluator(1500), n_jobs=2, deadline=Deadline(1))
     assert list(workers([parse_expression("SE[0] + SE[0] * LIN[0]"), EXPRESSIONS[4]], [])) == [
         None,
         None,
@@ -159,9 +166,9 @@ def test_evaluations_that_are_under_way_end_soon_after_the_deadline(evaluator):
 @pytest.mark.parametrize("first", [1, 2])
 @pytest.mark.parametrize("then", [1, 2])
 def test_kept_evaluations_are_found_by_whatever_worker(evaluator, memory, first, then):
-    kept = list(Workers(evaluator, n_jobs=first, memory=memory)(EXPRESSIONS, []))
+    kept = list(evaluate_in_parallel(evaluator, EXPRESSIONS, [], n_jobs=first, memory=memory))
     idle = unlike(evaluator, dies=False)
-    found = list(Workers(idle, n_jobs=then, memory=memory)(EXPRESSIONS, []))
+    found = list(evaluate_in_parallel(idle, EXPRESSIONS, [], n_jobs=then, memory=memory))
     assert list(map(bits, found)) == list(map(bits, kept))
     assert [outcome.seconds for outcome in found] == [outcome.seconds for outcome in kept]
 
@@ -169,7 +176,7 @@ def test_kept_evaluations_are_found_by_whatever_worker(evaluator, memory, first,
 def test_what_failed_outright_is_not_kept_as_it_may_succeed_another_time(
     evaluator, alone, memory, tmp_path, monkeypatch
 ):
-    workers = Workers(evaluator, memory=memory)
+    workers = partial(evaluate_in_parallel, evaluator, memory=memory)
     failed = evaluator.without_fit(EXPRESSIONS[0], "MemoryError: ")
     with monkeypatch.context() as patch:
         patch.setattr(Evaluator, "run", lambda *args, **options: failed)
@@ -181,7 +188,7 @@ def test_what_failed_outright_is_not_kept_as_it_may_succeed_another_time(
 
 
 def test_what_is_kept_is_for_one_kernel_and_its_warm_starts(evaluator, alone, memory, tmp_path):
-    workers = Workers(evaluator, memory=memory)
+    workers = partial(evaluate_in_parallel, evaluator, memory=memory)
     expression = EXPRESSIONS[2]
     elsewhere = replace(alone[0], theta=alone[0].theta + 0.5)
     for n_different, known in enumerate(([], alone[:1], [elsewhere], alone[:2]), start=1):
@@ -192,7 +199,7 @@ def test_what_is_kept_is_for_one_kernel_and_its_warm_starts(evaluator, alone, me
 
 
 def test_a_memory_without_a_folder_keeps_nothing(evaluator, alone):
-    (outcome,) = Workers(evaluator, memory=joblib.Memory(None))(EXPRESSIONS[:1], [])
+    (outcome,) = evaluate_in_parallel(evaluator, EXPRESSIONS[:1], [], memory=joblib.Memory(None))
     assert bits(outcome) == bits(alone[0])
 
 
@@ -223,7 +230,7 @@ def test_what_cannot_be_read_is_evaluated_and_kept_again_without_a_word(
     evaluator, alone, memory, tmp_path, corrupt, capfd
 ):
     expression = EXPRESSIONS[0]
-    list(Workers(evaluator, memory=memory)([expression], []))
+    list(evaluate_in_parallel(evaluator, [expression], [], memory=memory))
     (file,) = tmp_path.rglob("output.pkl")
     whole = file.read_bytes()
     file.write_bytes(corrupt(whole))
@@ -234,7 +241,7 @@ def test_what_cannot_be_read_is_evaluated_and_kept_again_without_a_word(
         assert Store(memory).load(key, expression) is None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        (outcome,) = Workers(evaluator, memory=memory)([expression], [])
+        (outcome,) = evaluate_in_parallel(evaluator, [expression], [], memory=memory)
     assert bits(outcome) == bits(alone[0])
     assert [str(warning.message) for warning in caught] == []
     assert capfd.readouterr() == ("", "")

@@ -31,16 +31,18 @@ from autokernel.expression import Grammar
 from autokernel.evidence import Evaluator
 from autokernel.kernels import LINEAR, SMOOTH, check_priors
 from autokernel.kernels import ADD, MULTIPLY
-from autokernel.search import SOT, STRATEGIES, History, Task, Workers, run_search
+from functools import partial
+from autokernel.search import SOT, STRATEGIES, History, Search, Task, evaluate_in_parallel
 x = np.linspace(0, 1, 10)
-evaluate = Workers(Evaluator(x[:, None], np.sin(9 * x), priors=check_priors("paper"), seed=0))
+evaluator = Evaluator(x[:, None], np.sin(9 * x), priors=check_priors("paper"), seed=0)
+evaluate_all = partial(evaluate_in_parallel, evaluator)
 bases = (SMOOTH, LINEAR)
 task = Task(Grammar(bases, (ADD, MULTIPLY), (0,), 5), bases, x[:, None])
 design = History(10)
-run_search(evaluate, SOT(), task, design, n_iter=0, seed=0)
+Search(SOT(), task, design, n_iter=0, seed=0).run(evaluate_all)
 for name, strategy in STRATEGIES.items():
     history = History(10, list(design))
-    run_search(evaluate, strategy(), task, history, n_iter=3, seed=0)
+    Search(strategy(), task, history, n_iter=3, seed=0).run(evaluate_all)
     print(name, [str(trial.evaluation.expression) for trial in history])
 """
 
