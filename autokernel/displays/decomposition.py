@@ -141,7 +141,6 @@ class DecompositionDisplay:
         return self
 
     def _curve(self, panel: Panel, ax: "Axes") -> None:
-        """Draw a component of one column with its band."""
         clear_frame(ax)
         (x,), half = panel.axes, _TWO_SIDED * panel.std
         ax.fill_between(
@@ -153,7 +152,6 @@ class DecompositionDisplay:
         ax.set(xlabel=literal(panel.names[0]), ylabel=self.y_name)
 
     def _surface(self, panel: Panel, ax: "Axes") -> None:
-        """Draw a component over two columns."""
         first, second = panel.axes
         image = ax.pcolormesh(
             first, second, panel.mean.T, cmap="cividis", shading="gouraud", rasterized=True

@@ -131,5 +131,4 @@ def _name_width(ax: "Axes") -> int:
 
 
 def _short(text: str, width: int) -> str:
-    """Shorten the text of a kernel."""
     return text if len(text) <= width else text[: width - 1] + "…"

@@ -180,7 +180,6 @@ class ExplainedFunction:
 
 
 def _predictor_of_best(model: FittedModel) -> Predictor:
-    """Return the predictor of the best kernel at its best parameters."""
     evaluation = model.evaluation
     if model.mixture.is_of(evaluation.expression, evaluation.theta):
         (predictor,) = model.mixture.predictors

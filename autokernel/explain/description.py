@@ -150,13 +150,11 @@ def _noun(factors: Sequence[Factor]) -> str:
 
 
 def _shortest(factors: Sequence[Factor]) -> Scale | None:
-    """Return the shortest distance over which one of the factors decays."""
     lengths = [scale for one in factors if (scale := _length(one)) is not None]
     return min(lengths, key=lambda scale: scale.value, default=None)
 
 
 def _longest_period(periodic: Sequence[Factor]) -> float:
-    """Return the longest period in the unit interval."""
     return max(float(one.params[one.kernel.index(Role.PERIOD)]) for one in periodic)
 
 
@@ -350,7 +348,6 @@ class Description:
             yield f"{listing(not_at_all)} {verb} not matter, with a probability above {CERTAIN}."
 
     def _text(self, part: Part) -> str:
-        """Describe one component in a sentence."""
         found = self._phrases_of(part)
         if found is None:
             return f"A function with the kernel {part.expression.to_text(self.names)}."
@@ -454,13 +451,11 @@ class Description:
         return float((within - level).var() / within.var()) if within.var() > 0 else 1.0
 
     def _curve(self, part: Part, column: int, places: FloatArray) -> FloatArray:
-        """Compute a component along a column in the unit interval, the others at their medians."""
         X = np.tile(np.median(self._model.mixture.data.X, axis=0), (len(places), 1))
         X[:, column] = places
         return self._explained.mean(part, X)
 
     def _is_straight(self, part: Part) -> bool:
-        """Whether a component is a straight line."""
         return isinstance(part.expression, Leaf) and part.expression.kernel.is_linear
 
     def _phrases_of(self, part: Part) -> "PhrasesOfPart | None":
@@ -521,7 +516,6 @@ PhrasesOfPart = tuple[Mapping[int, Region], Sequence[tuple[int, Phrase]]]
 
 
 def _way_back(curve: FloatArray) -> float:
-    """Return by how much a curve falls in all."""
     return float(-np.minimum(np.diff(curve), 0).sum())
 
 

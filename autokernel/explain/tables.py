@@ -78,7 +78,6 @@ class Table(dict[str, npt.NDArray[Any]]):
         return "\n".join([*lines, *textwrap.wrap(self.note, LINE_WIDTH)])
 
     def _cells(self, max_rows: int | None = None) -> list[list[str]]:
-        """Write the rows, or the first of them."""
         columns = [
             [_cell(value, _FORMATS.get(name, ".4g")) for value in self[name][:max_rows]]
             for name in self.shown

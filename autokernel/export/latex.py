@@ -178,7 +178,6 @@ def _minus(shift: float, finest: float) -> str:
 
 
 def _symbol(name: str) -> str:
-    """Write a name as a symbol."""
     return rf"\mathrm{{{_escaped(name)}}}"
 
 

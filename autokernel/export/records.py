@@ -241,12 +241,10 @@ def _as_json(value: Any) -> Any:
 
 
 def _array(values: Sequence[Any]) -> FloatArray:
-    """Read an array that :func:`_as_json` has written."""
     return np.array(values, dtype=float)
 
 
 def _kernel_record(kernel: KernelPosterior) -> dict[str, Any]:
-    """Write a kernel with its probability and its draws."""
     evaluation = kernel.evaluation
     entries = {
         field.name: _as_json(getattr(evaluation, field.name))
@@ -277,7 +275,6 @@ def _seasons(model: FittedModel) -> list[dict[str, float]]:
 
 
 def _kernel(record: Mapping[str, Any], seasons: Sequence[Seasonal]) -> KernelPosterior:
-    """Read a kernel with its probability and its draws."""
     expression = parse_expression(record["expression"], base_kernels=seasons)
     entries = dict(record["evaluation"])
     for name, value in entries.items():
@@ -310,14 +307,12 @@ def _parseable(expression: Expression) -> str:
 
 
 def _predictor_record(make: MakePredictor) -> dict[str, Any]:
-    """Write how predictions are computed."""
     function, settings = (make.func, make.keywords) if isinstance(make, partial) else (make, {})
     (name,) = (name for name, known in _PREDICTORS.items() if known is function)
     return {"name": name, **settings}
 
 
 def _make_predictor(record: Mapping[str, Any]) -> MakePredictor:
-    """Read how predictions are computed."""
     settings = {name: value for name, value in record.items() if name != "name"}
     known = _PREDICTORS[record["name"]]
     return partial(known, **settings) if settings else known

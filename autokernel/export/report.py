@@ -288,12 +288,10 @@ class _Report:
         yield self._table(Table({"setting": list(rows), "value": list(rows.values())}))
 
     def _picture(self, figure: "Figure", text: str) -> str:
-        """Write a figure, and close it, so that notebooks do not show it as well."""
         try:
             return picture(figure, text, many_points=self.has_many)
         finally:
             close(figure)
 
     def _table(self, table: Table) -> str:
-        """Write a table."""
         return wide(table.to_html())
