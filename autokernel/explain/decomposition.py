@@ -132,7 +132,7 @@ class ExplainedFunction:
         parts = _parts(evaluation.expression, evaluation.theta)
         means = [self.mean(part, X) for part in parts]
         added = self.added_by_averaging(X)[0]
-        *shares, self.share_of_averaging = _shares([*means, added])
+        *shares, self.share_of_averaging = _variance_shares([*means, added])
         self.std_of_averaging = float(added.std())
         measured = [
             replace(part, share=share, span=float(np.ptp(mean)))
@@ -212,7 +212,7 @@ def _are_equal(one: Addend, other: Addend, theta: FloatArray) -> bool:
     return bool(np.all(np.abs(ours - theirs)[is_free] < SAME_PARAMETERS))
 
 
-def _shares(means: Sequence[FloatArray]) -> list[float]:
+def _variance_shares(means: Sequence[FloatArray]) -> list[float]:
     """Compute the covariances of means (n,) with their sum, as fractions of its variance."""
     centred = np.array(means) - np.mean(means, axis=1, keepdims=True)
     whole = centred.sum(axis=0)
