@@ -1,10 +1,14 @@
-"""Averages over kernels and their parameters."""
+"""The posterior over kernels, and mixtures of a few draws that stand for it.
+
+Each kernel of the search has a posterior probability and draws from the posterior of its
+parameters. An :class:`Averaging` weighs the kernels, and chooses draws of each by its weight.
+"""
 
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -22,25 +26,38 @@ from autokernel.exceptions import EvaluationError, OutOfTimeError
 from autokernel.expression import Expression
 from autokernel.typing import FloatArray, IntArray
 
-_WINDOW = 5.0  # nats below the best score at which a kernel is left out
-_MOST_KERNELS = 12
-_LEAST_PROBABILITY = 1e-3
+_SCORE_WINDOW = 5.0  # nats below the best score beyond which a kernel is left out
+_MAX_KERNELS = 12
+_MIN_PROBABILITY = 1e-3
 _N_DRAWS = 200  # for each kernel
-_MORE_DRAWS = 800  # at most, for a probable kernel whose weights are not reliable
-_MATTERS = 0.05  # probability from which such a kernel is drawn from again
-_UNRELIABLE = 0.7  # Pareto k (Vehtari et al. 2024, JMLR 25)
-_N_KEPT = 100  # draws of each kernel that the model keeps
+_N_MORE_DRAWS = 800  # at most, for a kernel whose weights are not reliable
+_MIN_PROBABILITY_FOR_MORE = 0.05
+_MAX_RELIABLE_PARETO_K = 0.7  # Vehtari et al. 2024, JMLR 25
+_N_KEPT_DRAWS = 100  # of each kernel
+_MAX_EXCHANGES = 20  # sweeps over the chosen draws
+_MAX_EM_STEPS = 1000
+_EM_TOLERANCE = 1e-7  # nats per row that a step gains at the end
+_LOG_DENSITY_OF_FAILURE = -1e6  # of each row under a kernel without any density
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: draws is an array
 class KernelPosterior:
-    """A kernel with its posterior probability, and draws from that of its parameters."""
+    """A kernel with its posterior probability, and draws from the posterior of its parameters."""
 
     evaluation: Evaluation
     probability: float  # given the kernels that the search has evaluated
     log_score: float  # nats, the score after the correction by importance sampling
     draws: FloatArray  # (n_draws, n_params), equally probable
     pareto_k: float = np.nan  # above 0.7 the correction is not reliable
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: theta is an array
+class MixtureComponent:
+    """A kernel with parameters, and its weight in a mixture."""
+
+    expression: Expression
+    theta: FloatArray  # (n_params,)
+    weight: float
 
 
 def posterior_over_kernels(
@@ -63,210 +80,52 @@ def posterior_over_kernels(
         The most probable kernel first. Probabilities sum to one. The first evaluation is always
         among them, if only at its best parameters.
     """
-    found: list[KernelPosterior] = []
     best, *others = best_first
-    near = [other for other in others if other.score > best.score - _WINDOW]
+    near = [other for other in others if other.score > best.score - _SCORE_WINDOW]
+    candidates = [best, *near[: _MAX_KERNELS - 1]]
+    drawn: list[_Drawn] = []
     with suppress(OutOfTimeError):
-        for evaluation in [best, *near[: _MOST_KERNELS - 1]]:
-            found.append(_draw(evaluator, evaluation, _N_DRAWS, deadline=deadline))
-        for number, one in enumerate(_with_probabilities(found)):
-            if one.pareto_k > _UNRELIABLE and one.probability > _MATTERS:
-                found[number] = _draw(evaluator, one.evaluation, _MORE_DRAWS, deadline=deadline)
-    found = found or [KernelPosterior(best, 1.0, best.score, best.theta[None])]
-    kept = [
-        one
-        for one in _with_probabilities(found)
-        if one.probability > _LEAST_PROBABILITY or one.evaluation is best
-    ]
-    total = sum(one.probability for one in kept)
-    kept = [replace(one, probability=one.probability / total) for one in kept]
-    return sorted(kept, key=lambda one: -one.probability)
+        for evaluation in candidates:
+            drawn.append(_draw(evaluator, evaluation, _N_DRAWS, deadline=deadline))
+        for number, probability in enumerate(_probabilities(drawn)):
+            _, _, pareto_k = drawn[number]
+            if pareto_k > _MAX_RELIABLE_PARETO_K and probability > _MIN_PROBABILITY_FOR_MORE:
+                again = candidates[number]
+                drawn[number] = _draw(evaluator, again, _N_MORE_DRAWS, deadline=deadline)
+    drawn = drawn or [_at_mode(best)]
+    probabilities = _probabilities(drawn)
+    kept = [n for n, p in enumerate(probabilities) if p > _MIN_PROBABILITY or n == 0]
+    total = sum(probabilities[n] for n in kept)
+    kernels = [KernelPosterior(candidates[n], probabilities[n] / total, *drawn[n]) for n in kept]
+    return sorted(kernels, key=lambda one: -one.probability)
 
 
-def _with_probabilities(kernels: Sequence[KernelPosterior]) -> list[KernelPosterior]:
-    """Compute the probabilities of kernels from their scores."""
-    scores = np.nan_to_num([one.log_score for one in kernels])  # -inf after a refit
-    return [
-        replace(one, probability=float(p)) for one, p in zip(kernels, softmax(scores), strict=True)
-    ]
+_Drawn = tuple[float, FloatArray, float]  # log_score, draws and pareto_k of a kernel
 
 
-def _draw(
-    evaluator: Evaluator, evaluation: Evaluation, n_draws: int, *, deadline: Deadline
-) -> KernelPosterior:
-    """Draw the parameters of one kernel; the probability is left to the caller."""
+def _draw(evaluator: Evaluator, one: Evaluation, n_draws: int, *, deadline: Deadline) -> _Drawn:
     try:
-        sample = evaluator.sample(evaluation, max_draws=n_draws, deadline=deadline)
+        sample = evaluator.sample(one, max_draws=n_draws, deadline=deadline)
     except EvaluationError:  # a rough fit, a saddle, or a kernel that fails elsewhere
-        return KernelPosterior(evaluation, 1.0, evaluation.score, evaluation.theta[None])
-    chosen = systematic(sample.weights, _N_KEPT)
-    log_score = evaluation.score
-    if evaluator.score_is_laplace and len(evaluation.theta) > 1:  # noise alone is exact
-        log_score += sample.log_evidence.value - evaluation.log_evidence
-    k = sample.log_evidence.pareto_k
-    return KernelPosterior(evaluation, 1.0, log_score, sample.theta[chosen], k)
+        return _at_mode(one)
+    log_score = one.score
+    if evaluator.score_is_laplace and len(one.theta) > 1:  # that of noise alone is exact
+        log_score += sample.log_evidence.value - one.log_evidence
+    draws = sample.theta[systematic(sample.weights, _N_KEPT_DRAWS)]
+    return log_score, draws, sample.log_evidence.pareto_k
 
 
-def systematic(weights: FloatArray, n: int) -> FloatArray:
-    """Choose ``n`` indices by systematic resampling, those of large weights several times.
-
-    The points lie in the middle of ``n`` equal parts, so that no random number is needed: draws are
-    in random order already.
-    """
-    edges = np.cumsum(weights) / np.sum(weights)
-    points = (np.arange(n) + 0.5) / n
-    return np.minimum(np.searchsorted(edges, points), len(weights) - 1)
+def _at_mode(one: Evaluation) -> _Drawn:
+    return one.score, one.theta[None], np.nan
 
 
-_MOST_SWEEPS = 20
-
-
-def support_points(draws: FloatArray, n: int) -> IntArray:
-    """Choose ``n`` draws whose distribution is close to that of all.
-
-    Parameters
-    ----------
-    draws : ndarray of shape (n_draws, n_params)
-        Equally probable draws.
-    n : int
-        Number of draws to choose; a draw can be chosen several times.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Indices of the chosen draws.
-
-    Notes
-    -----
-    The energy distance between the chosen draws and all is minimised, greedily and then by
-    exchanging one at a time (Mak & Joseph 2018, *Support points*). It is taken where the draws have
-    unit covariance, so that the scales of the parameters and their correlations have no influence.
-    """
-    distances = _distances(draws)
-    to_all = distances.mean(axis=1)
-    to_chosen = np.zeros(len(draws))
-    chosen: list[int] = []
-
-    def nearest(n_chosen: int) -> int:
-        """Find the draw that makes the energy distance least if it joins the chosen ones."""
-        excess = n_chosen * to_all - to_chosen
-        return int(np.argmin(np.round(excess, 10)))  # in one dimension there are ties
-
-    for number in range(1, n + 1):
-        chosen.append(nearest(number))
-        to_chosen += distances[chosen[-1]]
-    for _ in range(_MOST_SWEEPS):
-        before = list(chosen)
-        for place, old in enumerate(before):
-            to_chosen -= distances[old]
-            chosen[place] = nearest(n)
-            to_chosen += distances[chosen[place]]
-        if chosen == before:
-            break
-    return np.sort(chosen)
-
-
-def _distances(draws: FloatArray) -> FloatArray:
-    """Compute the distances between draws after a map that makes their covariance the identity."""
-    left, scales, _ = np.linalg.svd(draws - draws.mean(axis=0), full_matrices=False)
-    varying = scales > 1e-9 * max(1.0, scales[0])
-    return cdist(left[:, varying], left[:, varying])
-
-
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: theta is an array
-class MixtureComponent:
-    """A kernel with parameters, and its weight in a mixture."""
-
-    expression: Expression
-    theta: FloatArray  # (n_params,)
-    weight: float
-
-
-def choose_components(
-    kernels: Sequence[KernelPosterior], weights: FloatArray, n: int
-) -> list[MixtureComponent]:
-    """Choose ``n`` draws, so many of each kernel as its weight (n_kernels,) asks for.
-
-    Equal draws become one component. The components of one kernel stand together.
-    """
-    components: list[MixtureComponent] = []
-    for number, count in sorted(Counter(systematic(weights, n).tolist()).items()):
-        kernel = kernels[number]
-        chosen = kernel.draws[support_points(kernel.draws, count)]
-        components += [
-            MixtureComponent(kernel.evaluation.expression, theta, times / n)
-            for theta, times in zip(*np.unique(chosen, axis=0, return_counts=True), strict=True)
-        ]
-    return components
-
-
-_MOST_STEPS = 1000
-_HOPELESS = -1e6  # log density of each row where no draw has one
-_CLOSE = 1e-7  # nats per row that a step gains at the end
-
-
-def loo_log_densities(
-    evaluator: Evaluator, expression: Expression, draws: FloatArray, *, deadline: Deadline = NEVER
-) -> FloatArray:
-    """Compute the log density (n_samples,) of each row given all others, parameters integrated out.
-
-    Parameters
-    ----------
-    evaluator : Evaluator
-        Evaluator of the kernel.
-    expression : Expression
-        The kernel.
-    draws : ndarray of shape (n_draws, n_params)
-        Draws from the posterior of its parameters given all rows.
-    deadline : Deadline
-        Moment after which an ``OutOfTimeError`` is raised.
-
-    Notes
-    -----
-    Given parameters, a row left out has its density in closed form (R&W eq. 5.10-5.12). A draw has
-    the importance weight of one over this density, as its posterior had seen the row (Vehtari et
-    al. 2017, *Practical Bayesian model evaluation using leave-one-out cross-validation*).
-    """
-    try:
-        densities = evaluator.leave_one_out(expression, draws, deadline=deadline)
-    except EvaluationError:  # a kernel that fails at one of the draws
-        densities = np.full((1, len(evaluator.data.y)), np.nan)
-    possible = np.isfinite(densities).all(axis=1)
-    if not possible.any():
-        return np.full(densities.shape[1], _HOPELESS)
-    densities = densities[possible]
-    logs = [np.log(np.maximum(pareto_smoothed(-row), 1e-300)) + row for row in densities.T]
-    return logsumexp(np.array(logs), axis=1)
-
-
-def stacking_weights(log_densities: FloatArray) -> FloatArray:
-    """Maximise the log density of a mixture over its weights, which sum to one.
-
-    Parameters
-    ----------
-    log_densities : ndarray of shape (n_kernels, n_samples)
-        Log densities of each row under each kernel.
-
-    Returns
-    -------
-    ndarray of shape (n_kernels,)
-        The weights. The problem is concave, and expectation maximisation converges to its solution.
-    """
-    n_kernels, n_samples = log_densities.shape
-    log_weights = np.full(n_kernels, -np.log(n_kernels))
-    last = -np.inf
-    for _ in range(_MOST_STEPS):
-        joint = log_densities + log_weights[:, None]
-        value = float(logsumexp(joint, axis=0).mean())
-        log_weights = logsumexp(joint - logsumexp(joint, axis=0), axis=1) - np.log(n_samples)
-        if value - last < _CLOSE:
-            break
-        last = value
-    return softmax(log_weights)
+def _probabilities(drawn: Sequence[_Drawn]) -> list[float]:
+    scores = np.nan_to_num([log_score for log_score, _, _ in drawn])  # -inf after a refit
+    return [float(p) for p in softmax(scores)]
 
 
 class Averaging(ABC, BaseEstimator):
-    """How a mixture is made of the posterior over kernels; it has parameters and no state.
+    """How a mixture is made of the posterior over kernels.
 
     Parameters
     ----------
@@ -304,9 +163,20 @@ class Averaging(ABC, BaseEstimator):
         *,
         deadline: Deadline = NEVER,
     ) -> list[MixtureComponent]:
-        """Choose the components of the mixture."""
-        weights = self.weights(evaluator, kernels, deadline=deadline)
-        return choose_components(kernels, weights, self.n_components)
+        """Choose the draws of the mixture, of each kernel in proportion to its weight.
+
+        Equal draws become one component. The components of one kernel stand together.
+        """
+        weights, n = self.weights(evaluator, kernels, deadline=deadline), self.n_components
+        components: list[MixtureComponent] = []
+        for number, count in sorted(Counter(systematic(weights, n).tolist()).items()):
+            kernel = kernels[number]
+            chosen = kernel.draws[support_points(kernel.draws, count)]
+            components += [
+                MixtureComponent(kernel.evaluation.expression, theta, times / n)
+                for theta, times in zip(*np.unique(chosen, axis=0, return_counts=True), strict=True)
+            ]
+        return components
 
 
 class PosteriorAveraging(Averaging):
@@ -341,7 +211,7 @@ class Stacking(Averaging):
     -----
     Yao, Vehtari, Simpson and Gelman (2018), *Using stacking to average Bayesian predictive
     distributions*. The densities integrate over the parameters by Pareto-smoothed importance
-    sampling. Rows left out are predicted from rows on both sides: for forecasts, prefer
+    sampling. Held-out rows are predicted from rows on both sides: for forecasts, prefer
     :class:`PosteriorAveraging`.
     """
 
@@ -352,7 +222,7 @@ class Stacking(Averaging):
         *,
         deadline: Deadline = NEVER,
     ) -> FloatArray:
-        """Compute the weights from the densities of rows left out."""
+        """Compute the weights from leave-one-out densities."""
         log_densities = [
             loo_log_densities(
                 evaluator, kernel.evaluation.expression, kernel.draws, deadline=deadline
@@ -365,3 +235,126 @@ class Stacking(Averaging):
 AVERAGES: Mapping[str, type[Averaging]] = MappingProxyType(
     {"posterior": PosteriorAveraging, "stacking": Stacking}
 )
+
+
+def systematic(weights: FloatArray, n: int) -> FloatArray:
+    """Choose ``n`` indices by systematic resampling, those of large weights several times.
+
+    The points lie in the middle of ``n`` equal parts, so that no random number is needed: draws are
+    in random order already.
+    """
+    edges = np.cumsum(weights) / np.sum(weights)
+    points = (np.arange(n) + 0.5) / n
+    return np.minimum(np.searchsorted(edges, points), len(weights) - 1)
+
+
+def support_points(draws: FloatArray, n: int) -> IntArray:
+    """Choose ``n`` draws whose distribution is close to that of all.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (n_draws, n_params)
+        Equally probable draws.
+    n : int
+        Number of draws to choose; a draw can be chosen several times.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Indices of the chosen draws.
+
+    Notes
+    -----
+    The energy distance between the chosen draws and all is minimised, greedily and then by
+    exchanging one at a time (Mak & Joseph 2018, *Support points*). It is that of draws with
+    unit covariance, so that scales and correlations of the parameters have no influence.
+    """
+    distances = _distances(draws)
+    to_all = distances.mean(axis=1)
+    to_chosen = np.zeros(len(draws))
+    chosen: list[int] = []
+
+    def nearest(n_chosen: int) -> int:
+        """Find the draw that makes the energy distance least if it joins the chosen ones."""
+        excess = n_chosen * to_all - to_chosen
+        return int(np.argmin(np.round(excess, 10)))  # in one dimension there are ties
+
+    for number in range(1, n + 1):
+        chosen.append(nearest(number))
+        to_chosen += distances[chosen[-1]]
+    for _ in range(_MAX_EXCHANGES):
+        before = list(chosen)
+        for position, old in enumerate(before):
+            to_chosen -= distances[old]
+            chosen[position] = nearest(n)
+            to_chosen += distances[chosen[position]]
+        if chosen == before:
+            break
+    return np.sort(chosen)
+
+
+def _distances(draws: FloatArray) -> FloatArray:
+    """Compute the distances between draws after a map that makes their covariance the identity."""
+    left, scales, _ = np.linalg.svd(draws - draws.mean(axis=0), full_matrices=False)
+    varying = scales > 1e-9 * max(1.0, scales[0])
+    return cdist(left[:, varying], left[:, varying])
+
+
+def loo_log_densities(
+    evaluator: Evaluator, expression: Expression, draws: FloatArray, *, deadline: Deadline = NEVER
+) -> FloatArray:
+    """Compute the log density (n_samples,) of each row given all others, parameters integrated out.
+
+    Parameters
+    ----------
+    evaluator : Evaluator
+        Evaluator of the kernel.
+    expression : Expression
+        The kernel.
+    draws : ndarray of shape (n_draws, n_params)
+        Draws from the posterior of its parameters given all rows.
+    deadline : Deadline
+        Moment after which an ``OutOfTimeError`` is raised.
+
+    Notes
+    -----
+    Given parameters, a held-out row has its density in closed form (R&W eq. 5.10-5.12). A draw has
+    the importance weight of one over this density, as its posterior had seen the row (Vehtari et
+    al. 2017, *Practical Bayesian model evaluation using leave-one-out cross-validation*).
+    """
+    try:
+        densities = evaluator.leave_one_out(expression, draws, deadline=deadline)
+    except EvaluationError:  # a kernel that fails at one of the draws
+        densities = np.full((1, len(evaluator.data.y)), np.nan)
+    possible = np.isfinite(densities).all(axis=1)
+    if not possible.any():
+        return np.full(densities.shape[1], _LOG_DENSITY_OF_FAILURE)
+    densities = densities[possible]
+    logs = [np.log(np.maximum(pareto_smoothed(-row), 1e-300)) + row for row in densities.T]
+    return logsumexp(np.array(logs), axis=1)
+
+
+def stacking_weights(log_densities: FloatArray) -> FloatArray:
+    """Maximise the log density of a mixture over its weights, which sum to one.
+
+    Parameters
+    ----------
+    log_densities : ndarray of shape (n_kernels, n_samples)
+        Log densities of each row under each kernel.
+
+    Returns
+    -------
+    ndarray of shape (n_kernels,)
+        The weights. The problem is concave, and expectation maximisation converges to its solution.
+    """
+    n_kernels, n_samples = log_densities.shape
+    log_weights = np.full(n_kernels, -np.log(n_kernels))
+    last = -np.inf
+    for _ in range(_MAX_EM_STEPS):
+        joint = log_densities + log_weights[:, None]
+        value = float(logsumexp(joint, axis=0).mean())
+        log_weights = logsumexp(joint - logsumexp(joint, axis=0), axis=1) - np.log(n_samples)
+        if value - last < _EM_TOLERANCE:
+            break
+        last = value
+    return softmax(log_weights)

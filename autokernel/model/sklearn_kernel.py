@@ -1,7 +1,7 @@
 """A fitted kernel as a scikit-learn kernel in the units of X."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel, WhiteKernel
@@ -47,8 +47,7 @@ class FeatureKernel(Kernel):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters of this kernel and, with a prefix, of the inner kernel."""
-        own = ("kernel", "feature", "shift", "name")
-        params: dict[str, Any] = {parameter: getattr(self, parameter) for parameter in own}
+        params: dict[str, Any] = super().get_params()
         if deep:
             inner = self.kernel.get_params()
             params.update({f"kernel__{name}": value for name, value in inner.items()})
@@ -359,8 +358,8 @@ def to_sklearn(
     -------
     Kernel
         A composition of ``Sum``, ``Product``, :class:`FeatureKernel` and scikit-learn's own
-        kernels, plus a ``WhiteKernel``, which is all of the null model. Base kernels and operators
-        that scikit-learn lacks are wrapped.
+        kernels, plus a ``WhiteKernel``; for noise alone, only the latter. Base kernels and
+        operators that scikit-learn lacks are wrapped.
     """
     params = np.exp(theta)
     own = iter([params[entries] for _, entries in slots_of(expression)])
@@ -368,44 +367,34 @@ def to_sklearn(
     white = WhiteKernel(noise, around(noise))
     if expression == NOISE:
         return white
-    return _export(expression, own, _Columns(scaling, feature_names)) + white
+    names = [None] * len(scaling.scale) if feature_names is None else feature_names
+    return _export(expression, own, scaling, names) + white
 
 
-class _Columns(NamedTuple):
-    """The columns of the inputs."""
-
-    scaling: Scaling
-    names: Sequence[str] | None
-
-    def name(self, column: int | None) -> str | None:
-        """Return the name of a column, None if it is not known."""
-        return None if self.names is None or column is None else self.names[column]
-
-
-def _export(expression: Expression, params: Iterator[FloatArray], columns: _Columns) -> Kernel:
+def _export(
+    expression: Expression,
+    params: Iterator[FloatArray],
+    scaling: Scaling,
+    names: Sequence[str | None],
+) -> Kernel:
     """Export an expression, given the parameters of its nodes in order."""
     if isinstance(expression, Leaf):
-        return _export_leaf(expression, next(params), columns)
+        own, (shift, scale) = next(params), scaling.of_column(expression.column)
+        kernel = expression.kernel.to_sklearn(own, scale=scale)
+        if kernel is None:
+            values = tuple(own.tolist())
+            kernel = WrappedKernel(expression.kernel, values, scale, tuple(map(around, values)))
+        return FeatureKernel(kernel, expression.column, shift, names[expression.column])
     assert isinstance(expression, Operation)  # the only other kind of node
     operator, column = expression.operator, expression.column
     own = next(params) if operator.parameters else np.empty(0)
-    operands = [_export(operand, params, columns) for operand in expression.operands]
+    operands = [_export(operand, params, scaling, names) for operand in expression.operands]
     if operator == ADD:
         return operands[0] + operands[1]
     if operator == MULTIPLY:
         return operands[0] * operands[1]
-    shift, scale = (0.0, 1.0) if column is None else columns.scaling.of_column(column)
+    shift, scale = (0.0, 1.0) if column is None else scaling.of_column(column)
     values = tuple(own.tolist())
     bounds = tuple(map(around, values))
-    name = columns.name(column)
+    name = None if column is None else names[column]
     return WrappedOperation(operator, operands, values, column, shift, scale, bounds, name)
-
-
-def _export_leaf(leaf: Leaf, params: FloatArray, columns: _Columns) -> Kernel:
-    """Export a base kernel on its column."""
-    shift, scale = columns.scaling.of_column(leaf.column)
-    kernel = leaf.kernel.to_sklearn(params, scale=scale)
-    if kernel is None:
-        values = tuple(params.tolist())
-        kernel = WrappedKernel(leaf.kernel, values, scale, tuple(map(around, values)))
-    return FeatureKernel(kernel, leaf.column, shift, columns.name(leaf.column))

@@ -1,0 +1,266 @@
+"""Kernels, operators and whole models as kernels of scikit-learn."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    ExpSineSquared,
+    WhiteKernel,
+)
+
+from autokernel.data.scaling import Scaling
+from autokernel.expression import NOISE, Leaf, Operation
+from autokernel.inference import (
+    ExactPredictor,
+    TrainingData,
+    cross_covariance,
+    diagonal_covariance,
+)
+from autokernel.kernels import BASE_KERNELS
+from autokernel.model import FeatureKernel, WrappedKernel, WrappedOperation, to_sklearn
+from tests.model.cases import ChangePoint, Constant, Exponential, dense_predictions, random_case
+
+CP = ChangePoint()
+
+
+def make_kernels():
+    """New kernels of every class."""
+    rough = FeatureKernel(WrappedKernel(Exponential(), (0.4, 1.5), 2.0), 1)
+    return {
+        "column": FeatureKernel(ExpSineSquared(0.8, 0.3), 1, shift=0.5),
+        "column of a sum": FeatureKernel(2.0 * RBF(0.2) + DotProduct(1.1), 0, shift=-1.0),
+        "kernel": WrappedKernel(Exponential(), (0.4, 1.5), 2.0),
+        "kernel of the package": WrappedKernel(BASE_KERNELS["PER"], (0.7, 1.2, 0.4), 3.0),
+        "kernel with one parameter": WrappedKernel(Constant(), (0.6,)),
+        "operation": WrappedOperation(
+            CP,
+            [2.0 * FeatureKernel(RBF(0.5), 0), FeatureKernel(DotProduct(0.8), 1)],
+            (0.6,),
+            feature=0,
+            shift=0.1,
+            scale=2.0,
+        ),
+        "operation on wrapped kernels": WrappedOperation(
+            CP, [rough, WrappedOperation(CP, [rough, ConstantKernel(0.3)], (0.2,), 0)], (0.5,), 1
+        ),
+    }
+
+
+@pytest.fixture(params=make_kernels())
+def kernel(request):
+    return make_kernels()[request.param]
+
+
+def points(n_rows, *, seed=0):
+    return np.random.default_rng(seed).normal(size=(n_rows, 2))
+
+
+def test_copies_are_equal_and_share_nothing(kernel):
+    X = points(6)
+    before = kernel(X)
+    for twin in (clone(kernel), pickle.loads(pickle.dumps(kernel))):
+        assert twin == kernel
+        assert twin is not kernel
+        assert repr(twin) == repr(kernel)
+        np.testing.assert_array_equal(twin.theta, kernel.theta)
+        np.testing.assert_array_equal(twin.bounds, kernel.bounds)
+        np.testing.assert_array_equal(twin(X), before)
+        twin.theta = twin.theta + 0.1
+        assert twin != kernel
+        np.testing.assert_array_equal(kernel(X), before)
+        np.testing.assert_array_equal(twin.bounds, kernel.bounds)  # these do not move with theta
+
+
+def test_kernels_that_differ_in_anything_are_not_equal():
+    several = list(make_kernels().values())
+    assert [[one == other for other in several] for one in several] == np.eye(7).tolist()
+    for one in several[2:]:
+        settings = one.get_params(deep=False)
+        others = {
+            "base_kernel": BASE_KERNELS["SE"],
+            "scale": 2.1,
+            "params": tuple(np.add(one.params, 0.1)),
+            "operands": settings.get("operands", ())[::-1],  # an operation is not symmetric
+            "feature": 7,
+            "shift": 3.0,
+        }
+        for name in others.keys() & settings.keys():
+            assert type(one)(**{**settings, name: others[name]}) != one
+
+
+def test_theta_goes_in_as_it_comes_out(kernel):
+    theta = kernel.theta + np.linspace(-0.3, 0.3, kernel.n_dims)
+    other = kernel.clone_with_theta(theta)
+    # exponentials of logs are rounded
+    np.testing.assert_allclose(other.theta, theta, rtol=1e-13, atol=1e-15)
+    assert sum(h.n_elements for h in kernel.hyperparameters) == kernel.n_dims == len(kernel.bounds)
+    assert np.all(kernel.bounds[:, 0] < kernel.theta)
+    assert np.all(kernel.theta < kernel.bounds[:, 1])
+
+
+def test_gradient_equals_finite_differences(kernel):
+    X, step = points(6), 1e-6
+    values, gradient = kernel(X, eval_gradient=True)
+    np.testing.assert_array_equal(values, kernel(X))
+    assert gradient.shape == (6, 6, kernel.n_dims)
+    for entry, direction in enumerate(step * np.eye(kernel.n_dims)):
+        above = kernel.clone_with_theta(kernel.theta + direction)(X)
+        below = kernel.clone_with_theta(kernel.theta - direction)(X)
+        # central differences: truncation step^2, rounding 1e-16 * |K| / step, |K| up to 20
+        np.testing.assert_allclose(gradient[..., entry], (above - below) / (2 * step), atol=1e-8)
+
+
+def test_diagonal_and_blocks_are_those_of_the_matrix(kernel):
+    X = points(7)
+    K = kernel(X)
+    np.testing.assert_array_equal(K, K.T)
+    # sums of the same products in another order
+    np.testing.assert_allclose(kernel.diag(X), np.diag(K), rtol=1e-14)
+    np.testing.assert_allclose(kernel(X[:3], X[3:]), K[:3, 3:], rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(kernel(X, X), K, rtol=1e-13, atol=1e-15)
+
+
+# scikit-learn warns of a bound that holds; that this may happen is no concern of the wrapper
+@pytest.mark.filterwarnings("ignore:The optimal value found:sklearn.exceptions.ConvergenceWarning")
+def test_a_regressor_optimises_it(kernel):
+    X = points(25)
+    y = np.sin(3 * X[:, 0]) + 0.3 * X[:, 1]
+    y -= y.mean()
+    noisy = kernel + WhiteKernel(0.1)
+    fixed = GaussianProcessRegressor(noisy, optimizer=None).fit(X, y)
+    free = GaussianProcessRegressor(noisy).fit(X, y)
+    before, after = fixed.log_marginal_likelihood_value_, free.log_marginal_likelihood_value_
+    assert after > before + 0.1
+    assert np.isfinite(free.predict(X, return_std=True)).all()
+    np.testing.assert_array_equal(noisy.theta, fixed.kernel_.theta)  # the one given is not touched
+    # it has stopped at a maximum: a second run gains next to nothing
+    again = GaussianProcessRegressor(free.kernel_).fit(X, y).log_marginal_likelihood_value_
+    assert after - 1e-9 <= again < after + 0.01
+
+
+@pytest.mark.parametrize("inner", [RBF(0.7), DotProduct(0.4)], ids=str)
+def test_a_feature_kernel_is_the_inner_kernel_on_one_shifted_column(inner):
+    X, Y = points(7), points(4, seed=1)
+    kernel = FeatureKernel(inner, 1, shift=0.5)
+    column, other = X[:, [1]] - 0.5, Y[:, [1]] - 0.5
+    np.testing.assert_array_equal(kernel(X), inner(column))
+    np.testing.assert_array_equal(kernel(X, Y), inner(column, other))
+    np.testing.assert_array_equal(kernel.diag(X), inner.diag(column))
+    assert kernel.is_stationary() == inner.is_stationary()
+
+
+def test_parameters_of_a_feature_kernel_reach_the_inner_kernel():
+    kernel = FeatureKernel(2.0 * RBF(0.3), 0)
+    assert kernel.get_params()["kernel__k2__length_scale"] == 0.3
+    kernel.set_params(kernel__k2__length_scale=0.9)
+    assert kernel.kernel.k2.length_scale == 0.9
+    kernel.theta = np.log([4.0, 0.5])
+    # exponentials of logs are rounded
+    assert kernel.kernel.k1.constant_value == pytest.approx(4.0, rel=1e-14)
+
+
+def test_it_prints_short():
+    kernels = make_kernels()
+    assert repr(FeatureKernel(RBF(2.0), 0, 1949.0)) == "[RBF(length_scale=2)](x0 - 1949)"
+    assert repr(FeatureKernel(RBF(2.0), 1, name="day")) == "[RBF(length_scale=2)](day)"
+    assert repr(kernels["kernel"]) == "OU(lengthscale=0.4, variance=1.5)"
+    rough = "[OU(lengthscale=0.4, variance=1.5)](x1)"
+    inner = f"CP[x0]({rough}, 0.548**2, location=0.2)"
+    found = repr(kernels["operation on wrapped kernels"])
+    assert found == f"CP[x1]({rough}, {inner}, location=0.5)"
+
+
+# Whole models
+
+
+def scaling_of(n_features, shift=1949.0, scale=12.0):
+    return Scaling(np.full(n_features, shift), np.full(n_features, scale))
+
+
+@pytest.mark.parametrize("n_features", [1, 3])
+@pytest.mark.parametrize(("shift", "scale"), [(0.0, 1.0), (1949.0, 12.0), (-5e9, 1e9), (0.0, 1e-9)])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_exported_kernel_in_other_units_is_the_scaled_one(seed, shift, scale, n_features):
+    expression, theta, X, y, likelihood = random_case(seed, n_features=n_features)
+    X_new = np.random.default_rng(seed + 100).uniform(-0.2, 1.2, size=(9, n_features))
+    expected_mean, expected_covariance = dense_predictions(expression, theta, X, y, X_new)
+    kernel = to_sklearn(expression, theta, scaling=scaling_of(n_features, shift, scale))
+    gpr = GaussianProcessRegressor(kernel=kernel, optimizer=None, normalize_y=True, alpha=0)
+    gpr.fit(X * scale + shift, 3e4 * y - 1e6)
+    # adding and taking off the shift loses shift / scale * 1e-16 of x; noise 0.01 amplifies it
+    assert gpr.log_marginal_likelihood_value_ == pytest.approx(likelihood.value(theta), rel=1e-8)
+    mean, std = gpr.predict(X_new * scale + shift, return_std=True)
+    # the contract of design 2.4, on the scale of the target
+    np.testing.assert_allclose((mean + 1e6) / 3e4, expected_mean, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(std / 3e4, np.sqrt(np.diag(expected_covariance)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "kernels",
+    [(Exponential(),), (Exponential(), *BASE_KERNELS.values())],
+    ids=["custom", "custom and built-in"],
+)
+@pytest.mark.parametrize("n_features", [1, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_exported_kernel_predicts_what_the_predictor_does(seed, n_features, kernels):
+    expression, theta, X, y, _ = random_case(seed, n_features=n_features, kernels=kernels)
+    assert_same_predictions(expression, theta, X, y)
+
+
+def test_noise_alone_is_a_white_kernel():
+    _, _, X, y, _ = random_case(0, n_features=2)
+    kernel = assert_same_predictions(NOISE, np.log([0.4]), X, y)
+    assert type(kernel) is WhiteKernel
+    assert kernel.noise_level == pytest.approx(0.4, rel=1e-14)
+    low, high = kernel.noise_level_bounds
+    assert low < 0.4 < high
+
+
+def assert_same_predictions(expression, theta, X, y):
+    """Compare the exported kernel with the predictor, and return it."""
+    X_new = np.random.default_rng(100).uniform(-0.2, 1.2, size=(9, X.shape[1]))
+    predictor, scaling = ExactPredictor(expression, theta, TrainingData(X, y)), scaling_of(len(X.T))
+    kernel = to_sklearn(expression, theta, scaling=scaling, noise_variance=predictor.noise_variance)
+    gpr = GaussianProcessRegressor(kernel=kernel, optimizer=None, normalize_y=True, alpha=0)
+    gpr.fit(12 * X + 1949, y)
+    mean, std = gpr.predict(12 * X_new + 1949, return_std=True)
+    _, covariance = gpr.predict(12 * X_new + 1949, return_cov=True)
+    found_mean, variance = predictor.mean_and_variance(X_new)
+    _, found_covariance = predictor.mean_and_covariance(X_new)
+    # the contract of design 2.4; covariances, which may be zero, as correlations
+    np.testing.assert_allclose(found_mean, mean, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(np.sqrt(variance), std, rtol=1e-6)
+    assert np.all(np.abs(found_covariance - covariance) <= 1e-6 * np.outer(std, std))
+    return kernel
+
+
+def test_the_export_of_an_operator_is_the_covariance_of_the_engine():
+    leaves = Leaf(Exponential(), 1), Leaf(BASE_KERNELS["LIN"], 0), Leaf(BASE_KERNELS["SE"], 0)
+    expression = Operation(CP, Operation(CP, *leaves[:2], column=1), leaves[2], column=0)
+    # in the order of the nodes: CP, CP, OU, LIN, SE, and the noise
+    theta = np.log([0.4, 0.6, 0.5, 1.2, 0.7, 0.3, 0.2, 0.9, 0.01])
+    scaling = Scaling(np.array([1949.0, -3.0]), np.array([12.0, 0.5]))
+    kernel = to_sklearn(expression, theta, scaling=scaling)
+    rng = np.random.default_rng(0)
+    X, Z = rng.uniform(size=(7, 2)), rng.uniform(size=(5, 2))
+    there, here = (rows * scaling.scale + scaling.shift for rows in (X, Z))
+    expected = cross_covariance(expression, X, Z).forward(np.exp(theta[:-1]))
+    # the shift costs 1949 / 12 * 1e-16 of an input
+    np.testing.assert_allclose(kernel(there, here), expected, rtol=1e-11)
+    variances = diagonal_covariance(expression, X).forward(np.exp(theta[:-1])) + 0.01
+    np.testing.assert_allclose(kernel.diag(there), variances, rtol=1e-11)
+    assert kernel.n_dims == len(theta)  # there are as many free parameters as the model has
+
+
+def test_jitter_is_counted_in_the_exported_noise():
+    expression, theta, _, _, _ = random_case(0, n_features=1)
+    noise = np.exp(theta[-1]) + 0.25
+    kernel = to_sklearn(expression, theta, scaling=scaling_of(1), noise_variance=noise)
+    assert isinstance(kernel.k2, WhiteKernel)
+    assert kernel.k2.noise_level == pytest.approx(noise, rel=1e-14)  # an exponential is rounded
