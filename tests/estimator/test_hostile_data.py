@@ -318,7 +318,7 @@ def assert_noise_is_not_explained(n_seeds, **parameters):
 
 
 def test_pure_noise_is_not_explained():
-    assert_noise_is_not_explained(10, n_iter=5)
+    assert_noise_is_not_explained(10, n_iter=2, base_kernels=("SE", "PER"), max_leaves=3)
 
 
 @pytest.mark.slow

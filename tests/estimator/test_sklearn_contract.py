@@ -29,7 +29,7 @@ CROSSED = [
 ]
 
 
-@parametrize_with_checks(models(SMALL, [("sot", "laplace"), (SOT(), QUICK)]))
+@parametrize_with_checks(models(SMALL, [(SOT(), Laplace())]))
 def test_small_search_passes_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
