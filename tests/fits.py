@@ -138,8 +138,8 @@ def end_of(process):
 
 
 def left_of_group(process):
-    """What still runs, after some seconds, of the group of a process that has ended."""
-    give_up = time.monotonic() + 20  # to let helpers see that they are not needed any more
+    """What still runs of the group of a process that has ended, once helpers had time to end."""
+    give_up = time.monotonic() + PATIENCE
     while (left := _members(process.pid)) and time.monotonic() < give_up:
         time.sleep(0.05)
     return left

@@ -1,6 +1,7 @@
 """Fits of more rows than exact inference is for."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from autokernel.inference import ExactLikelihood, TrainingData, exact
 from autokernel.many_rows import approximation
 from autokernel.many_rows.plan import make_plan
 
-N = 1300
+N = 1100
 NOISE = 0.1
 
 
@@ -33,7 +34,12 @@ def new():
 
 def fit(table, **parameters):
     model = AutoKernelGPRegressor(
-        base_kernels=("SE", "LIN"), n_iter=1, random_state=0, **parameters
+        base_kernels=("SE",),
+        operators=("+",),
+        max_leaves=2,
+        n_iter=0,
+        random_state=0,
+        **parameters,
     )
     return model.fit(*table)
 
@@ -55,17 +61,17 @@ ALL = ("auto", "inducing", "neighbours", "rivals")
 def test_predictions_are_close_to_the_truth_and_deviations_right(name, models, new):
     mean, std = models[name].predict(new, return_std=True)
     of_function = models[name].predict(new, return_std="function")[1]
-    # some thirty effective parameters: sqrt(30 / 1300) of the noise is 0.015
+    # some thirty effective parameters: sqrt(30 / 1100) of the noise is 0.017
     assert np.sqrt(np.mean((mean - wave(new)) ** 2)) < 0.04
-    np.testing.assert_allclose(std, NOISE, rtol=0.1)
+    np.testing.assert_allclose(std, NOISE, rtol=0.15)
     assert np.all(of_function < std)
 
 
 def test_approximation_is_told(models):
     assert models["auto"].approximation_ == "exact"
-    assert models["inducing"].approximation_ == "20 inducing points"  # no more are needed
+    for name in ("inducing", "rivals"):  # this function is smooth, and needs no more
+        assert re.fullmatch(r"[1-4]\d inducing points", models[name].approximation_)
     assert models["neighbours"].approximation_ in {f"{n} neighbours" for n in (32, 64, 128, 256)}
-    assert models["rivals"].approximation_ == "23 inducing points"  # this function is smooth
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -112,10 +118,10 @@ def test_refit_uses_all_rows(models, table, new):
 def test_a_rough_term_may_win_that_the_search_has_not_met():
     """A slow wave, and a rough function that 500 rows cannot tell from noise."""
     rng = np.random.default_rng(0)
-    x = np.sort(rng.uniform(size=(4000, 1)), axis=0)
+    x = np.sort(rng.uniform(size=(2000, 1)), axis=0)
     apart = np.subtract.outer(x[:, 0], x[:, 0])
-    rough = np.linalg.cholesky(np.exp(-0.5 * (apart / 4e-4) ** 2) + 1e-6 * np.eye(4000))
-    y = np.sin(6 * x[:, 0]) + 0.5 * (rough @ rng.normal(size=4000)) + 0.1 * rng.normal(size=4000)
+    rough = np.linalg.cholesky(np.exp(-0.5 * (apart / 8e-4) ** 2) + 1e-6 * np.eye(2000))
+    y = np.sin(6 * x[:, 0]) + 0.5 * (rough @ rng.normal(size=2000)) + 0.1 * rng.normal(size=2000)
     model = AutoKernelGPRegressor(n_iter=0, base_kernels=("SE",), random_state=0).fit(x, y)
     assert model.best_expression_ == "SE[0] + SE[0]"
     assert np.sqrt(model.noise_variance_) == pytest.approx(0.1, rel=0.1)
@@ -155,11 +161,11 @@ def test_auto_is_exact_up_to_1000_rows_and_searches_on_500():
 
 
 def test_a_rough_function_is_no_noise_to_the_search():
-    """500 of 5000 rows are ten of its lengthscales apart, and the search finds noise."""
+    """500 of 2500 rows are ten of its lengthscales apart, and the search finds noise."""
     rng = np.random.default_rng(0)
-    x = np.sort(rng.uniform(size=(5000, 1)), axis=0)
-    nearby = np.exp(-0.5 * (np.subtract.outer(x[:, 0], x[:, 0]) / 2e-4) ** 2)
-    y = np.linalg.cholesky(nearby + 0.1 * np.eye(5000)) @ rng.normal(size=5000)
+    x = np.sort(rng.uniform(size=(2500, 1)), axis=0)
+    nearby = np.exp(-0.5 * (np.subtract.outer(x[:, 0], x[:, 0]) / 4e-4) ** 2)
+    y = np.linalg.cholesky(nearby + 0.1 * np.eye(2500)) @ rng.normal(size=2500)
     model = AutoKernelGPRegressor(n_iter=0, base_kernels=("SE",), random_state=0).fit(x, y)
     assert model.best_expression_ == "SE[0]"
     noise = model.noise_variance_ / (0.1 / 1.1) / y.var()

@@ -13,6 +13,7 @@ from autokernel.many_rows.climb import Climb
 from tests.fits import At, interrupt, rows, small
 
 N = 1200
+SHORT = {"base_kernels": {0: ["SE", "LIN"], 1: []}, "max_leaves": 1, "n_iter": 0}
 
 
 @pytest.fixture(scope="module")
@@ -24,11 +25,11 @@ def table():
 
 @pytest.fixture(scope="module")
 def undisturbed(table):
-    return small(max_leaves=2, n_iter=1).fit(*table)
+    return small(**SHORT).fit(*table)
 
 
 def test_ctrl_c_leaves_a_model_that_says_from_how_many_rows_it_predicts(table, undisturbed):
-    model = small(max_leaves=2, n_iter=1).set_callbacks(At(interrupt, ended=2))
+    model = small(**SHORT).set_callbacks(At(interrupt, ended=2))
     with pytest.raises(KeyboardInterrupt):
         model.fit(*table)
     assert model.stop_reason_ == "interrupted"
@@ -41,7 +42,7 @@ def test_ctrl_c_leaves_a_model_that_says_from_how_many_rows_it_predicts(table, u
 
 def test_a_folder_of_evaluations_gives_the_same_fit(table, undisturbed, tmp_path):
     for _ in range(2):
-        model = small(max_leaves=2, n_iter=1, memory=tmp_path).fit(*table)
+        model = small(**SHORT, memory=tmp_path).fit(*table)
         assert rows(model) == rows(undisturbed)
         assert model.best_score_ == undisturbed.best_score_
 
@@ -51,7 +52,7 @@ def test_scores_per_sample_are_those_of_the_rows_of_the_search(undisturbed):
     np.testing.assert_array_equal(history["score_per_sample"], history["score"] / 500)
 
 
-@pytest.mark.parametrize("n", [*range(2, 8), 40, 120])
+@pytest.mark.parametrize("n", [2, 3, 7, 60])
 @pytest.mark.parametrize("name", ["neighbours", "inducing"])
 def test_few_rows_can_be_approximated_too(n, name):
     rng = np.random.default_rng(n)
@@ -62,15 +63,16 @@ def test_few_rows_can_be_approximated_too(n, name):
     assert np.all(std > 0)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_signal_that_only_many_rows_show_is_found(seed):
+def test_a_signal_that_only_many_rows_show_is_found():
     """The correlation of 0.087 has 2 nats of evidence in 500 rows, less than its price, and 11."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1)
     X = rng.uniform(size=(3000, 2))
-    model = small(n_iter=0).fit(X, 0.3 * X[:, 0] + rng.normal(size=3000))
+    model = small(base_kernels=["LIN"], max_leaves=1, n_iter=0).fit(
+        X, 0.3 * X[:, 0] + rng.normal(size=3000)
+    )
     history = model.search_history_
     assert history["kernel"][np.argmax(history["score"])] == "NOISE"
-    assert model.best_expression_ in {"LIN[0]", "SE[0]"}
+    assert model.best_expression_ == "LIN[0]"
     rise = np.diff(model.predict([[0.0, 0.5], [1.0, 0.5]]))
     assert rise == pytest.approx(0.3, abs=3 * np.sqrt(12 / 3000))
 
@@ -87,7 +89,7 @@ def test_kernels_that_fail_on_all_rows_do_not_end_the_fit(table, monkeypatch, fa
 
     monkeypatch.setattr(approximation, "_FEW_BLOCKS", 300)
     monkeypatch.setattr(NeighbourLikelihood, "value_and_gradient", failing)
-    model = small(max_leaves=2, n_iter=1).fit(*table)
+    model = small(**SHORT).fit(*table)
     assert model.best_expression_ == undisturbed.best_expression_
     error = model.predict(table[0]) - undisturbed.predict(table[0])
     assert np.sqrt(np.mean(error**2)) < 0.05
@@ -110,7 +112,7 @@ def test_rows_held_out_for_the_choice_are_none_of_the_search(table, monkeypatch)
 
     monkeypatch.setattr(problem, "Choice", spying)
     monkeypatch.setattr(problem, "_evaluator", spying_too)
-    small(max_leaves=2, n_iter=0).fit(*table)
+    small(**SHORT).fit(*table)
     (search,), (choice,) = searched, held_out
     assert len(search.y) == 500
     assert not set(search.X[:, 0]) & set(choice.X[:, 0])
@@ -137,9 +139,9 @@ def test_no_fit_begins_after_the_deadline(table, monkeypatch):
         return real(self, before, **options)
 
     monkeypatch.setattr(Climb, "__call__", slow)
-    model = small(max_leaves=2, n_iter=1, max_time=60.0).fit(*table)
-    # the second one in the race, the one with a rough term, the first of the rounds, noise alone
-    assert len(begun) == 5
+    model = small(**SHORT, max_time=60.0).fit(*table)
+    # the second one in the race, the first of the rounds, noise alone
+    assert len(begun) == 4
     assert model.approximation_ == "32 neighbours"
     assert np.isfinite(model.best_score_)
 

@@ -12,10 +12,10 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.evidence import Evaluator, Laplace
-from tests.fits import end_of, left_of_group, rows, run_together, running, small, wave
+from tests.fits import PATIENCE, end_of, left_of_group, rows, run_together, running, small, wave
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups are of POSIX")
-PERIODIC = {"base_kernels": ["SE", "PER"], "n_iter": 4}
+PERIODIC = {"base_kernels": ["SE", "PER"], "n_iter": 2}
 
 FIT_ELSEWHERE = """
 import contextlib, json, os, sys
@@ -39,7 +39,7 @@ if __name__ == "__main__":
             stack.enter_context(stack.enter_context(cluster).get_client())
         stack.enter_context(joblib.parallel_config(backend=backend, n_jobs=2))
         X, y = wave()
-        print(json.dumps([rows(small(**each).fit(X, y)) for each in settings]))
+        print(json.dumps(rows(small(**settings).fit(X, y))))
 """
 
 FIT_WITH_A_CRITERION_OF_ITS_OWN = """
@@ -58,24 +58,27 @@ print(json.dumps(rows(first)))
 """
 
 FIT_UNTIL_INTERRUPTED = """
-import json, os, signal, sys, time
+import json, signal, sys, time
 import numpy as np
-from joblib import Parallel, delayed
-from tests.fits import At, rows, small, wave
+from autokernel import Laplace
+from tests.fits import PATIENCE, rows, small, wave
 
-def name_of_worker():
-    import autokernel  # takes a worker a while
-    time.sleep(0.1)
-    return os.getpid()
+class Endless(Laplace):
+    "Waits at one kernel, or at each one, for a signal to end it."
+
+    def __init__(self, text=""):
+        self.text = text
+
+    def __call__(self, fit):
+        if self.text in ("", str(fit.posterior.expression)):
+            print("waits", flush=True)
+            for _ in range(int(10 * PATIENCE)):
+                time.sleep(0.1)
+        return super().__call__(fit)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's "&" has it ignored
-settings = json.loads(sys.argv[1])
-X, y = wave(settings.pop("n_samples", 20))
-n_jobs = settings.get("n_jobs", 1)
-while len(set(Parallel(n_jobs)(delayed(name_of_worker)() for _ in range(4)))) < n_jobs:
-    pass  # until all workers are there, with the package
-model = small(max_leaves=8, n_iter=500, **settings)
-model.set_callbacks(At(lambda: print("begun", flush=True), begun=1))
+X, y = wave()
+model = small(criterion=Endless(sys.argv[1]), verbose=2, **json.loads(sys.argv[2]))
 try:
     model.fit(X, y)
 except KeyboardInterrupt:
@@ -110,9 +113,9 @@ def test_two_threads_find_what_one_finds(alone, size):
 def test_workers_of_other_kinds_find_what_one_process_finds(alone, backend):
     if backend == "dask":
         pytest.importorskip("distributed")
-    each = [{**PERIODIC, "batch_size": size} for size in alone]
-    (found,) = run_together(FIT_ELSEWHERE, backend, json.dumps(each))
-    assert found == list(alone.values())
+    settings = {**PERIODIC, "batch_size": 4}
+    (found,) = run_together(FIT_ELSEWHERE, backend, json.dumps(settings))
+    assert found == alone[4]
 
 
 def test_a_criterion_of_the_users_script_travels_to_workers_and_finds_what_is_kept(tmp_path):
@@ -120,22 +123,23 @@ def test_a_criterion_of_the_users_script_travels_to_workers_and_finds_what_is_ke
     assert found == rows(small(n_iter=0).fit(*wave()))
 
 
-def interrupt_after(n_lines, *, whom, seconds=0.0, **settings):
-    """Interrupt a fit some lines and seconds later; return what it says then, and its errors."""
-    with running(FIT_UNTIL_INTERRUPTED, json.dumps({"verbose": 2, **settings})) as process:
-        first = process.stdout.readline()
-        if "by one worker" in first:  # a fit that may take long
-            first = process.stdout.readline()
-        assert first == "begun\n", process.communicate()
-        for _ in range(n_lines):
-            process.stdout.readline()
-        time.sleep(seconds)
+def interrupt_at(text, *, after, whom, **settings):
+    """Interrupt a fit that waits at a kernel, after some others; return what it says then."""
+    with running(FIT_UNTIL_INTERRUPTED, text, json.dumps(settings)) as process:
+        waits, n_rows = False, 0
+        while not waits or n_rows < after:
+            line = process.stdout.readline()
+            assert line, process.communicate()
+            waits, n_rows = waits or line == "waits\n", n_rows + (" s " in line)
         (os.killpg if whom == "group" else os.kill)(process.pid, signal.SIGINT)
         out, err = end_of(process)
         assert left_of_group(process) == []
     # Python ends with this signal where it has raised KeyboardInterrupt to the end
     assert process.returncode == -signal.SIGINT, err
-    return json.loads(out.splitlines()[-1]), err
+    # the traceback of the one that is not caught, and none of workers
+    assert err.count("Traceback") == 1, err
+    assert err.endswith("KeyboardInterrupt\n"), err
+    return json.loads(out.splitlines()[-1])
 
 
 @posix
@@ -143,28 +147,23 @@ def interrupt_after(n_lines, *, whom, seconds=0.0, **settings):
     ("whom", "n_jobs"), [("process", 1), ("process", 2), ("group", 2)], ids=str
 )
 def test_ctrl_c_leaves_a_fitted_model_and_no_worker(whom, n_jobs):
-    told, err = interrupt_after(7, whom=whom, n_jobs=n_jobs, batch_size=4)
+    expected = small(n_iter=0).fit(*wave())
+    place = 4
+    text = expected.search_history_["kernel"][place]
+    told = interrupt_at(text, after=place, whom=whom, n_jobs=n_jobs, batch_size=4)
     assert told["reason"] == "interrupted"
     assert told["finite"]
-    assert len(told["rows"]) >= 7
-    expected = rows(small(max_leaves=8, batch_size=4, n_iter=1).fit(*wave()))
-    assert told["rows"][:7] == expected[:7]
-    # the traceback of the one that is not caught, and none of workers
-    assert err.count("Traceback") == 1, err
-    assert err.endswith("KeyboardInterrupt\n"), err
+    assert told["rows"] == rows(expected)[:place]
 
 
 @posix
 @pytest.mark.parametrize(("whom", "n_jobs"), [("process", 1), ("group", 2)])
 def test_ctrl_c_before_any_kernel_leaves_a_rough_model_and_no_worker(whom, n_jobs):
-    # a thousand rows and draws take seconds, in the midst of which the signal comes
-    slow = {"n_samples": 1000, "criterion": "importance", "approximation": "exact"}
-    told, err = interrupt_after(0, whom=whom, seconds=0.5, n_jobs=n_jobs, **slow)
+    told = interrupt_at("", after=0, whom=whom, n_jobs=n_jobs)
     assert told["rows"] == []
     assert told["reason"] == "interrupted"
     assert told["finite"]
     assert told["score"] == "-inf"
-    assert err.count("Traceback") == 1, err
 
 
 def deadly_for(text):
@@ -195,21 +194,24 @@ def test_a_kernel_that_kills_its_worker_is_a_row_of_the_history_and_the_search_g
     assert found[:place] + found[place + 1 :] == expected[:place] + expected[place + 1 :]
 
 
-def test_time_is_over_for_workers_too():
-    X, y = wave(1500)
-    small(n_iter=0, n_jobs=2).fit(*wave())  # workers are there, with the package
-    began = time.monotonic()
+def slow():
+    """A criterion that takes minutes unless the time is over; it looks at the clock meanwhile."""
+
+    class Slow(Laplace):
+        def __call__(self, fit):
+            for _ in range(int(100 * PATIENCE)):
+                fit.posterior.deadline.check()
+                time.sleep(0.01)
+            return super().__call__(fit)
+
+    return Slow()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_time_is_over_for_workers_too(n_jobs):
+    X, y = wave()
     with pytest.warns(ConvergenceWarning, match="max_time ended the search before any kernel"):
-        model = small(
-            max_time=3,
-            n_iter=0,
-            base_kernels=["SE"],
-            criterion="importance",
-            approximation="exact",
-            n_jobs=2,
-        ).fit(X, y)
-    # a call of the likelihood takes a tenth of a second or two, an evaluation a thousand of them
-    assert time.monotonic() - began < 20
+        model = small(max_time=1, n_iter=0, criterion=slow(), n_jobs=n_jobs).fit(X, y)
     assert model.stop_reason_ == "max_time"
     assert rows(model) == []
     assert np.isfinite(model.predict(X)).all()
