@@ -222,7 +222,7 @@ class Covariance:
 class _Compiler:
     """Builds the nodes of expressions on some pairs.
 
-    What depends on the lags of one column alone is computed once for each distinct lag, where the
+    What depends only on the lags of one column is computed once for each distinct lag, if the
     pairs have few of them. The exponential factors of a product share one exponential, which is
     computed for distinct lags only if all these factors are on one column.
     """
@@ -282,7 +282,7 @@ class _Compiler:
         return _Compiler(lambda _: lags, self._entries)
 
     def _distinct(self, *expressions: Expression) -> DistinctLags | None:
-        """Return the distinct lags on which expressions depend alone, None if there are none."""
+        """Return the distinct lags if expressions depend on nothing else, otherwise None."""
         trees = [tree for expression in expressions for tree in expression.subtrees()]
         leaves = [tree for tree in trees if isinstance(tree, Leaf)]
         columns = {leaf.column for leaf in leaves}

@@ -166,7 +166,7 @@ class ExactPredictor(Predictor):
     text = "exact"
 
     def __init__(self, expression: Expression, theta: FloatArray, data: TrainingData) -> None:
-        if expression == NOISE:  # the rows tell nothing of each other, and one is enough
+        if expression == NOISE:  # rows are independent, and one is enough
             data = data.take(np.arange(1))
         self._cholesky, jitter = _factorise(expression, theta, data)
         super().__init__(

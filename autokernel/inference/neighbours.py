@@ -262,18 +262,18 @@ def draw_neighbourhoods(
     """
     order = rng.permutation(len(X))
     n_blocks = min(n_blocks, len(X) - n_head)
-    places = np.sort(n_head + rng.choice(len(X) - n_head, n_blocks, replace=False))
+    positions = np.sort(n_head + rng.choice(len(X) - n_head, n_blocks, replace=False))
     neighbours = np.empty((n_blocks, n_neighbours), dtype=np.intp)
     n_earlier = n_head
     while n_earlier < len(X):
         up_to = int(_SEGMENT_GROWTH * n_earlier)
-        now = (places >= n_earlier) & (places < up_to)
+        now = (positions >= n_earlier) & (positions < up_to)
         if now.any() and n_neighbours:
             earlier = order[:n_earlier]
             nearest = NearestRows(expression, theta, X[earlier], rng)
-            neighbours[now] = earlier[nearest.of(X[order[places[now]]], n_neighbours)]
+            neighbours[now] = earlier[nearest.of(X[order[positions[now]]], n_neighbours)]
         n_earlier = up_to
-    return order[:n_head], np.column_stack([neighbours, order[places]])
+    return order[:n_head], np.column_stack([neighbours, order[positions]])
 
 
 class NeighbourLikelihood(Likelihood):

@@ -9,14 +9,14 @@ from autokernel.inference.packed import pack, packed_gram
 from autokernel.kernels import DistinctLags, Pairs
 from autokernel.typing import FloatArray
 
-_SAME = 1e-13  # fraction of the extent by which equal lags differ through rounding
-_MANY = 8  # pairs per distinct lag from which a lookup is faster
+_LAG_TOLERANCE = 1e-13  # fraction of the extent by which equal lags differ through rounding
+_MIN_PAIRS_PER_LAG = 8  # from which a lookup is faster
 
 
 class PackedPairs(Pairs):
     """Pairs of the entries of ``x`` (n,).
 
-    On a regular grid most of the n^2 / 2 lags are equal. What depends on lags alone, such as the
+    On a regular grid most of the n^2 / 2 lags are equal. What depends only on lags, such as the
     periodic terms, is then computed once for each distinct lag and looked up.
     """
 
@@ -96,9 +96,9 @@ class PackedPairs(Pairs):
         """The distinct lags; None unless there are many pairs for each of them."""
         lags = np.sqrt(self.squared_distance)
         order = np.argsort(lags)
-        new = np.diff(lags[order], prepend=-np.inf) > _SAME * lags.max()
+        new = np.diff(lags[order], prepend=-np.inf) > _LAG_TOLERANCE * lags.max()
         n_lags = np.count_nonzero(new)
-        if n_lags * _MANY > len(lags):
+        if n_lags * _MIN_PAIRS_PER_LAG > len(lags):
             return None
         indices = np.empty(len(lags), dtype=np.intp)
         indices[order] = np.cumsum(new) - 1

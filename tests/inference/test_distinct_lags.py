@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from autokernel.expression import Grammar, Operation, n_kernel_params, parse_expression
 from autokernel.inference import TrainingData
@@ -67,22 +66,6 @@ def test_values_and_gradients_are_those_of_all_pairs(expression, seed):
     )
 
 
-@pytest.mark.parametrize(
-    "name", sorted(name for name, k in BASE_KERNELS.items() if k.is_stationary)
-)
-@given(seed=seeds, shift=st.floats(-10, 10))
-def test_a_stationary_kernel_does_not_change_with_a_shift_of_both_inputs(name, seed, shift):
-    rng = np.random.default_rng(seed)
-    x, leaf = rng.uniform(size=20), parse_expression(f"{name}[0]")
-    params = np.exp(rng.uniform(-1, 1, n_kernel_params(leaf)))
-    here, there = (Covariance(leaf, lambda _, z=z: AllPairs(z)) for z in (x, x + shift))
-    np.testing.assert_allclose(here.forward(params), there.forward(params), rtol=1e-10)
-
-
-def test_all_built_in_kernels_but_the_line_are_stationary():
-    assert [name for name, kernel in BASE_KERNELS.items() if not kernel.is_stationary] == ["LIN"]
-
-
 @pytest.mark.parametrize(("column", "size"), [(0, 60), (1, 9), (2, 60 * 61 // 2)])
 def test_a_kernel_is_computed_once_for_each_distinct_lag(column, size):
     kernel = CountedLags()
@@ -94,7 +77,7 @@ def test_a_kernel_is_computed_once_for_each_distinct_lag(column, size):
 
 
 @pytest.mark.parametrize("other", ["LIN[0]", "SE[2]", "LIN[0] + SE[2]"])
-def test_a_factor_is_computed_so_beside_others_that_are_not(other):
+def test_a_factor_is_computed_so_next_to_others_that_are_not(other):
     kernel = CountedLags()
     (leaf,) = Grammar((kernel,), tuple(OPERATORS.values()), (0,), max_leaves=1).leaves
     X = inputs(np.random.default_rng(0))

@@ -21,14 +21,14 @@ COLUMNS = {
     "a grid in any order": np.random.default_rng(2).permutation(np.linspace(-1, 2, 40)),
     "a grid with ties": np.repeat(np.arange(15) / 7, [1, 2, 3] * 5),
     "a grid with gaps": np.delete(MONTHS, [3, 4, 60, 99]),
-    "ties alone": np.full(30, 1.3),
+    "only ties": np.full(30, 1.3),
 }
 GRIDS = (
     "months of years",
     "a grid in any order",
     "a grid with ties",
     "a grid with gaps",
-    "ties alone",
+    "only ties",
 )
 every_column = pytest.mark.parametrize("x", COLUMNS.values(), ids=COLUMNS)
 every_period = pytest.mark.parametrize("period", [1.0, 0.01, 0.37, 40.0])
@@ -55,16 +55,6 @@ def test_equal_lags_on_a_grid_have_equal_values(name: str) -> None:
     assert len(lags) <= 144
     values = PackedPairs(x).periodic(0.37)
     np.testing.assert_array_equal(values, values[np.unique(places, return_index=True)[1]][places])
-
-
-@every_column
-def test_squared_distance_is_exact(x: FloatArray) -> None:
-    np.testing.assert_array_equal(PackedPairs(x).squared_distance, pack(differences(x) ** 2))
-
-
-@every_column
-def test_product_is_exact(x: FloatArray) -> None:
-    np.testing.assert_array_equal(PackedPairs(x).product, pack(np.outer(x, x)))
 
 
 @every_period
@@ -147,6 +137,8 @@ def test_packed_and_broadcast_pairs_have_the_same_distances_and_products(x: Floa
         np.testing.assert_array_equal(getattr(packed, name), pack(matrix))
         np.testing.assert_array_equal(getattr(elementwise, name), matrix[np.tril_indices(len(x))])
     np.testing.assert_array_equal(broadcast.difference, abs(differences(x)))
+    np.testing.assert_array_equal(packed.squared_distance, pack(differences(x) ** 2))
+    np.testing.assert_array_equal(packed.product, pack(np.outer(x, x)))
 
 
 @every_period
@@ -219,32 +211,14 @@ def test_the_matrix_of_elementwise_pairs_has_their_shape(shape: tuple[int, ...])
     np.testing.assert_allclose(values, expected, rtol=0, atol=4 * EPS)
 
 
-def test_the_matrix_of_a_rectangle_has_a_row_for_each_point_of_the_first() -> None:
-    rng = np.random.default_rng(0)
-    x, other = rng.uniform(-1, 1, 4), rng.uniform(-1, 1, 3)
-    values = BroadcastPairs(x[:, None], other[None, :]).matrix(exponential)
-    np.testing.assert_array_equal(values, exponential(x[:, None], other[:, None]))
-
-
-def test_quantities_that_need_no_parameter_are_computed_once() -> None:
-    pairs = PackedPairs(MONTHS)
-    assert pairs.difference is pairs.difference
-    assert pairs.squared_distance is pairs.squared_distance
-    assert pairs.product is pairs.product
-
-
-def test_quantities_of_a_period_are_new_arrays_that_a_kernel_may_overwrite() -> None:
-    pairs = PackedPairs(MONTHS)
+def test_what_needs_no_parameter_is_computed_once_and_periodic_values_may_be_overwritten() -> None:
+    x = MONTHS.copy()
+    pairs = PackedPairs(x)
+    for name in ("difference", "squared_distance", "product"):
+        assert getattr(pairs, name) is getattr(pairs, name)
     first = pairs.periodic(1.0)
     kept = first.copy()
     first *= 0
     np.testing.assert_array_equal(pairs.periodic(1.0), kept)
-
-
-def test_the_column_is_not_changed() -> None:
-    x = MONTHS.copy()
-    pairs = PackedPairs(x)
-    pairs.periodic(0.5)
     pairs.periodic_slope(0.5, np.ones(pairs.product.size))
-    assert pairs.product.size == pairs.squared_distance.size
     np.testing.assert_array_equal(x, MONTHS)

@@ -77,19 +77,10 @@ def guests():
 def test_blas_has_one_thread_inside_and_its_own_number_again_after():
     for _ in range(2):
         with one_blas_thread():
+            with one_blas_thread():
+                assert n_blas_threads() == {1}
             assert n_blas_threads() == {1}
         assert n_blas_threads() == {2}
-
-
-def test_leaving_an_inner_one_does_not_give_the_threads_back():
-    with one_blas_thread():
-        with one_blas_thread():
-            assert n_blas_threads() == {1}
-        assert n_blas_threads() == {1}
-    assert n_blas_threads() == {2}
-
-
-def test_the_number_at_the_first_entry_is_what_comes_back():
     with threadpool_limits(3, user_api="blas"):
         with one_blas_thread():
             pass
@@ -132,15 +123,6 @@ def test_one_thread_after_another_may_ask_for_it(guests):
         assert n_blas_threads() == {1}
         guest.leave()
         assert n_blas_threads() == {2}
-
-
-def test_it_is_so_too_where_the_main_thread_has_asked_for_another_number(guests):
-    with threadpool_limits(3, user_api="blas"):
-        guests[0].enter()
-        assert n_blas_threads() == {1}
-        guests[0].leave()
-        assert n_blas_threads() == {3}
-    assert n_blas_threads() == {2}
 
 
 def test_others_may_set_their_number_in_any_thread_afterwards(guests):
