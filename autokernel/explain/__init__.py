@@ -2,7 +2,6 @@
 
 from autokernel.explain.decomposition import Component, Decomposition
 from autokernel.explain.description import TARGET, Description
-from autokernel.explain.summary import fill, summary
 from autokernel.explain.tables import (
     Table,
     history_table,
@@ -18,11 +17,9 @@ __all__ = [
     "Decomposition",
     "Description",
     "Table",
-    "fill",
     "history_table",
     "inclusion_table",
     "leaderboard",
     "parameter_table",
     "posterior_table",
-    "summary",
 ]
