@@ -20,6 +20,9 @@ from autokernel.datasets import load_airline
 
 _MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "?", "-", "--", ".")
 _MIN_ROWS = 4
+PREDICTED = ("mean", "std", "lower_95", "upper_95")
+"""Columns of predictions."""
+
 _N_NAMED = 3  # cells that a message names
 _ISO = "ISO8601"
 _DAYS = "%Y/%m/%d %Y.%m.%d %d.%m.%Y %d.%m.%y %d/%m/%Y %m/%d/%Y %d/%m/%y %m/%d/%y %d-%m-%Y %m-%d-%Y"
@@ -113,6 +116,8 @@ def read_new_rows(path: Path, table: Table, options: argparse.Namespace) -> NewR
                 f"--predict must have the columns {names}, and has no {', '.join(absent)}; its "
                 f"columns are {list(cells)}"
             )
+        if taken := [name for name in PREDICTED if name in cells]:
+            raise ValueError(f"--predict must not have a column {taken[0]!r}, as predictions have")
         X, decimal = _values(cells[names], table.formats, sep, None)
         kept = _complete(cells[names], options.missing, notes)
         if not kept.any():
@@ -147,7 +152,7 @@ def _read(path: Path, sep: str | None) -> tuple[Any, str, list[str]]:
         raise ValueError("the file is empty: it must have a line of column names, and rows below")
     header = re.sub('"[^"]*"', "", next(iter(lines.values())))
     # commas below a single name belong to numbers
-    sep = sep or next((one for one in "\t;," if one in header), ";")
+    sep = sep or next((one for one in "\t;," if one in header), ";" if "," in text else ",")
     options = {"dtype": str, "header": None, "keep_default_na": False, "skipinitialspace": True}
     try:
         cells = pd.read_csv(io.StringIO("\n".join(lines.values())), sep=sep, **options)

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from autokernel.cli.options import check_outputs, parse
-from autokernel.cli.reading import NewRows, Table, airline, read_new_rows, read_table
+from autokernel.cli.reading import PREDICTED, NewRows, Table, airline, read_new_rows, read_table
 from autokernel.displays import DecompositionDisplay, ForecastDisplay
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.exceptions import AutoKernelError
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.showwarning = _show_warning
             return _run(options)
     except KeyboardInterrupt:
-        print("\nautokernel: interrupted before any kernel was fitted", file=sys.stderr)
+        print("\nautokernel: interrupted", file=sys.stderr)
         return _INTERRUPTED
     except BrokenPipeError:  # whoever reads has seen enough, as head has
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -88,8 +88,9 @@ def _run(options: argparse.Namespace) -> int:
             _say(f"\nInterrupted: the {name} is left out.")
     if not (new or options.output or options.plot or options.report):
         return 0
-    _say(f"\nFitting the kernel to all {len(table.y)} rows, for what follows. Ctrl-C skips this.")
     try:
+        n = len(table.y)
+        _say(f"\nFitting the kernel to all {n} rows, for what follows. Ctrl-C leaves this out.")
         model.refit(table.X, table.y)
     except KeyboardInterrupt:
         _say("Interrupted: what follows is by the model of the rows to train on.")
@@ -200,7 +201,7 @@ def _predict(model: AutoKernelGPRegressor, new: NewRows, options: argparse.Names
     """Write the cells and the predictions with the separator and the decimal mark of the file."""
     mean, std = model.predict(new.X, return_std=True)
     low, high = model.predict_interval(new.X, 0.95).T
-    cells = new.cells.assign(mean=mean, std=std, lower_95=low, upper_95=high)
+    cells = new.cells.assign(**dict(zip(PREDICTED, (mean, std, low, high), strict=True)))
     how = {"sep": new.sep, "decimal": new.decimal, "float_format": "%.8g", "index": False}
     if options.predictions is None:
         _say(f"Predictions\n\n{cells.to_csv(**how)}")

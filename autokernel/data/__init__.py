@@ -2,13 +2,11 @@
 
 from autokernel.data.checks import FitData, check_fit_data, check_inputs, check_training_data
 from autokernel.data.dates import SINCE, days_since_1970
-from autokernel.data.named import NamedColumns
 from autokernel.data.scaling import Scaling, TargetScaling, unit_scaling, varying_columns
 
 __all__ = [
     "SINCE",
     "FitData",
-    "NamedColumns",
     "Scaling",
     "TargetScaling",
     "check_fit_data",

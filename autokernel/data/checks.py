@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite, check_X_y
+from sklearn.utils.validation import validate_data
 
 from autokernel.data.dates import count_days, is_number
-from autokernel.data.named import validated
 from autokernel.typing import FloatArray
 
 MAX_MAGNITUDE = 1e100  # of a number, so that its square does not overflow
@@ -63,7 +63,7 @@ def check_fit_data(
     refuse_times(X, y)
     refuse_odd_targets(y)
     checked = copy(estimator)  # scikit-learn sets the columns on it
-    inputs, target = validated(
+    inputs, target = validate_data(
         checked,
         X,
         y,
@@ -91,7 +91,7 @@ def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike) -> FloatArray:
     """
     X, _ = _counted(estimator, X, reset=False)
     refuse_times(X)
-    inputs: FloatArray = validated(
+    inputs: FloatArray = validate_data(
         estimator, X, dtype=np.float64, reset=False, ensure_all_finite=False
     )
     refuse_gaps(inputs, getattr(estimator, "feature_names_in_", None))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.data.named import NamedColumns
 from autokernel.typing import FloatArray
 
 SINCE = "days since 1970-01-01"
@@ -40,8 +39,6 @@ def count_days(X: Any) -> tuple[Any, list[int]]:
         If a column holds texts that are neither dates nor numbers; the message names it. If X is a
         single column of dates without a second dimension.
     """
-    if isinstance(X, NamedColumns):
-        return X, X.date_columns
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         return _count_in_frame(X)
     array = _as_objects(X) if isinstance(X, (list, tuple)) else X

@@ -1,21 +1,12 @@
-"""Files for the command line, and what it says about them."""
+"""Files for the command line, and what it prints."""
 
 import numpy as np
-
-from autokernel.cli.options import parse
-from autokernel.cli.table import read_table
 
 
 def write(folder, text, *, name="data.csv", encoding="utf-8"):
     path = folder / name
     path.write_bytes(text.encode(encoding))
     return path
-
-
-def table_of(folder, text, *more, encoding="utf-8"):
-    """The table that the command line reads from a text."""
-    path = write(folder, text, encoding=encoding)
-    return read_table(path, parse([str(path), *more]))
 
 
 def wave(folder, n=30):

@@ -3,6 +3,7 @@
 import re
 import sys
 
+import numpy as np
 import pytest
 
 from autokernel import __version__
@@ -14,10 +15,16 @@ from tests.cli.files import lines
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--n-iter", "-1"], "argument --n-iter: must not be negative, got -1"),
-        (["--n-iter", "abc"], "argument --n-iter: must be a whole number such as 20, got 'abc'"),
-        (["--n-iter", "2.5"], "must be a whole number such as 20, got '2.5'"),
-        (["--random-state", "-1"], "--random-state: must not be negative"),
+        (
+            ["--n-iter", "-1"],
+            "--n-iter: must be a whole number such as 20, not a negative one, got",
+        ),
+        (["--n-iter", "abc"], "argument --n-iter: must be a whole number such as 20"),
+        (["--n-iter", "2.5"], "not a negative one, got '2.5'"),
+        (
+            ["--random-state", "-1"],
+            "--random-state: must be a whole number such as 20",
+        ),
         (["--max-time", "soon"], "--max-time: must be a positive number of seconds such as 60"),
         (["--max-time", "0"], "must be a positive number of seconds such as 60, got '0'"),
         (["--max-time", "nan"], "must be a positive number of seconds such as 60, got 'nan'"),
@@ -52,7 +59,9 @@ def test_the_version_is_printed(capsys):
     with pytest.raises(SystemExit) as info:
         main(["--version"])
     assert info.value.code == 0
-    assert capsys.readouterr().out == f"autokernel {__version__}\n"
+    out = lines(capsys.readouterr().out)
+    assert out.startswith(f"autokernel {__version__} (Python ")
+    assert f"numpy {np.__version__}" in out
 
 
 def test_help_groups_the_options_and_names_the_command_by_how_it_was_started(capsys, monkeypatch):

@@ -19,7 +19,11 @@ def test_a_search_on_a_file_tells_kernel_words_table_and_test_errors(series, cap
     output = capsys.readouterr().out
     assert "wave.csv" in output
     assert "27 rows to train on, 3 drawn at random to predict: level." in output
-    progress = [line.split(maxsplit=4) for line in output.splitlines() if " s   " in line]
+    progress = [
+        line.split(maxsplit=4)
+        for line in output.splitlines()
+        if re.match(r" +\d+ +\d+\.\d s ", line)
+    ]
     assert len(progress) > 1
     assert [float(line[3]) for line in progress] == sorted(float(line[3]) for line in progress)
     columns = {name for line in progress for name in re.findall(r"\[(.*?)\]", line[-1])}
@@ -53,24 +57,7 @@ def test_a_file_that_is_not_there_is_refused(capsys):
     assert capsys.readouterr().err == "autokernel: nowhere.csv: No such file or directory\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "wave.csv is empty"),
-        ("a;b\n1;2\n", "wave.csv has 1 rows of values"),
-        ("a,b\n1,\n2,3\n3,4\n4,5\n", "1 missing value in 1 row: line 2, column 'b': empty"),
-    ],
-)
-def test_a_file_that_cannot_be_used_is_refused_in_one_sentence(series, capsys, text, message):
-    series.write_text(text)
-    assert main([str(series)]) == 2
-    captured = capsys.readouterr()
-    assert captured.err.startswith("autokernel: wave.csv")
-    assert message in lines(captured.err)
-    assert captured.out == ""
-
-
-def test_it_is_said_first_how_the_file_was_read_and_how_long_the_search_may_take(tmp_path, capsys):
+def test_it_is_said_first_how_the_file_was_read(tmp_path, capsys):
     dates = "".join(f"2020-01-{i:02d};{i % 7},5\n" for i in range(1, 25))
     path = write(tmp_path, f"day;level\n{dates}25;\n".replace("25;", "2020-01-25;"))
     arguments = [str(path), "--n-iter", "0", "--missing", "drop", "--max-time", "9"]
@@ -82,9 +69,7 @@ def test_it_is_said_first_how_the_file_was_read_and_how_long_the_search_may_take
         "Numbers have decimal commas.",
         "1 row of 25 left out, for missing values.",
         "22 rows to train on, the last 2 to predict: level.",
-        "22 rows, exact inference. The search takes less than a minute; --max-time ends it after "
-        "9 s.",
-        "Ctrl-C ends it with the best kernel so far.",
+        "Ctrl-C ends the search with the best kernel so far, --max-time after 9 s.",
     ]
     places = [lines(before).index(one) for one in said]
     assert places == sorted(places)
@@ -102,25 +87,10 @@ def test_warnings_are_sentences_without_the_code_that_they_come_from(tmp_path, c
     assert "UserWarning" not in errors
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["--unit", "level"], "--unit must be NAME=TEXT with one of ['time', 'junk', 'level']"),
-        (["--unit", "width=cm"], "got 'width=cm'"),
-        (["--unit", "time=days since foo"], "units['time'] must be a text such as 'days since"),
-    ],
-)
-def test_units_are_checked_before_the_search(series, capsys, more, message):
-    assert main([str(series), "--target", "level", *more]) == 2
-    captured = capsys.readouterr()
-    assert message in lines(captured.err)
-    assert captured.out == ""
-
-
 def test_a_column_with_the_name_of_the_target_among_the_units_is_refused(tmp_path, capsys):
     path = tmp_path / "y.csv"
     path.write_text("y,z\n" + "\n".join(f"{i},{i * i}" for i in range(9)))
     assert main([str(path), "--unit", "z=kg"]) == 2
     captured = capsys.readouterr()
-    assert "--unit cannot tell the column 'y' from the target" in captured.err
+    assert "give the column another name" in lines(captured.err)
     assert captured.out == ""

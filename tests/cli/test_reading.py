@@ -1,0 +1,318 @@
+"""Files as numbers and dates: what is understood, and what is refused with the cell and advice."""
+
+import gzip
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autokernel.__main__ import main
+from autokernel.cli.options import parse
+from autokernel.cli.reading import read_new_rows, read_table
+from tests.cli.files import lines, write
+
+PLAIN = "a,b,c\n1,2,3\n4,5,6\n7,8,9\n10,11,12\n"
+
+
+def table_of(folder, text, *more, encoding="utf-8"):
+    """The table that the command line reads from a text."""
+    path = write(folder, text, encoding=encoding)
+    return read_table(path, parse([str(path), *more]))
+
+
+def refusal(folder, capsys, text, *more):
+    """What the command line says about a file that it refuses."""
+    assert main([str(write(folder, text)), *more]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return lines(captured.err)
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        ("a,b\n1,2\n3,4\n5,6\n7,8\n", ()),
+        ("a;b\n1;2\n3;4\n5;6\n7;8\n", ()),
+        ("a\tb\r\n1\t2\r\n3\t4\r\n5\t6\r\n7\t8\r\n", ()),
+        ('"a", "b"\n1, 2\n 3 ,4\n5,6\n7,8', ()),
+        ("\n\na;b\n1;2\n\n3;4\n;\n5;6\n7;8\n", ()),
+        ("a;b;\n1;2;\n3;4;\n5;6\n7;8\n", ()),
+        ("a|b\n1|2\n3|4\n5|6\n7|8\n", ("--sep", "|")),
+        ("a b\n1 2\n3  4\n5 6\n7 8\n", ("--sep", "space")),
+        ("# of a buoy\n#\na,b\n1,2\n3,4\n# calm\n5,6\n7,8\n", ()),
+        (",a,b\n0,1,2\n1,3,4\n2,5,6\n3,7,8\n", ()),
+        ("a;b\n1.0;2\n3;4.0\n5;6\n7e0;8\n", ()),
+        ("a;b\n1,0;2\n3;4,0\n5;6\n7,;+8\n", ()),
+    ],
+)
+def test_separators_comments_and_decimal_marks_are_understood(tmp_path, text, more):
+    table = table_of(tmp_path, text, *more)
+    assert list(table.X) == ["a"]
+    assert table.target == "b"
+    assert table.X["a"].tolist() == [1, 3, 5, 7]
+    assert table.y.tolist() == [2, 4, 6, 8]
+    expected = []
+    if "#" in text:
+        expected = ["Lines that begin with # are left out."]
+    elif text.startswith(","):
+        expected = ["Column 1 has no name and numbers the rows: it is left out."]
+    elif "1,0" in text:
+        expected = ["Numbers have decimal commas."]
+    assert table.notes == expected
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+def test_encodings_are_understood_and_a_guess_is_noted(tmp_path, encoding):
+    table = table_of(tmp_path, "Höhe,y\n1,2\n3,4\n5,6\n7,8\n", encoding=encoding)
+    assert list(table.X) == ["Höhe"]
+    assert ["Latin-1" in note for note in table.notes] == [True] * (encoding == "latin-1")
+
+
+def test_a_compressed_file_is_read_and_a_broken_one_refused(tmp_path, capsys):
+    path = tmp_path / "data.csv.gz"
+    path.write_bytes(gzip.compress(PLAIN.encode()))
+    assert read_table(path, parse([str(path)])).y.tolist() == [3, 6, 9, 12]
+    path.write_bytes(gzip.compress(99 * PLAIN.encode())[:-12])
+    assert main([str(path)]) == 2
+    assert "data.csv.gz: the file cannot be decompressed" in lines(capsys.readouterr().err)
+
+
+def test_columns_are_chosen_by_target_and_drop(tmp_path):
+    table = table_of(tmp_path, PLAIN, "--target", "a")
+    assert list(table.X) == ["b", "c"]
+    assert table.y.tolist() == [1, 4, 7, 10]
+    table = table_of(tmp_path, PLAIN.replace("3\n", "three\n"), "--drop", "c")
+    assert list(table.X) == ["a"]
+    assert table.target == "b"
+
+
+@pytest.mark.parametrize(
+    ("cells", "words", "days"),
+    [
+        (["1949-01-01", "1949-01-02", "1949-02-01", "1950-01-01"], "year-month-day", [1, 30, 334]),
+        (["1949-01", "1949-02", "1949-03", "1950-01"], "year-month", [31, 28, 306]),
+        (["31.12.2020", "01.01.2021", "02.01.2021", "03.01.2021"], "day.month.year", [1, 1, 1]),
+        (["31.12.20", "01.01.21", "02.01.21", "03.01.21"], "day.month.year", [1, 1, 1]),
+        (["01/02/2020", "01/03/2020", "01/04/2020", "13/4/2020"], "day/month/year", [29, 31, 12]),
+        (["01/02/2020", "01/03/2020", "01/04/2020", "1/13/2020"], "month/day/year", [1, 1, 9]),
+        (["2020/02/28", "2020/02/29", "2020/03/01", "2020/03/02"], "year/month/day", [1, 1, 1]),
+        (["Jan 1949", "Feb 1949", "May 1949", "Jun 1949"], "month year", [31, 89, 31]),
+        (
+            ["31.12.2020 06:00", "31.12.2020 12:00", "31.12.2020 18:00", "01.01.2021 00:00"],
+            "day.month.year, time",
+            [0.25, 0.25, 0.25],
+        ),
+        (
+            [
+                "2020-01-01T00:00:00Z",
+                "2020-01-01T12:00:00Z",
+                "2020-01-02",
+                "2020-01-03T01:00+01:00",
+            ],
+            "year-month-day, time",
+            [0.5, 0.5, 1],
+        ),
+        (
+            ["1/31/2020 1:00 AM", "1/31/2020 1:00 PM", "2/1/2020 1:00 AM", "2/1/2020 1:00 PM"],
+            "month/day/year, time",
+            [0.5, 0.5, 0.5],
+        ),
+    ],
+)
+def test_dates_are_read_as_the_whole_column_writes_them(tmp_path, cells, words, days):
+    text = "date;y\n" + "\n".join(f"{cell};{i}" for i, cell in enumerate(cells))
+    table = table_of(tmp_path, text)
+    steps = np.diff(table.X["date"].to_numpy()) / np.timedelta64(1, "D")
+    np.testing.assert_allclose(steps, days, rtol=0, atol=1e-9)  # 0.1 milliseconds
+    assert table.notes == [f"date: dates such as {cells[0]} ({words})."]
+
+
+def test_dates_that_the_column_does_not_decide_need_a_format(tmp_path, capsys):
+    text = "date,y\n01/01/2020,1\n01/02/2020,2\n01/03/2020,3\n01/04/2020,4\n"
+    message = refusal(tmp_path, capsys, text)
+    assert "line 3, column 'date': '01/02/2020' may be 1 February 2020 or 2 January 2020" in message
+    assert "--date-format '%d/%m/%Y' or --date-format '%m/%d/%Y'" in message
+    table = table_of(tmp_path, text, "--date-format", "%d/%m/%Y")
+    assert table.X["date"].iloc[1] == pd.Timestamp(2020, 2, 1)
+    table = table_of(tmp_path, text, "--date-format", "%m/%d/%Y")
+    assert table.X["date"].iloc[1] == pd.Timestamp(2020, 1, 2)
+
+
+def test_a_format_makes_dates_of_numbers(tmp_path, capsys):
+    text = "date,y\n20200228,1\n20200229,2\n20200301,3\n20200302,4\n"
+    assert table_of(tmp_path, text).formats == {}
+    table = table_of(tmp_path, text, "--date-format", "%Y%m%d")
+    assert table.X["date"].iloc[1] == pd.Timestamp(2020, 2, 29)
+    message = refusal(tmp_path, capsys, text, "--date-format", "%d/%m/%Y")
+    assert "--date-format must be that of a column" in message
+
+
+MISSING = "a,b,y\n1,,1\n2,NA,2\n3,3,?\n4,4,-\n5,5,5\n6,NaN,6\n7,7,null\n8,8,8\n9,9,9\n10,10,10\n"
+
+
+def test_rows_with_missing_values_are_dropped_on_request_and_counted(tmp_path):
+    table = table_of(tmp_path, MISSING, "--missing", "drop")
+    assert table.y.tolist() == [5, 8, 9, 10]
+    assert table.notes == ["6 rows of 10 left out, for missing values."]
+    text = MISSING.replace("?", "3").replace("-", "4").replace("null", "7")
+    assert len(table_of(tmp_path, text, "--drop", "b").y) == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the file is empty: it must have a line of column names"),
+        (" \n\n", "the file is empty"),
+        ("a,b\n", "there is a line of column names, and no row below it"),
+        ("a\n1\n2\n", "found one column, 'a': there must be the column to predict and at least"),
+        ("a|b\n1|2\n", "found one column, 'a|b'"),
+        ("1,2\n3,4\n", "line 1 must have the names of the columns, such as x,y, got 1, 2"),
+        ("2020-01-01,2\n2020-01-02,4\n", "line 1 must have the names of the columns"),
+        ("a,,b\n1,2,3\n", "line 1: column 2 has no name"),
+        ("\na,b,a\n1,2,3\n", "line 2: column 1 is called 'a' as another one"),
+        (
+            "a,b\n1,2\n\n4,5,6\n9,9\n",
+            "line 4 has 3 cells, and there are 2 column names; cells are separated by ','",
+        ),
+        ('a,b\n1,2\n\n3,"4\n5,6\n', "line 4: EOF inside string starting at row 2; is a quotation"),
+        ("a,b\n1\0,2\n", "an Excel file, or no text: save the table as CSV"),
+        ("PK\x03\x04...", "an Excel file, or no text: save the table as CSV"),
+        ("a,b\n1,2\n2,3\n3,4\n", "3 rows have all values, at least 4 are needed"),
+        ("a,b,y\n1,,1\n2,NA,2\n3,,3\n4,,4\n", "column 'b' has no values: leave it out by --drop b"),
+        ("y,date\n1,2020-01-01\n2,2020-01-02\n3,2020-01-03\n4,2020-01-04\n", "by --target"),
+        (
+            "d,y\n2020-02-27,1\n2020-02-28,2\n2020-02-29,3\n2020-02-30,4\n",
+            "no date (year-month-day) in line 5, column 'd': '2020-02-30'",
+        ),
+        (
+            MISSING,
+            "6 missing values in 6 rows: line 2, column 'b': empty; line 3, column 'b': 'NA'; line "
+            "4, column 'y': '?'; and 3 more. Fill them in, or leave their rows out by --missing "
+            "drop",
+        ),
+        (
+            "a;b\n1,5;1\n2;2.5\n3;3\n4;4\n",
+            "decimal points or decimal commas, not both: line 3, column 'b': '2.5'; line 2, column "
+            "'a': '1,5'",
+        ),
+        (
+            "a;b\n1;1.234,5\n2;1.235,5\n3;1.236,5\n4;1.237,5\n",
+            "no number in line 2, column 'b': '1.234,5'; line 3, column 'b': '1.235,5'; line 4, "
+            "column 'b': '1.236,5'; and 1 more: write numbers without separators of thousands",
+        ),
+        (
+            "x,weight\n1,2\n2,3\n3,12 kg\n4,5\n",
+            "no number in line 4, column 'weight': '12 kg': write the number without 'kg'",
+        ),
+        ("a,b\n1,$2\n2,$3\n3,$4\n4,$5\n", "and 1 more: write the number without '$'"),
+        ("a,b\n1,2\n2,7:30\n3,8:00\n4,9:15\n", "write times as numbers, such as 12.5"),
+        ("a,b\n1,2\n2,inf\n3,4\n4,5\n", "line 3, column 'b': 'inf': numbers must be finite"),
+        ("a,b\n1,2\n2,1e999\n3,4\n4,5\n", "'1e999': numbers must be finite"),
+        ("a,b\n1,2\n2,1_0\n3,4\n4,5\n", "'1_0': write a number, or nothing if the value is"),
+        ("a,b\nS1,1\nS2,2\nS3,3\nS4,4\n", "text in line 2, column 'a': 'S1'. Leave text out by"),
+        (
+            "city,full name,y\nBern,A B,1\n,C D,2\nRome,E F,3\nOslo,G H,4\n",
+            "text in line 2, column 'city': 'Bern'; line 2, column 'full name': 'A B'. Leave text "
+            "out by --drop city --drop 'full name', or encode categories in Python",
+        ),
+        ("a,b\n1,good\n2,bad\n3,bad\n4,good\n", "Choose another column to predict by --target."),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_with_the_place_and_advice(
+    tmp_path, capsys, text, message
+):
+    said = refusal(tmp_path, capsys, text)
+    assert said.startswith("autokernel: data.csv: ")
+    assert message in said
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--target", "d"], "--target must be one of ['a', 'b', 'c'], got 'd'"),
+        (["--drop", "d"], "--drop must be one of ['a', 'b', 'c'], got 'd'"),
+        (["--drop", "b", "--target", "b"], "--target must be one of ['a', 'c'], got 'b'"),
+        (["--drop", "a", "--drop", "b"], "found one column, 'c': there must be"),
+        (["--unit", "c"], "--unit must be NAME=TEXT with one of ['a', 'b', 'c'], got 'c'"),
+        (["--unit", "width=cm"], "got 'width=cm'"),
+        (["--unit", "a=days since foo"], "units['a'] must be a text such as 'days since"),
+        (["--sep", ";"], "found one column, 'a,b,c'"),
+    ],
+)
+def test_columns_and_units_are_checked_before_the_search(tmp_path, capsys, more, message):
+    assert message in refusal(tmp_path, capsys, PLAIN, *more)
+
+
+def test_dates_have_no_unit(tmp_path, capsys):
+    text = "date,y\n" + "".join(f"2020-01-0{i},{i}\n" for i in range(1, 8))
+    said = refusal(tmp_path, capsys, text, "--unit", "date=years")
+    assert "--unit must not be given for 'date', which holds dates" in said
+
+
+def new_rows(folder, text, table, *more):
+    path = write(folder, text, name="new.csv")
+    return read_new_rows(path, table, parse(["data.csv", "--predict", str(path), *more]))
+
+
+def test_rows_to_predict_are_read_by_name_and_dates_with_them(tmp_path):
+    dates = "".join(f"{i},{i:02d}/01/2020,{i},{i}\n" for i in range(1, 14))
+    table = table_of(tmp_path, "id,date,b,y\n" + dates, "--drop", "id")
+    # neither the order of the columns, nor the separator, nor the decimal mark must be the same
+    new = new_rows(tmp_path, "b;note;date\n1,5;;05/02/2020\n2;x y;01/01/2020\n", table)
+    assert new.X["date"].tolist() == [pd.Timestamp(2020, 2, 5), pd.Timestamp(2020, 1, 1)]
+    assert new.X["b"].tolist() == [1.5, 2]
+    assert new.cells.iloc[1].tolist() == ["2", "x y", "01/01/2020"]
+    assert new.decimal == ","
+
+
+def test_rows_to_predict_may_have_a_single_column_also_with_decimal_commas(tmp_path):
+    table = table_of(tmp_path, "a;b\n1,5;3\n4;6\n7;9\n10;12\n")
+    for text, mark in (("a\n1,5\n2\n", ","), ("a\n1.5\n2\n", "."), ("a;b\n1,5;\n2;\n", ",")):
+        new = new_rows(tmp_path, text, table)
+        assert new.X["a"].tolist() == [1.5, 2]
+        assert new.decimal == mark
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("b,d\n1,2\n", "--predict must have the columns ['a', 'b'], and has no a; its columns are"),
+        ("a,b\n1,x\n", "text in line 2, column 'b': 'x'"),
+        ("a,b\n1,2\n3,\n", "1 missing value in 1 row: line 3, column 'b': empty"),
+        ("a,b\n", "no row below it"),
+        ("a,b,mean\n1,2,3\n", "must not have a column 'mean'"),
+        ("a,b\n1,2020-01-20\n", "'2020-01-20'"),
+    ],
+)
+def test_rows_that_cannot_be_predicted_are_refused_before_the_search(
+    tmp_path, capsys, text, message
+):
+    new = write(tmp_path, text, name="new.csv")
+    said = refusal(tmp_path, capsys, PLAIN, "--predict", str(new))
+    assert said.startswith("autokernel: new.csv: ")
+    assert message in said
+
+
+WITHOUT_PANDAS = """
+import sys
+class Absent:
+    def find_spec(name, *_):
+        if name == "pandas":
+            raise ImportError(name)
+sys.meta_path.insert(0, Absent)
+from autokernel.__main__ import main
+"""
+
+
+def test_a_bare_install_runs_airline_and_names_the_extra_that_reads_files(tmp_path):
+    path = write(tmp_path, PLAIN)
+    program = WITHOUT_PANDAS + (
+        f"assert main([{str(path)!r}]) == 2\n"
+        "assert main(['--n-iter', '0', '--max-time', '0.01']) == 0"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "pip install 'autokernel-gp[cli]'" in lines(done.stderr)
+    assert "Test RMSE of passengers" in done.stdout
