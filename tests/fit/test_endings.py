@@ -98,5 +98,5 @@ def test_time_is_over_for_workers_once_the_search_has_ended(error, monkeypatch):
     else:
         with pytest.raises(type(error)):
             model.set_callbacks(Raises(error, place=0)).fit(X, Y)
-    assert [deadline.has_passed for deadline in deadlines] == [True]
+    assert {deadline.has_passed for deadline in deadlines} == {True}
     assert not NEVER.has_passed
