@@ -49,8 +49,10 @@ from scipy.stats import spearmanr
 
 from autokernel.expression import Expression
 from autokernel.kernels import PRESETS
-from autokernel.search.distances import ArcKernel, HellingerKernel, KernelKernel, SOTKernel, Weights
-from autokernel.search.surrogate import SurrogateGP
+from autokernel.search.arc import ArcKernel
+from autokernel.search.boms import HellingerKernel
+from autokernel.search.sot import SOTKernel
+from autokernel.search.surrogate import KernelKernel, SurrogateGP
 
 NAME = "meta_prediction"  # of the CSV file
 MOST_NEIGHBOURS = 10
@@ -91,7 +93,7 @@ class Tabulated(KernelKernel):
         )
         return self._distances[:, rows][:, :, columns]
 
-    def weights(self, params: np.ndarray) -> Weights:
+    def weights(self, params: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Compute the weights at parameters (n_params,)."""
         return self._kernel_kernel.weights(params)
 
@@ -102,7 +104,8 @@ def by_surrogate(make: Callable[[Landscape], KernelKernel], landscape: Landscape
 
     def predict(train: np.ndarray, test: np.ndarray, rng: np.random.Generator) -> np.ndarray:  # noqa: ARG001 - of knn
         known, unknown = ([landscape.expressions[p] for p in some] for some in (train, test))
-        return SurrogateGP(kernel_kernel, known, landscape.scores[train]).predict(unknown).mean
+        mean, _ = SurrogateGP(kernel_kernel, known, landscape.scores[train]).predict(unknown)
+        return mean
 
     return predict
 

@@ -31,7 +31,7 @@ from joblib import Parallel, delayed
 from autokernel import AutoKernelGPRegressor
 from autokernel.expression import Grammar
 from autokernel.kernels import ADD, FEW_COLUMNS, MULTIPLY
-from autokernel.search.distances import HellingerDistances
+from autokernel.search.boms import HellingerKernel
 
 DATASETS = ("airfoil", "concrete")
 N_ROWS = 500
@@ -116,7 +116,7 @@ def distances(repeats: int) -> Iterator[Row]:
     X = np.random.default_rng(0).uniform(size=(20, 3))
     for repeat in range(repeats):
         for name in ("known", "new"):
-            compute = HellingerDistances(X, n_samples=100)
+            compute = HellingerKernel(X, n_samples=100).distances
             if name == "known":
                 compute(others)
             began = time.perf_counter()

@@ -15,11 +15,10 @@ from autokernel.search.acquisition import (
 from autokernel.search.arc import Arc
 from autokernel.search.boms import BOMS
 from autokernel.search.design import Design
-from autokernel.search.greedy import Greedy
+from autokernel.search.greedy import SKC, Greedy
 from autokernel.search.history import History, Phase, StopReason, Trial
 from autokernel.search.loop import Observer, Search
 from autokernel.search.random_walks import RandomWalks
-from autokernel.search.skc import SKC
 from autokernel.search.sot import SOT
 from autokernel.search.strategy import Strategy, Task
 from autokernel.search.tree_gep import TreeGEP

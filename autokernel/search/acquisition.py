@@ -13,34 +13,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
 from autokernel.expression import Expression, n_kernel_params
-from autokernel.search.surrogate import Prediction, SurrogateGP
+from autokernel.search.surrogate import SurrogateGP
 from autokernel.typing import FloatArray
 
 Values = Callable[[Sequence[Expression]], FloatArray]
-"""Function that returns the acquisition values (n,) of n expressions."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the field is an array
-class Cost:
-    """Predicts how long evaluations take: log seconds are linear in the number of parameters.
-
-    The model is that of BOMS, section 3.
-    """
-
-    coefficients: FloatArray  # (2,), log seconds at no parameters, slope per parameter
-
-    @classmethod
-    def of(cls, expressions: Sequence[Expression], seconds: FloatArray) -> "Cost":
-        """Fit the seconds of past evaluations by least squares."""
-        n_params, logs = _n_params(expressions), np.log(np.maximum(seconds, 1e-6))
-        away = n_params - n_params.mean()
-        slope = away @ logs / max(float(away @ away), 1e-9)  # zero if all numbers are equal
-        return cls(np.array([logs.mean() - slope * n_params.mean(), slope]))
-
-    def __call__(self, expressions: Sequence[Expression]) -> FloatArray:
-        """Predict the seconds (n,) of evaluations."""
-        intercept, slope = self.coefficients
-        return np.exp(intercept + slope * _n_params(expressions))
+"""Function that returns one number for each of n expressions (n,), such as acquisition values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
@@ -49,7 +26,7 @@ class Belief:
 
     surrogate: SurrogateGP  # predicts scores
     best: float  # highest score so far, in the unit of the surrogate
-    cost: Cost  # predicts seconds of evaluations
+    cost: Values  # predicts seconds of evaluations
     rng: np.random.Generator
 
 
@@ -69,7 +46,7 @@ class ExpectedImprovement(Acquisition):
     def values(self, belief: Belief) -> Values:
         """Build the function to maximise."""
         return lambda expressions: expected_improvement(
-            belief.surrogate.predict(expressions), best=belief.best
+            *belief.surrogate.predict(expressions), best=belief.best
         )
 
 
@@ -105,8 +82,8 @@ class UpperConfidenceBound(Acquisition):
         """Build the function to maximise."""
 
         def bound(expressions: Sequence[Expression]) -> FloatArray:
-            prediction = belief.surrogate.predict(expressions)
-            return prediction.mean + self.kappa * prediction.std
+            mean, std = belief.surrogate.predict(expressions)
+            return mean + self.kappa * std
 
         return bound
 
@@ -129,12 +106,24 @@ ACQUISITIONS: Mapping[str, type[Acquisition]] = MappingProxyType(
 )
 
 
-def expected_improvement(prediction: Prediction, *, best: float) -> FloatArray:
+def expected_improvement(mean: FloatArray, std: FloatArray, *, best: float) -> FloatArray:
     """Compute the expected improvements (n,) over ``best``, in the unit of the scores."""
-    std = np.maximum(prediction.std, 1e-12)
-    z = (prediction.mean - best) / std
+    std = np.maximum(std, 1e-12)
+    z = (mean - best) / std
     density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
     return std * (z * ndtr(z) + density)
+
+
+def fit_cost(expressions: Sequence[Expression], seconds: FloatArray) -> Values:
+    """Fit the seconds of past evaluations, and return a function that predicts them.
+
+    Log seconds are linear in the number of parameters (BOMS, section 3), by least squares.
+    """
+    n_params, logs = _n_params(expressions), np.log(np.maximum(seconds, 1e-6))
+    away = n_params - n_params.mean()
+    slope = away @ logs / max(float(away @ away), 1e-9)  # zero if all numbers are equal
+    intercept = logs.mean() - slope * n_params.mean()
+    return lambda others: np.exp(intercept + slope * _n_params(others))
 
 
 def _n_params(expressions: Sequence[Expression]) -> FloatArray:

@@ -1,7 +1,8 @@
 """The common part of all strategies that use Bayesian optimisation (SOT, algorithm 1)."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import count, islice
 from numbers import Integral
 from typing import Any, ClassVar
@@ -10,34 +11,32 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from autokernel.expression import Expression, Grammar
-from autokernel.search.acquisition import ACQUISITIONS, Acquisition, Belief, Cost, Values
-from autokernel.search.distances import KernelKernel
-from autokernel.search.evolution import evolve
+from autokernel.search.acquisition import ACQUISITIONS, Acquisition, Belief, Values, fit_cost
 from autokernel.search.history import History, Phase
 from autokernel.search.strategy import DesignedStrategy, Task
-from autokernel.search.surrogate import SurrogateGP
+from autokernel.search.surrogate import KernelKernel, SurrogateGP
 from autokernel.typing import FloatArray
 from autokernel.validation import resolve
 
-_ENOUGH_TIMES = 5  # least number of search evaluations to fit the cost
-_N_NEIGHBOURS = 8  # neighbours that a local step compares: the most similar are not always best
-_N_PARENTS = 10  # number of best kernels with neighbours in the first generation
+MIN_TIMED_SEARCHES = 5  # search evaluations to which the cost is fitted
+N_LOCAL_NEIGHBOURS = 8  # that a local step compares: the most similar are not always best
+N_PARENTS = 10  # best kernels with neighbours in the first generation
 
 Maximise = Callable[[Values, Sequence[Expression]], Expression | None]
 """Function that searches the expression of highest value that is not known yet."""
 
 
-def _cost(history: History) -> Cost:
-    """Fit the cost of evaluations, to search trials alone where there are enough of them.
+def _cost(history: History) -> Values:
+    """Fit the cost of evaluations, to search trials only if there are enough of them.
 
     Many kernels of the design are fitted without warm starts, which takes longer.
     """
     fitted = [trial for trial in history if np.isfinite(trial.evaluation.log_posterior)]
     searched = [trial for trial in fitted if trial.phase == Phase.SEARCH]
-    like = searched if len(searched) >= _ENOUGH_TIMES else fitted
+    like = searched if len(searched) >= MIN_TIMED_SEARCHES else fitted
     evaluations = [trial.evaluation for trial in like or history]
     seconds = np.array([evaluation.seconds for evaluation in evaluations])
-    return Cost.of([evaluation.expression for evaluation in evaluations], seconds)
+    return fit_cost([evaluation.expression for evaluation in evaluations], seconds)
 
 
 def finite_scores(history: History) -> FloatArray:
@@ -116,7 +115,8 @@ class BayesianStrategy(DesignedStrategy):
             if proposal is None or len(proposals) == n_proposals:
                 return proposals
             known = [*known, proposal]
-            best = max(best, float(surrogate.predict([proposal]).mean[0]))
+            believed, _ = surrogate.predict([proposal])
+            best = max(best, float(believed[0]))
             surrogate = surrogate.believing([proposal])
 
 
@@ -159,7 +159,7 @@ class EvolvingStrategy(BayesianStrategy):
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
     ) -> list[Expression]:
         """Choose the kernels of highest acquisition value, fewer where no more are left."""
-        parents = parents_of(task, history)[:_N_PARENTS]
+        parents = parents_of(task, history)[:N_PARENTS]
         steps = count(history.n_searched)
 
         def maximise(values: Values, known: Sequence[Expression]) -> Expression | None:
@@ -167,7 +167,7 @@ class EvolvingStrategy(BayesianStrategy):
             if next(steps) % 2 == 0 and self._takes_local_steps(task.grammar):
                 near = task.grammar.shuffled_neighbours(parents[0], rng)
                 new = (neighbour for neighbour in near if neighbour.canonical not in excluded)
-                if some := list(islice(new, _N_NEIGHBOURS)):
+                if some := list(islice(new, N_LOCAL_NEIGHBOURS)):
                     return some[int(np.argmax(values(some)))]
             return evolve(
                 values,
@@ -205,3 +205,65 @@ class EvolvingStrategy(BayesianStrategy):
         if isinstance(self.n_generations, Integral):
             return int(self.n_generations)
         return 6 if len(grammar.columns) == 1 else 10
+
+
+def evolve(
+    acquisition: Values,
+    grammar: Grammar,
+    population: Iterable[Expression],
+    *,
+    excluded: AbstractSet[str],
+    n_survivors: int,
+    n_offspring: int,
+    n_generations: int,
+    rng: np.random.Generator,
+) -> Expression | None:
+    """Search the expression with the highest acquisition value.
+
+    Parameters
+    ----------
+    acquisition : callable
+        Function that returns the values (n,) of n expressions.
+    grammar : Grammar
+        Grammar of the expressions. Offspring are one operation away from their parent.
+    population : iterable of Expression
+        The first generation.
+    excluded : set of str
+        Canonical texts of expressions that may be parents but not the result.
+    n_survivors : int
+        Number of expressions of a generation that have offspring.
+    n_offspring : int
+        Number of offspring of each survivor.
+    n_generations : int
+        Number of times that survivors are chosen.
+    rng : numpy.random.Generator
+        Source of the random operations.
+
+    Returns
+    -------
+    Expression or None
+        The best expression found, or None if all expressions found are excluded.
+    """
+    values: dict[str, float] = {}
+    met: dict[str, Expression] = {}
+
+    def judge(expressions: Iterable[Expression]) -> list[Expression]:
+        """Compute the values of new expressions, one for each canonical text."""
+        new = {e.canonical: e for e in expressions if e.canonical not in met}
+        if new:
+            met.update(new)
+            values.update(zip(new, acquisition(list(new.values())).tolist(), strict=True))
+        return list(new.values())
+
+    generation = judge(population)
+    for _ in range(n_generations):
+        generation.sort(key=lambda e: (-values[e.canonical], e.canonical))
+        survivors = generation[:n_survivors]
+        offspring = [
+            grammar.random_neighbour(parent, rng)
+            for parent in survivors
+            for _ in range(n_offspring)
+        ]
+        generation = survivors + judge(offspring)
+    allowed = [e for e in met.values() if e.canonical not in excluded]
+    return min(allowed, key=lambda e: (-values[e.canonical], e.canonical), default=None)

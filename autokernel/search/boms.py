@@ -1,21 +1,64 @@
 """Bayesian optimisation for model search: Hellinger distances and an active set of candidates."""
 
 import zlib
-from collections.abc import Hashable, Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence, Set
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaincinv
+from scipy.stats import qmc
+from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval
 
-from autokernel.expression import Expression
+from autokernel.deadline import NEVER, Deadline
+from autokernel.expression import Expression, arrange, require_expressions
+from autokernel.inference import Covariance
+from autokernel.kernels import (
+    BASE_KERNELS,
+    OPERATORS,
+    BroadcastPairs,
+    KernelParameter,
+    Pairs,
+    Priors,
+    check_priors,
+)
 from autokernel.search.acquisition import Acquisition, Values
 from autokernel.search.bayesian import BayesianStrategy, parents_of
-from autokernel.search.distances import HellingerKernel
 from autokernel.search.history import History, Phase
 from autokernel.search.strategy import Task
+from autokernel.search.surrogate import LOG_BOUNDS, KernelKernel
+from autokernel.typing import FloatArray, IntArray
 
-_FIRST_STEPS = 5  # steps of the walk from each base kernel before the first proposal
+N_FIRST_STEPS = 5  # steps of the walk from each base kernel before the first proposal
+N_INPUTS = 20  # inputs of the comparison, BOMS section 4.4
+SOBOL_SEED = 0
+N_SOBOL_DIMENSIONS = 256  # further parameters reuse the first dimensions
+MIN_DRAW = 1e-50  # of a parameter; the largest is 1 / this: products of a few draws stay finite
+MATRICES_PER_CALL = 800  # matrices factorised together; the CPU cache nearly holds them
+MAX_COVARIANCE_BYTES = 2**27  # of cached covariances: some 800 expressions at 100 samples
+MAX_CACHED_EXPRESSIONS = 2048  # in the distance table: at most 32 MB
+
+NOISE_VARIANCE = 1e-2
+"""Variance that is added to the diagonal of every covariance, for a target of variance one.
+
+The covariance matrix of a smooth kernel has eigenvalues of rounding size in most of the 20
+dimensions. With only the jitter that a factorisation needs, two kernels differ there by many orders
+of magnitude, almost all distances are one, and the surrogate learns nothing from one kernel about
+another. The value is the prior mean of the noise variance in SOT, so that differences too small to
+show in data do not count.
+"""
+
+JITTER = 1e-9
+"""Fraction of the mean diagonal that is added, too: large covariances need it to be factorised."""
+
+PriorCovariances = tuple[FloatArray, FloatArray]
+"""Covariance matrices of one expression at all draws of its parameters.
+
+Half of each matrix, packed by columns (n_entries, n_samples), and its log determinant (n_samples,).
+"""
 
 
 class BOMS(BayesianStrategy):
@@ -69,7 +112,7 @@ class BOMS(BayesianStrategy):
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
     ) -> list[Expression]:
-        """Choose the candidates of highest acquisition value, fewer where none are left."""
+        """Choose the candidates of highest acquisition value, fewer if none are left."""
         candidates = self._candidates(task, history)
 
         def maximise(values: Values, known: Sequence[Expression]) -> Expression | None:
@@ -77,62 +120,302 @@ class BOMS(BayesianStrategy):
             unknown = [e for e in candidates if e.canonical not in texts]
             return unknown[int(np.argmax(values(unknown)))] if unknown else None
 
+        kernel_kernel = task.cached(
+            HellingerKernel,
+            lambda: HellingerKernel(task.X, priors=task.priors, deadline=task.deadline),
+        )
         return self.propose_by_surrogate(
-            task, history, _kept(task).kernel_kernel, maximise, n_proposals=n_proposals, rng=rng
+            task, history, kernel_kernel, maximise, n_proposals=n_proposals, rng=rng
         )
 
     def _candidates(self, task: Task, history: History) -> list[Expression]:
         """Collect the candidates that this and earlier batches add, the latest first."""
         starts = {trial.start for trial in history if trial.phase == Phase.SEARCH}
+        cached: dict[Hashable, list[Expression]] = task.cached(BOMS, dict)
+        used: dict[Hashable, list[Expression]] = {}
         found: dict[str, Expression] = {}
-        kept: dict[Hashable, list[Expression]] = {}
         for n_searched in sorted({0, *starts, history.n_searched}, reverse=True):
-            moment = _moment(task, history.before(n_searched))
-            key = (moment, self.n_walks, self.n_neighbours)
-            kept[key] = _kept(task).added.get(key) or self._added(task, moment)
-            for expression in kept[key]:
+            before = history.before(n_searched)
+            best, seed, is_first = parents_of(task, before)[0], _checksum(before), not n_searched
+            key = (best, seed, is_first, self.n_walks, self.n_neighbours)
+            used[key] = cached.get(key) or self._added(task, best, seed=seed, is_first=is_first)
+            for expression in used[key]:
                 found.setdefault(expression.canonical, expression)
             if len(found) >= self.n_candidates:
                 break
-        _kept(task).added = kept
+        cached.clear()
+        cached.update(used)
         return list(found.values())[: self.n_candidates]
 
-    def _added(self, task: Task, moment: "_Moment") -> list[Expression]:
-        """Draw the candidates that a batch adds."""
-        rng = np.random.default_rng(moment.seed)
-        neighbours = task.grammar.neighbours(moment.best)
+    def _added(
+        self, task: Task, best: Expression, *, seed: int, is_first: bool
+    ) -> list[Expression]:
+        """Draw the candidates that a batch adds, given the best kernel before it."""
+        rng = np.random.default_rng(seed)
+        neighbours = task.grammar.neighbours(best)
         chosen = rng.permutation(len(neighbours))[: self.n_neighbours]
         added = [neighbours[number] for number in chosen]
         added += task.grammar.random_walks(self.n_walks, rng)
-        if moment.is_first:
+        if is_first:
             bases = task.grammar.leaves
-            added += [task.grammar.random_walk(base, _FIRST_STEPS, rng) for base in bases]
+            added += [task.grammar.random_walk(base, N_FIRST_STEPS, rng) for base in bases]
         return added
 
 
-class _Moment(NamedTuple):
-    """All that the candidates added by a batch depend on."""
-
-    best: Expression  # kernel with the highest score
-    is_first: bool  # whether this is the first batch
-    seed: int  # checksum of the known kernels
-
-
-def _moment(task: Task, history: History) -> _Moment:
-    """Compute the moment of the batch that is proposed for a history."""
+def _checksum(history: History) -> int:
+    """Compute a seed from the known kernels."""
     texts = "\n".join(evaluation.expression.canonical for evaluation in history.evaluations)
-    best = parents_of(task, history)[0]
-    return _Moment(best, history.n_searched == 0, zlib.crc32(texts.encode()))
+    return zlib.crc32(texts.encode())
 
 
-class _Kept:
-    """Cached values of a task, which depend on the task and a history alone."""
+class HellingerKernel(KernelKernel):
+    """The kernel ``exp(-d / (2 l^2))``, d the expected squared Hellinger distance (BOMS eq. 8).
 
-    def __init__(self, task: Task) -> None:
-        self.kernel_kernel = HellingerKernel(task.X, priors=task.priors, deadline=task.deadline)
-        self.added: dict[Hashable, list[Expression]] = {}  # candidates added by recent batches
+    The parameter is the log of the squared lengthscale. Distances are cached.
+
+    Parameters
+    ----------
+    X, priors, n_samples, rng
+        As for :func:`hellinger_distances`.
+    deadline : Deadline
+        Moment after which calls raise an ``OutOfTimeError`` if they have distances to compute.
+
+    Notes
+    -----
+    A distance takes O(n_samples n_inputs^3). Distances and covariances are cached in at most some
+    170 MB; the oldest ones are dropped and computed again when needed. An instance must not be
+    shared between threads.
+    """
+
+    bounds = (LOG_BOUNDS,)
+
+    def __init__(
+        self,
+        X: npt.ArrayLike,
+        priors: str | Priors = "default",
+        *,
+        n_samples: int = 100,
+        rng: int | np.random.Generator | None = None,
+        deadline: Deadline = NEVER,
+    ) -> None:
+        if n_samples < 1:
+            raise ValueError(f"n_samples must be at least 1, got {n_samples}")
+        inputs: FloatArray = check_array(X, dtype=np.float64, input_name="X")
+        generator = np.random.default_rng(SOBOL_SEED if rng is None else rng)
+        if len(inputs) > N_INPUTS:
+            inputs = inputs[generator.choice(len(inputs), N_INPUTS, replace=False)]
+        self._sampler = PriorSampler(
+            inputs,
+            check_priors(priors),
+            sobol_points(n_samples, generator),
+        )
+        self._n_samples, self._deadline = n_samples, deadline
+        self._n_features = inputs.shape[1]
+        self._max_kept = max(4, MAX_COVARIANCE_BYTES // self._sampler.n_bytes)
+        self._forget()
+
+    def distances(
+        self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
+    ) -> FloatArray:
+        """Compute the distances (1, n, m) of :func:`hellinger_distances`."""
+        asked = [*expressions, *(others or ())]
+        require_expressions(asked)
+        self._learn(asked)
+        rows = self._indices(expressions)
+        columns = rows if others is None else self._indices(others)
+        pairs = self._unknown(rows, columns)
+        n_pairs = max(1, MATRICES_PER_CALL // self._n_samples)
+        for start in range(0, len(pairs), n_pairs):
+            self._deadline.check()
+            low, high = pairs[start : start + n_pairs].T
+            self._table[low, high] = self._table[high, low] = self._compute(low, high)
+        return self._table[np.ix_(rows, columns)][None]
+
+    def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Halve the inverse of the squared lengthscale."""
+        values = 0.5 * np.exp(-params)
+        return values, -values[:, None]
+
+    def _forget(self) -> None:
+        self._known: dict[str, int] = {}  # canonical text to index
+        self._trees: list[Expression] = []  # arranged expressions by index
+        self._table = np.empty((0, 0))  # distances between indices, NaN where unknown
+        self._kept: OrderedDict[int, PriorCovariances] = (
+            OrderedDict()
+        )  # index to covariances, the latest used last
+
+    def _learn(self, expressions: Sequence[Expression]) -> None:
+        """Give each new expression an index in the table."""
+        new = {e.canonical: e for e in expressions if e.canonical not in self._known}
+        for expression in new.values():
+            if expression.last_column >= self._n_features:
+                raise ValueError(
+                    f"X must have the columns in use, got {self._n_features} columns and "
+                    f"{expression}"
+                )
+        if new and len(self._known) + len(new) > MAX_CACHED_EXPRESSIONS:
+            self._forget_all_but({e.canonical for e in expressions} - new.keys())
+        for text, expression in new.items():
+            self._known[text] = len(self._trees)
+            self._trees.append(arrange(expression).expression)
+        n_before, n_indices = len(self._table), len(self._trees)
+        if n_indices > n_before:
+            size = max(n_indices, min(2 * n_indices, MAX_CACHED_EXPRESSIONS))
+            table = np.full((size, size), np.nan)
+            table[:n_before, :n_before] = self._table
+            np.fill_diagonal(table, 0.0)
+            self._table = table
+
+    def _forget_all_but(self, texts: Set[str]) -> None:
+        """Drop all expressions but these; the remaining ones get new indices."""
+        indices = np.array([self._known[text] for text in sorted(texts)], dtype=np.intp)
+        trees, table = self._trees, self._table
+        self._forget()
+        self._known = {text: index for index, text in enumerate(sorted(texts))}
+        self._trees = [trees[index] for index in indices]
+        self._table = table[np.ix_(indices, indices)]
+
+    def _indices(self, expressions: Sequence[Expression]) -> IntArray:
+        """Look up the indices of expressions in the table."""
+        return np.array([self._known[e.canonical] for e in expressions], dtype=np.intp)
+
+    def _unknown(self, rows: IntArray, columns: IntArray) -> IntArray:
+        """List the pairs (n_pairs, 2) without a distance, in blocks that fit into the cache."""
+        i, j = np.nonzero(np.isnan(self._table[np.ix_(rows, columns)]))
+        low, high = np.minimum(rows[i], columns[j]), np.maximum(rows[i], columns[j])
+        block = high // (self._max_kept // 2)
+        return np.unique(np.stack([block, low, high], axis=1), axis=0)[:, 1:]
+
+    def _compute(self, low: IntArray, high: IntArray) -> FloatArray:
+        """Compute the distances (n_pairs,) of pairs of indices."""
+        means = np.empty((self._sampler.n_entries, len(low), self._n_samples))
+        log_affinity = np.empty((len(low), self._n_samples))
+        for k in range(len(low)):
+            halves, determinants = zip(
+                self._covariances_of(low[k]), self._covariances_of(high[k]), strict=True
+            )
+            np.add(*halves, out=means[:, k])
+            np.add(*determinants, out=log_affinity[k])
+        log_affinity *= 0.25
+        packed = means.reshape(len(means), -1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            log_affinity -= 0.5 * log_determinants(packed).reshape(log_affinity.shape)
+        # Rounding may give a distance just below zero.
+        distances = np.maximum(-np.expm1(log_affinity).mean(axis=1), 0.0)
+        # A custom kernel whose covariances cannot be computed is far from all others.
+        return np.where(np.isfinite(distances), distances, 1.0)
+
+    def _covariances_of(self, index: int) -> PriorCovariances:
+        """Return the cached covariances of the expression at an index, or compute them."""
+        if index not in self._kept:
+            self._kept[index] = self._sampler(self._trees[index])
+            if len(self._kept) > self._max_kept:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(index)
+        return self._kept[index]
 
 
-def _kept(task: Task) -> _Kept:
-    """Return the cached values of a task."""
-    return task.cached(BOMS, lambda: _Kept(task))
+class PriorSampler:
+    """Computes covariances of expressions on fixed inputs, at fixed quantiles of the priors.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_inputs, n_features)
+        Inputs at which the covariances are computed.
+    priors : mapping
+        Gamma priors by parameter name, as :func:`check_priors` returns them.
+    points : ndarray of shape (n_samples, n_dimensions)
+        Quantiles in the unit cube, as :func:`sobol_points` makes them.
+    """
+
+    def __init__(self, X: FloatArray, priors: Priors, points: FloatArray) -> None:
+        self._X, self._priors, self._points = X, priors, points
+        self._columns, self._rows = np.triu_indices(len(X))
+        self.n_entries = len(self._rows)
+        self.n_bytes = self.n_entries * len(points) * 8
+        self._pairs: dict[int, Pairs] = {}
+        self._flat_pairs: dict[int, Pairs] = {}
+        self._draws: dict[tuple[float, float, int], FloatArray] = {}
+
+    def __call__(self, expression: Expression) -> PriorCovariances:
+        """Compute the covariances of an arranged expression.
+
+        A custom base kernel or operator may fail: the log determinants are nan then.
+
+        Raises
+        ------
+        ValueError
+            If covariances of built-in kernels overflow.
+        """
+        with np.errstate(all="ignore"):  # numbers that are not finite raise below, or become nan
+            try:
+                K = self._covariances(expression)
+            except Exception:  # custom code may raise anything
+                if _is_built_in(expression):
+                    raise
+                K = np.full((self.n_entries, len(self._points)), np.nan)
+            if _is_built_in(expression) and not np.isfinite(K).all():
+                raise ValueError(
+                    f"X must be of a size at which the covariances of {expression} do not "
+                    "overflow: scale it to the unit interval"
+                )
+            diagonal = self._rows == self._columns
+            K[diagonal] += NOISE_VARIANCE + JITTER * K[diagonal].mean(axis=0)
+            return 0.5 * K, log_determinants(K)
+
+    def _covariances(self, expression: Expression) -> FloatArray:
+        """Compute covariances (n_entries, n_samples), in one sweep if every node broadcasts."""
+        broadcasts = all(tree.declared.broadcasts for tree in expression.subtrees())
+        pairs = self._pairs if broadcasts else self._flat_pairs
+        covariance = Covariance(expression, lambda column: self._pairs_of(column, pairs))
+        draws = [self._draw(p, dimension) for dimension, p in enumerate(covariance.parameters)]
+        params = np.array(draws)
+        if broadcasts:
+            return covariance.forward(params[:, None])
+        return np.stack([covariance.forward(sample).copy() for sample in params.T], axis=1)
+
+    def _draw(self, parameter: KernelParameter, dimension: int) -> FloatArray:
+        """Draw a parameter (n_samples,) by inverse transform sampling."""
+        shape, rate = parameter.prior_in(self._priors)
+        key = (shape, rate, dimension % N_SOBOL_DIMENSIONS)
+        if key not in self._draws:
+            draws = gammaincinv(shape, self._points[:, key[2]]) / rate
+            self._draws[key] = np.clip(draws, MIN_DRAW, 1 / MIN_DRAW)
+        return self._draws[key]
+
+    def _pairs_of(self, column: int, known: dict[int, Pairs]) -> Pairs:
+        """Return the pairs of a column in the shape of ``known``: (n_entries, 1) or flat."""
+        if column not in known:
+            x = self._X[:, column, None] if known is self._pairs else self._X[:, column]
+            known[column] = BroadcastPairs(x[self._rows], x[self._columns])
+        return known[column]
+
+
+def _is_built_in(expression: Expression) -> bool:
+    """Whether an expression has no custom base kernel and no custom operator."""
+    built_in = (*BASE_KERNELS.values(), *OPERATORS.values())
+    return all(tree.declared in built_in for tree in expression.subtrees())
+
+
+def sobol_points(n_samples: int, rng: np.random.Generator) -> FloatArray:
+    """Draw scrambled Sobol points (n_samples, N_SOBOL_DIMENSIONS) in the open unit cube."""
+    sequence = qmc.Sobol(N_SOBOL_DIMENSIONS, rng=rng)
+    points = sequence.random_base2(int(n_samples - 1).bit_length())[:n_samples]
+    return np.clip(points, 1e-6, 1 - 1e-6)
+
+
+def log_determinants(packed: FloatArray) -> FloatArray:
+    """Compute log determinants (n_matrices,) of packed matrices (n_entries, n_matrices).
+
+    The matrices are overwritten. The Cholesky factorisation proceeds by columns for all matrices at
+    once; with 20 rows it takes three fifths of the time of numpy's, which treats the matrices one
+    by one.
+    """
+    n = int(np.sqrt(2 * len(packed)))  # number of rows: there are n (n + 1) / 2 entries
+    L = np.empty((n, n, packed.shape[1]))  # transposed: the first index is the column
+    pivots = np.empty((n, packed.shape[1]))
+    for j, column in enumerate(np.split(packed, np.cumsum(np.arange(n, 1, -1)))):
+        column -= np.einsum("kib,kb->ib", L[:j, j:], L[:j, j])
+        pivots[j] = column[0]
+        np.multiply(column, 1.0 / np.sqrt(column[0]), out=L[j, j:])
+    return np.log(pivots).sum(axis=0)

@@ -26,7 +26,7 @@ MAX_DESIGN = 60
 
 DESIGNS = ("default", "paper")
 
-_TRIES = 20  # attempts to find an operation whose result is not yet in the design
+MAX_GROWTHS = 20  # operations tried for a result that is not yet in the design
 
 
 class Grown(NamedTuple):
@@ -106,7 +106,10 @@ def classic_kernels(grammar: Grammar, base_kernels: tuple[BaseKernel, ...]) -> l
     else:
         ard_rq = _over_columns(MULTIPLY, MULTI_SCALE, grammar)
         classics += [ard_rq, ard_rq + additive, ard + ard_rq]
-    return [e for e in _distinct(classics) if grammar.spans(e, base_kernels)]
+    first: dict[str, Expression] = {}
+    for expression in classics:
+        first.setdefault(expression.canonical, expression)
+    return [e for e in first.values() if grammar.spans(e, base_kernels)]
 
 
 def relevant_columns(
@@ -134,7 +137,7 @@ def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> list[Grown]:
     design = {base.canonical: Grown(base, base.column) for base in bases}
     for base in bases:
         for _ in range(2):
-            for _ in range(_TRIES):
+            for _ in range(MAX_GROWTHS):
                 grown = grammar.random_neighbour(base, rng)
                 if grown.canonical not in design:
                     design[grown.canonical] = Grown(grown, base.column)
@@ -152,11 +155,3 @@ def _sum(leaves: Sequence[Leaf]) -> Expression:
     """Add up leaves."""
     terms: Sequence[Expression] = leaves
     return reduce(lambda left, right: Operation(ADD, left, right), terms)
-
-
-def _distinct(expressions: Iterable[Expression]) -> list[Expression]:
-    """Keep the first expression of each canonical text."""
-    first: dict[str, Expression] = {}
-    for expression in expressions:
-        first.setdefault(expression.canonical, expression)
-    return list(first.values())

@@ -18,7 +18,7 @@ from autokernel.typing import FloatArray
 
 Cached = TypeVar("Cached")
 
-_TRIES = 200  # attempts to draw a kernel that is not yet known
+MAX_DRAWS = 200  # of a kernel that is not yet known
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: a field is an array
@@ -143,7 +143,7 @@ def draw_unknown(
         return fits and e.canonical not in texts
 
     while len(proposals) < n_proposals:
-        draws = (draw() for _ in range(_TRIES))
+        draws = (draw() for _ in range(MAX_DRAWS))
         proposal = next(filter(is_wanted, draws), None)
         proposal = proposal or task.any_unknown([*known, *proposals], max_depth=max_depth)
         if proposal is None:

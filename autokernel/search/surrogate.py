@@ -1,8 +1,8 @@
 """The Gaussian process over expressions that predicts their scores (SOT, section 3.1, A.5)."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
@@ -10,23 +10,59 @@ from scipy.optimize import minimize
 
 from autokernel.expression import Expression
 from autokernel.inference.packed import PackedCholesky, pack, packed_diagonal
-from autokernel.search.distances import KernelKernel
 from autokernel.typing import FloatArray
 
 # Indices into theta: log variance, parameters of the kernel-kernel, log noise variance, mean.
 _LOG_VARIANCE, _LOG_NOISE, _MEAN = 0, -2, -1
 _KERNEL = slice(1, -2)
-_VARIANCES = (-4.0, 4.0)
-_SMALLEST_NOISE = np.log(1e-5)
-_JITTER = 1e-9  # fraction of the variance; draws at equal expressions need it
+LOG_BOUNDS = (-4.0, 4.0)  # of log variances, log squared lengthscales and logits
+MEAN_BOUNDS = (-3.0, 3.0)  # standard deviations of the scores
+LOG_NOISE_BOUNDS = (np.log(1e-5), 0.0)
+DRAW_JITTER = 1e-9  # fraction of the variance; draws at equal expressions need it
+MAX_FIT_STEPS = 60
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
-class Prediction:
-    """Predicted scores of n expressions."""
+class KernelKernel(ABC):
+    """A kernel ``exp(-sum_i w_i d_i)`` between expressions.
 
-    mean: FloatArray  # (n,), mean in the unit of the targets
-    std: FloatArray  # (n,), standard deviation of the noise-free score
+    Each ``d_i`` is a distance for which ``exp(-w d_i)`` is positive semi-definite for any ``w``.
+    """
+
+    bounds: Sequence[tuple[float, float]]
+    """Bounds of each parameter of the weights."""
+
+    start_noise = 0.01
+    """Starting value of the noise variance of standardised scores; parameters start at zero."""
+
+    @abstractmethod
+    def distances(
+        self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
+    ) -> FloatArray:
+        """Compute distances (n_distances, n, m); ``others`` are by default the expressions."""
+
+    @abstractmethod
+    def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute the weights at parameters (n_params,), and their derivatives.
+
+        Returns
+        -------
+        values : ndarray of shape (n_distances,)
+        jacobian : ndarray of shape (n_distances, n_params)
+        """
+
+
+def require_columns(expression: Expression, n_features: int) -> None:
+    """Refuse an expression on a column that does not exist.
+
+    Raises
+    ------
+    ValueError
+        If it uses a column beyond ``n_features``.
+    """
+    if expression.last_column >= n_features:
+        raise ValueError(
+            f"n_features must exceed the columns in use, got {n_features} and {expression}"
+        )
 
 
 class SurrogateGP:
@@ -69,7 +105,7 @@ class SurrogateGP:
         self._scale = float(targets.std()) or 1.0
         y: FloatArray = (targets - self._shift) / self._scale
         distances = kernel_kernel.distances(expressions)
-        bounds = _bounds(kernel_kernel)
+        bounds = [LOG_BOUNDS, *kernel_kernel.bounds, LOG_NOISE_BOUNDS, MEAN_BOUNDS]
         start = np.zeros(len(bounds))
         start[_LOG_NOISE] = np.log(kernel_kernel.start_noise)
         self.theta: FloatArray = minimize(
@@ -78,9 +114,9 @@ class SurrogateGP:
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
-            options={"maxiter": 60, "ftol": 1e-7},
+            options={"maxiter": MAX_FIT_STEPS, "ftol": 1e-7},
         ).x
-        self.weights = kernel_kernel.weights(self.theta[_KERNEL]).values
+        self.weights, _ = kernel_kernel.weights(self.theta[_KERNEL])
         self._condition(expressions, distances, y)
 
     def believing(self, expressions: Sequence[Expression]) -> "SurrogateGP":
@@ -92,8 +128,8 @@ class SurrogateGP:
         the new expressions only the uncertainty that comes from the noise remains. O(n^3).
         """
         known = [*self._expressions, *expressions]
-        mean = self.predict(expressions).mean - self._offsets(expressions)
-        believed = (mean - self._shift) / self._scale
+        mean, _ = self.predict(expressions)
+        believed = (mean - self._offsets(expressions) - self._shift) / self._scale
         other = copy(self)
         other._condition(known, self._kernel_kernel.distances(known), np.append(self._y, believed))
         return other
@@ -107,16 +143,22 @@ class SurrogateGP:
         self._L = cholesky(self._covariance(distances) + noise * np.eye(len(y)), lower=True)
         self._alpha = cho_solve((self._L, True), y - self.theta[_MEAN])
 
-    def predict(self, expressions: Sequence[Expression]) -> Prediction:
-        """Predict the scores of expressions (R&W alg. 2.1)."""
+    def predict(self, expressions: Sequence[Expression]) -> tuple[FloatArray, FloatArray]:
+        """Predict the scores of expressions (R&W alg. 2.1).
+
+        Returns
+        -------
+        mean : ndarray of shape (n,)
+            Means in the unit of the targets.
+        std : ndarray of shape (n,)
+            Standard deviations of the noise-free scores.
+        """
         cross = self._covariance(self._kernel_kernel.distances(expressions, self._expressions))
         v = solve_triangular(self._L, cross.T, lower=True, check_finite=False)
         variance = np.exp(self.theta[_LOG_VARIANCE]) - np.einsum("ij,ij->j", v, v)
         mean = self._shift + self._scale * (self.theta[_MEAN] + cross @ self._alpha)
-        return Prediction(
-            mean=mean + self._offsets(expressions),
-            std=self._scale * np.sqrt(np.maximum(variance, 0.0)),
-        )
+        std = self._scale * np.sqrt(np.maximum(variance, 0.0))
+        return mean + self._offsets(expressions), std
 
     def draw(self, rng: np.random.Generator) -> Callable[[Sequence[Expression]], FloatArray]:
         """Draw one function from the posterior.
@@ -157,7 +199,7 @@ class _Draw:
         distances = gp._kernel_kernel.distances
         cross = gp._covariance(distances(expressions, self._expressions))
         own = gp._covariance(distances(expressions))
-        own += _JITTER * np.exp(gp.theta[_LOG_VARIANCE]) * np.eye(len(own))
+        own += DRAW_JITTER * np.exp(gp.theta[_LOG_VARIANCE]) * np.eye(len(own))
         left = solve_triangular(self._L, cross.T, lower=True, check_finite=False).T
         corner = cholesky(own - left @ left.T, lower=True)
         white = self._rng.normal(size=len(own))
@@ -166,11 +208,6 @@ class _Draw:
         self._whitened = np.append(self._whitened, white)
         self._expressions += expressions
         return gp._shift + gp._scale * values + gp._offsets(expressions)
-
-
-def _bounds(kernel_kernel: KernelKernel) -> list[tuple[float, float]]:
-    """List the bounds of the hyperparameters."""
-    return [_VARIANCES, *kernel_kernel.bounds, (_SMALLEST_NOISE, 0.0), (-3.0, 3.0)]
 
 
 def negative_log_likelihood(
@@ -182,8 +219,8 @@ def negative_log_likelihood(
     diagonal = packed_diagonal(n)
 
     def objective(theta: FloatArray) -> tuple[float, FloatArray]:
-        weights = kernel_kernel.weights(theta[_KERNEL])
-        K = np.exp(theta[_LOG_VARIANCE] - weights.values @ packed)
+        weights, jacobian = kernel_kernel.weights(theta[_KERNEL])
+        K = np.exp(theta[_LOG_VARIANCE] - weights @ packed)
         noise = np.exp(theta[_LOG_NOISE])
         noisy = K.copy()
         noisy[diagonal] += noise
@@ -200,7 +237,7 @@ def negative_log_likelihood(
         gradient = np.array(
             [
                 by_kernel.sum(),
-                *(per_weight @ weights.jacobian),
+                *(per_weight @ jacobian),
                 noise * adjoint[diagonal].sum(),
                 alpha.sum(),
             ]

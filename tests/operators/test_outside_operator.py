@@ -32,8 +32,8 @@ from autokernel.search.distances import (
     arc_distances,
     hellinger_distances,
     sot_distances,
-    tree_features,
 )
+from autokernel.search.sot import tree_features
 from tests.batteries import numerical_gradient, reshuffled, seeds
 from tests.fits import assert_predicts_as_its_kernel
 from tests.operators.gate import EXACT_GATE, GATE, Gate, fall
@@ -239,7 +239,8 @@ def test_sot_tells_the_operands_apart_and_counts_what_is_shared() -> None:
     _, paths, subtrees = sot_distances([one], [other], n_features=1)
     assert paths == 1
     assert subtrees == pytest.approx(1 / 3)
-    assert list(tree_features(one).paths) == ["GATE[0]0:SE[0]", "GATE[0]1:LIN[0]"]
+    _, paths, _ = tree_features(one)
+    assert list(paths) == ["GATE[0]0:SE[0]", "GATE[0]1:LIN[0]"]
 
 
 @given(trees=st.lists(gated(), min_size=8, max_size=12))

@@ -11,7 +11,7 @@ from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation
 from autokernel.evidence.evaluation import name_parameters
 from autokernel.expression import Expression, Grammar, Operation
-from autokernel.kernels import BASE_KERNELS, OPERATORS
+from autokernel.kernels import ADD, BASE_KERNELS, FEW_COLUMNS, MULTIPLY, OPERATORS
 from autokernel.search import (
     BOMS,
     SKC,
@@ -174,6 +174,23 @@ def make_task() -> Callable[..., Task]:
         grammar = Grammar(kernels, joining, columns, max_leaves)
         X = np.random.default_rng(0).uniform(size=(25, n_features))
         return Task(grammar, tuple(BASE_KERNELS[name] for name in allowed or base_kernels), X)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def random_expressions() -> Callable[..., list[Expression]]:
+    """Build n expressions on ``n_features`` columns, walks of up to seven steps."""
+
+    def build(n: int, *, n_features: int, seed: int) -> list[Expression]:
+        columns = tuple(range(n_features))
+        grammar = Grammar(FEW_COLUMNS, (ADD, MULTIPLY), columns, max_leaves=8)
+        rng = np.random.default_rng(seed)
+        bases = grammar.leaves
+        return [
+            grammar.random_walk(bases[number % len(bases)], int(rng.integers(8)), rng)
+            for number in range(n)
+        ]
 
     return build
 

@@ -34,7 +34,7 @@ class Laboratory:
         return self.run(self.evaluate, self.strategy, self.task, history=history, **given)
 
 
-@pytest.mark.parametrize(("n_iter", "batch_size"), [(5, 1), (7, 3), (6, 3)])
+@pytest.mark.parametrize(("n_iter", "batch_size"), [(4, 1), (5, 3)])
 def test_a_search_goes_on_from_wherever_its_history_ends(
     run, planted, make_task, strategy, n_iter, batch_size
 ):
@@ -46,7 +46,7 @@ def test_a_search_goes_on_from_wherever_its_history_ends(
     assert [trial.phase for trial in whole.history] == (
         [Phase.INITIAL] * (n - n_iter) + [Phase.SEARCH] * n_iter
     )
-    for length in range(n + 1):
+    for length in [0, n - n_iter - 1, *range(n - n_iter, n + 1)]:
         again = laboratory.go_on_from(whole.history.trials[:length])
         assert again.stop_reason == whole.stop_reason == "n_iter"
         assert signature(again.history) == signature(whole.history)
@@ -69,7 +69,7 @@ def test_a_cut_design_goes_on_by_the_lengthscales_in_the_history(run, make_evalu
         assert signature(laboratory.go_on_from(whole.trials[:length]).history) == signature(whole)
 
 
-@pytest.mark.parametrize("first", [0, 1, 3, 4, 5])
+@pytest.mark.parametrize("first", [0, 3, 4])
 @pytest.mark.parametrize("batch_size", [1, 3])
 def test_a_search_that_is_prolonged_is_the_longer_search(
     run, planted, make_task, strategy, first, batch_size
@@ -77,11 +77,11 @@ def test_a_search_that_is_prolonged_is_the_longer_search(
     # three and six are whole batches, the others end in the midst of one
     settings = {"strategy": strategy, "batch_size": batch_size}
     laboratory = Laboratory(run, planted, make_task(), **settings)
-    long = laboratory.go_on_from([], n_iter=8)
+    long = laboratory.go_on_from([], n_iter=6)
     fits = list(laboratory.fits)
     short = laboratory.go_on_from([], n_iter=first)
     assert signature(short.history) == signature(long.history)[: len(short.history)]
-    prolonged = laboratory.go_on_from(short.history.trials, n_iter=8)
+    prolonged = laboratory.go_on_from(short.history.trials, n_iter=6)
     assert signature(prolonged.history) == signature(long.history)
     assert laboratory.fits == fits[len(short.history) :]
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from autokernel.kernels import OPERATORS
-from autokernel.search.design import MAX_DESIGN, classic_kernels, grown_kernels, relevant_columns
+from autokernel.search.design import classic_kernels, grown_kernels, relevant_columns
 
 
 def texts(expressions):
@@ -89,33 +89,6 @@ def test_grown_kernels_stay_in_the_grammar(make_task, limits):
         assert used <= set(grammar.operators)
 
 
-def test_without_room_to_grow_there_are_base_kernels_alone(make_task):
-    task = make_task(2, max_leaves=1)
-    assert grown(task) == list(task.grammar.leaves)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_no_canonical_text_is_grown_twice(make_task, seed):
-    # ten expressions are in this task, fewer than two operations from each base could give
-    canonical = [e.canonical for e in grown(make_task(1, base_kernels=("SE", "LIN")), seed=seed)]
-    assert len(canonical) == len(set(canonical))
-
-
-def test_grown_kernels_are_reproducible_and_differ_between_seeds(make_task):
-    task = make_task(2)
-    assert grown(task, seed=1) == grown(task, seed=1)
-    assert grown(task, seed=1) != grown(task, seed=2)
-
-
-def test_grown_kernels_know_the_column_that_they_were_grown_from(make_task):
-    task = make_task(3, base_kernels=("SE", "RQ"))
-    bases = task.grammar.leaves
-    grown = grown_kernels(task.grammar, rng=np.random.default_rng(0))
-    roots = [*bases, *(base for base in bases for _ in range(2))]
-    assert [one.column for one in grown] == [root.column for root in roots]
-    assert all(root in one.expression.leaves for one, root in zip(grown, roots, strict=True))
-
-
 def test_columns_go_by_their_lengthscale_in_the_ard_fit(make_task, make_evaluation):
     scales = {0: 0.8, 1: 5.0, 2: 0.1}
     ard = make_evaluation("SE[0] * SE[1] * SE[2]", -10.0, lengthscales=scales)
@@ -138,7 +111,3 @@ def test_without_an_ard_fit_columns_keep_their_order(make_task, make_evaluation)
     other = make_evaluation("SE[2]", -1.0, lengthscales={2: 0.1})
     assert relevant_columns(range(3), [failed, other], failed.expression) == (0, 1, 2)
     assert relevant_columns(range(3), [], None) == (0, 1, 2)
-
-
-def test_the_limit_of_the_design_is_that_of_its_description():
-    assert MAX_DESIGN == 60

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from autokernel import parse_expression
-from autokernel.search import History, Phase
+from autokernel.search import History
 
 COLUMNS = [
     "kernel",
@@ -62,20 +62,9 @@ def test_columns_hold_one_row_per_trial_in_order(history):
     assert list(table["elapsed"]) == [1, 2, 3, 4, 5]
 
 
-def test_best_score_is_the_running_maximum(history):
-    columns = history.to_columns()
-    assert list(columns["best_score"]) == [-np.inf, -20, -20, -10, -10]
-
-
 def test_kernels_are_written_with_feature_names_where_there_are_any(history):
     columns = history.to_columns(["time", "load"])
     assert columns["kernel"][1] == "LIN[time] + SE[load]"
-
-
-def test_texts_are_plain_strings(history):
-    columns = history.to_columns()
-    assert {type(phase) for phase in columns["phase"]} == {str}
-    assert {type(text) for text in columns["kernel"]} == {str}
 
 
 def test_best_is_the_first_with_the_highest_score(make_history):
@@ -88,20 +77,10 @@ def test_best_is_a_failure_only_where_all_failed(make_history, history):
     assert make_history(("SE[0]", -np.inf)).best.status == "no factor"
 
 
-def test_canonical_texts_tell_candidates_apart(history):
-    assert "LIN[0] + SE[1]" in history.canonical_texts()
-    assert len(history.canonical_texts()) == len(history) == len(list(history))
-
-
 def test_what_is_known_is_told_by_canonical_texts_and_the_rest_keeps_its_order(history):
     texts = ["PER[1]", "SE[1] + LIN[0]", "SE[1] * RQ[0]", "SE[1] * (SE[0] * RQ[0])", "LIN[0]"]
     new = history.without_known(parse_expression(text) for text in texts)
     assert [str(expression) for expression in new] == ["PER[1]", "SE[1] * RQ[0]", "LIN[0]"]
-
-
-def test_searched_are_the_trials_after_the_initial_design(history):
-    assert history.n_searched == 3
-    assert history.elapsed == 5.0
 
 
 @pytest.mark.parametrize(("n_searched", "length"), [(0, 2), (1, 3), (3, 5)])
@@ -110,12 +89,6 @@ def test_before_some_trials_there_was_the_design_and_the_trials_before(history, 
     assert before.trials == history.trials[:length]
     assert before.n_samples == history.n_samples
     assert len(history) == 5  # and stays as it is
-
-
-def test_an_earlier_history_does_not_grow_with_the_later_one(history):
-    before = history.before(3)
-    history.trials.append(history.trials[0])
-    assert len(before) == 5
 
 
 def test_an_empty_history_has_no_best_kernel_and_took_no_time():
@@ -129,7 +102,3 @@ def test_an_empty_history_has_empty_columns():
     history = History(10)
     assert len(history) == 0
     assert {len(column) for column in history.to_columns().values()} == {0}
-
-
-def test_phases_are_their_words():
-    assert [str(phase) for phase in Phase] == ["initial", "search", "pruning"]

@@ -112,11 +112,6 @@ def test_of_many_columns_the_most_relevant_stay(evaluated, make_task):
     assert {leaf.column for e in found for leaf in e.leaves} == set(range(29))
 
 
-def test_of_many_columns_the_first_stay_where_none_is_known_to_be_relevant(evaluated, make_task):
-    failed = evaluated("default", make_task(**MANY), lengthscales=LATER_IS_SHORTER, score=-np.inf)
-    assert {e.leaves[0].column for e in failed[3:]} == set(range(29))
-
-
 def test_base_kernels_stay_before_what_grew_from_them(evaluated, make_task):
     task = make_task(**SOME)
     design = design_of(SOT(), task)
@@ -128,25 +123,3 @@ def test_base_kernels_stay_before_what_grew_from_them(evaluated, make_task):
     assert {e.n_leaves for e in found[20:]} == {2}
     cut = [one for one in design.grown if one.expression not in found]
     assert [one.column for one in cut] == [0, 0, 0]
-
-
-@pytest.mark.parametrize(("limits", "cut"), [({"n_features": 3}, set()), (SOME, {0, 9})])
-def test_what_grows_does_not_depend_on_how_the_fixed_part_went(evaluated, make_task, limits, cut):
-    task = make_task(**limits)
-    design = design_of(SOT(), task)
-    expected = {one.expression for one in design.grown if one.column not in cut}
-    assert expected
-    for scores in (
-        {"lengthscales": LATER_IS_SHORTER},
-        {"lengthscales": LATER_IS_LONGER},
-        {"score": -np.inf},
-    ):
-        found = set(evaluated("default", task, **scores))
-        assert expected <= found <= {*design.fixed, *(one.expression for one in design.grown)}
-
-
-def test_it_is_reproducible_and_differs_between_seeds(make_task):
-    task = make_task(3)
-    assert build("default", task, seed=1) == build("default", task, seed=1)
-    assert build("default", task, seed=1) != build("default", task, seed=2)
-    assert build("default", task, seed=1).fixed == build("default", task, seed=2).fixed

@@ -98,10 +98,6 @@ def signature(history):
     return [(str(trial.evaluation.expression), trial.phase) for trial in history]
 
 
-def test_the_simpler_forms_are_those_that_this_file_is_written_for():
-    assert list(map(str, simplifications(parse_expression(BIG)))) == SIMPLER
-
-
 def test_all_simpler_forms_of_the_best_kernel_are_tried_where_none_is_better(laboratory):
     subject = laboratory({BIG: 0.0})
     assert subject.search() is StopReason.N_ITER
@@ -127,13 +123,6 @@ def test_pruning_goes_on_from_a_simpler_kernel_as_soon_as_it_is_better(laborator
     subject.search()
     assert subject.pruned() == pruned
     assert subject.history.best.score == max(scores.values())
-
-
-def test_a_kernel_that_is_only_as_good_is_not_gone_on_from(laboratory):
-    subject = laboratory({BIG: 0.0, "PER[0] + LIN[0]": 0.0, "PER[0]": -1.0})
-    subject.search()
-    assert str(subject.history.best.expression) == BIG
-    assert sorted(subject.pruned()) == sorted(SIMPLER)  # not PER[0]
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 3, 10])
@@ -209,28 +198,6 @@ def test_a_best_kernel_without_simpler_forms_ends_the_search(laboratory, text):
     assert subject.pruned() == []
 
 
-def test_where_everything_failed_nothing_is_pruned(laboratory):
-    subject = laboratory({BIG: -np.inf, "NOISE": -np.inf})
-    subject.search()
-    assert subject.pruned() == []
-
-
-def test_failures_in_pruning_are_rows(laboratory):
-    subject = laboratory({BIG: 0.0, **dict.fromkeys(SIMPLER, -np.inf)})
-    assert subject.search() is StopReason.N_ITER
-    assert sorted(subject.pruned()) == sorted(SIMPLER)
-
-
-def test_an_observer_hears_of_every_trial_of_pruning(laboratory):
-    diary = Diary()
-    laboratory({BIG: 0.0}).search(observer=diary)
-    assert diary.lines == [
-        line
-        for number, phase in enumerate(["initial"] * 2 + ["pruning"] * 4, start=1)
-        for line in (f"begin {phase}", f"end {number}")
-    ]
-
-
 @pytest.mark.parametrize("batch_size", [1, 3])
 @pytest.mark.parametrize("n_trials", [3, 4, 5, 6])
 def test_an_observer_ends_the_pruning(laboratory, n_trials, batch_size):
@@ -249,12 +216,6 @@ def test_a_deadline_ends_the_pruning(laboratory, n_trials):
     assert len(subject.history) == n_trials
 
 
-def test_nothing_is_pruned_once_the_deadline_has_passed(laboratory):
-    subject = laboratory({BIG: 0.0})
-    subject.search(deadline=Deadline(-1.0))
-    assert subject.pruned() == []
-
-
 def test_nothing_is_pruned_after_a_proposal_that_took_too_long(laboratory, make_script):
     class Slow(make_script):
         def propose(self, task, history, **options):
@@ -266,14 +227,6 @@ def test_nothing_is_pruned_after_a_proposal_that_took_too_long(laboratory, make_
     subject = laboratory({LATE: 1.0}, script=script)
     subject.search(n_iter=2)
     assert [text for text, _ in signature(subject.history)] == ["SE[0]", "NOISE", LATE]
-
-
-def test_an_evaluation_in_pruning_that_time_did_not_suffice_for_ends_the_search(laboratory):
-    subject = laboratory({BIG: 0.0, "LIN[0] + SE[0]": None})
-    diary = Diary()
-    assert subject.search(observer=diary) is StopReason.MAX_TIME
-    assert diary.lines[-2:] == ["begin pruning", "abandon"]
-    assert "LIN[0] + SE[0]" not in subject.pruned()
 
 
 def random_scores(make_evaluation, fits):
@@ -344,16 +297,6 @@ def test_pruning_goes_on_from_wherever_its_history_ends(laboratory, batch_size):
         assert signature(again.history) == signature(whole.history), length
 
 
-def test_a_search_that_has_been_pruned_evaluates_nothing_more(laboratory):
-    subject = laboratory({BIG: 0.0, "LIN[0] + PER[0]": 1.0}, proposals=["RQ[0]"])
-    subject.search(n_iter=1)
-    before = list(subject.history.trials)
-    subject.rounds.clear()
-    assert subject.search(n_iter=1) is StopReason.N_ITER
-    assert subject.history.trials == before
-    assert subject.rounds == []
-
-
 @pytest.mark.parametrize(
     ("base_kernels", "simpler"),
     [
@@ -384,12 +327,34 @@ def test_a_fit_evaluates_no_base_kernel_that_was_not_allowed():
     assert {e.canonical for e in allowed} <= known
 
 
-def test_kernels_of_the_fixed_design_may_be_tried_where_the_space_is_left_open(
-    laboratory, make_task
-):
-    """For more than two columns the search has SE and RQ, and the design may have LIN, too."""
-    subject = laboratory({"LIN[0] + SE[1]": 0.0}, fixed=["LIN[0] + SE[1]"])
-    task = make_task(3, base_kernels=("SE", "RQ"), allowed=("SE", "LIN", "PER", "RQ"))
-    subject.task = task
+def test_a_change_that_was_cheap_before_is_tried_first_and_a_dear_one_last(laboratory):
+    """Losses of factors: 9, 5, 0.3, 0.2, and then a gain, with which pruning goes on."""
+    big = "SE[0] * SE[1] * SE[2] * SE[3] * SE[4]"
+    losses = {0: 9.0, 1: 5.0, 2: 0.3, 3: 0.2, 4: -1.0}
+    subject = laboratory({}, fixed=[big], n_features=5)
+
+    def score(expression):
+        gone = set(losses) - {leaf.column for leaf in expression.leaves}
+        return -sum(losses[column] for column in gone) if expression.n_leaves > 2 else -50.0
+
+    subject.score = score
     subject.search()
-    assert sorted(subject.pruned()) == ["LIN[0]", "SE[1]"]
+    removals = [set(range(5)) - {int(c) for c in text if c.isdigit()} for text in subject.pruned()]
+    assert removals == [{0}, {1}, {2}, {3}, {4}, {3, 4}, {2, 4}, {1, 4}, {0, 4}]
+
+
+@pytest.mark.parametrize("ended_by", ["deadline", "observer"])
+def test_a_search_that_goes_on_and_ends_early_keeps_what_pruning_had_found(laboratory, ended_by):
+    """The best kernel of the pruning is not lost where the next search proposes nothing in time."""
+    proposals = [LATE, "LIN[0] * PER[0]"]
+    subject = laboratory({LATE: 1.0, "PER[0]": 2.0}, fixed=["SE[0]"], proposals=proposals)
+    subject.search(n_iter=1)
+    assert subject.history.best.expression.canonical == "PER[0]"
+    before = signature(subject.history)
+    if ended_by == "deadline":
+        subject.search(n_iter=2, deadline=Deadline(0.0))
+        assert signature(subject.history) == before
+    else:
+        subject.search(n_iter=2, observer=Diary(3, lambda: True))
+        assert {text for text, _ in before} <= {text for text, _ in signature(subject.history)}
+    assert subject.history.best.expression.canonical == "PER[0]"

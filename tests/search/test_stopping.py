@@ -117,10 +117,6 @@ def test_a_search_ends_where_its_last_kernels_have_gained_nothing(
     assert laboratory.history.n_searched == n_searched
 
 
-def test_without_a_tolerance_it_goes_on(improving):
-    assert improving({}, tol=0.0) == StopReason.N_ITER
-
-
 def test_it_ends_after_a_whole_batch(laboratory, improving):
     assert improving({}, tol=0.05, batch_size=4) == StopReason.CONVERGED
     assert laboratory.history.n_searched == 32
@@ -193,19 +189,6 @@ def test_without_a_deadline_a_search_ends_with_what_it_was_asked_for(laboratory)
     assert laboratory.states() == {inspect.GEN_CLOSED}
 
 
-@pytest.mark.parametrize("n_trials", [1, 3, 4, 5, 6])
-def test_who_evaluates_is_closed_where_an_observer_ends_the_search(laboratory, n_trials):
-    laboratory.search(observer=AfterTrials(n_trials, lambda: True))
-    # or workers would go on with what was begun ahead of time
-    assert laboratory.states() == {inspect.GEN_CLOSED}
-
-
-def test_who_evaluates_is_closed_where_time_is_over(laboratory):
-    laboratory.score = lambda expression, known: None
-    laboratory.search()
-    assert laboratory.states() == {inspect.GEN_CLOSED}
-
-
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 @pytest.mark.parametrize("n_trials", [1, 5, 6])
 def test_who_evaluates_is_closed_where_an_observer_raises(laboratory, n_trials, error):
@@ -216,39 +199,3 @@ def test_who_evaluates_is_closed_where_an_observer_raises(laboratory, n_trials, 
         laboratory.search(observer=AfterTrials(n_trials, interrupt))
     assert laboratory.states() == {inspect.GEN_CLOSED}
     assert len(laboratory.history) == n_trials  # what was done is kept
-
-
-def test_who_evaluates_is_closed_where_the_beginning_of_a_trial_raises(laboratory):
-    class Impatient(AfterTrials):
-        def begin(self, phase):
-            if len(laboratory.history) == 1:
-                raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        laboratory.search(observer=Impatient(99, lambda: True))
-    assert laboratory.states() == {inspect.GEN_CLOSED}
-    assert laboratory.evaluated == DESIGN[:1]
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_what_the_evaluation_raises_leaves_the_trials_that_have_ended(laboratory, error):
-    def fail_at_the_sixth(expression, known):
-        if len(laboratory.history) == 5:
-            raise error
-        return laboratory.planted(expression, known)
-
-    laboratory.score = fail_at_the_sixth
-    with pytest.raises(error):
-        laboratory.search()
-    assert len(laboratory.history) == 5
-
-
-def test_the_reasons_are_their_words():
-    assert [str(reason) for reason in StopReason] == [
-        "n_iter",
-        "max_time",
-        "interrupted",
-        "callback",
-        "exhausted",
-        "converged",
-    ]

@@ -73,9 +73,7 @@ def memory(tmp_path):
     return joblib.Memory(tmp_path, verbose=0)
 
 
-@pytest.mark.parametrize(
-    ("backend", "n_jobs"), [(None, None), ("loky", 1), ("loky", 2), ("threading", 3)]
-)
+@pytest.mark.parametrize(("backend", "n_jobs"), [(None, None), ("loky", 2), ("threading", 3)])
 def test_outcomes_are_those_of_the_evaluator_in_the_order_of_the_kernels(
     evaluator, alone, backend, n_jobs
 ):
@@ -84,29 +82,12 @@ def test_outcomes_are_those_of_the_evaluator_in_the_order_of_the_kernels(
     assert list(map(bits, outcomes)) == list(map(bits, alone))
 
 
-def test_number_of_workers_may_come_from_the_configuration_of_joblib(evaluator, alone, monkeypatch):
-    monkeypatch.setattr(Evaluator, "run", lambda *args, **options: pytest.fail("not in a worker"))
-    with joblib.parallel_config(backend="loky", n_jobs=2):
-        outcomes = list(evaluate_in_parallel(evaluator, EXPRESSIONS[:2], []))
-    assert list(map(bits, outcomes)) == list(map(bits, alone[:2]))
-
-
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_evaluations_begin_at_the_known_fits(evaluator, alone, n_jobs):
     expression, known = parse_expression("SE[0] + LIN[0]"), alone[:2]
     (outcome,) = evaluate_in_parallel(evaluator, [expression], known, n_jobs=n_jobs)
     assert bits(outcome) == bits(evaluator(expression, known))
     assert outcome.n_evaluations != evaluator(expression).n_evaluations
-
-
-def test_one_worker_begins_a_kernel_when_the_one_before_it_has_been_taken(evaluator, monkeypatch):
-    begun = []
-    run = Evaluator.run
-    monkeypatch.setattr(
-        Evaluator, "run", lambda self, job, **o: (begun.append(job), run(self, job, **o))[1]
-    )
-    for n_taken, _ in enumerate(evaluate_in_parallel(evaluator, EXPRESSIONS, []), start=1):
-        assert len(begun) == n_taken
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -167,20 +148,6 @@ def test_kept_evaluations_are_found_by_whatever_worker(evaluator, memory, first,
     assert [outcome.seconds for outcome in found] == [outcome.seconds for outcome in kept]
 
 
-def test_what_failed_outright_is_not_kept_as_it_may_succeed_another_time(
-    evaluator, alone, memory, tmp_path, monkeypatch
-):
-    workers = partial(evaluate_in_parallel, evaluator, memory=memory)
-    failed = evaluator.without_fit(EXPRESSIONS[0], "MemoryError: ")
-    with monkeypatch.context() as patch:
-        patch.setattr(Evaluator, "run", lambda *args, **options: failed)
-        (outcome,) = workers(EXPRESSIONS[:1], [])
-    assert outcome is failed
-    assert n_kept(tmp_path) == 0
-    (outcome,) = workers(EXPRESSIONS[:1], [])
-    assert bits(outcome) == bits(alone[0])
-
-
 def test_what_is_kept_is_for_one_kernel_and_its_warm_starts(evaluator, alone, memory, tmp_path):
     workers = partial(evaluate_in_parallel, evaluator, memory=memory)
     expression = EXPRESSIONS[2]
@@ -190,11 +157,6 @@ def test_what_is_kept_is_for_one_kernel_and_its_warm_starts(evaluator, alone, me
             (outcome,) = workers([expression], known)
             assert bits(outcome) == bits(evaluator(expression, known))
             assert n_kept(tmp_path) == n_different
-
-
-def test_a_memory_without_a_folder_keeps_nothing(evaluator, alone):
-    (outcome,) = evaluate_in_parallel(evaluator, EXPRESSIONS[:1], [], memory=joblib.Memory(None))
-    assert bits(outcome) == bits(alone[0])
 
 
 class Foreign:
@@ -240,13 +202,3 @@ def test_what_cannot_be_read_is_evaluated_and_kept_again_without_a_word(
     assert [str(warning.message) for warning in caught] == []
     assert capfd.readouterr() == ("", "")
     assert bits(Store(memory).load(key, expression)) == bits(alone[0])
-
-
-def test_the_store_returns_what_was_saved_and_none_for_what_was_not(alone, memory):
-    store = Store(memory)
-    for evaluation in alone:
-        store.save(str(evaluation.expression).encode().hex(), evaluation)
-    for expression, evaluation in zip(EXPRESSIONS, alone, strict=True):
-        found = store.load(str(expression).encode().hex(), expression)
-        assert bits(found) == bits(evaluation)
-    assert store.load("f" * 64, EXPRESSIONS[0]) is None

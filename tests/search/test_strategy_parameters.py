@@ -5,7 +5,6 @@ import pytest
 from sklearn.base import clone
 
 from autokernel.search import BOMS, SKC, SOT, STRATEGIES, Arc, Greedy, RandomWalks, TreeGEP
-from autokernel.search.design import DESIGNS, initial_design
 
 WITH_DESIGN = [name for name in STRATEGIES if name not in {"greedy", "skc"}]  # with their own
 
@@ -19,12 +18,6 @@ def test_it_can_be_made_by_name_and_cloned(name):
     assert copy.get_params() == strategy.get_params()
     # nothing goes unchecked
     assert set(strategy._parameter_constraints) == set(strategy.get_params())
-
-
-@pytest.mark.parametrize("name", WITH_DESIGN)
-def test_a_clone_keeps_parameters_that_were_set(name):
-    strategy = STRATEGIES[name]().set_params(initial_design="paper")
-    assert clone(strategy).get_params() == STRATEGIES[name](initial_design="paper").get_params()
 
 
 @pytest.mark.parametrize(
@@ -94,12 +87,3 @@ def test_an_unknown_initial_design_is_an_error_that_lists_the_known_ones(name, d
     known = r"\{('default', 'paper'|'paper', 'default')\}"
     with pytest.raises(ValueError, match=rf"'initial_design' .* among {known}. Got {design!r}"):
         STRATEGIES[name](initial_design=design)._validate_params()
-
-
-@pytest.mark.parametrize("name", WITH_DESIGN)
-@pytest.mark.parametrize("design", DESIGNS)
-def test_its_design_is_that_of_the_name(make_task, name, design):
-    task, rng = make_task(2), np.random.default_rng
-    assert STRATEGIES[name](initial_design=design).design(task, rng=rng(3)) == initial_design(
-        design, task.grammar, task.base_kernels, rng=rng(3)
-    )

@@ -2,30 +2,27 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
-from sklearn.base import clone
 
 from autokernel import parse_expression
 from autokernel.search.acquisition import (
     ACQUISITIONS,
     Acquisition,
     Belief,
-    Cost,
     ExpectedImprovement,
     ExpectedImprovementPerSecond,
     ThompsonSampling,
     UpperConfidenceBound,
     expected_improvement,
+    fit_cost,
 )
-from autokernel.search.distances import SOTKernel
-from autokernel.search.surrogate import Prediction, SurrogateGP
+from autokernel.search.sot import SOTKernel
+from autokernel.search.surrogate import SurrogateGP
 
 N_PARAMS = {"SE": 2, "LIN": 2, "PER": 3, "RQ": 3}
-SAME_COST = Cost(np.array([np.log(0.1), 0.0]))
 
 
 def improvement(mean, std, best):
-    prediction = Prediction(np.atleast_1d(np.asarray(mean, float)), np.full(np.size(mean), std))
-    return expected_improvement(prediction, best=best)
+    return expected_improvement(np.atleast_1d(mean), np.full(np.size(mean), std), best=best)
 
 
 @pytest.mark.parametrize("best", [-2.0, 0.3, 1.5])
@@ -81,51 +78,41 @@ def surrogate(expressions, scores):
     return SurrogateGP(SOTKernel(n_features=2), expressions[:40], scores)
 
 
-def values_of(acquisition, surrogate, expressions, *, best=0.0, cost=SAME_COST, seed=0):
+def same_cost(expressions):
+    return np.full(len(expressions), 0.1)
+
+
+def values_of(acquisition, surrogate, expressions, *, best=0.0, cost=same_cost, seed=0):
     belief = Belief(surrogate, best, cost, np.random.default_rng(seed))
     return acquisition.values(belief)(expressions)
 
 
-@pytest.mark.parametrize("best", [-0.5, 0.0])
-def test_the_value_of_ei_is_the_expected_improvement_of_what_is_predicted(
-    best, surrogate, expressions
-):
-    values = values_of(ExpectedImprovement(), surrogate, expressions, best=best)
-    expected = expected_improvement(surrogate.predict(expressions), best=best)
-    np.testing.assert_array_equal(values, expected)
-
-
 def test_ei_per_second_divides_by_the_predicted_seconds(surrogate, expressions):
-    cost = Cost(np.array([-3.0, 0.4]))
+    def cost(expressions):
+        return np.exp(-3 + 0.4 * count_params(expressions))
+
     per_second, ei = (
         values_of(acquisition, surrogate, expressions, best=-0.5, cost=cost)
         for acquisition in (ExpectedImprovementPerSecond(), ExpectedImprovement())
     )
-    seconds = np.exp(-3 + 0.4 * count_params(expressions))
+    seconds = cost(expressions)
     assert seconds.max() > 100 * seconds.min()  # or the test shows nothing
     np.testing.assert_allclose(per_second * seconds, ei, rtol=1e-12)  # rounding
+    expected = expected_improvement(*surrogate.predict(expressions), best=-0.5)
+    np.testing.assert_array_equal(ei, expected)
 
 
-@pytest.mark.parametrize("kappa", [0.5, 2, 10.0])
+@pytest.mark.parametrize("kappa", [0, 0.5, 2, 10.0])
 def test_ucb_is_the_mean_and_kappa_standard_deviations(kappa, surrogate, expressions):
-    prediction = surrogate.predict(expressions)
+    mean, std = surrogate.predict(expressions)
     np.testing.assert_array_equal(
         values_of(UpperConfidenceBound(kappa=kappa), surrogate, expressions),
-        prediction.mean + kappa * prediction.std,
+        mean + kappa * std,
     )
 
 
-def test_ucb_without_kappa_is_the_mean(surrogate, expressions):
-    values = values_of(UpperConfidenceBound(kappa=0), surrogate, expressions)
-    np.testing.assert_array_equal(values, surrogate.predict(expressions).mean)
-
-
-def test_ucb_of_default_counts_two_standard_deviations():
-    assert UpperConfidenceBound().kappa == 2.0
-
-
 def test_thompson_gives_an_expression_one_value(surrogate, expressions, scores):
-    belief = Belief(surrogate, 0.0, SAME_COST, np.random.default_rng(0))
+    belief = Belief(surrogate, 0.0, same_cost, np.random.default_rng(0))
     function = ThompsonSampling().values(belief)
     first, again, last = function(expressions), function(expressions), function(expressions[-1:])
     # each answer has a variance of 1e-9 of that of the prior, of its own: five deviations
@@ -144,37 +131,21 @@ def test_thompson_draws_another_function_from_another_generator(surrogate, expre
     assert np.all(one != other)
 
 
-def test_thompson_draws_another_function_each_time(surrogate, expressions):
-    belief = Belief(surrogate, 0.0, SAME_COST, np.random.default_rng(0))
-    one, other = (ThompsonSampling().values(belief)(expressions) for _ in range(2))
-    assert np.all(one != other)
-
-
 def count_params(expressions):
     """Parameters of all leaves, and that of the noise."""
     return np.array([1 + sum(N_PARAMS[leaf.kernel.name] for leaf in e.leaves) for e in expressions])
 
 
-@pytest.mark.parametrize(("base", "factor"), [(0.05, 1.3), (2.0, 1.0), (40.0, 0.9)])
-def test_cost_recovers_a_law_that_is_exponential_in_the_number_of_parameters(
-    base, factor, expressions
-):
-    seconds = base * factor ** count_params(expressions)
-    cost = Cost.of(expressions[:40], seconds[:40])
-    # rounding of a regression on numbers up to 25
-    np.testing.assert_allclose(cost.coefficients, np.log([base, factor]), atol=1e-12)
-    np.testing.assert_allclose(cost(expressions[40:]), seconds[40:], rtol=1e-11)
-
-
 def test_cost_is_the_least_squares_fit_of_log_seconds(expressions):
     seconds = np.exp(np.random.default_rng(0).normal(size=len(expressions)))
     slope, intercept = np.polyfit(count_params(expressions), np.log(seconds), 1)
-    coefficients = Cost.of(expressions, seconds).coefficients
-    np.testing.assert_allclose(coefficients, [intercept, slope], atol=1e-12)  # rounding
+    predicted = fit_cost(expressions, seconds)(expressions)
+    expected = np.exp(intercept + slope * count_params(expressions))
+    np.testing.assert_allclose(predicted, expected, rtol=1e-11)  # rounding
 
 
 def test_cost_of_one_evaluation_is_what_it_took():
-    cost = Cost.of([parse_expression("SE[0]")], np.array([0.7]))
+    cost = fit_cost([parse_expression("SE[0]")], np.array([0.7]))
     assert cost([parse_expression("SE[1]")]) == pytest.approx([0.7], rel=1e-12)  # rounding
 
 
@@ -182,23 +153,14 @@ def test_cost_of_equal_numbers_of_parameters_is_the_geometric_mean():
     known = [
         parse_expression(text) for text in ("SE[0] + LIN[0]", "SE[0] * SE[1]", "LIN[0] * LIN[1]")
     ]
-    cost = Cost.of(known, np.array([1.0, 2.0, 4.0]))
+    cost = fit_cost(known, np.array([1.0, 2.0, 4.0]))
     assert cost(known) == pytest.approx([2.0] * 3, rel=1e-12)  # rounding
     others = cost([parse_expression("SE[0]"), parse_expression("SE[0] * (PER[0] + RQ[0])")])
     np.testing.assert_allclose(others, 2.0, rtol=1e-12)  # rounding: no size is known to cost more
 
 
-def test_cost_takes_no_time_at_all_for_a_microsecond(expressions):
-    seconds = np.full(len(expressions), 0.1)
-    seconds[3] = 0.0
-    cost = Cost.of(expressions, seconds)
-    seconds[3] = 1e-6
-    np.testing.assert_array_equal(cost.coefficients, Cost.of(expressions, seconds).coefficients)
-    assert np.all(cost(expressions) > 0)
-
-
 def test_cost_of_zero_seconds_throughout_is_positive_and_finite(expressions):
-    seconds = Cost.of(expressions, np.zeros(len(expressions)))(expressions)
+    seconds = fit_cost(expressions, np.zeros(len(expressions)))(expressions)
     np.testing.assert_allclose(seconds, 1e-6, rtol=1e-10)  # rounding of logarithms of size 14
 
 
@@ -218,29 +180,6 @@ def acquisition(request):
     return ACQUISITIONS[request.param]()
 
 
-def test_it_is_valid_and_can_be_cloned(acquisition):
-    acquisition._validate_params()
-    copy = clone(acquisition)
-    assert type(copy) is type(acquisition)
-    assert copy is not acquisition
-    assert copy.get_params() == acquisition.get_params()
-
-
-def test_a_clone_keeps_parameters_that_were_set():
-    assert clone(UpperConfidenceBound(kappa=0.7)).kappa == 0.7
-    assert clone(UpperConfidenceBound().set_params(kappa=3)).kappa == 3
-
-
-def test_it_refuses_parameters_that_make_no_sense(acquisition):
-    for parameter in acquisition.get_params():
-        bad = clone(acquisition).set_params(**{parameter: object()})
-        expected = f"'{parameter}' parameter of {type(acquisition).__name__} must be"
-        with pytest.raises(ValueError, match=expected):
-            bad._validate_params()
-    with pytest.raises(ValueError, match="Invalid parameter 'colour'"):
-        acquisition.set_params(colour="red")
-
-
 @pytest.mark.parametrize("kappa", [-1, -1e-9, np.nan, np.inf, "2", None])
 def test_a_kappa_that_is_no_finite_number_from_zero_is_an_error_that_says_so(kappa):
     expected = rf"'kappa' parameter of UpperConfidenceBound must be a float in .*Got {kappa!r}"
@@ -248,20 +187,12 @@ def test_a_kappa_that_is_no_finite_number_from_zero_is_an_error_that_says_so(kap
         UpperConfidenceBound(kappa=kappa)._validate_params()
 
 
-@pytest.mark.parametrize("kappa", [0, 0.0, 1, np.float64(2.5), np.int64(3)])
-def test_a_valid_kappa_is_stored_as_given(kappa):
-    chosen = UpperConfidenceBound(kappa=kappa)
-    chosen._validate_params()
-    assert chosen.kappa is kappa
-
-
 def test_it_prefers_a_kernel_that_is_better_in_mean_and_in_deviation(
     acquisition, surrogate, expressions
 ):
     new = expressions[40:]
-    prediction = surrogate.predict(new)
-    above = np.subtract.outer(prediction.mean, prediction.mean)
-    wider = np.subtract.outer(prediction.std, prediction.std)
+    mean, std = surrogate.predict(new)
+    above, wider = np.subtract.outer(mean, mean), np.subtract.outer(std, std)
     better, worse = np.unravel_index(np.argmax(np.where(wider > 0, above, -np.inf)), above.shape)
     pair = [new[better], new[worse]]
     n_draws = 200
@@ -269,11 +200,5 @@ def test_it_prefers_a_kernel_that_is_better_in_mean_and_in_deviation(
     gain, loss = np.mean(values, axis=0)
     assert gain > loss
     # of functions that are drawn, the mean says so: more than five of its deviations apart
-    deviation = prediction.std[[better, worse]].sum()
+    deviation = std[[better, worse]].sum()
     assert above[better, worse] > 5 * deviation / np.sqrt(n_draws)
-
-
-def test_it_gives_each_expression_a_value_that_is_finite(acquisition, surrogate, expressions):
-    values = values_of(acquisition, surrogate, expressions)  # known ones, too
-    assert values.shape == (70,)
-    assert np.all(np.isfinite(values))

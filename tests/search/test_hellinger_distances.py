@@ -3,7 +3,6 @@ from math import exp, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from mpmath import mp
 from scipy.integrate import dblquad
 from scipy.special import gammaincinv
@@ -11,17 +10,16 @@ from scipy.special import gammaincinv
 from autokernel import parse_expression
 from autokernel.expression import Grammar, arrange
 from autokernel.kernels import BASE_KERNELS, OPERATORS
-from autokernel.search import distances as hellinger
-from autokernel.search import distances as prior_covariances
-from autokernel.search.distances import (
+from autokernel.search.boms import (
     JITTER,
-    NOISE,
-    HellingerDistances,
-    hellinger_distances,
+    MAX_CACHED_EXPRESSIONS,
+    NOISE_VARIANCE,
+    HellingerKernel,
     log_determinants,
     sobol_points,
 )
-from tests.batteries import covariance, expressions, reshuffled, seeds
+from autokernel.search.distances import hellinger_distances
+from tests.batteries import covariance
 
 GRAMMAR = Grammar(
     tuple(BASE_KERNELS.values()), tuple(OPERATORS.values()), columns=(0, 1, 2), max_leaves=10
@@ -52,7 +50,7 @@ def sampled_covariances(expression, X, n_samples, seed=0):
     points = sobol_points(n_samples, np.random.default_rng(seed))[:, : len(priors)]
     K = np.array([covariance(arranged, params, X) for params in gammaincinv(shape, points) / rate])
     jitter = JITTER * np.trace(K, axis1=1, axis2=2)[:, None, None] / len(X)
-    return K + (NOISE + jitter) * np.eye(len(X))
+    return K + (NOISE_VARIANCE + jitter) * np.eye(len(X))
 
 
 def squared_hellinger(P, Q):
@@ -69,7 +67,7 @@ def test_the_distance_of_two_numbers_is_the_integral_of_its_definition():
     # of one input: LIN has v + c, SE a variance that is drawn as c is, and both the noise
     def integrand(v, c):
         prior = 0.25 * exp(-0.25 * v) * 9 * c * exp(-3 * c)  # 1e-14 of it beyond 12 and 130
-        return prior * affinity(v + c + NOISE, c + NOISE)
+        return prior * affinity(v + c + NOISE_VARIANCE, c + NOISE_VARIANCE)
 
     expected = 1 - dblquad(integrand, 0, 12, 0, 130, epsabs=1e-6)[0]
     computed = distance("LIN[0]", "SE[0]", X=[[1.0]], n_samples=4096)
@@ -105,15 +103,6 @@ def test_a_distance_has_twelve_digits(other):
     assert distance("SE[0]", other, n_samples=3) == pytest.approx(expected, rel=1e-12)
 
 
-def test_distances_are_expectations_over_the_priors(monkeypatch):
-    kernels = [parse_expression(text) for text in ("SE[0]", "PER[0] + LIN[0]", "RQ[1] * SE[0]")]
-    sobol = hellinger_distances(kernels, X=X, n_samples=1024)
-    monkeypatch.setattr(hellinger, "sobol_points", lambda n, rng: rng.uniform(size=(n, 256)))
-    random = hellinger_distances(kernels, X=X, n_samples=4000, rng=5)
-    # distances spread by at most 0.3, so that the error of the mean is 0.005
-    np.testing.assert_allclose(random, sobol, atol=0.02)
-
-
 @pytest.mark.parametrize("n", [1, 2, 7, 20])
 def test_log_determinants_are_those_of_numpy(n):
     A = np.random.default_rng(n).normal(size=(30, n, n + 2))
@@ -134,37 +123,10 @@ def test_distances_are_symmetric_between_0_and_1_and_0_for_equals():
     assert distance(*two) == distance(*two[::-1])  # each computed for itself
 
 
-@given(expressions(GRAMMAR), expressions(GRAMMAR), seeds)
-@settings(max_examples=10)
-def test_the_order_and_grouping_of_operands_do_not_matter(expression, other, seed):
-    rng = np.random.default_rng(seed)
-    variants = [reshuffled(expression, rng), expression]
-    np.testing.assert_array_equal(hellinger_distances(variants, X=X, n_samples=4), 0.0)
-    # another tree comes first and is sampled; now it is the second
-    one, two = (hellinger_distances([v], [other], X=X, n_samples=4) for v in variants)
-    np.testing.assert_array_equal(one, two)
-
-
-@pytest.mark.parametrize("lengthscale", [0.2, 1.0, 3.0])
-def test_the_kernel_is_positive_semi_definite(lengthscale):
-    D = hellinger_distances(walks(200, seed=3), X=X, n_samples=8)
-    K = np.exp(-D / (2 * lengthscale**2))
-    # some walks end at one kernel, so that the smallest eigenvalue is 0: rounding of D and of K
-    assert np.linalg.eigvalsh(K)[0] > -1e-12
-
-
 def test_roots_of_distances_obey_the_triangle_inequality():
     D = np.sqrt(hellinger_distances(walks(40, seed=4), X=X, n_samples=8))
     detours = (D[:, :, None] + D[None, :, :]).min(axis=1)
     assert (D - detours).max() <= 1e-6  # the root of the rounding of distances near zero
-
-
-def test_distances_to_others_are_a_part_of_the_square_matrix():
-    kernels = walks(40, seed=6)
-    square = hellinger_distances(kernels, X=X, n_samples=16)
-    part = hellinger_distances(kernels[:9], kernels[5:], X=X, n_samples=16)
-    assert part.shape == (9, 35)
-    np.testing.assert_allclose(part, square[:9, 5:], rtol=0, atol=ROUNDING)
 
 
 def test_smooth_kernels_are_nearer_to_each_other_than_to_a_line_or_a_period():
@@ -174,105 +136,25 @@ def test_smooth_kernels_are_nearer_to_each_other_than_to_a_line_or_a_period():
     assert D[0, 1] < 0.5 * D[:2, 2:].min()
 
 
-def test_a_kernel_on_another_column_is_another_kernel():
-    assert distance("SE[0]", "SE[1]") > 0.1
-
-
-@pytest.fixture
-def no_more(monkeypatch):
-    """Make further computations fail."""
-
-    def forbid():
-        for module in (hellinger, prior_covariances):
-            monkeypatch.setattr(module, "log_determinants", None)
-
-    return forbid
-
-
 def test_growing_lists_give_what_all_at_once_gives():
     kernels = walks(30, seed=7)
-    known = HellingerDistances(X, n_samples=16)
-    known(kernels[:3])
-    known(kernels[10:], kernels[:4])
-    grown = known(kernels)
+    known = HellingerKernel(X, n_samples=16)
+    known.distances(kernels[:3])
+    known.distances(kernels[10:], kernels[:4])
     at_once = hellinger_distances(kernels, X=X, n_samples=16)
-    np.testing.assert_allclose(grown, at_once, rtol=0, atol=ROUNDING)
+    np.testing.assert_allclose(known.distances(kernels)[0], at_once, rtol=0, atol=ROUNDING)
 
 
-def test_nothing_is_computed_twice(no_more):
-    kernels = walks(20, seed=8)
-    known = HellingerDistances(X, n_samples=4)
-    part, square = known(kernels[:5], kernels[10:]), known(kernels)
-    no_more()
-    np.testing.assert_array_equal(known(kernels), square)
-    np.testing.assert_array_equal(known(kernels[10:], kernels[:5]), part.T)
-
-
-def test_many_kernels_at_once_are_kept(monkeypatch, no_more):
-    monkeypatch.setattr(hellinger, "_MOST_TEXTS", 3)
-    kernels = walks(20, seed=8)
-    known = HellingerDistances(X, n_samples=4)
-    square = known(kernels)
-    no_more()
-    np.testing.assert_array_equal(known(kernels), square)
-
-
-def test_equal_kernels_need_no_computation(no_more):
-    no_more()
-    assert distance("SE[0] + LIN[1]", "LIN[1] + SE[0]") == 0
-
-
-@pytest.mark.parametrize("limit", [{"_MEMORY": 0}, {"_MOST_TEXTS": 7}])
-def test_distances_do_not_depend_on_what_is_kept(limit, monkeypatch):
+def test_distances_do_not_depend_on_what_is_cached():
     kernels = list({kernel.canonical: kernel for kernel in walks(25, seed=9)}.values())
-    expected = hellinger_distances(kernels, X=X, n_samples=4)
-    for name, value in limit.items():
-        monkeypatch.setattr(hellinger, name, value)
-    forgetful = HellingerDistances(X, n_samples=4)
-    for start in range(0, 20, 5):
-        few = kernels[start : start + 5]
-        np.testing.assert_allclose(
-            forgetful(few, kernels[:2]), expected[start : start + 5, :2], rtol=0, atol=ROUNDING
-        )
-    np.testing.assert_allclose(forgetful(kernels), expected, rtol=0, atol=ROUNDING)
-
-
-def test_distances_between_kernels_that_are_asked_for_again_stay(monkeypatch, no_more):
-    monkeypatch.setattr(hellinger, "_MOST_TEXTS", 9)
-    kernels = list({kernel.canonical: kernel for kernel in walks(60, seed=11)}.values())
-    known = HellingerDistances(X, n_samples=4)
-    stays = kernels[:4]
-    square = known(stays)
-    for start in range(4, 24, 4):
-        known([*stays, *kernels[start : start + 4]], stays)
-    no_more()
-    np.testing.assert_array_equal(known(stays), square)
-
-
-def test_memory_is_bounded(monkeypatch):
-    monkeypatch.setattr(hellinger, "_MOST_TEXTS", 9)
-    monkeypatch.setattr(hellinger, "_MEMORY", 5 * 210 * 4 * 8)
-    distances = HellingerDistances(X, n_samples=4)
-    for kernel in walks(40, seed=10):
-        distances([kernel], [parse_expression("SE[0]")])
-        assert len(distances._kept) <= 5
-        assert len(distances._table) <= 9
-
-
-def test_where_memory_is_short_a_kernel_is_sampled_once_for_a_block(monkeypatch):
-    sampled = []
-    covariance_of = prior_covariances.Covariance
-
-    def noting(expression, pairs):
-        sampled.append(expression)
-        return covariance_of(expression, pairs)
-
-    monkeypatch.setattr(prior_covariances, "Covariance", noting)
-    monkeypatch.setattr(hellinger, "_MEMORY", 8 * 210 * 4 * 8)  # eight kernels at four samples
-    kernels = list({kernel.canonical: kernel for kernel in walks(30, seed=11)}.values())[:20]
-    hellinger_distances(kernels, X=X, n_samples=4)
-    assert len(kernels) == 20
-    assert 20 <= len(sampled) <= 100  # five blocks of four; 190 distances have 380 sides
+    expected = hellinger_distances(kernels, X=X[:3], n_samples=1)
+    known = HellingerKernel(X[:3], n_samples=1)
+    known.distances(kernels[:5], kernels[:2])
+    many = {e.canonical: e for e in walks(4 * MAX_CACHED_EXPRESSIONS, seed=12)}.values()
+    assert len(many) > MAX_CACHED_EXPRESSIONS  # the first ones are dropped
+    for some in np.array_split(np.array(list(many), dtype=object), 8):
+        known.distances(list(some), kernels[:1])
+    np.testing.assert_allclose(known.distances(kernels)[0], expected, rtol=0, atol=ROUNDING)
 
 
 def test_without_rng_the_result_is_always_the_same():
@@ -285,12 +167,6 @@ def test_rng_draws_points_and_inputs(n_inputs):
     compute = partial(distance, "SE[0]", "LIN[0]", X=np.linspace(0, 1, n_inputs)[:, None])
     assert compute(rng=3) == compute(rng=np.random.default_rng(3))
     assert compute(rng=3) != compute(rng=4)
-
-
-def test_twenty_different_inputs_are_used_where_there_are_more():
-    used = HellingerDistances(np.arange(100.0)[:, None])._sampler._X
-    assert used.shape == (20, 1)
-    assert len(np.unique(used)) == 20
 
 
 def test_the_noise_prior_does_not_matter_and_the_others_do():
@@ -337,8 +213,3 @@ def test_a_column_that_the_inputs_do_not_have_is_an_error(pair):
 def test_invalid_arguments_are_errors(options, message):
     with pytest.raises(ValueError, match=message):
         distance("SE[0]", "LIN[0]", **options)
-
-
-def test_no_expressions_have_no_distances():
-    assert hellinger_distances([], X=X).shape == (0, 0)
-    assert hellinger_distances([parse_expression("SE[0]")], [], X=X).shape == (1, 0)
