@@ -306,10 +306,10 @@ def other_modes(fit: Evaluation, data: TrainingData, seed: int) -> list[np.ndarr
     """Find other modes (n_params,) of a kernel that are almost as high as the best one."""
     arranged = arrange(fit.expression)
     likelihood = ExactLikelihood(arranged.expression, data)
-    found = ModeSearch(data, priors=PRIORS, seed=seed)(LogPosterior(likelihood, priors=PRIORS))
+    modes, _ = ModeSearch(data, priors=PRIORS, seed=seed)(LogPosterior(likelihood, priors=PRIORS))
     back = np.argsort(theta_order(fit.expression, arranged.nodes))
     lowest, highest = fit.log_posterior - NEAR, fit.log_posterior - SAME
-    return [mode.theta[back] for mode in found.modes if lowest < mode.log_posterior < highest]
+    return [mode.theta[back] for mode in modes if lowest < mode.log_posterior < highest]
 
 
 def trust_of(chains: Chains, posterior: LogPosterior, fit: Evaluation) -> dict[str, object]:

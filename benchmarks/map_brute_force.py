@@ -15,7 +15,7 @@ from map_cases import BestKnown, Case, cases  # isort: skip
 import numpy as np
 
 from autokernel.evidence.maximise import maximise
-from autokernel.evidence.starts import DataScales, StartingPoints
+from autokernel.evidence.starts import DataScales, draw_starts
 
 WIDE = {  # natural ranges of the wide draws
     "lengthscale": (0.003, 10.0),
@@ -31,7 +31,7 @@ def brute_force(case: Case, n_starts: int) -> tuple[float, np.ndarray, int]:
     """Best log posterior, where it is, and how many starts end within 0.5 nats of it."""
     posterior = case.posterior()
     rng = np.random.default_rng(12345)
-    usual = StartingPoints(DataScales(case.data())).draw(posterior, n_starts // 2, rng=rng)
+    usual = draw_starts(posterior, DataScales(case.data()), n_starts // 2, rng=rng)
     low, high = np.log([WIDE[parameter.name] for parameter in posterior.likelihood.parameters]).T
     wide = rng.uniform(low, high, size=(n_starts - len(usual), len(low)))
     modes = [maximise(posterior, start, max_iterations=400) for start in [*usual, *wide]]

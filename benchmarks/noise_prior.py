@@ -40,7 +40,7 @@ from scipy.stats import norm
 
 from autokernel import parse_expression
 from autokernel.evidence import Evaluation, Evaluator
-from autokernel.evidence.maximise import Mode, maximise
+from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.posterior import NOISE_FLOOR, LogPosterior
 from autokernel.expression import Expression
 from autokernel.inference import ExactLikelihood, TrainingData
@@ -108,14 +108,14 @@ def fit_all(expression: Expression, data: TrainingData, seeds: Iterable[int]) ->
     }
 
 
-def highest(expression: Expression, data: TrainingData, fits: Fits) -> dict[str, Mode]:
+def highest(expression: Expression, data: TrainingData, fits: Fits) -> dict[str, Point]:
     """Highest mode known under each prior: of runs from the ends of all fits under all priors."""
     found = [fit for of_prior in fits.values() for fit in of_prior]
     ends = {tuple(fit.theta.round(1)): fit.theta for fit in found}
-    best: dict[str, Mode] = {}
+    best: dict[str, Point] = {}
     for prior, priors in CANDIDATES.items():
         posterior = LogPosterior(ExactLikelihood(expression, data), priors=priors)
-        modes = [Mode(fit.theta, fit.log_posterior) for fit in fits[prior]]
+        modes = [Point(fit.theta, fit.log_posterior) for fit in fits[prior]]
         for end in ends.values():
             start = np.clip(end, posterior.lower, posterior.upper)
             modes.append(maximise(posterior, start, max_iterations=300))

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.evidence.maximise import Mode
+from autokernel.evidence.maximise import Point
 from autokernel.evidence.maximum import Maximum
 from autokernel.inference import ValueAndGradient
 
@@ -17,7 +17,7 @@ def maximum_of(
     """Build a maximum that has no slopes but those beyond its bounds, none by default."""
     theta, hessian = np.array(theta, dtype=float), np.array(hessian, dtype=float)
     slopes = np.zeros(len(theta)) if outward is None else np.array(outward, dtype=float)
-    return Maximum(Mode(theta, log_density), hessian, slopes, slopes)
+    return Maximum(Point(theta, log_density), hessian, slopes, slopes)
 
 
 class Toy:

@@ -1,13 +1,26 @@
 """The posterior of one kernel: its maximum, its scores, the record of an evaluation."""
 
-from autokernel.evidence.criteria import AIC, BIC, Criterion, KernelFit, Score
+from autokernel.evidence.criteria import (
+    AIC,
+    BIC,
+    CRITERIA,
+    Criterion,
+    CrossValidation,
+    Importance,
+    KernelFit,
+    Laplace,
+    LeaveOneOut,
+    Score,
+    check_criterion,
+)
 from autokernel.evidence.evaluation import Evaluation, Parameter, name_parameters
-from autokernel.evidence.evaluator import Evaluator, Job
-from autokernel.evidence.importance import Importance
-from autokernel.evidence.laplace import Laplace
-from autokernel.evidence.one_kernel import check_expression, evaluate_kernel, parameters_of
-from autokernel.evidence.predictive import CrossValidation, LeaveOneOut
-from autokernel.evidence.registry import CRITERIA, check_criterion
+from autokernel.evidence.evaluator import (
+    Evaluator,
+    Job,
+    check_expression,
+    evaluate_kernel,
+    parameters_of,
+)
 
 __all__ = [
     "AIC",

@@ -1,18 +1,30 @@
-"""Scores of a fitted kernel: what all of them share, BIC and AIC."""
+"""Criteria: the scores by which fitted kernels are compared."""
 
 import math
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from numbers import Integral, Real
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.model_selection import BaseCrossValidator, KFold, TimeSeriesSplit
+from sklearn.utils._param_validation import HasMethods, Interval
 
-from autokernel.evidence.maximise import Mode
-from autokernel.evidence.maximum import Maximum
+from autokernel.evidence.importance import MAX_DRAWS, STANDARD_ERROR, importance_sample
+from autokernel.evidence.laplace import log_evidence
+from autokernel.evidence.maximise import HOPELESS_GAP, MAX_STEPS, Point, maximise
+from autokernel.evidence.maximum import Maximum, measure_maximum
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.typing import FloatArray
+from autokernel.exceptions import NotAMaximumError
+from autokernel.expression import node_swaps, theta_order
+from autokernel.typing import FloatArray, IntArray
+from autokernel.validation import resolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +36,55 @@ class Score:
     pareto_k: float = np.nan  #: above 0.7 the standard error cannot be trusted
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
 class KernelFit:
-    """A fitted kernel, as a criterion receives it."""
+    """A kernel at its best mode, as a criterion receives it.
 
-    posterior: LogPosterior  #: the log posterior of the parameters
-    maximum: Maximum  #: the best mode, with the gradient and the Hessian there
-    others: Sequence[Mode]  #: other modes that the search found, the best first
-    rng: np.random.Generator  #: random numbers for this kernel alone
+    Attributes
+    ----------
+    expression : Expression
+        The kernel, with the terms of its sums and products sorted.
+    X : ndarray of shape (n_samples, n_features)
+        Inputs in the units of the search.
+    y : ndarray of shape (n_samples,)
+        Targets in the units of the search.
+    theta : ndarray of shape (n_params,)
+        Logs of the parameters at the best mode, the noise variance last.
+    log_likelihood : float
+        Log likelihood at ``theta``, in nats.
+    log_posterior : float
+        Log likelihood plus log prior density at ``theta``, in nats.
+    hessian : ndarray of shape (n_params, n_params)
+        Hessian of the negative log posterior at ``theta``.
+    rng : numpy.random.Generator
+        Random numbers for this kernel, the same in every process.
+    """
+
+    def __init__(
+        self,
+        posterior: LogPosterior,
+        maximum: Maximum,
+        others: Sequence[Point],
+        rng: np.random.Generator,
+    ) -> None:
+        self._posterior, self._maximum, self._others = posterior, maximum, others
+        self.expression, self.X, self.y = posterior.expression, posterior.data.X, posterior.data.y
+        self.theta, self.log_posterior = maximum.mode.theta, maximum.mode.log_posterior
+        self.log_likelihood = self.log_posterior - float(posterior.prior.log_density(self.theta))
+        self.hessian, self.rng = maximum.hessian, rng
+
+    def log_density(self, theta: FloatArray) -> float:
+        """Compute the log likelihood plus the log prior density at another point, in nats.
+
+        It is ``-inf`` where the covariance matrix has no Cholesky factor.
+        """
+        return self._posterior.value(theta)
 
 
 class Criterion(ABC, BaseEstimator):
-    """A score of a kernel from the modes of its posterior; it has parameters and no state."""
+    """A score of a kernel at its best mode; it has parameters and no state.
+
+    A custom criterion defines :meth:`__call__` with the attributes of :class:`KernelFit`.
+    """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
@@ -52,12 +101,24 @@ class Criterion(ABC, BaseEstimator):
     def for_approximations(self) -> "Criterion | None":
         """Return the criterion of kernels fitted by an approximate likelihood, None for none.
 
-        It may ask the likelihood for its value and gradient alone.
+        It may use only the value and the gradient of the likelihood.
         """
         return None
 
     def check_data(self, X: FloatArray, y: FloatArray) -> None:
         """Raise a ``ValueError`` if no kernel can be scored on these data."""
+
+
+class Laplace(Criterion):
+    """Log evidence by Laplace's method at the best mode; exact for the null model."""
+
+    def __call__(self, fit: KernelFit) -> Score:
+        """Score by the log posterior and its Hessian at the best mode."""
+        return Score(log_evidence(fit._posterior, fit._maximum))
+
+    def for_approximations(self) -> Criterion:
+        """Return this criterion."""
+        return self
 
 
 class BIC(Criterion):
@@ -69,8 +130,7 @@ class BIC(Criterion):
 
     def __call__(self, fit: KernelFit) -> Score:
         """Score by the log likelihood at the best mode and the numbers of parameters and rows."""
-        n_params, n_samples = len(fit.maximum.mode.theta), len(fit.posterior.data.y)
-        return Score(_log_likelihood(fit) - 0.5 * n_params * math.log(n_samples))
+        return Score(fit.log_likelihood - 0.5 * len(fit.theta) * math.log(len(fit.y)))
 
     def for_approximations(self) -> Criterion:
         """Return this criterion."""
@@ -86,14 +146,227 @@ class AIC(Criterion):
 
     def __call__(self, fit: KernelFit) -> Score:
         """Score by the log likelihood at the best mode and the number of parameters."""
-        return Score(_log_likelihood(fit) - len(fit.maximum.mode.theta))
+        return Score(fit.log_likelihood - len(fit.theta))
 
     def for_approximations(self) -> Criterion:
         """Return this criterion."""
         return self
 
 
-def _log_likelihood(fit: KernelFit) -> float:
-    """Compute the log likelihood at the best mode, in nats."""
-    mode = fit.maximum.mode
-    return mode.log_posterior - float(fit.posterior.prior.log_density(mode.theta))
+_MAX_OTHER_MODES = 5  # modes besides the best one around which draws are made; each takes a Hessian
+_MAX_IMAGES = 24  # mirror images of a mode: all of them for up to four equal operands
+_MIN_DRAWS = 100  # with fewer draws the weights have no tail to judge them by
+
+
+class Importance(Criterion):
+    """Log evidence by importance sampling around the best modes found.
+
+    Equal operands, as in ``SE[0] + SE[0]``, may be exchanged, so each mode has mirror images. Where
+    images overlap, a few hundred draws may miss some of the mass between them, and the standard
+    error does not show it.
+
+    Parameters
+    ----------
+    max_draws : int, default=2000
+        Most draws for one kernel, each with one likelihood call; at least 100.
+    standard_error : float, default=0.05
+        Standard error in nats. Once it is reached and can be trusted, no more draws are made.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "max_draws": [Interval(Integral, _MIN_DRAWS, None, closed="left")],
+        "standard_error": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self, *, max_draws: int = MAX_DRAWS, standard_error: float = STANDARD_ERROR
+    ) -> None:
+        self.max_draws = max_draws
+        self.standard_error = standard_error
+
+    def __call__(self, fit: KernelFit) -> Score:
+        """Score by draws around all modes that may add to the evidence."""
+        sample = importance_sample(
+            fit.log_density,
+            _maxima_to_sample(fit),
+            lower=fit._posterior.lower,
+            upper=fit._posterior.upper,
+            rng=fit.rng,
+            max_draws=self.max_draws,
+            standard_error=self.standard_error,
+        )
+        return Score(sample.log_evidence, sample.standard_error, sample.pareto_k)
+
+    def for_approximations(self) -> Criterion:
+        """Return Laplace's method, which takes far fewer calls."""
+        return Laplace()
+
+
+def _maxima_to_sample(fit: KernelFit) -> list[Maximum]:
+    """List the best maximum, others that may add to the evidence, and their mirror images.
+
+    Other modes than the best are not maximised further, as a sampling density does not have to be
+    centred exactly.
+    """
+    orders = [theta_order(fit.expression, swap) for swap in node_swaps(fit.expression)]
+    maxima = _with_mirror_images(fit._maximum, orders)
+    n_measured = 0
+    for mode in fit._others:
+        is_near = mode.log_posterior > fit.log_posterior - HOPELESS_GAP
+        if not is_near or any(known.stands_at(mode.theta) for known in maxima):
+            continue
+        if n_measured == _MAX_OTHER_MODES:
+            break
+        n_measured += 1
+        with suppress(NotAMaximumError):  # the draws around the best mode remain
+            maxima += _with_mirror_images(measure_maximum(fit._posterior, mode), orders)
+    return maxima
+
+
+def _with_mirror_images(maximum: Maximum, orders: list[IntArray]) -> list[Maximum]:
+    """Return a maximum with its distinct mirror images, at most ``_MAX_IMAGES`` in all."""
+    images = [maximum]
+    to_exchange = deque(images)  # images whose own images are still to be computed
+    while to_exchange:
+        image = to_exchange.popleft()
+        for order in orders:
+            other = image.reordered(order)
+            if len(images) < _MAX_IMAGES and not any(e.stands_at(other.mode.theta) for e in images):
+                images.append(other)
+                to_exchange.append(other)
+    return images
+
+
+class LeaveOneOut(Criterion):
+    """Leave-one-out log predictive density, summed over the rows, in nats; larger is better.
+
+    Each row is predicted from all others, with its noise and the MAP parameters of all rows.
+
+    Notes
+    -----
+    R&W eq. 5.10-5.12. One factorisation and its inverse, O(n_samples^3), serve all rows.
+    """
+
+    def __call__(self, fit: KernelFit) -> Score:
+        """Score by the predictions at the best mode."""
+        return Score(float(fit._posterior.leave_one_out(fit.theta).sum()))
+
+
+_FOLD_SEED = 0  # of the random division into folds, which is the same for all kernels
+
+
+class CrossValidation(Criterion):
+    """Log predictive density of held-out rows, summed over them, in nats; larger is better.
+
+    Each held-out row is predicted by itself, with its noise.
+
+    Parameters
+    ----------
+    cv : int or splitter, default=5
+        Number of folds, at least 2, into which the rows are divided at random and in the same way
+        for every kernel. Or a scikit-learn splitter that makes the same folds in every call, such
+        as ``TimeSeriesSplit()``; the sum is then over the rows that it holds out.
+    refit : bool, default=True
+        Whether the parameters are fitted again to the training rows of each fold, by a run that
+        starts from the mode of all rows. Otherwise the parameters of all rows are used, as in
+        :class:`LeaveOneOut`.
+
+    Notes
+    -----
+    Each fold takes some five to fifteen likelihood calls with their gradients, or one
+    factorisation without ``refit``.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split", "get_n_splits"])],
+        "refit": ["boolean"],
+    }
+
+    def __init__(self, *, cv: int | BaseCrossValidator = 5, refit: bool = True) -> None:
+        self.cv = cv
+        self.refit = refit
+
+    def __call__(self, fit: KernelFit) -> Score:
+        """Score by the predictions of the held-out rows of each fold."""
+        folds = self._folds(fit.X, fit.y)
+        return Score(sum(self._predict(fit, train, held_out) for train, held_out in folds))
+
+    def check_data(self, X: FloatArray, y: FloatArray) -> None:
+        """Raise a ``ValueError`` if the rows cannot be divided in the same way every time."""
+        if isinstance(self.cv, Integral) and int(self.cv) > len(y):
+            raise ValueError(
+                f"cv must not be larger than the number of rows, got cv={self.cv} and {len(y)} "
+                "rows: take fewer folds, or criterion='loo'"
+            )
+        is_random = getattr(self.cv, "shuffle", True)  # splitters without it are always random
+        if is_random and not isinstance(getattr(self.cv, "random_state", _FOLD_SEED), Integral):
+            raise ValueError(
+                "cv must divide the rows in the same way for every kernel, got "
+                f"{self.cv!r}: give it an int as random_state"
+            )
+        try:
+            folds = self._folds(X, y)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ValueError(f"cv={self.cv!r} cannot divide {len(y)} rows: {error}") from error
+        if not folds or not all(len(rows) for fold in folds for rows in fold):
+            raise ValueError(
+                f"cv must leave rows to train on and rows to hold out in each fold, got {self.cv!r}"
+            )
+
+        in_order = (np.diff(X, axis=0) >= 0).all(axis=0).any() if X.shape[1] else True
+        if isinstance(self.cv, TimeSeriesSplit) and not in_order:
+            warnings.warn(
+                "TimeSeriesSplit takes rows in the order of time, but no column of X rises from "
+                "row to row: sort the rows by time",
+                UserWarning,
+                stacklevel=2,
+            )
+
+    def _folds(self, X: FloatArray, y: FloatArray) -> list[tuple[IntArray, IntArray]]:
+        """List the training rows and the held-out rows of each fold."""
+        splitter: Any = self.cv
+        if isinstance(splitter, Integral):
+            splitter = KFold(int(splitter), shuffle=True, random_state=_FOLD_SEED)
+        return list(splitter.split(X, y))
+
+    def _predict(self, fit: KernelFit, train: IntArray, held_out: IntArray) -> float:
+        """Compute the log predictive density of the held-out rows of a fold, in nats."""
+        theta = _refit(fit, train) if self.refit else fit.theta
+        both = fit._posterior.on_rows(np.concatenate([train, held_out]))
+        value = float(both.held_out(theta, len(train)).sum())
+        fit._posterior.n_evaluations += both.n_evaluations
+        if not np.isfinite(value):
+            raise NotAMaximumError("the covariance of a fold of cv has no Cholesky factor")
+        return value
+
+
+def _refit(fit: KernelFit, rows: IntArray) -> FloatArray:
+    """Fit the parameters to some of the rows, starting from the mode of all rows."""
+    training = fit._posterior.on_rows(rows)
+    start = np.clip(fit.theta, training.lower, training.upper)
+    mode = maximise(training, start, max_iterations=MAX_STEPS, curvature=fit.hessian)
+    fit._posterior.n_evaluations += training.n_evaluations
+    return mode.theta
+
+
+CRITERIA: Mapping[str, type[Criterion]] = MappingProxyType(
+    {
+        "laplace": Laplace,
+        "importance": Importance,
+        "bic": BIC,
+        "aic": AIC,
+        "loo": LeaveOneOut,
+        "cv": CrossValidation,
+    }
+)
+
+
+def check_criterion(criterion: str | Criterion) -> Criterion:
+    """Turn the ``criterion`` argument into a valid criterion.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown (the message lists the known ones) or a parameter is not valid.
+    """
+    return resolve("criterion", criterion, registry=CRITERIA, kind=Criterion)

@@ -1,15 +1,15 @@
 """The record of a scored kernel."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from autokernel.evidence.criteria import Score
-from autokernel.evidence.maximise import Mode
+from autokernel.evidence.maximise import Point
+from autokernel.evidence.maximum import Maximum
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.expression import Expression, Leaf, slots_of, theta_order
+from autokernel.expression import Expression, Leaf, arrange, slots_of, theta_order
 from autokernel.kernels import NOISE_VARIANCE
 from autokernel.typing import FloatArray
 
@@ -58,16 +58,66 @@ class Evaluation:
         return "\n".join(lines)
 
 
-def as_written(evaluation: Evaluation, expression: Expression, nodes: Sequence[int]) -> Evaluation:
-    """Reorder the fit of an arranged kernel as the user wrote it, and name its parameters."""
-    back = np.argsort(theta_order(expression, nodes))
-    theta = evaluation.theta[back]
-    return replace(
-        evaluation,
+def record_fit(
+    expression: Expression,
+    posterior: LogPosterior,
+    point: Point | Maximum,
+    *,
+    status: str,
+    score: Score = NO_SCORE,
+    log_evidence: float = -np.inf,
+    n_other_evaluations: int = 0,
+    seconds: float = 0.0,
+    log_structure_prior: float = 0.0,
+) -> Evaluation:
+    """Record a fit of an expression, or of its arranged form, in the order of the expression.
+
+    Parameters
+    ----------
+    expression : Expression
+        The kernel as the user wrote it.
+    posterior : LogPosterior
+        Log posterior of ``expression`` or of :func:`arrange` of it.
+    point : Point or Maximum
+        End of the fit; the Hessian of a point is not known.
+    status : str
+        "ok", or the reason for a failure.
+    score : Score
+        Value of the criterion.
+    log_evidence : float
+        Laplace's approximation, in nats.
+    n_other_evaluations : int
+        Likelihood calls besides those of ``posterior``.
+    seconds : float
+        Time of the fit.
+    log_structure_prior : float
+        Log prior of the expression in nats, which is added to the score.
+    """
+    mode = point.mode if isinstance(point, Maximum) else point
+    n_params = len(mode.theta)
+    hessian = point.hessian if isinstance(point, Maximum) else np.full((n_params, n_params), np.nan)
+    log_prior = float(posterior.prior.log_density(mode.theta))
+    order = np.arange(n_params)
+    if posterior.expression is not expression:
+        order = np.argsort(theta_order(expression, arrange(expression).nodes))
+    theta = mode.theta[order]
+    return Evaluation(
         expression=expression,
         parameters=name_parameters(expression, theta),
         theta=theta,
-        hessian=evaluation.hessian[np.ix_(back, back)],
+        log_likelihood=mode.log_posterior - log_prior,
+        log_prior=log_prior,
+        log_posterior=mode.log_posterior,
+        log_evidence=log_evidence,
+        score=score.value + log_structure_prior,
+        hessian=hessian[np.ix_(order, order)],
+        n_params=n_params,
+        n_evaluations=n_other_evaluations + posterior.n_evaluations,
+        seconds=seconds,
+        status=status,
+        standard_error=score.standard_error,
+        pareto_k=score.pareto_k,
+        log_structure_prior=log_structure_prior,
     )
 
 
@@ -82,34 +132,3 @@ def name_parameters(expression: Expression, theta: FloatArray) -> tuple[Paramete
         own = zip(node.parameters, values[entries], strict=True)
         named += [Parameter(number, str(node), parameter.name, value) for parameter, value in own]
     return (*named, Parameter(None, None, NOISE_VARIANCE.name, values[-1]))
-
-
-def record_mode(
-    posterior: LogPosterior,
-    mode: Mode,
-    *,
-    hessian: FloatArray | None = None,
-    log_evidence: float = -np.inf,
-    score: Score = NO_SCORE,
-    status: str,
-) -> Evaluation:
-    """Make the record of a mode; the callers fill in names, likelihood calls and seconds."""
-    n_params = len(mode.theta)
-    log_prior = float(posterior.prior.log_density(mode.theta))
-    return Evaluation(
-        expression=posterior.expression,
-        parameters=(),
-        theta=mode.theta,
-        log_likelihood=mode.log_posterior - log_prior,
-        log_prior=log_prior,
-        log_posterior=mode.log_posterior,
-        log_evidence=log_evidence,
-        score=score.value,
-        hessian=np.full((n_params, n_params), np.nan) if hessian is None else hessian,
-        n_params=n_params,
-        n_evaluations=0,
-        seconds=0.0,
-        status=status,
-        standard_error=score.standard_error,
-        pareto_k=score.pareto_k,
-    )

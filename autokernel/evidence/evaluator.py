@@ -2,7 +2,6 @@
 
 import hashlib
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -10,13 +9,15 @@ from typing import Any
 
 import joblib
 import numpy as np
+from sklearn.utils.validation import _get_feature_names
 
+from autokernel.data.checks import check_training_data
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence.criteria import Criterion, KernelFit
-from autokernel.evidence.evaluation import NO_SCORE, Evaluation, as_written, record_mode
+from autokernel.evidence.criteria import Criterion, KernelFit, Laplace, Score, check_criterion
+from autokernel.evidence.evaluation import NO_SCORE, Evaluation, record_fit
 from autokernel.evidence.importance import ImportanceSample, importance_sample
-from autokernel.evidence.laplace import Laplace, log_evidence_at, log_evidence_or_nothing
-from autokernel.evidence.maximise import Mode
+from autokernel.evidence.laplace import log_evidence_at, log_evidence_or_nothing
+from autokernel.evidence.maximise import Point
 from autokernel.evidence.maximum import (
     Maximum,
     estimate_maximum,
@@ -25,79 +26,39 @@ from autokernel.evidence.maximum import (
 )
 from autokernel.evidence.mode_search import ModeSearch, random_stream
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.evidence.registry import check_criterion
-from autokernel.evidence.starts import WarmStart
+from autokernel.evidence.warm_starts import WarmStart, warm_starts_from_similar
 from autokernel.exceptions import EvaluationError, NotAMaximumError, OutOfTimeError
-from autokernel.expression import Expression, StructurePrior, UniformPrior, align, arrange, slots_of
-from autokernel.inference import (
-    ExactLikelihood,
-    Likelihood,
-    TrainingData,
-    one_blas_thread,
+from autokernel.expression import (
+    Expression,
+    StructurePrior,
+    UniformPrior,
+    arrange,
+    parse_expression,
 )
-from autokernel.kernels import Priors
+from autokernel.inference import ExactLikelihood, Likelihood, TrainingData, one_blas_thread
+from autokernel.kernels import (
+    BASE_KERNELS,
+    BaseKernel,
+    KernelParameter,
+    Operator,
+    Priors,
+    check_priors,
+)
 from autokernel.typing import FloatArray
+from autokernel.validation import check_seed
 
-
-class Arrivals:
-    """The objects that one process has unpickled, with the caches that they filled there.
-
-    Parameters
-    ----------
-    most : int
-        Number of objects to keep. The latest ones stay.
-    """
-
-    def __init__(self, *, most: int) -> None:
-        self._most = most
-        self._objects: dict[str, Any] = {}  # by name
-
-    def get(self, name: str) -> Any | None:
-        """Return the object of this name, or None."""
-        return self._objects.get(name)
-
-    def keep(self, name: str, arrived: Any) -> None:
-        """Keep an object, and drop the oldest where there are too many."""
-        for oldest in list(self._objects)[: 1 - self._most]:
-            self._objects.pop(oldest, None)  # another thread may have dropped it
-        self._objects[name] = arrived
-
-
-OF_THIS_PROCESS = Arrivals(most=2)
-"""The evaluators of this process: a joblib worker has no other place to keep them between jobs."""
-
-
-def arrive(name: str, make: Callable[..., Any], settings: Mapping[str, Any]) -> Any:
-    """Rebuild a pickled object, or return the one that was rebuilt before."""
-    arrived = OF_THIS_PROCESS.get(name)
-    if arrived is None:
-        arrived = make(**settings)
-        OF_THIS_PROCESS.keep(name, arrived)
-    return arrived
-
-
-def digest(*parts: object) -> str:
-    """Compute the SHA-256 digest of bytes, texts, numbers and tuples of them."""
-    sha = hashlib.sha256()
-    for part in parts:
-        data = part if isinstance(part, bytes) else repr(part).encode()
-        sha.update(len(data).to_bytes(8))
-        sha.update(data)
-    return sha.hexdigest()
-
-
+FAR_BELOW_BEST = 5.0  # nats below the best score at which an estimate of the Hessian suffices
+_STANDARD_ERROR_OF_DRAWS = 0.1  # nats, of the log evidence, with which draws suffice
+_MAX_ARRIVED = 2  # evaluators that a process keeps
 _UNIFORM = UniformPrior()
-FAR = 5.0
-"""Nats below the best score from which an estimate of the Hessian suffices."""
 _N_TIMED = 600  # most rows on which a call is timed
-_ENOUGH = 0.1  # standard error of the log evidence, in nats, with which draws suffice
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: a warm start holds arrays
 class Job:
     """A kernel with its warm starts and the score to compare it with.
 
-    The score depends on these, on the data and on the settings of the evaluator alone.
+    The score depends only on these, on the data and on the settings of the evaluator.
     """
 
     expression: Expression
@@ -161,26 +122,33 @@ class Evaluator:
     def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:
         """Fit and score one kernel.
 
-        Any other error becomes a record with its reason, because one kernel that fails must not
-        end a long search.
-
         Raises
         ------
         OutOfTimeError
-            Once the deadline has passed.
+            Once the deadline has passed. Any other error becomes a record with its reason, because
+            one kernel that fails must not end a long search.
         """
         began = time.perf_counter()
-        arranged = arrange(job.expression)
         try:
-            with one_blas_thread():
-                posterior = self._posterior(arranged.expression, deadline)
-                evaluation = self._fit_and_score(posterior, job)
-        except OutOfTimeError:
-            raise
-        except Exception as error:
-            evaluation = self._without_mode(arranged.expression, reason_of(error))
-        evaluation = as_written(evaluation, job.expression, arranged.nodes)
-        return self.priced(replace(evaluation, seconds=time.perf_counter() - began))
+            with kernel_errors(), one_blas_thread():
+                posterior = self._posterior(arrange(job.expression).expression, deadline)
+                modes, n_on_subsample = self._find_modes(posterior, job.warm_starts)
+                maximum, score, status = self._score(posterior, modes, job.best)
+                evidence = log_evidence_or_nothing(posterior, maximum) if maximum else -np.inf
+                return record_fit(
+                    job.expression,
+                    posterior,
+                    maximum or modes[0],
+                    status=status,
+                    score=score,
+                    log_evidence=evidence,
+                    n_other_evaluations=n_on_subsample,
+                    seconds=time.perf_counter() - began,
+                    log_structure_prior=self._structure_prior(job.expression),
+                )
+        except EvaluationError as error:
+            seconds = time.perf_counter() - began
+            return self.without_fit(job.expression, str(error), seconds=seconds)
 
     def priced(self, evaluation: Evaluation) -> Evaluation:
         """Replace the log prior of the structure in the score by that of this evaluator."""
@@ -197,20 +165,29 @@ class Evaluator:
 
     def run_roughly(self, expression: Expression) -> Evaluation:
         """Fit one kernel quickly, on a few rows; the record has no score."""
-        arranged = arrange(expression)
         try:
-            with one_blas_thread():
-                posterior = self._posterior(arranged.expression, NEVER)
-                mode = self._find_modes.rough_mode(arranged.expression)
-                rough = record_mode(posterior, mode, status="a rough fit on some of the rows")
-        except Exception as error:
-            rough = self._without_mode(arranged.expression, reason_of(error))
-        return as_written(rough, expression, arranged.nodes)
+            with kernel_errors(), one_blas_thread():
+                arranged = arrange(expression).expression
+                posterior, mode = self._posterior(arranged), self._find_modes.rough_mode(arranged)
+                status = "a rough fit on some of the rows"
+                return record_fit(expression, posterior, mode, status=status)
+        except EvaluationError as error:
+            return self.without_fit(expression, str(error))
 
-    def without_fit(self, expression: Expression, reason: str) -> Evaluation:
-        """Record a kernel whose fit could not even begin."""
-        record = self._without_mode(expression, reason)
-        return as_written(record, expression, range(len(expression.nodes)))
+    def without_fit(
+        self, expression: Expression, reason: str, *, seconds: float = 0.0
+    ) -> Evaluation:
+        """Record a kernel that was not fitted, at the prior mean."""
+        likelihood = ExactLikelihood(expression, self.data.take(np.arange(1)))
+        posterior = LogPosterior(likelihood, priors=self._priors)
+        return record_fit(
+            expression,
+            posterior,
+            Point(np.log(posterior.prior.shape / posterior.prior.rate), -np.inf),
+            status=reason,
+            seconds=seconds,
+            log_structure_prior=self._structure_prior(expression),
+        )
 
     def sample(
         self, evaluation: Evaluation, *, max_draws: int, deadline: Deadline = NEVER
@@ -224,8 +201,8 @@ class Evaluator:
         OutOfTimeError
             Once the deadline has passed.
         """
-        mode = Mode(evaluation.theta, evaluation.log_posterior)
-        with _failing_as_evaluation_error(), one_blas_thread():
+        mode = Point(evaluation.theta, evaluation.log_posterior)
+        with kernel_errors(), one_blas_thread():
             posterior = self._posterior(evaluation.expression, deadline)
             return importance_sample(
                 posterior.value,
@@ -234,7 +211,7 @@ class Evaluator:
                 upper=posterior.upper,
                 rng=random_stream(self._seed, evaluation.expression, "draws"),
                 max_draws=max_draws,
-                enough=_ENOUGH,
+                standard_error=_STANDARD_ERROR_OF_DRAWS,
             )
 
     def seconds_of_call(self, expression: Expression) -> float:
@@ -256,7 +233,7 @@ class Evaluator:
         OutOfTimeError
             Once the deadline has passed.
         """
-        with _failing_as_evaluation_error(), one_blas_thread():
+        with kernel_errors(), one_blas_thread():
             posterior = self._posterior(expression, deadline)
             return np.array([posterior.leave_one_out(theta) for theta in draws])
 
@@ -288,39 +265,34 @@ class Evaluator:
             tuple(len(together) for together in job.warm_starts),
         )
 
-    def _without_mode(self, expression: Expression, reason: str) -> Evaluation:
-        """Record a kernel that was not fitted, at the prior mean."""
-        likelihood = ExactLikelihood(expression, self.data.take(np.arange(1)))
-        posterior = LogPosterior(likelihood, priors=self._priors)
-        mode = Mode(np.log(posterior.prior.shape / posterior.prior.rate), -np.inf)
-        return record_mode(posterior, mode, status=reason)
-
-    def _posterior(self, expression: Expression, deadline: Deadline) -> LogPosterior:
-        """Build the log posterior of an arranged kernel on all rows."""
+    def _posterior(self, expression: Expression, deadline: Deadline = NEVER) -> LogPosterior:
         likelihood = ExactLikelihood(expression, self.data)
         return LogPosterior(likelihood, priors=self._priors, deadline=deadline)
 
-    def _fit_and_score(self, posterior: LogPosterior, job: Job) -> Evaluation:
-        """Fit and score an arranged kernel."""
-        found = self._find_modes(posterior, job.warm_starts)
-        before = posterior.n_evaluations
-        mode, *others = found.modes
+    def _score(
+        self, posterior: LogPosterior, modes: Sequence[Point], best: float
+    ) -> tuple[Maximum | None, Score, str]:
+        """Find the maximum near the best mode, if there is one, and score it, if that succeeds.
+
+        The status is the reason for a failure.
+        """
+        maximum = None
         try:
-            if not np.isfinite(mode.log_posterior):
+            if not np.isfinite(modes[0].log_posterior):
                 raise NotAMaximumError(
                     "the covariance matrix has no Cholesky factor at any starting point"
                 )
-            maximum = self._far_maximum(posterior, mode, job.best)
-            if maximum is None:
-                maximum = find_best_maximum(posterior, found.modes)
+            maximum = self._far_maximum(posterior, modes[0], best)
+            maximum = maximum or find_best_maximum(posterior, modes)
             rng = random_stream(self._seed, posterior.expression, "criterion")
-            evaluation = self._score(KernelFit(posterior, maximum, others, rng))
+            score = self._criterion(KernelFit(posterior, maximum, modes[1:], rng))
+            if not np.isfinite(score.value):
+                raise NotAMaximumError(f"the criterion is {score.value} at the best mode")
         except NotAMaximumError as error:
-            evaluation = record_mode(posterior, mode, status=str(error))
-        n_evaluations = found.n_evaluations + posterior.n_evaluations - before
-        return replace(evaluation, n_evaluations=n_evaluations)
+            return maximum, NO_SCORE, str(error)
+        return maximum, score, "ok"
 
-    def _far_maximum(self, posterior: LogPosterior, mode: Mode, best: float) -> Maximum | None:
+    def _far_maximum(self, posterior: LogPosterior, mode: Point, best: float) -> Maximum | None:
         """Estimate the Hessian where the score is far below the best one, None elsewhere.
 
         Such a kernel is not averaged, and the search needs no exact score of it. The estimate of
@@ -328,30 +300,12 @@ class Evaluator:
         """
         if not self.score_is_laplace or not np.isfinite(best):
             return None
-        least = best - FAR - self._structure_prior(posterior.expression)
+        least = best - FAR_BELOW_BEST - self._structure_prior(posterior.expression)
         with suppress(NotAMaximumError):
             maximum = estimate_maximum(posterior, mode)
             if log_evidence_at(maximum) < least:
                 return maximum
         return None
-
-    def _score(self, fit: KernelFit) -> Evaluation:
-        """Score a fitted kernel."""
-        score, status = NO_SCORE, "ok"
-        try:
-            score = self._criterion(fit)
-            if not np.isfinite(score.value):
-                raise NotAMaximumError(f"the criterion is {score.value} at the best mode")
-        except NotAMaximumError as error:
-            score, status = NO_SCORE, str(error)
-        return record_mode(
-            fit.posterior,
-            fit.maximum.mode,
-            hessian=fit.maximum.hessian,
-            log_evidence=log_evidence_or_nothing(fit),
-            score=score,
-            status=status,
-        )
 
     def _settings(self) -> dict[str, Any]:
         """Return the arguments from which another process rebuilds this evaluator."""
@@ -366,7 +320,31 @@ class Evaluator:
 
     def __reduce__(self) -> tuple[object, ...]:
         name = f"{self.fingerprint()} {self._structure_prior!r}"
-        return arrive, (name, type(self), self._settings())
+        return _arrive, (name, type(self), self._settings())
+
+
+_arrived: dict[str, Evaluator] = {}  # of this process: a joblib worker keeps nothing between jobs
+
+
+def _arrive(name: str, make: Callable[..., Evaluator], settings: Mapping[str, Any]) -> Evaluator:
+    """Rebuild a pickled evaluator, or return the one that was rebuilt before, with its caches."""
+    evaluator = _arrived.get(name)
+    if evaluator is None:
+        evaluator = make(**settings)
+        for oldest in list(_arrived)[: 1 - _MAX_ARRIVED]:
+            _arrived.pop(oldest, None)  # another thread may have dropped it
+        _arrived[name] = evaluator
+    return evaluator
+
+
+def digest(*parts: object) -> str:
+    """Compute the SHA-256 digest of bytes, texts, numbers and tuples of them."""
+    sha = hashlib.sha256()
+    for part in parts:
+        data = part if isinstance(part, bytes) else repr(part).encode()
+        sha.update(len(data).to_bytes(8))
+        sha.update(data)
+    return sha.hexdigest()
 
 
 def seconds_of(likelihood: Likelihood) -> float:
@@ -379,65 +357,155 @@ def seconds_of(likelihood: Likelihood) -> float:
     return time.perf_counter() - began
 
 
-def reason_of(error: Exception) -> str:
-    """State in one line why an evaluation failed."""
-    return " ".join(f"{type(error).__name__}: {error}".split())
-
-
 @contextmanager
-def _failing_as_evaluation_error() -> Iterator[None]:
-    """Turn the errors of one kernel into one that callers expect."""
+def kernel_errors() -> Iterator[None]:
+    """Turn whatever one kernel raises into an ``EvaluationError`` with the reason in one line.
+
+    An ``OutOfTimeError`` is left as it is: it concerns the whole fit.
+    """
     try:
         yield
     except OutOfTimeError:
         raise
-    except Exception as error:
-        raise EvaluationError(reason_of(error)) from error
+    except Exception as error:  # a custom base kernel may raise anything
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise EvaluationError(reason) from error
 
 
-_N_ALIKE, _N_SIMILAR = 12, 3
+def evaluate_kernel(
+    expression: str | Expression,
+    X: FloatArray,
+    y: FloatArray,
+    *,
+    criterion: str | Criterion = "laplace",
+    priors: str | Priors = "default",
+    base_kernels: Iterable[str | BaseKernel] = (),
+    operators: Iterable[str | Operator] = (),
+    random_state: int | np.random.RandomState | None = 0,
+) -> Evaluation:
+    """Fit the parameters of one kernel and score it.
 
+    The data are not scaled. The default priors are meant for columns in the unit interval and a
+    target of zero mean and unit variance: scale the data first, or pass other priors.
 
-def warm_starts_from_similar(
-    expression: Expression, known: Iterable[Evaluation]
-) -> list[list[WarmStart]]:
-    """Find the known fits that share most nodes with a kernel, the most similar first.
+    Parameters
+    ----------
+    expression : str or Expression
+        Kernel to fit, such as ``"LIN[0] * PER[0] + SE[0]"``, or ``"NOISE"`` for noise alone. A
+        column is a zero-based index or, where ``X`` is a data frame, a name.
+    X : array-like of shape (n_samples, n_features)
+        Inputs, which are not scaled.
+    y : array-like of shape (n_samples,)
+        Targets, which are not scaled. The mean function of the model is zero.
+    criterion : {"laplace", "importance", "bic", "aic", "loo", "cv"} or Criterion
+        Definition of ``score``, which is in nats; larger is better. ``"laplace"`` is the log
+        evidence by Laplace's method at the best mode; for noise alone it is exact. ``"importance"``
+        is the log evidence by importance sampling around the best modes found; it takes some 200 to
+        2000 likelihood calls more and gives ``standard_error`` and ``pareto_k``. ``"bic"`` and
+        ``"aic"`` are the log likelihood at the best mode less a penalty (:class:`BIC`,
+        :class:`AIC`). ``"loo"`` and ``"cv"`` are the log predictive density of rows left out one by
+        one (:class:`LeaveOneOut`) or fold by fold (:class:`CrossValidation`). An object such as
+        ``CrossValidation(cv=10)`` sets the parameters of its criterion.
+    priors : {"default", "paper"} or mapping of str to (shape, rate)
+        Gamma priors by parameter name. A mapping replaces entries of the default.
+    base_kernels, operators : iterable
+        Custom base kernels and operators that the expression may use, as for
+        :func:`parse_expression`.
+    random_state : int, RandomState or None
+        Source of the random starting points.
 
-    Nodes that a fit lacks are also taken from fits of single leaves, where all of them are known.
-    A fit that has less than a quarter of the kernel's nodes gives no warm start.
+    Returns
+    -------
+    Evaluation
+        The fit, its score and their cost. A kernel that cannot be fitted raises no error: its
+        ``score`` is ``-inf`` and ``status`` gives the reason.
+
+    Raises
+    ------
+    ExpressionSyntaxError
+        If the text cannot be read.
+    ValueError
+        If the data, the criterion or the priors are not valid, if the data cannot be split as the
+        criterion requires, or if ``X`` lacks a column of the expression.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(0, 1, 40)[:, None]
+    >>> fit = evaluate_kernel("SE[0]", X, np.sin(6 * X[:, 0]), random_state=0)
+    >>> fit.status, fit.n_params
+    ('ok', 3)
     """
-    ours = Counter(expression.leaves)
+    base_kernels, operators = tuple(base_kernels), tuple(operators)
+    if not isinstance(expression, (str, Expression)):
+        raise TypeError(
+            f"expression must be a str such as 'SE[0]' or an Expression, got "
+            f"{type(expression).__name__}: the order is evaluate_kernel(expression, X, y)"
+        )
+    names = _get_feature_names(X)
+    X, y = check_training_data(X, y)
+    expression = check_expression(
+        expression,
+        names,
+        n_features=X.shape[1],
+        base_kernels=base_kernels,
+        operators=operators,
+    )
+    own = [one for one in (*base_kernels, *operators) if not isinstance(one, str)]
+    known = parameters_of((*BASE_KERNELS.values(), *own, *expression.nodes))
+    evaluator = Evaluator(
+        X,
+        y,
+        priors=check_priors(priors, parameters=known.values()),
+        seed=check_seed(random_state),
+        criterion=criterion,
+    )
+    return evaluator(expression)
 
-    def dissimilarity(other: Evaluation) -> tuple[int, int, float, str]:
-        shared = (ours & Counter(other.expression.leaves)).total()
-        text = other.expression.canonical
-        return (-shared, other.expression.n_leaves, -other.score, text)
 
-    fitted = [other for other in known if np.isfinite(other.score)]
-    found = []
-    for other in sorted(fitted, key=dissimilarity)[:_N_ALIKE]:
-        pairs = align(expression, other.expression)
-        if pairs and 4 * len(pairs) >= len(expression.nodes):
-            found.append((pairs, other))
-    found.sort(key=lambda one: (-len(one[0]), -one[1].score))
-    alone = {other.expression: other for other in fitted if other.expression.n_leaves == 1}
-    nodes = expression.nodes
-    starts = []
-    for pairs, other in found[:_N_SIMILAR]:
-        start = _take(pairs, other)
-        starts.append([start])
-        missing = [node for node in range(len(nodes)) if node not in start.nodes]
-        if missing and all(nodes[node] in alone for node in missing):
-            others = ((node, alone[nodes[node]]) for node in missing)
-            of_leaves = [WarmStart([node], fit.theta, fit.hessian) for node, fit in others]
-            starts.append([start, *of_leaves])
-    return starts
+def parameters_of(
+    declared: Iterable[BaseKernel | Operator | Expression],
+) -> dict[str, KernelParameter]:
+    """Return the parameters that kernels, operators or nodes declare, by name."""
+    return {parameter.name: parameter for one in declared for parameter in one.parameters}
 
 
-def _take(pairs: Sequence[tuple[int, int]], other: Evaluation) -> WarmStart:
-    """Make a warm start from the parameters of paired nodes."""
-    slots = slots_of(other.expression)
-    numbers = np.arange(len(other.theta))
-    taken = np.concatenate([*(numbers[slots[theirs].entries] for _, theirs in pairs), numbers[-1:]])
-    hessian = other.hessian[np.ix_(taken, taken)]
-    return WarmStart([ours for ours, _ in pairs], other.theta[taken], hessian)
+def check_expression(
+    expression: str | Expression,
+    feature_names: Sequence[str] | None,
+    *,
+    n_features: int,
+    argument: str = "expression",
+    base_kernels: Iterable[str | BaseKernel] = (),
+    operators: Iterable[str | Operator] = (),
+) -> Expression:
+    """Parse an expression if it is a text, and check that the data have its columns.
+
+    Raises
+    ------
+    ExpressionSyntaxError
+        If the text cannot be read.
+    TypeError
+        If ``expression`` is neither a text nor an expression.
+    ValueError
+        If a column is not below ``n_features``.
+    """
+    if not isinstance(expression, (str, Expression)):
+        raise TypeError(
+            f"{argument} must be a str such as 'SE[0] + LIN[0]' or an Expression, "
+            f"got {expression!r}"
+        )
+    if isinstance(expression, str):
+        expression = parse_expression(
+            expression, feature_names, base_kernels=base_kernels, operators=operators
+        )
+    beyond = [
+        node
+        for node in expression.subtrees()
+        if node.column is not None and node.column >= n_features
+    ]
+    if beyond:
+        raise ValueError(
+            f"{argument} must use columns below n_features={n_features}, got {beyond[0]}"
+        )
+    return expression

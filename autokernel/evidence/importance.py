@@ -1,31 +1,21 @@
 """The log evidence by importance sampling."""
 
-from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, logsumexp, softmax
-from sklearn.utils._param_validation import Interval
 
-from autokernel.evidence.criteria import Criterion, KernelFit, Score
-from autokernel.evidence.laplace import Laplace, boundary_log_mass
-from autokernel.evidence.maximum import Maximum, measure_maximum
+from autokernel.evidence.laplace import boundary_log_mass
+from autokernel.evidence.maximum import Maximum
 from autokernel.exceptions import NotAMaximumError
-from autokernel.expression import node_swaps, theta_order
-from autokernel.typing import BoolArray, FloatArray, IntArray
+from autokernel.typing import BoolArray, FloatArray
 
+MAX_DRAWS = 2000  # for one kernel
+STANDARD_ERROR = 0.05  # nats, below which no more draws are made
+FIRST_DRAWS = 200  # in the first batch
 
-class _Tail(NamedTuple):
-    """A generalised Pareto distribution fitted to the largest of some weights."""
-
-    shape: float  # k, leaning towards a half
-    scale: float
-    start: float  # largest weight that does not belong to the tail
-    n: int  # number of weights in the tail
+_MIN_TAIL = 5  # weights from which the shape of their distribution is estimated
 
 
 def pareto_shape(weights: FloatArray) -> float:
@@ -47,7 +37,8 @@ def pareto_shape(weights: FloatArray) -> float:
     This is the estimate of Zhang & Stephens (2009, Technometrics 51) on the tail that Vehtari et
     al. (2024, JMLR 25) use, with the latter's prior, worth ten draws at 0.5.
     """
-    return _fit_tail(weights).shape
+    shape, _, _ = _fit_tail(np.sort(weights))
+    return shape
 
 
 def pareto_smoothed(log_weights: FloatArray) -> FloatArray:
@@ -68,28 +59,30 @@ def pareto_smoothed(log_weights: FloatArray) -> FloatArray:
     Vehtari et al. (2024, JMLR 25), section 2. A single draw then dominates less often.
     """
     weights = np.exp(log_weights - log_weights.max())
-    tail = _fit_tail(weights)
-    if np.isfinite(tail.shape) and tail.n >= 5:
-        order = np.argsort(weights)[-tail.n :]
-        levels = (np.arange(tail.n) + 0.5) / tail.n
-        k = tail.shape if abs(tail.shape) > 1e-9 else 1e-9
-        quantiles = tail.start + tail.scale * np.expm1(-k * np.log1p(-levels)) / k
-        weights[order] = np.minimum(quantiles, 1.0)
+    order = np.argsort(weights)
+    shape, scale, n = _fit_tail(weights[order])
+    if n and np.isfinite(shape):
+        levels = (np.arange(n) + 0.5) / n
+        k = shape if abs(shape) > 1e-9 else 1e-9
+        quantiles = weights[order[-n - 1]] + scale * np.expm1(-k * np.log1p(-levels)) / k
+        weights[order[-n:]] = np.minimum(quantiles, 1.0)
     return weights / weights.sum()
 
 
-def _fit_tail(weights: FloatArray) -> _Tail:
-    """Fit a generalised Pareto distribution to the largest weights."""
-    ordered = np.sort(weights)
-    n_tail = int(min(0.2 * len(weights), 3 * np.sqrt(len(weights))))
-    if ordered[-1] - ordered[0] <= 1e-10 * ordered[-1]:  # they differ by rounding alone
-        return _Tail(-np.inf, 0.0, ordered[-1], 0)
-    start = ordered[-n_tail - 1]
-    excess = ordered[-n_tail:] - start
+def _fit_tail(ordered: FloatArray) -> tuple[float, float, int]:
+    """Fit a generalised Pareto distribution to the largest of sorted weights.
+
+    Returns the shape k, leaning towards a half, the scale and the number of weights in the tail,
+    which is zero where there is nothing to fit.
+    """
+    n_tail = int(min(0.2 * len(ordered), 3 * np.sqrt(len(ordered))))
+    if ordered[-1] - ordered[0] <= 1e-10 * ordered[-1]:  # they differ by rounding only
+        return -np.inf, 0.0, 0
+    excess = ordered[-n_tail:] - ordered[-n_tail - 1]
     excess = excess[excess > 0]
     n = len(excess)
-    if n < 5:
-        return _Tail(np.inf, 0.0, start, 0)
+    if n < _MIN_TAIL:
+        return np.inf, 0.0, 0
     n_grid = 30 + int(np.sqrt(n))
     quartile = excess[int(n / 4 + 0.5) - 1]
     grid = 1 - np.sqrt(n_grid / (np.arange(n_grid) + 0.5))
@@ -98,13 +91,13 @@ def _fit_tail(weights: FloatArray) -> _Tail:
     profile = n * (np.log(-grid / shapes) - shapes - 1)
     rate = softmax(profile) @ grid
     k = np.log1p(-rate * excess).mean()
-    return _Tail(float((n * k + 10 * 0.5) / (n + 10)), float(-k / rate), float(start), n)
+    return float((n * k + 10 * 0.5) / (n + 10)), float(-k / rate), n
 
 
 _DEGREES = 5.0  # degrees of freedom, for heavier tails than the posterior's
-_LEAST_SHARE = 0.05  # least share of the draws for a mode, whose Laplace mass may be far too small
-_LEAST_SHARES = 0.2  # largest sum of these least shares, reached if there are many modes
-_LEAST_CURVATURE = 0.1  # nats per squared log parameter; the priors alone have one or more
+_MIN_SHARE = 0.05  # of the draws for a mode, whose Laplace mass may be far too small
+_MAX_MIN_SHARES = 0.2  # sum of these smallest shares, reached if there are many modes
+_MIN_CURVATURE = 0.1  # nats per squared log parameter; the priors have one or more
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
@@ -131,11 +124,9 @@ class FoldedT:
         nearest = np.where(mode.theta - lower < upper - mode.theta, lower, upper)
         factor = np.zeros_like(hessian)
         values, vectors = np.linalg.eigh(hessian[np.ix_(~held, ~held)])
-        factor[np.ix_(~held, ~held)] = vectors / np.sqrt(
-            np.maximum(np.abs(values), _LEAST_CURVATURE)
-        )
+        factor[np.ix_(~held, ~held)] = vectors / np.sqrt(np.maximum(np.abs(values), _MIN_CURVATURE))
         for index in np.flatnonzero(held):
-            curvature = max(hessian[index, index], _LEAST_CURVATURE)
+            curvature = max(hessian[index, index], _MIN_CURVATURE)
             scale = np.exp(boundary_log_mass(maximum.outward[index], curvature))
             factor[index, index] = scale if nearest[index] == lower[index] else -scale
         return cls(np.where(held, nearest, mode.theta), factor, held)
@@ -260,16 +251,13 @@ class Mixture:
 
 def _shares(masses: FloatArray) -> FloatArray:
     """Raise small masses to the least share, then normalise them to sum to one."""
-    raised = np.maximum(masses, min(_LEAST_SHARE, _LEAST_SHARES / len(masses)))
+    raised = np.maximum(masses, min(_MIN_SHARE, _MAX_MIN_SHARES / len(masses)))
     return raised / raised.sum()
 
 
-N_FIRST = 200
-N_MOST = 2000
-ENOUGH_STANDARD_ERROR = 0.05  # nats
-ENOUGH_PARETO_K = 0.5  # below it the weights have a finite variance, which the standard error needs
-
-_FIRST_SHARE = 0.1  # share of the first proposal in later ones, whose tails bound the weights
+_MIN_BATCH = 20  # draws; fewer at the end join the batch before them
+_SOUND_PARETO_K = 0.5  # below it the weights have the finite variance of the standard error
+_SHARE_OF_FIRST = 0.1  # of the first proposal in later ones, whose tails bound the weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
@@ -278,7 +266,9 @@ class ImportanceSample:
 
     theta: FloatArray  # (n_draws, n_params), draws within the bounds
     weights: FloatArray  # (n_draws,), smoothed and normalised
-    log_evidence: Score
+    log_evidence: float  # nats
+    standard_error: float  # nats
+    pareto_k: float  # above 0.7 the standard error cannot be trusted
 
 
 def importance_sample(
@@ -288,12 +278,12 @@ def importance_sample(
     lower: FloatArray,
     upper: FloatArray,
     rng: np.random.Generator,
-    max_draws: int = N_MOST,
-    enough: float = ENOUGH_STANDARD_ERROR,
+    max_draws: int = MAX_DRAWS,
+    standard_error: float = STANDARD_ERROR,
 ) -> ImportanceSample:
     """Draw from a density over a box, and estimate the log of its integral.
 
-    The first ``N_FIRST`` draws come from a mixture of Student t distributions, one around each
+    The first ``FIRST_DRAWS`` draws come from a mixture of Student t distributions, one around each
     maximum. Each later batch doubles the number of draws, and comes from a mixture fitted to all
     earlier ones. Sampling stops when both the standard error and the Pareto k are small enough, or
     after ``max_draws`` draws.
@@ -310,7 +300,7 @@ def importance_sample(
         Source of the draws.
     max_draws : int
         Most draws, at least two.
-    enough : float
+    standard_error : float
         Standard error in nats below which no more draws are made.
 
     Returns
@@ -337,146 +327,55 @@ def importance_sample(
     kernels with 11 to 15 parameters by 0.2 to 0.3 nats.
     """
     first = fitted = Mixture.around(maxima, lower=lower, upper=upper)
-    batches: list[_Batch] = []
+    thetas: list[FloatArray] = []  # of each batch
+    log_weights: list[FloatArray] = []  # of each batch, -inf outside the bounds
     n_draws = 0
     while True:
-        proposal = fitted.with_part_of(first, share=_FIRST_SHARE) if batches else first
-        n_more = min(max(N_FIRST, n_draws), max_draws - n_draws)
+        proposal = fitted.with_part_of(first, share=_SHARE_OF_FIRST) if thetas else first
+        n_more = max(FIRST_DRAWS, n_draws)
+        if max_draws - n_draws - n_more < _MIN_BATCH:
+            n_more = max_draws - n_draws
         theta = proposal.draw(n_more, rng)
         inside = np.all((lower <= theta) & (theta <= upper), axis=1)
-        log_weights = np.full(n_more, -np.inf)
-        log_weights[inside] = [log_density(point) for point in theta[inside]]
-        log_weights[inside] -= proposal.log_density(theta[inside])
-        batches.append(_Batch(theta, log_weights))
+        logs = np.full(n_more, -np.inf)
+        logs[inside] = [log_density(point) for point in theta[inside]]
+        logs[inside] -= proposal.log_density(theta[inside])
+        thetas.append(theta)
+        log_weights.append(logs)
         n_draws += n_more
-        estimate = _estimate(batches)
-        sound = estimate.pareto_k < ENOUGH_PARETO_K
-        if (sound and estimate.standard_error < enough) or n_draws >= max_draws:
-            return _sample(batches, estimate)
-        weights = softmax(np.concatenate(_pool(batches)))
-        fitted = fitted.refit(np.concatenate([batch.theta for batch in batches]), weights)
+        pooled = _pool(log_weights)
+        log_evidence, error = _estimate(pooled)
+        together = np.concatenate(pooled)
+        pareto_k = pareto_shape(np.exp(together - together.max()))
+        if (pareto_k < _SOUND_PARETO_K and error < standard_error) or n_draws >= max_draws:
+            break
+        fitted = fitted.refit(np.concatenate(thetas), softmax(together))
+    possible = np.isfinite(together)
+    return ImportanceSample(
+        theta=np.concatenate(thetas)[possible],
+        weights=pareto_smoothed(together[possible]),
+        log_evidence=log_evidence,
+        standard_error=error,
+        pareto_k=pareto_k,
+    )
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
-class _Batch:
-    """Draws from one proposal and their weights."""
-
-    theta: FloatArray  # (n_draws, n_params)
-    log_weights: FloatArray  # (n_draws,), -inf outside the bounds
-
-
-def _sample(batches: list[_Batch], estimate: Score) -> ImportanceSample:
-    """Collect the draws with a positive density."""
-    theta = np.concatenate([batch.theta for batch in batches])
-    log_weights = np.concatenate(_pool(batches))
-    possible = np.isfinite(log_weights)
-    weights = pareto_smoothed(log_weights[possible])
-    return ImportanceSample(theta[possible], weights, estimate)
-
-
-def _pool(batches: list[_Batch]) -> list[FloatArray]:
+def _pool(log_weights: list[FloatArray]) -> list[FloatArray]:
     """Return the log weights of each batch, scaled so that all weights sum to the evidence."""
-    numbers = np.arange(1.0, len(batches) + 1)  # larger for later proposals, which fit better
-    scales = numbers / (numbers @ [len(batch.log_weights) for batch in batches])
-    return [b.log_weights + np.log(s) for b, s in zip(batches, scales, strict=True)]
+    numbers = np.arange(1.0, len(log_weights) + 1)  # larger for later proposals, which fit better
+    scales = numbers / (numbers @ [len(logs) for logs in log_weights])
+    return [logs + np.log(scale) for logs, scale in zip(log_weights, scales, strict=True)]
 
 
-def _estimate(batches: list[_Batch]) -> Score:
+def _estimate(pooled: list[FloatArray]) -> tuple[float, float]:
     """Estimate the log evidence from all batches, with its error by the delta method."""
-    pooled = _pool(batches)
     highest = np.concatenate(pooled).max()
     if not np.isfinite(highest):
         raise NotAMaximumError(
             "the density must be positive and finite around its modes, "
             f"got {highest} as the largest log weight"
         )
-    weights = [np.exp(part - highest) for part in pooled]
+    weights = [np.exp(logs - highest) for logs in pooled]
     total = sum(part.sum() for part in weights)
     variance = sum(len(part) * part.var(ddof=1) for part in weights)
-    return Score(
-        value=float(highest + np.log(total)),
-        standard_error=float(np.sqrt(variance) / total),
-        pareto_k=pareto_shape(np.concatenate(weights)),
-    )
-
-
-_HOPELESS = 10.0  # nats below the best mode at which other modes are ignored
-_N_OTHERS = 5  # most other modes, each of which takes a Hessian
-_FEWEST_DRAWS = 100  # with fewer draws the weights have no tail to judge them by
-_N_IMAGES = 24  # most images of a mode: all of them for up to four equal operands
-
-
-class Importance(Criterion):
-    """Log evidence by importance sampling around the best modes found.
-
-    Equal operands, as in ``SE[0] + SE[0]``, may be exchanged, so each mode has mirror images. Where
-    images overlap, a few hundred draws may miss some of the mass between them, and the standard
-    error does not show it.
-
-    Parameters
-    ----------
-    max_draws : int, default=2000
-        Most draws for one kernel, each with one likelihood call; at least 100.
-    standard_error : float, default=0.05
-        Standard error in nats. Once it is reached and can be trusted, no more draws are made.
-    """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "max_draws": [Interval(Integral, _FEWEST_DRAWS, None, closed="left")],
-        "standard_error": [Interval(Real, 0, None, closed="neither")],
-    }
-
-    def __init__(
-        self, *, max_draws: int = N_MOST, standard_error: float = ENOUGH_STANDARD_ERROR
-    ) -> None:
-        self.max_draws = max_draws
-        self.standard_error = standard_error
-
-    def __call__(self, fit: KernelFit) -> Score:
-        """Score by draws around all modes that may add to the evidence.
-
-        Other modes than the best are not maximised further, as a sampling density does not have
-        to be centred exactly.
-        """
-        posterior, expression = fit.posterior, fit.posterior.expression
-        orders = [theta_order(expression, swap) for swap in node_swaps(expression)]
-        maxima = _with_mirror_images(fit.maximum, orders)
-        highest = fit.maximum.mode.log_posterior
-        n_measured = 0
-        for mode in fit.others:
-            is_near = mode.log_posterior > highest - _HOPELESS
-            if not is_near or any(known.stands_at(mode.theta) for known in maxima):
-                continue
-            if n_measured == _N_OTHERS:
-                break
-            n_measured += 1
-            with suppress(NotAMaximumError):  # the draws around the best mode remain
-                maxima += _with_mirror_images(measure_maximum(posterior, mode), orders)
-        sample = importance_sample(
-            posterior.value,
-            maxima,
-            lower=posterior.lower,
-            upper=posterior.upper,
-            rng=fit.rng,
-            max_draws=self.max_draws,
-            enough=self.standard_error,
-        )
-        return sample.log_evidence
-
-    def for_approximations(self) -> Criterion:
-        """Return Laplace's method, which takes far fewer calls."""
-        return Laplace()
-
-
-def _with_mirror_images(maximum: Maximum, orders: list[IntArray]) -> list[Maximum]:
-    """Return a maximum with its distinct mirror images, at most ``_N_IMAGES`` in all."""
-    images = [maximum]
-    to_exchange = deque(images)  # images whose own images are still to be computed
-    while to_exchange:
-        image = to_exchange.popleft()
-        for order in orders:
-            other = image.reordered(order)
-            if len(images) < _N_IMAGES and not any(e.stands_at(other.mode.theta) for e in images):
-                images.append(other)
-                to_exchange.append(other)
-    return images
+    return float(highest + np.log(total)), float(np.sqrt(variance) / total)

@@ -5,30 +5,17 @@ from scipy.integrate import quad
 from scipy.linalg import LinAlgError, cholesky
 from scipy.special import erfcx
 
-from autokernel.evidence.criteria import Criterion, KernelFit, Score
 from autokernel.evidence.maximum import Maximum
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import NotAMaximumError
 from autokernel.typing import FloatArray
 
-_FLAT = 0.1  # nats per unit of a log parameter, below which a slope counts as flat
-_ENDS_OF_PIECES = (-40.0, -8.0, 0.0, 8.0, 40.0)  # of a quadrature, in standard deviations
-_RELATIVE_ERROR = 1e-9  # of a quadrature
+_FLAT_SLOPE = 0.1  # nats per unit of a log parameter, below which the posterior counts as flat
+_QUADRATURE_BREAKS = (-40.0, -8.0, 0.0, 8.0, 40.0)  # standard deviations from the mode
+_QUADRATURE_TOLERANCE = 1e-9  # relative error of the integral
 
 
-class Laplace(Criterion):
-    """Log evidence by Laplace's method at the best mode; exact for the null model."""
-
-    def __call__(self, fit: KernelFit) -> Score:
-        """Score by the log posterior and its Hessian at the best mode."""
-        return Score(log_evidence_of(fit))
-
-    def for_approximations(self) -> Criterion:
-        """Return this criterion."""
-        return self
-
-
-def log_evidence_of(fit: KernelFit) -> float:
+def log_evidence(posterior: LogPosterior, maximum: Maximum) -> float:
     """Compute the log evidence of a fitted kernel, in nats.
 
     It is exact if the noise variance is the only parameter, and Laplace's approximation otherwise.
@@ -38,15 +25,15 @@ def log_evidence_of(fit: KernelFit) -> float:
     NotAMaximumError
         If the density does not decrease in all directions.
     """
-    if len(fit.maximum.mode.theta) == 1:
-        return integrated_log_evidence(fit.posterior, fit.maximum)
-    return log_evidence_at(fit.maximum)
+    if len(maximum.mode.theta) == 1:
+        return integrated_log_evidence(posterior, maximum)
+    return log_evidence_at(maximum)
 
 
-def log_evidence_or_nothing(fit: KernelFit) -> float:
+def log_evidence_or_nothing(posterior: LogPosterior, maximum: Maximum) -> float:
     """Compute the log evidence of a fitted kernel in nats; ``-inf`` at a saddle."""
     try:
-        return log_evidence_of(fit)
+        return log_evidence(posterior, maximum)
     except NotAMaximumError:
         return -np.inf
 
@@ -57,7 +44,7 @@ def integrated_log_evidence(posterior: LogPosterior, maximum: Maximum) -> float:
     Parameters
     ----------
     posterior : LogPosterior
-        Log posterior of a kernel without parameters of its own, as a density in theta.
+        Log posterior of noise alone, as a density in theta.
     maximum : Maximum
         The maximum of the posterior.
 
@@ -79,7 +66,7 @@ def integrated_log_evidence(posterior: LogPosterior, maximum: Maximum) -> float:
         return float(np.exp(posterior.value(mode.theta + distance * scale) - mode.log_posterior))
 
     low, high = ((lower - mode.theta) / scale).item(), ((upper - mode.theta) / scale).item()
-    inside = [end for end in _ENDS_OF_PIECES if low < end < high]
+    inside = [end for end in _QUADRATURE_BREAKS if low < end < high]
     # with full_output, quad returns its messages: it has some where a huge log posterior is rounded
     mass, *_ = quad(
         density,
@@ -87,7 +74,7 @@ def integrated_log_evidence(posterior: LogPosterior, maximum: Maximum) -> float:
         high,
         points=inside or None,
         epsabs=0.0,
-        epsrel=_RELATIVE_ERROR,
+        epsrel=_QUADRATURE_TOLERANCE,
         limit=200,
         full_output=True,
     )
@@ -168,7 +155,7 @@ def boundary_log_mass(slope: float, curvature: float) -> float:
         If the posterior neither falls nor curves down from the bound.
     """
     if curvature <= 0:
-        if slope < _FLAT:
+        if slope < _FLAT_SLOPE:
             raise NotAMaximumError(f"the posterior is flat at a bound, got the slope {slope:.2e}")
         return float(-np.log(slope))
     scaled = slope / np.sqrt(2 * curvature)

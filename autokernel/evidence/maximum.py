@@ -3,28 +3,27 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from autokernel.evidence.maximise import Mode, maximise, standard_deviations
+from autokernel.evidence.maximise import MAX_STEPS, Point, maximise, standard_deviations
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import NotAMaximumError
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
-_ROUNDS = 5
-_LONGEST = 1.0  # longest step off a saddle, in a log parameter
-_LEFT = 1e-3  # nats that a Newton step may still gain at a maximum
-_NOT_CONVERGED = 0.5  # nats of gain by a Newton step that count as a failure
-_ALMOST_AS_HIGH = 3.0  # nats below the best mode at which another may take its place
-_AT_BOUND = 1e-9  # distance at which a parameter counts as at its bound
+_MAX_ROUNDS = 5  # of runs from points next to a supposed maximum
+_MAX_SADDLE_STEP = 1.0  # in a log parameter
+_MAX_GAIN_LEFT = 1e-3  # nats that a Newton step may still gain at a maximum
+_MIN_GAIN_OF_FAILURE = 0.5  # nats of gain by a Newton step that count as a failure
+_RIVAL_GAP = 3.0  # nats below the best mode at which another may take its place
+_BOUND_DISTANCE = 1e-9  # in a log parameter, at which it counts as at its bound
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
 class Maximum:
     """A maximum within the bounds, with the gradient and the Hessian there."""
 
-    mode: Mode
+    mode: Point
     hessian: FloatArray  # (n_params, n_params), Hessian of the negative log posterior
     gradient: FloatArray  # (n_params,), gradient of the log posterior
     outward: FloatArray  # (n_params,), slope of its rise beyond a bound, zero if free
@@ -47,7 +46,7 @@ class Maximum:
     def reordered(self, order: IntArray) -> "Maximum":
         """Return the same maximum with the parameters in another order."""
         return Maximum(
-            Mode(self.mode.theta[order], self.mode.log_posterior),
+            Point(self.mode.theta[order], self.mode.log_posterior),
             self.hessian[np.ix_(order, order)],
             self.gradient[order],
             self.outward[order],
@@ -55,7 +54,7 @@ class Maximum:
 
 
 def measure_maximum(
-    posterior: LogPosterior, mode: Mode, hessian: FloatArray | None = None
+    posterior: LogPosterior, mode: Point, hessian: FloatArray | None = None
 ) -> Maximum:
     """Compute the gradient and, where it is not given, the Hessian at a point, without moving it.
 
@@ -66,13 +65,14 @@ def measure_maximum(
     """
     theta = mode.theta
     gradient = posterior.value_and_gradient(theta).gradient
-    at_lower, at_upper = theta <= posterior.lower + _AT_BOUND, theta >= posterior.upper - _AT_BOUND
+    at_lower = theta <= posterior.lower + _BOUND_DISTANCE
+    at_upper = theta >= posterior.upper - _BOUND_DISTANCE
     outward = np.where(at_lower, -gradient, np.where(at_upper, gradient, 0.0))
     hessian = posterior.hessian(theta) if hessian is None else hessian
     return Maximum(mode, hessian, gradient, np.maximum(outward, 0.0))
 
 
-def estimate_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
+def estimate_maximum(posterior: LogPosterior, mode: Point) -> Maximum:
     """Take the end of a run as the maximum, and the run's estimate of the Hessian as the Hessian.
 
     Raises
@@ -87,7 +87,7 @@ def estimate_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
     return maximum
 
 
-def find_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
+def find_maximum(posterior: LogPosterior, mode: Point) -> Maximum:
     """Maximise on from the end of a run, until a Newton step gains almost nothing.
 
     A saddle is left along the direction in which the log posterior curves upwards the most. A
@@ -99,8 +99,8 @@ def find_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
         If the search has not converged, or the covariance has no Cholesky factor next to a
         point.
     """
-    maximum, longest = measure_maximum(posterior, mode), _LONGEST
-    for _ in range(_ROUNDS):
+    maximum, longest = measure_maximum(posterior, mode), _MAX_SADDLE_STEP
+    for _ in range(_MAX_ROUNDS):
         starts = [maximum.mode.theta + step for step in _steps_on(maximum, longest)]
         if not starts:
             break
@@ -108,7 +108,7 @@ def find_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
             maximise(
                 posterior,
                 np.clip(start, posterior.lower, posterior.upper),
-                max_iterations=300,
+                max_iterations=MAX_STEPS,
                 curvature=maximum.hessian,
             )
             for start in starts
@@ -116,7 +116,7 @@ def find_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
         best = max(ends, key=lambda other: other.log_posterior)
         if best.log_posterior > maximum.mode.log_posterior:
             maximum = measure_maximum(posterior, best)
-        elif np.any(_principal_axes(maximum).curvatures <= 0):
+        elif np.any(_principal_axes(maximum)[2] <= 0):
             longest *= 0.1
         else:  # the same steps would end at the same points
             break
@@ -124,7 +124,7 @@ def find_maximum(posterior: LogPosterior, mode: Mode) -> Maximum:
     return maximum
 
 
-def find_best_maximum(posterior: LogPosterior, modes: Sequence[Mode]) -> Maximum:
+def find_best_maximum(posterior: LogPosterior, modes: Sequence[Point]) -> Maximum:
     """Return the maximum near the best mode, or near the next one that is almost as high.
 
     Where the covariance is nearly singular, rounding errors can make a point seem the best mode
@@ -140,7 +140,7 @@ def find_best_maximum(posterior: LogPosterior, modes: Sequence[Mode]) -> Maximum
         return find_maximum(posterior, best)
     except NotAMaximumError:
         for other in others:
-            if other.log_posterior > best.log_posterior - _ALMOST_AS_HIGH:
+            if other.log_posterior > best.log_posterior - _RIVAL_GAP:
                 with suppress(NotAMaximumError):
                     return find_maximum(posterior, other)
         raise
@@ -151,20 +151,20 @@ def _steps_on(maximum: Maximum, longest: float) -> list[FloatArray]:
 
     At a saddle with the curvature -c, a step of ``1 / sqrt(c)`` gains half a nat.
     """
-    axes = _principal_axes(maximum)
-    if np.any(axes.curvatures <= 0):
-        direction = axes.directions[:, 0]
-        lowest = max(-axes.curvatures[0], 1e-9)
+    directions, slopes, curvatures = _principal_axes(maximum)
+    if np.any(curvatures <= 0):
+        direction = directions[:, 0]
+        lowest = max(-curvatures[0], 1e-9)
         step = direction * min(1 / np.sqrt(lowest), 1 / np.abs(direction).max()) * longest
         return [-step, step]
-    if _newton_gain(maximum) <= _LEFT:
+    if _newton_gain(maximum) <= _MAX_GAIN_LEFT:
         return []
-    return [np.zeros(len(maximum.gradient)), axes.directions @ (axes.slopes / axes.curvatures)]
+    return [np.zeros(len(maximum.gradient)), directions @ (slopes / curvatures)]
 
 
 def _check_convergence(maximum: Maximum) -> None:
     gain = _newton_gain(maximum)
-    if gain > _NOT_CONVERGED:
+    if gain > _MIN_GAIN_OF_FAILURE:
         raise NotAMaximumError(
             "the search of the maximum has not converged, a Newton step would still gain "
             f"{gain:.2g} nats"
@@ -173,22 +173,18 @@ def _check_convergence(maximum: Maximum) -> None:
 
 def _newton_gain(maximum: Maximum) -> float:
     """Compute the gain of a Newton step in nats, zero at a saddle."""
-    axes = _principal_axes(maximum)
-    if np.any(axes.curvatures <= 0):
+    _, slopes, curvatures = _principal_axes(maximum)
+    if np.any(curvatures <= 0):
         return 0.0
-    return float(0.5 * (axes.slopes**2 / axes.curvatures).sum())
+    return float(0.5 * (slopes**2 / curvatures).sum())
 
 
-class _Axes(NamedTuple):
-    """Slopes and curvatures along the principal axes of free parameters, by rising curvature."""
+def _principal_axes(maximum: Maximum) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Diagonalise the Hessian of the free parameters after scaling its diagonal to one.
 
-    directions: FloatArray  # (n_params, n_free)
-    slopes: FloatArray  # (n_free,), slopes of the log posterior
-    curvatures: FloatArray  # (n_free,), curvatures of the negative log posterior
-
-
-def _principal_axes(maximum: Maximum) -> _Axes:
-    """Diagonalise the Hessian of the free parameters after scaling its diagonal to one."""
+    Returns the directions (n_params, n_free), the slopes of the log posterior along them, and the
+    curvatures of its negative in rising order.
+    """
     free = maximum.free
     hessian = maximum.hessian[np.ix_(free, free)]
     # without the scaling, a period may be 1e8 times as sharp as a variance
@@ -196,4 +192,4 @@ def _principal_axes(maximum: Maximum) -> _Axes:
     curvatures, vectors = np.linalg.eigh(hessian * np.outer(std, std))
     directions = np.zeros((len(free), len(std)))
     directions[free] = std[:, None] * vectors
-    return _Axes(directions, directions.T @ maximum.gradient, curvatures)
+    return directions, directions.T @ maximum.gradient, curvatures

@@ -4,32 +4,27 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from autokernel.deadline import Deadline
-from autokernel.evidence.maximise import Mode, Start, maximise
+from autokernel.evidence.maximise import HOPELESS_GAP, MAX_STEPS, Point, maximise
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.scan import CoordinateScan
-from autokernel.evidence.starts import (
-    DataScales,
-    StartingPoints,
-    WarmStart,
-    curvature_from,
-    with_warm_starts,
-)
+from autokernel.evidence.starts import DataScales, draw_starts, take_from_noise
+from autokernel.evidence.warm_starts import WarmStart, curvature_from, with_warm_starts
 from autokernel.expression import Expression, Leaf, Split, arrange, seed_text, splits
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import ADD, Priors, Role
 from autokernel.typing import FloatArray
 
-_CLOSE = 1e-4  # nats that a Newton step may still gain at the end of a run
-_LONG = 300  # most steps of a long run
-_GAIN = 0.05  # nats, the least gain of a scan after which another scan is made
-_N_VARIANTS = 2  # variants of the best mode that are followed
-_N_KNOWN = 2  # starts with a known curvature that are followed on all rows after a subsample
-_HOPELESS = 10.0  # nats below the best mode at which a point is dropped
+_MODE_GAIN = 1e-4  # nats that a Newton step may still gain at the end of a run
+_SHORT_STEPS = 15  # of a run from a starting point
+_SCREENING_STEPS = 6  # of a run that ranks its start
+_MIN_SCAN_GAIN = 0.05  # nats of a scan after which another scan is made
+_MAX_VARIANTS = 2  # of the best mode that are followed
+_NEW_DISTANCE, _DISTINCT_DISTANCE = 0.05, 0.1  # in a log parameter, from a known or a better mode
+_MAX_KNOWN = 2  # starts with a known curvature that are followed on all rows after a subsample
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,34 +34,34 @@ class Budget:
     n_tried: int | None  # starting points from which short runs start, None for all
     n_followed: int  # ends of short runs from which long runs start
     n_scanned: tuple[int, int, int]  # runs from points of a scan, in each of three stages
-    rounds: int  # most scans, each around a new best mode
+    max_scans: int  # each around a new best mode
     n_refined: tuple[int, int] = (8, 4)  # short runs of all rows after a subsample, and long ones
     scans_coarsely: bool = False  # whether scans take every other lengthscale of a period
 
 
-THOROUGH = Budget(n_tried=None, n_followed=4, n_scanned=(14, 6, 3), rounds=4)
-OF_PARTS = Budget(n_tried=None, n_followed=3, n_scanned=(6, 3, 2), rounds=1)
+THOROUGH = Budget(n_tried=None, n_followed=4, n_scanned=(14, 6, 3), max_scans=4)
+OF_PARTS = Budget(n_tried=None, n_followed=3, n_scanned=(6, 3, 2), max_scans=1)
 LIGHT = Budget(
-    n_tried=4, n_followed=3, n_scanned=(6, 3, 1), rounds=1, n_refined=(2, 1), scans_coarsely=True
+    n_tried=4, n_followed=3, n_scanned=(6, 3, 1), max_scans=1, n_refined=(2, 1), scans_coarsely=True
 )
 
 
 def find_modes(
     posterior: LogPosterior,
-    starts: Sequence[Start],
+    starts: Sequence[Point],
     scan: CoordinateScan | None = None,
     *,
-    variants: Callable[[Mode], Sequence[Start]] | None = None,
+    variants: Callable[[Point], Sequence[Point]] | None = None,
     subsample: LogPosterior | None = None,
     budget: Budget = THOROUGH,
-) -> list[Mode]:
+) -> list[Point]:
     """Search for the highest mode of the log posterior.
 
     Parameters
     ----------
     posterior : LogPosterior
         Log posterior to maximise.
-    starts : sequence of Start
+    starts : sequence of Point
         Starting points, with a curvature where they are from the fit of a similar kernel.
     scan : CoordinateScan or None
         Scan for further starting points around a mode; None for no scan.
@@ -81,29 +76,26 @@ def find_modes(
 
     Returns
     -------
-    list of Mode
+    list of Point
         Distinct modes, the best first and to full precision. If the covariance could not be
         factorised at any start, one point with the log posterior ``-inf``.
     """
     starts = _highest(posterior, starts, budget.n_tried)
-    if subsample is None:
-        modes = _search(posterior, _runs(posterior, starts, steps=15), scan, budget)
-    else:
-        ends = _runs(subsample, starts, steps=15)
-        found = [*_search(subsample, ends, scan, budget), *ends]
-        modes = _refine(posterior, starts, found, budget)
+    cheap = subsample or posterior
+    ends = _runs(cheap, starts, steps=_SHORT_STEPS)
+    modes = _search(cheap, ends, scan, budget)
+    if subsample is not None:
+        modes = _refine(posterior, starts, [*modes, *ends], budget)
     if not modes:
-        return [Mode(starts[0].theta, -np.inf)]
+        return [Point(starts[0].theta, -np.inf)]
     if variants is not None:
         modes = _with_variants(posterior, modes, variants(modes[0]))
     best, *others = modes
-    return [
-        maximise(posterior, best.theta, max_iterations=_LONG, curvature=best.curvature),
-        *others,
-    ]
+    best = maximise(posterior, best.theta, max_iterations=MAX_STEPS, curvature=best.curvature)
+    return [best, *others]
 
 
-def _highest(posterior: LogPosterior, starts: Sequence[Start], n: int | None) -> Sequence[Start]:
+def _highest(posterior: LogPosterior, starts: Sequence[Point], n: int | None) -> Sequence[Point]:
     """Return the ``n`` starting points of the highest log posterior, or all of them."""
     if n is None or n >= len(starts):
         return starts
@@ -112,128 +104,113 @@ def _highest(posterior: LogPosterior, starts: Sequence[Start], n: int | None) ->
 
 
 def _search(
-    posterior: LogPosterior, ends: list[Mode], scan: CoordinateScan | None, budget: Budget
-) -> list[Mode]:
+    posterior: LogPosterior, ends: list[Point], scan: CoordinateScan | None, budget: Budget
+) -> list[Point]:
     """Return the distinct modes from the ends of short runs and from scans, the best first."""
     modes = _long_runs(posterior, ends[: budget.n_followed])
     if scan is None or not modes:
         return modes
     best = modes[:1]  # the best mode of each round, the latest first
-    for _ in range(budget.rounds):
+    for _ in range(budget.max_scans):
         found = _search_scanned(posterior, best, scan, budget)
         modes = _distinct([*modes, *found])
-        if modes[0].log_posterior < best[0].log_posterior + _GAIN:
+        if modes[0].log_posterior < best[0].log_posterior + _MIN_SCAN_GAIN:
             break
         best = [modes[0], *best]
     return modes
 
 
 def _refine(
-    posterior: LogPosterior, starts: Iterable[Start], found: Iterable[Mode], budget: Budget
-) -> list[Mode]:
+    posterior: LogPosterior, starts: Iterable[Point], found: Iterable[Point], budget: Budget
+) -> list[Point]:
     """Run from the best points found on a subsample, which may have ranked them wrongly.
 
     The best starts with a known curvature are followed on all rows too: the subsample may lack the
     few rows that a mode explains.
     """
     with_curvature = [start for start in starts if start.curvature is not None]
-    known = _highest(posterior, with_curvature, _N_KNOWN)
+    known = _highest(posterior, with_curvature, _MAX_KNOWN)
     seen = _distinct(
-        Mode(mode.theta, posterior.value(mode.theta), mode.curvature) for mode in found
+        Point(mode.theta, posterior.value(mode.theta), mode.curvature) for mode in found
     )
     n_short, n_long = budget.n_refined
     unknown = seen[: max(1, n_short - len(known))]
-    ends = _runs(posterior, [*known, *(mode.as_start for mode in unknown)], steps=6)
+    ends = _runs(posterior, [*known, *unknown], steps=_SCREENING_STEPS)
     return _distinct([*_long_runs(posterior, ends[:n_long]), *ends[n_long:]])
 
 
 def _with_variants(
-    posterior: LogPosterior, modes: list[Mode], variants: Sequence[Start]
-) -> list[Mode]:
+    posterior: LogPosterior, modes: list[Point], variants: Sequence[Point]
+) -> list[Point]:
     """Run from the best variants of the best mode, and add the modes that they lead to."""
-    ends = _runs(posterior, _highest(posterior, variants, _N_VARIANTS), steps=6)
-    least = modes[0].log_posterior - _HOPELESS
+    ends = _runs(posterior, _highest(posterior, variants, _MAX_VARIANTS), steps=_SCREENING_STEPS)
+    least = modes[0].log_posterior - HOPELESS_GAP
     near = [end for end in _new(ends, modes) if end.log_posterior > least]
     return _distinct([*modes, *_long_runs(posterior, near)])
 
 
 def _search_scanned(
-    posterior: LogPosterior, known: list[Mode], scan: CoordinateScan, budget: Budget
-) -> list[Mode]:
+    posterior: LogPosterior, known: list[Point], scan: CoordinateScan, budget: Budget
+) -> list[Point]:
     """Run from points of a scan around the first known mode, in three stages of fewer runs."""
     best = known[0]
     first, second, third = budget.n_scanned
-    points = [Start(found.theta) for found in scan.around(best.theta)[:first]]
-    ends = _new(_runs(posterior, points, steps=6), known)
-    ends = _new(_runs(posterior, (end.as_start for end in ends[:second]), steps=12), known)
-    near = [end for end in ends if end.log_posterior > best.log_posterior - _HOPELESS]
+    ends = _new(_runs(posterior, scan.around(best.theta)[:first], steps=_SCREENING_STEPS), known)
+    ends = _new(_runs(posterior, ends[:second], steps=2 * _SCREENING_STEPS), known)
+    near = [end for end in ends if end.log_posterior > best.log_posterior - HOPELESS_GAP]
     return _long_runs(posterior, near[:third])
 
 
-def _runs(posterior: LogPosterior, starts: Iterable[Start], *, steps: int) -> list[Mode]:
-    """Run for so many steps at most from each start, and return the distinct ends, best first."""
-    return _distinct(
-        maximise(posterior, theta, max_iterations=steps, tolerance=_CLOSE, curvature=curvature)
-        for theta, curvature in starts
-    )
+def _runs(posterior: LogPosterior, starts: Iterable[Point], *, steps: int) -> list[Point]:
+    """Take at most this number of steps from each start; return the distinct ends, best first."""
+    ends = []
+    for start in starts:
+        theta, curvature = start.theta, start.curvature
+        end = maximise(
+            posterior, theta, max_iterations=steps, tolerance=_MODE_GAIN, curvature=curvature
+        )
+        ends.append(end)
+    return _distinct(ends)
 
 
-def _long_runs(posterior: LogPosterior, ends: Iterable[Mode]) -> list[Mode]:
+def _long_runs(posterior: LogPosterior, ends: Iterable[Point]) -> list[Point]:
     """Run from the ends of short runs to modes, accurate enough to compare; the best first."""
-    starts = (end.as_start for end in ends if np.isfinite(end.log_posterior))
-    return _runs(posterior, starts, steps=_LONG)
+    starts = (end for end in ends if np.isfinite(end.log_posterior))
+    return _runs(posterior, starts, steps=MAX_STEPS)
 
 
-def _new(modes: Iterable[Mode], known: list[Mode]) -> list[Mode]:
+def _new(modes: Iterable[Point], known: list[Point]) -> list[Point]:
     """Return the modes that are not close to a known mode."""
-    return [mode for mode in modes if all(_apart(mode, other, 0.05) for other in known)]
+    return [mode for mode in modes if all(_apart(mode, other, _NEW_DISTANCE) for other in known)]
 
 
-def _distinct(modes: Iterable[Mode]) -> list[Mode]:
+def _distinct(modes: Iterable[Point]) -> list[Point]:
     """Sort the modes, the best first, and drop every mode that is close to a better one."""
-    kept: list[Mode] = []
-    for mode in sorted(modes, key=_log_posterior, reverse=True):
-        if all(_apart(mode, other, 0.1) for other in kept):
+    kept: list[Point] = []
+    for mode in sorted(modes, key=lambda mode: mode.log_posterior, reverse=True):
+        if all(_apart(mode, other, _DISTINCT_DISTANCE) for other in kept):
             kept.append(mode)
     return kept
 
 
-def _log_posterior(mode: Mode) -> float:
-    return mode.log_posterior
-
-
-def _apart(one: Mode, other: Mode, distance: float) -> bool:
-    """Return whether two modes differ in some log parameter by more than ``distance``."""
+def _apart(one: Point, other: Point, distance: float) -> bool:
     return bool(np.abs(one.theta - other.theta).max() > distance)
 
 
-_SUBSAMPLE_FROM = 250  # rows; with more, modes are searched on a subsample of the rows
-_N_SUBSAMPLE = 150
-_N_SUBSAMPLE_PERIODIC = 250  # with fewer rows there would be too few per cycle
-_N_ROUGH = 100  # rows of a rough fit
+_MAX_FULL_ROWS = 250  # with more rows, modes are searched on a subsample
+_SUBSAMPLE_ROWS, _SUBSAMPLE_ROWS_PERIODIC = 150, 250  # fewer would be too few per cycle
+_ROUGH_ROWS = 100  # of a rough fit
+_N_ROUGH_RUNS = 2
 
-_N_STARTS = 24  # enough for kernels without a period
-_N_STARTS_PERIODIC = 12
-_N_STARTS_BESIDE = 4  # starting points in addition to warm starts
+_N_STARTS, _N_STARTS_PERIODIC = 24, 12  # 24 are enough for kernels without a period
+_N_STARTS_WITH_WARM = 4  # starting points in addition to warm starts
 _N_DRAWS = 2  # draws of the parameters that a warm start lacks
-_N_MODES_OF_PART = 2
-_HOPELESS_MODE_SEARCH = 8.0  # nats below the best mode of a part at which another mode is dropped
-_MOST_LEAVES = 6  # kernels up to this size are split in two ways, larger ones in one way
+_MAX_MODES_OF_PART = 2
+_MAX_GAP_OF_PART = 8.0  # nats below the best mode of a part
+_MAX_LEAVES_OF_TWO_SPLITS = 6  # larger kernels are split once
 
 WarmStarts = Sequence[Sequence[WarmStart]]
 """Alternatives, the best first; the warm starts in one alternative are combined."""
-
-
-class Found(NamedTuple):
-    """Distinct modes of one kernel, the best first, and the likelihood calls that they took."""
-
-    modes: list[Mode]
-    calls: Mapping[str, int]  # likelihood calls by kernel, including those for parts fitted earlier
-
-    @property
-    def n_evaluations(self) -> int:
-        """Total number of likelihood calls."""
-        return sum(self.calls.values())
 
 
 class ModeSearch:
@@ -256,15 +233,16 @@ class ModeSearch:
         self._data = self._subsample = self._subsample_periodic = data
         self._priors, self._seed = priors, seed
         self._scales = DataScales(data)
-        self._starts = StartingPoints(self._scales)
-        self._parts: dict[Expression, Found] = {}
+        self._parts: dict[Expression, tuple[list[Point], Mapping[str, int]]] = {}
         n = len(data.y)
-        if n > _SUBSAMPLE_FROM:
+        if n > _MAX_FULL_ROWS:
             rows = np.random.default_rng(seed).permutation(n)
-            self._subsample = data.take(rows[:_N_SUBSAMPLE])
-            self._subsample_periodic = data.take(rows[:_N_SUBSAMPLE_PERIODIC])
+            self._subsample = data.take(rows[:_SUBSAMPLE_ROWS])
+            self._subsample_periodic = data.take(rows[:_SUBSAMPLE_ROWS_PERIODIC])
 
-    def __call__(self, posterior: LogPosterior, warm_starts: WarmStarts = ()) -> Found:
+    def __call__(
+        self, posterior: LogPosterior, warm_starts: WarmStarts = ()
+    ) -> tuple[list[Point], int]:
         """Search for the modes of the log posterior of an arranged kernel on all rows.
 
         Parameters
@@ -276,14 +254,21 @@ class ModeSearch:
             Parameters of similar kernels. The search starts from those of the highest log
             posterior, and scans only nodes that the first of them does not have.
 
+        Returns
+        -------
+        modes : list of Point
+            Distinct modes, the best first.
+        n_evaluations : int
+            Likelihood calls on a subsample, those for the modes of parts included.
+
         Raises
         ------
         OutOfTimeError
             Once the deadline of the posterior has passed.
         """
-        expression, before = posterior.expression, posterior.n_evaluations
-        is_sampled = self._subsample is not self._data
-        subsample = self._on_subsample(expression, posterior.deadline) if is_sampled else None
+        expression, subsample = posterior.expression, None
+        if self._subsample is not self._data:
+            subsample = self._on_subsample(expression, posterior.deadline)
         calls: Mapping[str, int] = {}
         if warm_starts:
             budget = LIGHT
@@ -306,21 +291,29 @@ class ModeSearch:
             subsample=subsample,
             budget=budget,
         )
-        n_own = posterior.n_evaluations - before + (subsample.n_evaluations if subsample else 0)
-        return Found(modes, {**calls, expression.canonical: n_own})
+        n_on_subsample = subsample.n_evaluations if subsample else 0
+        return modes, sum(calls.values()) + n_on_subsample
 
-    def rough_mode(self, expression: Expression) -> Mode:
+    def rough_mode(self, expression: Expression) -> Point:
         """Find a point near a mode of an arranged kernel quickly, on few rows."""
-        rows = np.random.default_rng(self._seed).permutation(len(self._data.y))[:_N_ROUGH]
+        rows = np.random.default_rng(self._seed).permutation(len(self._data.y))[:_ROUGH_ROWS]
         likelihood = ExactLikelihood(expression, self._data.take(rows))
         posterior = LogPosterior(likelihood, priors=self._priors)
         starts = self._starting_points(posterior, [], purpose="rough")
         thetas = sorted((start.theta for start in starts), key=posterior.value, reverse=True)
-        ends = [maximise(posterior, theta, max_iterations=15) for theta in thetas[:2]]
+        ends = [
+            maximise(posterior, theta, max_iterations=_SHORT_STEPS)
+            for theta in thetas[:_N_ROUGH_RUNS]
+        ]
         return max(ends, key=lambda mode: mode.log_posterior)
 
-    def _fit_part(self, expression: Expression, deadline: Deadline) -> Found:
-        """Search for the modes of an arranged part on the subsample, and store them."""
+    def _fit_part(
+        self, expression: Expression, deadline: Deadline
+    ) -> tuple[list[Point], Mapping[str, int]]:
+        """Search for the modes of an arranged part on the subsample, and store them.
+
+        The second result has the likelihood calls by kernel, also of parts that were fitted before.
+        """
         if expression not in self._parts:
             posterior = self._on_subsample(expression, deadline)
             warm_starts, calls = self._from_parts(expression, deadline)
@@ -331,9 +324,8 @@ class ModeSearch:
                 CoordinateScan(posterior, self._scales, nodes),
                 budget=OF_PARTS,
             )
-            self._parts[expression] = Found(
-                modes, {**calls, expression.canonical: posterior.n_evaluations}
-            )
+            own = {expression.canonical: posterior.n_evaluations}
+            self._parts[expression] = modes, {**calls, **own}
         return self._parts[expression]
 
     def _from_parts(
@@ -366,37 +358,37 @@ class ModeSearch:
     ) -> list[WarmStart]:
         """Return warm starts at the best modes of a part; ``nodes`` are its nodes in the whole."""
         arranged, order = arrange(part)
-        found = self._fit_part(arranged, deadline)
-        calls.update(found.calls)
+        modes, calls_of_part = self._fit_part(arranged, deadline)
+        calls.update(calls_of_part)
         in_whole = [nodes[node] for node in order]
-        least = found.modes[0].log_posterior - _HOPELESS_MODE_SEARCH
+        least = modes[0].log_posterior - _MAX_GAP_OF_PART
         return [
             WarmStart(in_whole, mode.theta, mode.curvature)
-            for mode in found.modes[:_N_MODES_OF_PART]
+            for mode in modes[:_MAX_MODES_OF_PART]
             if mode.log_posterior >= least
         ]
 
     def _starting_points(
         self, posterior: LogPosterior, warm_starts: WarmStarts, *, purpose: str
-    ) -> list[Start]:
+    ) -> list[Point]:
         """Draw starting points, most of them with warm starts."""
         expression = posterior.expression
         sizes = [1 if _is_complete(fits, expression) else _N_DRAWS for fits in warm_starts]
         if warm_starts:
-            n_own = _N_STARTS_BESIDE
+            n_own = _N_STARTS_WITH_WARM
         else:
             n_own = _N_STARTS_PERIODIC if expression.has_many_modes else _N_STARTS
         rng = random_stream(self._seed, expression, purpose)
-        draws = self._starts.draw(posterior, n_own + sum(sizes), rng=rng)
+        draws = draw_starts(posterior, self._scales, n_own + sum(sizes), rng=rng)
         own, *others = np.split(rng.permutation(draws), n_own + np.cumsum([0, *sizes])[:-1])
-        starts = [Start(theta) for theta in own]
+        starts = [Point(theta) for theta in own]
         for some, fits in zip(others, warm_starts, strict=True):
             starts += _warm(posterior, with_warm_starts(expression, some, fits), fits)
         return starts
 
     def _taken_from_noise(
         self, posterior: LogPosterior, warm_starts: WarmStarts
-    ) -> Iterator[Start]:
+    ) -> Iterator[Point]:
         """Yield starts at warm starts where new nodes explain some of the noise."""
         expression = posterior.expression
         mean = np.log(posterior.prior.shape / posterior.prior.rate)
@@ -405,17 +397,17 @@ class ModeSearch:
             new = [node for node in range(len(expression.nodes)) if node not in taken]
             if new:
                 point = with_warm_starts(expression, mean[None], fits)
-                self._starts.take_from_noise(point, expression, new)
+                take_from_noise(point, expression, new, scales=self._scales)
                 yield from _warm(posterior, point, fits)
 
-    def _terms_as_noise(self, posterior: LogPosterior, mode: Mode) -> list[Start]:
+    def _terms_as_noise(self, posterior: LogPosterior, mode: Point) -> list[Point]:
         """List variants of a mode in which one leaf of the sum explains some of the noise."""
         starts = []
         for node in _leaf_terms(posterior.expression):
             point = mode.theta[None].copy()
-            self._starts.take_from_noise(point, posterior.expression, [node])
+            take_from_noise(point, posterior.expression, [node], scales=self._scales)
             (theta,) = np.clip(point, posterior.lower, posterior.upper)
-            starts.append(Start(theta, mode.curvature))
+            starts.append(Point(theta, curvature=mode.curvature))
         return starts
 
     def _on_subsample(self, expression: Expression, deadline: Deadline) -> LogPosterior:
@@ -428,10 +420,10 @@ class ModeSearch:
 
 def _splits_to_fit(expression: Expression) -> list[Split]:
     """Return the first and the last split, so that parts have few parts of their own."""
-    ways = list(splits(expression))
-    if len(ways) < 2:
-        return ways
-    return [ways[0], ways[-1]] if expression.n_leaves <= _MOST_LEAVES else ways[-1:]
+    found = list(splits(expression))
+    if len(found) < 2:
+        return found
+    return [found[0], found[-1]] if expression.n_leaves <= _MAX_LEAVES_OF_TWO_SPLITS else found[-1:]
 
 
 def _leaf_terms(expression: Expression) -> Iterator[int]:
@@ -451,11 +443,12 @@ def _nodes_to_scan(expression: Expression) -> list[int]:
 
 def _warm(
     posterior: LogPosterior, thetas: FloatArray, fits: Sequence[WarmStart]
-) -> Iterator[Start]:
+) -> Iterator[Point]:
     """Yield starts at points (n_points, n_params), with the curvature of their warm starts."""
     for theta in np.clip(thetas, posterior.lower, posterior.upper):
         scales = posterior.step_scales(theta)
-        yield Start(theta, curvature_from(posterior.expression, fits, scales))
+        curvature = curvature_from(posterior.expression, fits, scales)
+        yield Point(theta, curvature=curvature)
 
 
 def _is_complete(fits: Sequence[WarmStart], expression: Expression) -> bool:

@@ -9,67 +9,29 @@ are scanned, and on which grid.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations, product
 
 import numpy as np
 
-from autokernel.evidence.maximise import Mode
+from autokernel.evidence.maximise import Point
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.starts import DataScales
-from autokernel.expression import Expression, meeting_operator, slots_of
+from autokernel.expression import Expression, Slot, meeting_operator, slots_of
 from autokernel.kernels import MULTIPLY, KernelParameter, Role, Unit
 from autokernel.typing import BoolArray, FloatArray
 
 _SMOOTH_CYCLES = (0.5, 1.2)  # lengthscales within a cycle that make it smooth
-_LONGEST_IN_CYCLE = 3.0  # longest lengthscale within a cycle after an exchange of leaves
-_N_DECAY_LENGTHS = 3  # lengthscales of the decay of a product of smooth cycles
-_SHARP = 0.3  # below this lengthscale a periodic leaf explains more, and leaves less noise
+_MAX_IN_CYCLE = 3.0  # lengthscale within a cycle after an exchange of leaves
+_SHARP_CYCLE_LENGTHSCALE = 0.3  # below it a periodic leaf explains more, and leaves less noise
+_N_DECAY_LENGTHSCALES = 3  # of the decay of a product of smooth cycles
 _N_LENGTHSCALES = 8
-_LEAST_FRACTION = 0.1  # least variance of a periodic leaf, as a fraction of the mean square target
+_MIN_VARIANCE = 0.1  # of a periodic leaf, in mean squares of the target
 _HALF_WINDOW = 0.3  # cycles over the extent; a peak of the periodogram is accurate to a quarter
-_N_PEAKS = 5
-_PER_GRID = 2  # local maxima that are kept from the periods at one lengthscale
-_PER_LEAF = 3  # local maxima that are kept from one grid of a leaf without a period
-_MAX_PERIODIC = 2  # leaves whose periods are scanned; more leaves can often replace one another
-
-
-@dataclass(frozen=True, slots=True)
-class _Scanned:
-    """A node whose parameters are scanned, and their entries of theta."""
-
-    number: int  # index among the nodes of the expression
-    node: Expression
-    entries: slice
-
-    @property
-    def is_periodic(self) -> bool:
-        """Whether its period is scanned."""
-        return self.entry(Role.PERIOD) is not None
-
-    @property
-    def column(self) -> int:
-        """The column on which the node acts; an operator on none is scanned as on the first."""
-        return self.node.column or 0
-
-    @property
-    def has_grid(self) -> bool:
-        """Whether a lengthscale or another parameter beside the variance is laid on a grid."""
-        return any(
-            parameter.role == Role.LENGTHSCALE
-            or (parameter.grid and parameter.role != Role.VARIANCE)
-            for parameter in self.node.parameters
-        )
-
-    def entry(self, role: Role) -> int | None:
-        """Return the entry of theta with a role, or None if there is none."""
-        index = self.node.declared.index(role)
-        return None if index is None else self.entries.start + index
-
-    def named_entries(self) -> dict[tuple[str, Unit], int]:
-        """Return the entries of theta by parameter name and unit."""
-        parameters = enumerate(self.node.parameters)
-        return {(p.name, p.unit): self.entries.start + index for index, p in parameters}
+_MAX_PEAKS = 5  # of the periodogram of a column
+_MAX_MAXIMA_OF_PERIODS = 2  # kept from the periods at one lengthscale
+_MAX_MAXIMA_OF_GRID = 3  # kept from one grid of a leaf without a period
+_MAX_PERIODIC_LEAVES = 2  # whose periods are scanned; more leaves can often replace one another
+_MIN_DISTANCE = 0.02  # in a log parameter, between two points of a scan
 
 
 class CoordinateScan:
@@ -97,47 +59,45 @@ class CoordinateScan:
     ) -> None:
         self._posterior, self._scales, self._coarse = posterior, scales, coarse
         expression = posterior.expression
-        scanned = [
-            _Scanned(number, slot.node, slot.entries)
-            for number, slot in enumerate(slots_of(expression))
-            if nodes is None or number in nodes
-        ]
-        periodic = [one for one in scanned if one.is_periodic][:_MAX_PERIODIC]
-        others = [one for one in scanned if not one.is_periodic and one.has_grid]
-        self._scanned = others + periodic
+        slots = slots_of(expression)
+        scanned = range(len(slots)) if nodes is None else sorted(nodes)
+        periodic = [n for n in scanned if _is_periodic(slots[n])][:_MAX_PERIODIC_LEAVES]
+        others = [n for n in scanned if not _is_periodic(slots[n]) and _has_grid(slots[n])]
+        self._scanned = [slots[n] for n in (*others, *periodic)]
         self._decaying = [
-            (one, other)
+            (slots[one], slots[other])
             for one in periodic
             for other in others
-            if other.entry(Role.LENGTHSCALE) is not None
-            and _multiply_on_one_column(expression, one, other)
+            if _entry(slots[other], Role.LENGTHSCALE) is not None
+            and slots[one].node.column == slots[other].node.column
+            and meeting_operator(expression, one, other) == MULTIPLY
         ]
 
-    def around(self, theta: FloatArray) -> list[Mode]:
+    def around(self, theta: FloatArray) -> list[Point]:
         """List points by decreasing log posterior, without those that are close to a better one."""
-        kept: list[Mode] = []
+        kept: list[Point] = []
         for point in sorted(self._all(theta), key=lambda found: -found.log_posterior):
-            if all(np.abs(point.theta - other.theta).max() > 0.02 for other in kept):
+            if all(np.abs(point.theta - other.theta).max() > _MIN_DISTANCE for other in kept):
                 kept.append(point)
         return kept
 
-    def _all(self, theta: FloatArray) -> Iterator[Mode]:
+    def _all(self, theta: FloatArray) -> Iterator[Point]:
         """Yield the local maxima of all grids."""
         for one in self._scanned:
-            yield from self._periodic(theta, one) if one.is_periodic else self._grid(theta, one)
+            yield from self._periodic(theta, one) if _is_periodic(one) else self._grid(theta, one)
         for one, other in combinations(self._scanned, 2):
             if one.node.column == other.node.column:
                 yield from self._exchanged(theta, one, other)
         for one, other in self._decaying:
             yield from self._decaying_cycles(theta, one, other)
 
-    def _periodic(self, theta: FloatArray, leaf: _Scanned) -> Iterator[Mode]:
+    def _periodic(self, theta: FloatArray, leaf: Slot) -> Iterator[Point]:
         """Scan the period at several lengthscales, and at short ones also with less noise."""
         lengthscales = _cycle_lengthscales(leaf.node)[:: 2 if self._coarse else 1]
-        least = np.log(_LEAST_FRACTION * self._scales.mean_square)
-        variance = leaf.entry(Role.VARIANCE)
+        least = np.log(_MIN_VARIANCE * self._scales.mean_square)
+        variance = _entry(leaf, Role.VARIANCE)
         for length in lengthscales:
-            is_sharp = length < _SHARP and not self._coarse
+            is_sharp = length < _SHARP_CYCLE_LENGTHSCALE and not self._coarse
             for noise in (0.0, np.log(10.0)) if is_sharp else (0.0,):
                 base = theta.copy()
                 if variance is not None:
@@ -145,26 +105,26 @@ class CoordinateScan:
                 base[-1] -= noise
                 yield from self._periods(base, leaf, length)
 
-    def _periods(self, base: FloatArray, leaf: _Scanned, length: float) -> list[Mode]:
+    def _periods(self, base: FloatArray, leaf: Slot, length: float) -> list[Point]:
         """Scan the period of one leaf at one lengthscale, with all else as in ``base``.
 
         The grid is even in the number of cycles over the extent. Half a grid step changes the phase
         at the far end of the extent by one lengthscale, whatever the period.
         """
         length = max(length, np.pi / self._scales.n_samples)  # no shorter one correlates two points
-        period, in_cycle = leaf.entry(Role.PERIOD), leaf.entry(Role.CYCLE_LENGTHSCALE)
+        period, in_cycle = _entry(leaf, Role.PERIOD), _entry(leaf, Role.CYCLE_LENGTHSCALE)
         assert period is not None  # the leaf is periodic
-        extent = self._scales.spacing_and_extent(leaf.column)[1]
-        found: list[Mode] = []
+        extent = self._scales.spacing_and_extent(_column(leaf))[1]
+        found: list[Point] = []
         within = leaf.node.parameters[period - leaf.entries.start].start
-        for low, high in self._windows(leaf.column, np.exp(base[period]), within):
+        for low, high in self._windows(_column(leaf), np.exp(base[period]), within):
             n_points = max(3, int(np.ceil((high - low) * np.pi / (2 * length))) + 1)
             thetas = np.tile(base, (n_points, 1))
             if in_cycle is not None:
                 thetas[:, in_cycle] = np.log(length)
             thetas[:, period] = np.log(extent / np.linspace(low, high, n_points))
             found += self._local_maxima(thetas, (n_points,))
-        return sorted(found, key=lambda one: -one.log_posterior)[:_PER_GRID]
+        return sorted(found, key=lambda one: -one.log_posterior)[:_MAX_MAXIMA_OF_PERIODS]
 
     def _windows(
         self, column: int, period: float, within: tuple[float, float] | None
@@ -176,16 +136,16 @@ class CoordinateScan:
         """
         extent = self._scales.spacing_and_extent(column)[1]
         if within is None:
-            peaks = extent / self._scales.periods(column)[:_N_PEAKS]
+            peaks = extent / self._scales.periods(column)[:_MAX_PEAKS]
             centres = np.array([extent / period, *peaks, *(peaks[:2] / 2)])
             centres, least, most = centres[centres > 1.5], 0.0, np.inf
             merged = [(0.5, 1.5)]  # near one cycle, the kernel decays except between the two ends
         else:
             most, least = (1.0 / end for end in within)
-            found = self._scales.periods_within(column, *(extent * end for end in within))
+            found = self._scales.periods(column, within)
             middle = np.sqrt(least * most)
             near = np.clip(extent / period, least, most)
-            centres = np.array([middle, near, *(extent / found[:_N_PEAKS])])
+            centres = np.array([middle, near, *(extent / found[:_MAX_PEAKS])])
             merged = [(np.inf, -np.inf)]
         for centre in np.sort(centres):
             low, high = max(least, centre - _HALF_WINDOW), min(most, centre + _HALF_WINDOW)
@@ -195,13 +155,13 @@ class CoordinateScan:
                 merged.append((low, high))
         return [window for window in merged if window[0] < window[1]]
 
-    def _grid(self, theta: FloatArray, leaf: _Scanned) -> Iterator[Mode]:
+    def _grid(self, theta: FloatArray, leaf: Slot) -> Iterator[Point]:
         """Scan the parameters of a leaf that have a unit, at each value of the other ones."""
         entries = range(leaf.entries.start, leaf.entries.stop)
         axes: list[tuple[int, FloatArray]] = []
         at: list[tuple[int, FloatArray]] = []
         for entry, parameter in zip(entries, leaf.node.parameters, strict=True):
-            values = self._grid_values(parameter, leaf.column)
+            values = self._grid_values(parameter, _column(leaf))
             if len(values):
                 (at if parameter.unit == Unit.NONE else axes).append((entry, values))
         shape = tuple(len(values) for _, values in axes)
@@ -213,7 +173,7 @@ class CoordinateScan:
                 thetas[:, entry] = values.ravel()
             for (entry, _), value in zip(at, combination, strict=True):
                 thetas[:, entry] = value
-            yield from self._local_maxima(thetas, shape)[:_PER_LEAF]
+            yield from self._local_maxima(thetas, shape)[:_MAX_MAXIMA_OF_GRID]
 
     def _grid_values(self, parameter: KernelParameter, column: int) -> FloatArray:
         """Return the log values at which a parameter is scanned, none if it is fixed."""
@@ -223,23 +183,23 @@ class CoordinateScan:
         units = {Unit.INPUT: extent, Unit.SQUARED_TARGET: self._scales.mean_square, Unit.NONE: 1.0}
         return np.log(np.array(parameter.grid) * units[parameter.unit])
 
-    def _exchanged(self, theta: FloatArray, one: _Scanned, other: _Scanned) -> Iterator[Mode]:
+    def _exchanged(self, theta: FloatArray, one: Slot, other: Slot) -> Iterator[Point]:
         """Yield points at which two leaves on one column are exchanged."""
         swapped = theta.copy()
-        if one.is_periodic == other.is_periodic:
-            named = other.named_entries()
-            for shared, entry in one.named_entries().items():
+        if _is_periodic(one) == _is_periodic(other):
+            named = _named_entries(other)
+            for shared, entry in _named_entries(one).items():
                 if shared in named:
                     swapped[[entry, named[shared]]] = theta[[named[shared], entry]]
             yield from self._local_maxima(swapped[None], (1,))
             return
-        periodic, smooth = (one, other) if one.is_periodic else (other, one)
-        ours, theirs = periodic.entry(Role.VARIANCE), smooth.entry(Role.VARIANCE)
+        periodic, smooth = (one, other) if _is_periodic(one) else (other, one)
+        ours, theirs = _entry(periodic, Role.VARIANCE), _entry(smooth, Role.VARIANCE)
         if ours is not None and theirs is not None:
             swapped[[ours, theirs]] = theta[[theirs, ours]]
-        spacing, extent = self._scales.spacing_and_extent(periodic.column)
-        lengthscale, period = smooth.entry(Role.LENGTHSCALE), periodic.entry(Role.PERIOD)
-        in_cycle = periodic.entry(Role.CYCLE_LENGTHSCALE)
+        spacing, extent = self._scales.spacing_and_extent(_column(periodic))
+        lengthscale, period = _entry(smooth, Role.LENGTHSCALE), _entry(periodic, Role.PERIOD)
+        in_cycle = _entry(periodic, Role.CYCLE_LENGTHSCALE)
         if lengthscale is None or period is None:  # nothing that the period could be exchanged with
             return
         # within one period, a periodic leaf decays over the lengthscale l p / pi
@@ -247,26 +207,24 @@ class CoordinateScan:
         decay_length = np.exp(within + theta[period]) / np.pi
         swapped[lengthscale] = np.log(np.clip(decay_length, spacing / 2, 2 * extent))
         shortest = min(_cycle_lengthscales(periodic.node))
-        length = np.clip(np.pi * np.exp(theta[lengthscale]) / extent, shortest, _LONGEST_IN_CYCLE)
+        length = np.clip(np.pi * np.exp(theta[lengthscale]) / extent, shortest, _MAX_IN_CYCLE)
         yield from self._periods(swapped, periodic, float(length))
 
-    def _decaying_cycles(
-        self, theta: FloatArray, periodic: _Scanned, smooth: _Scanned
-    ) -> Iterator[Mode]:
+    def _decaying_cycles(self, theta: FloatArray, periodic: Slot, smooth: Slot) -> Iterator[Point]:
         """Scan the period of smooth cycles whose correlation decays over several lengthscales."""
-        spacing, extent = self._scales.spacing_and_extent(smooth.column)
-        for decay_length in np.geomspace(4 * spacing, extent / 4, _N_DECAY_LENGTHS):
+        spacing, extent = self._scales.spacing_and_extent(_column(smooth))
+        for decay_length in np.geomspace(4 * spacing, extent / 4, _N_DECAY_LENGTHSCALES):
             for length in _SMOOTH_CYCLES:
                 base = theta.copy()
-                base[smooth.entry(Role.LENGTHSCALE)] = np.log(decay_length)
+                base[_entry(smooth, Role.LENGTHSCALE)] = np.log(decay_length)
                 yield from self._periods(base, periodic, length)
 
-    def _local_maxima(self, thetas: FloatArray, shape: tuple[int, ...]) -> list[Mode]:
+    def _local_maxima(self, thetas: FloatArray, shape: tuple[int, ...]) -> list[Point]:
         """Return the local maxima of a grid of points (n_points, n_params), the highest first."""
         thetas = np.clip(thetas, self._posterior.lower, self._posterior.upper)
         values = np.array([self._posterior.value(theta) for theta in thetas])
         indices = np.flatnonzero(_is_local_maximum(values.reshape(shape)))
-        return [Mode(thetas[i], values[i]) for i in indices[np.argsort(-values[indices])]]
+        return [Point(thetas[i], values[i]) for i in indices[np.argsort(-values[indices])]]
 
 
 def _cycle_lengthscales(node: Expression) -> tuple[float, ...]:
@@ -276,11 +234,32 @@ def _cycle_lengthscales(node: Expression) -> tuple[float, ...]:
     return declared or (_SMOOTH_CYCLES[-1],)
 
 
-def _multiply_on_one_column(expression: Expression, one: _Scanned, other: _Scanned) -> bool:
-    """Return whether two leaves act on one column and are multiplied in the kernel."""
-    return one.node.column == other.node.column and (
-        meeting_operator(expression, one.number, other.number) == MULTIPLY
+def _entry(slot: Slot, role: Role) -> int | None:
+    """Return the entry of theta with a role, or None if the node has none."""
+    index = slot.node.declared.index(role)
+    return None if index is None else slot.entries.start + index
+
+
+def _is_periodic(slot: Slot) -> bool:
+    return _entry(slot, Role.PERIOD) is not None
+
+
+def _has_grid(slot: Slot) -> bool:
+    """Return whether a lengthscale or another parameter except the variance is laid on a grid."""
+    return any(
+        parameter.role == Role.LENGTHSCALE or (parameter.grid and parameter.role != Role.VARIANCE)
+        for parameter in slot.node.parameters
     )
+
+
+def _column(slot: Slot) -> int:
+    """Return the column of a node; an operator on none is scanned as on the first."""
+    return slot.node.column or 0
+
+
+def _named_entries(slot: Slot) -> dict[tuple[str, Unit], int]:
+    """Return the entries of theta by parameter name and unit."""
+    return {(p.name, p.unit): slot.entries.start + n for n, p in enumerate(slot.node.parameters)}
 
 
 def _is_local_maximum(values: FloatArray) -> BoolArray:

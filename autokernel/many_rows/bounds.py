@@ -8,8 +8,8 @@ import numpy as np
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion, Evaluation, Evaluator, Job
-from autokernel.evidence.evaluator import digest, reason_of, seconds_of
-from autokernel.exceptions import EvaluationError, OutOfTimeError
+from autokernel.evidence.evaluator import digest, kernel_errors, seconds_of
+from autokernel.exceptions import EvaluationError
 from autokernel.expression import NOISE, Expression, StructurePrior
 from autokernel.inference import InducingLikelihood, TrainingData, one_blas_thread
 from autokernel.inference.inducing import upper_bound
@@ -87,12 +87,10 @@ class BoundedEvaluator(Evaluator):
         if not np.isfinite(of_few.log_posterior):
             return of_few
         try:
-            with one_blas_thread():
+            with kernel_errors(), one_blas_thread():
                 found = self._enclose(of_few, job.best, deadline)
-        except OutOfTimeError:
-            raise
-        except Exception as error:  # as in any evaluation
-            found = replace(of_few, score=-np.inf, status=reason_of(error))
+        except EvaluationError as error:
+            found = replace(of_few, score=-np.inf, status=str(error))
         return replace(found, seconds=time.perf_counter() - began)
 
     def seconds_of_call(self, expression: Expression) -> float:

@@ -9,11 +9,11 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Criterion, Evaluation, KernelFit, Score, name_parameters
-from autokernel.evidence.evaluation import record_mode
-from autokernel.evidence.evaluator import FAR
+from autokernel.evidence import Criterion, Evaluation, KernelFit, Score
+from autokernel.evidence.evaluation import record_fit
+from autokernel.evidence.evaluator import FAR_BELOW_BEST
 from autokernel.evidence.laplace import log_evidence_or_nothing
-from autokernel.evidence.maximise import Mode, maximise
+from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.maximum import Maximum, measure_maximum
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import NotAMaximumError, OutOfTimeError
@@ -140,53 +140,51 @@ class Climb:
         curvature = _scaled(start.hessian, made.n_rows / before.n_rows, posterior, start.theta)
         mode = maximise(posterior, start.theta, max_iterations=_STEPS, curvature=curvature)
         log_structure_prior = self._structure_prior(start.expression)
-        fit = _measured(posterior, mode, best - FAR - log_structure_prior)
+        fitted = posterior
+        maximum = _measured(posterior, mode, best - FAR_BELOW_BEST - log_structure_prior)
         n_rows = made.n_rows
         if completes and n_rows < len(self._data.y):
-            whole = LogPosterior(made.of_all, priors=self._priors, deadline=self._deadline)
-            fit, n_rows = _on_more_rows(fit, whole, len(self._data.y) / n_rows), len(self._data.y)
+            fitted = LogPosterior(made.of_all, priors=self._priors, deadline=self._deadline)
+            maximum = _on_more_rows(maximum, fitted, len(self._data.y) / n_rows)
+            n_rows = len(self._data.y)
         # rows that have not entered are as likely as those that have, less one nat a parameter
         # for which these were fitted (Akaike); each of these stands for rows_for_each rows
         optimism = (made.rows_for_each - 1) * len(mode.theta)
-        score = start.score
-        if self._criterion is not None:
-            score = self._criterion(fit).value - optimism + log_structure_prior
-        record = record_mode(
-            fit.posterior,
-            fit.maximum.mode,
-            hessian=fit.maximum.hessian,
-            log_evidence=log_evidence_or_nothing(fit) - optimism,
-            score=Score(score),
+        score = start.score - log_structure_prior
+        if self._criterion is not None:  # those for approximations draw no random numbers
+            fit = KernelFit(fitted, maximum, [], np.random.default_rng(0))
+            score = self._criterion(fit).value - optimism
+        evaluation = record_fit(
+            start.expression,
+            fitted,
+            maximum,
             status="ok",
-        )
-        evaluation = replace(
-            record,
-            parameters=name_parameters(start.expression, mode.theta),
-            n_evaluations=posterior.n_evaluations,
+            score=Score(score),
+            log_evidence=log_evidence_or_nothing(fitted, maximum) - optimism,
+            n_other_evaluations=0 if fitted is posterior else posterior.n_evaluations,
             seconds=time.perf_counter() - began,
             log_structure_prior=log_structure_prior,
         )
         return Fit(evaluation, n_rows, made.rows_for_each)
 
 
-def _measured(posterior: LogPosterior, mode: Mode, least: float) -> KernelFit:
+def _measured(posterior: LogPosterior, mode: Point, least: float) -> Maximum:
     """Compute the Hessian, or take the run's estimate where the evidence is less than that."""
-    estimate = _kernel_fit(posterior, measure_maximum(posterior, mode, mode.curvature))
-    if log_evidence_or_nothing(estimate) >= least:
+    estimate = measure_maximum(posterior, mode, mode.curvature)
+    if log_evidence_or_nothing(posterior, estimate) >= least:
         with suppress(NotAMaximumError):
-            measured = _kernel_fit(posterior, measure_maximum(posterior, mode))
-            if np.isfinite(log_evidence_or_nothing(measured)):
+            measured = measure_maximum(posterior, mode)
+            if np.isfinite(log_evidence_or_nothing(posterior, measured)):
                 return measured
     return estimate
 
 
-def _on_more_rows(fit: KernelFit, posterior: LogPosterior, times: float) -> KernelFit:
+def _on_more_rows(maximum: Maximum, posterior: LogPosterior, times: float) -> Maximum:
     """Take the log posterior of more rows, and the Hessian that these will have."""
-    maximum = fit.maximum
-    mode = Mode(maximum.mode.theta, posterior.value(maximum.mode.theta))
+    mode = Point(maximum.mode.theta, posterior.value(maximum.mode.theta))
     hessian = _scaled(maximum.hessian, times, posterior, mode.theta)
     hessian = maximum.hessian if hessian is None else hessian
-    return _kernel_fit(posterior, replace(maximum, mode=mode, hessian=hessian))
+    return replace(maximum, mode=mode, hessian=hessian)
 
 
 def _scaled(
@@ -201,11 +199,6 @@ def _scaled(
     of_prior = np.diag(posterior.prior.curvature(theta))
     curvatures, axes = np.linalg.eigh(hessian - of_prior)
     return (axes * np.maximum(curvatures, 0.0)) @ axes.T * times + of_prior
-
-
-def _kernel_fit(posterior: LogPosterior, maximum: Maximum) -> KernelFit:
-    """Describe a fit as criteria want it; those for approximations draw no random numbers."""
-    return KernelFit(posterior, maximum, [], np.random.default_rng(0))
 
 
 _FEWEST_HELD_OUT = 20  # with fewer, nothing is chosen

@@ -110,9 +110,9 @@ def _draw(evaluator: Evaluator, one: Evaluation, n_draws: int, *, deadline: Dead
         return _at_mode(one)
     log_score = one.score
     if evaluator.score_is_laplace and len(one.theta) > 1:  # that of noise alone is exact
-        log_score += sample.log_evidence.value - one.log_evidence
+        log_score += sample.log_evidence - one.log_evidence
     draws = sample.theta[systematic(sample.weights, _N_KEPT_DRAWS)]
-    return log_score, draws, sample.log_evidence.pareto_k
+    return log_score, draws, sample.pareto_k
 
 
 def _at_mode(one: Evaluation) -> _Drawn:

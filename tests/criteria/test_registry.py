@@ -18,8 +18,8 @@ from autokernel.evidence import (
     check_criterion,
 )
 from autokernel.evidence import mode_search as modes_module
-from autokernel.evidence.importance import N_FIRST, N_MOST
-from autokernel.evidence.maximise import Mode, maximise
+from autokernel.evidence.importance import FIRST_DRAWS, MAX_DRAWS
+from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.maximum import measure_maximum
 from autokernel.evidence.mode_search import find_modes
 from autokernel.evidence.posterior import LogPosterior
@@ -119,7 +119,9 @@ def test_the_fit_is_that_of_laplace_and_its_evidence_stays_laplaces():
     assert fit.score != fit.log_evidence
     assert np.isnan([plain.standard_error, plain.pareto_k]).all()
     n_more = fit.n_evaluations - plain.n_evaluations
-    assert N_FIRST <= n_more <= N_MOST + 5 * (3 * fit.n_params + 2)  # Hessians of other modes
+    assert (
+        FIRST_DRAWS <= n_more <= MAX_DRAWS + 5 * (3 * fit.n_params + 2)
+    )  # Hessians of other modes
 
 
 def test_the_same_seed_gives_the_same_score_whatever_came_before():
@@ -188,7 +190,7 @@ def test_only_other_modes_of_some_height_are_taken_in(away, below, n_hessians):
     best = maximise(posterior, np.array([-1.0, 0.0, -4.0]), max_iterations=300)
     maximum = measure_maximum(posterior, best)
     counting = Counting(posterior)
-    other = Mode(best.theta + np.array([away, 0, 0]), best.log_posterior - below)
+    other = Point(best.theta + np.array([away, 0, 0]), best.log_posterior - below)
     Importance()(KernelFit(counting, maximum, [other], np.random.default_rng(0)))
     assert counting.n_hessians == n_hessians
 
@@ -199,7 +201,7 @@ def test_points_of_one_ridge_do_not_crowd_out_another_mode():
         priors=check_priors("paper"),
     )
     best = maximise(posterior, np.array([-1.0, 0.0, -4.0]), max_iterations=300)
-    away = Mode(best.theta + np.array([3.0, 0, 0]), best.log_posterior - 5)
+    away = Point(best.theta + np.array([3.0, 0, 0]), best.log_posterior - 5)
     counting = Counting(posterior)
     others = [best] * 9 + [away] * 9
     maximum = measure_maximum(posterior, best)
@@ -303,15 +305,14 @@ def test_the_parameters_of_importance_bound_the_draws():
     assert 90 <= few <= 100 + most
     assert 4 * few < many <= 4000 + most
     assert fine < 0.02 < rough
-    assert n_draws(standard_error=10.0)[0] <= N_FIRST + most
+    assert n_draws(standard_error=10.0)[0] <= FIRST_DRAWS + most
 
 
 class OfTheLikelihood(Criterion):
     """A criterion of a user: a fit without a penalty."""
 
     def __call__(self, fit):
-        theta = fit.maximum.mode.theta
-        return Score(fit.posterior.value(theta) - float(fit.posterior.prior.log_density(theta)))
+        return Score(fit.log_likelihood)
 
 
 def test_a_criterion_may_be_of_ones_own():
@@ -328,7 +329,7 @@ def test_another_mode_without_a_hessian_leaves_the_best_one_its_score(monkeypatc
         asked.append(mode)
         raise NotAMaximumError("the covariance has no Cholesky factor next to the point")
 
-    monkeypatch.setattr("autokernel.evidence.importance.measure_maximum", failing)
+    monkeypatch.setattr("autokernel.evidence.criteria.measure_maximum", failing)
     fit = sampled("SE[0]", *AMBIGUOUS)
     assert asked  # or the test shows nothing
     assert fit.status == "ok"

@@ -8,7 +8,7 @@ from scipy.stats import gamma
 from autokernel import CallableKernel, evaluate_kernel, parse_expression
 from autokernel.evidence import Evaluator
 from autokernel.evidence import mode_search as modes_module
-from autokernel.evidence.maximise import Mode
+from autokernel.evidence.maximise import Point
 from autokernel.evidence.posterior import NOISE_FLOOR, LogPosterior
 from autokernel.expression import Leaf
 from autokernel.inference import ExactLikelihood, TrainingData
@@ -309,7 +309,7 @@ def test_a_saddle_is_left_for_a_higher_point(monkeypatch):
     best = minimize_scalar(
         lambda t: -posterior.value_and_gradient(equal(t)).value, bounds=(-4, 0), method="bounded"
     )
-    saddle = Mode(equal(best.x), -best.fun)
+    saddle = Point(equal(best.x), -best.fun)
     assert np.linalg.eigvalsh(posterior.hessian(saddle.theta))[0] < 0  # or the test shows nothing
     monkeypatch.setattr(modes_module, "find_modes", lambda *arguments, **options: [saddle])
     fit = evaluate_kernel(expression, X, y, priors="paper")

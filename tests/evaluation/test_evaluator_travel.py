@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold, TimeSeriesSplit
 
 from autokernel import parse_expression
 from autokernel.evidence import CrossValidation, Evaluator, Importance, Job, Laplace
-from autokernel.evidence.starts import WarmStart
+from autokernel.evidence.warm_starts import WarmStart
 from autokernel.kernels.parameters import check_priors
 from tests.processes import outputs_under_two_hash_seeds
 

@@ -5,7 +5,7 @@ import pytest
 
 from autokernel import evaluate_kernel, parse_expression
 from autokernel.evidence import Evaluator
-from autokernel.evidence.evaluator import warm_starts_from_similar
+from autokernel.evidence.warm_starts import warm_starts_from_similar
 from autokernel.expression import NOISE
 
 RATE = 2.0  # of the default prior of the noise, whose shape is one

@@ -7,7 +7,7 @@ import numpy as np
 from autokernel import parse_expression
 from autokernel.evidence import Evaluation
 from autokernel.evidence.evaluation import name_parameters
-from autokernel.evidence.evaluator import warm_starts_from_similar
+from autokernel.evidence.warm_starts import warm_starts_from_similar
 from autokernel.expression import n_kernel_params
 
 

@@ -288,7 +288,7 @@ class Broken(Laplace):
         self.value, self.name = value, name
 
     def __call__(self, fit):
-        if f"{self.name}[" in str(fit.posterior.expression):
+        if f"{self.name}[" in str(fit.expression):
             return Score(self.value)
         return super().__call__(fit)
 

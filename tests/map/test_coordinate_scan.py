@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from autokernel import parse_expression
-from autokernel.evidence.maximise import Start, maximise
+from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.mode_search import find_modes
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.scan import CoordinateScan
@@ -38,7 +38,7 @@ def test_the_shape_and_the_period_of_pulses_are_found_together(pulses):
     posterior, scan = build("PER[0]", *pulses)
     stuck = smooth_mode(posterior)
     assert np.exp(stuck.theta[2]) > 0.5  # or the test shows nothing
-    mode = find_modes(posterior, [Start(stuck.theta)], scan)[0]
+    mode = find_modes(posterior, [Point(stuck.theta)], scan)[0]
     assert np.exp(mode.theta[2]) == pytest.approx(1 / 13.4, rel=2e-3)
     assert np.exp(mode.theta[0]) < 0.3
     assert mode.log_posterior > stuck.log_posterior + 30
@@ -131,7 +131,7 @@ def test_a_cycle_that_is_soon_forgotten_is_found_from_a_wrong_period(seed):
     truth = np.log([0.8, 1, 1 / 15.3, 0.06, 1, 0.05**2])
     planted = maximise(posterior, truth, max_iterations=300).log_posterior
     assert stuck.log_posterior < planted - 5  # or the test shows nothing
-    mode = find_modes(posterior, [Start(stuck.theta)], scan)[0]
+    mode = find_modes(posterior, [Point(stuck.theta)], scan)[0]
     assert mode.log_posterior > planted - 1e-3  # two runs to one top
     # one cycle is remembered: the period is known to a tenth
     assert np.exp(mode.theta[2]) == pytest.approx(1 / 15.3, rel=0.1)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from autokernel.evidence.starts import N_PEAKS, DataScales, periodogram_periods
+from autokernel.evidence.starts import MAX_PEAKS, DataScales, periodogram_periods
 from autokernel.inference import TrainingData
 
 
@@ -44,7 +44,7 @@ def test_two_periods_are_both_found_the_stronger_first():
     x = np.linspace(0, 1, 200)
     y = 2 * np.sin(2 * np.pi * x / 0.04) + np.sin(2 * np.pi * x / 0.15)
     cycles = 1 / periodogram_periods(x, y)
-    assert len(cycles) <= N_PEAKS
+    assert len(cycles) <= MAX_PEAKS
     assert cycles[0] == pytest.approx(1 / 0.04, abs=0.25)  # the spacing of the frequencies
     assert np.abs(cycles[1:] - 1 / 0.15).min() < 0.25
 
@@ -96,7 +96,7 @@ def test_chance_below_the_mean_spacing_takes_no_place_of_slow_periods():
         x = np.sort(rng.uniform(size=100))
         found = periodogram_periods(x, rng.normal(size=100))
         fast = found < np.ptp(x) / 50
-        assert np.count_nonzero(~fast) == N_PEAKS
+        assert np.count_nonzero(~fast) == MAX_PEAKS
         assert not fast[1:].any()
         spurious += fast[0]
     assert spurious <= 15

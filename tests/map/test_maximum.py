@@ -6,7 +6,7 @@ import pytest
 from autokernel import NotAMaximumError, parse_expression
 from autokernel.datasets import load_mauna_loa
 from autokernel.evidence import maximum as maximum_module
-from autokernel.evidence.maximise import Mode, maximise
+from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.maximum import find_best_maximum, find_maximum, measure_maximum
 from autokernel.evidence.posterior import LogPosterior, difference_hessian
 from autokernel.inference import ExactLikelihood, TrainingData, ValueAndGradient
@@ -34,7 +34,7 @@ class Landscape:
         return difference_hessian(lambda point: -self.gradient(point), theta, oscillates=never)
 
     def maximum_from(self, *theta):
-        return find_maximum(self, Mode(np.array(theta), float(self.value(np.array(theta)))))
+        return find_maximum(self, Point(np.array(theta), float(self.value(np.array(theta)))))
 
 
 def two_hills(sharpness):
@@ -80,7 +80,7 @@ def test_a_saddle_is_left_even_at_the_last_round(monkeypatch):
 
     def half_way(posterior, theta, **options):
         theta = 0.5 * rounds[-1] + 0.5 * np.array([0.7390851332151607, 0.0])
-        return Mode(theta, float(posterior.value(theta)))
+        return Point(theta, float(posterior.value(theta)))
 
     monkeypatch.setattr(hill, "hessian", saddle_five_times)
     monkeypatch.setattr(maximum_module, "maximise", half_way)
@@ -95,7 +95,7 @@ def test_a_run_that_ends_below_the_saddle_is_tried_from_nearer(monkeypatch):
 
     def far_is_low(posterior, theta, **options):
         starts.append(np.linalg.norm(theta - [-np.pi / 4, 0.0]))
-        return maximise(posterior, theta, **options) if starts[-1] < 0.3 else Mode(theta, -50.0)
+        return maximise(posterior, theta, **options) if starts[-1] < 0.3 else Point(theta, -50.0)
 
     monkeypatch.setattr(maximum_module, "maximise", far_is_low)
     assert hill.maximum_from(-np.pi / 4, 0.0).mode.log_posterior > 0.4
@@ -121,7 +121,7 @@ def test_a_sharp_ridge_is_followed_to_its_top(below):
     )
     stalled = np.array([-2.17452888, 0.90699752, -7.68671806, -4.29908054]) + below
     value = posterior.value(stalled)
-    maximum = find_maximum(posterior, Mode(stalled, value))
+    maximum = find_maximum(posterior, Point(stalled, value))
     assert maximum.mode.log_posterior > value + 1
     assert 0.5 * maximum.gradient @ np.linalg.solve(maximum.hessian, maximum.gradient) < 1e-3
 
@@ -134,7 +134,7 @@ def test_a_maximum_stays_where_it_is():
 
 def test_a_run_that_does_not_converge_is_a_failure_with_its_reason(monkeypatch):
     hill = two_hills(1.0)
-    stuck = Mode(np.array([0.1, 2.0]), -2.0)
+    stuck = Point(np.array([0.1, 2.0]), -2.0)
     monkeypatch.setattr(maximum_module, "maximise", lambda *arguments, **options: stuck)
     with pytest.raises(NotAMaximumError, match=r"has not converged.*would still gain"):
         hill.maximum_from(0.1, 2.0)
@@ -168,7 +168,7 @@ def test_slopes_beyond_a_bound_are_those_that_rise(noiseless):
 
 def test_slopes_at_a_bound_from_which_the_density_rises_inwards_are_zero(noiseless):
     theta = np.array([0.0, noiseless.lower[1], -9.0])
-    maximum = measure_maximum(noiseless, Mode(theta, noiseless.value(theta)))
+    maximum = measure_maximum(noiseless, Point(theta, noiseless.value(theta)))
     assert maximum.gradient[1] > 0  # or the test shows nothing
     np.testing.assert_array_equal(maximum.outward, np.zeros(3))
 
@@ -219,7 +219,7 @@ def test_leaves_that_start_as_twins_end_at_a_maximum(text, noise, priors):
     # the gradient is the same for twins: the run stays between them
     twins = maximise(posterior, np.append(start, np.log(0.05)), max_iterations=300)
     theta = np.append(np.tile(twins.theta[:one], expression.n_leaves), twins.theta[-1])
-    maximum = find_maximum(posterior, Mode(theta, posterior.value(theta)))
+    maximum = find_maximum(posterior, Point(theta, posterior.value(theta)))
     free = maximum.free
     np.linalg.cholesky(maximum.hessian[np.ix_(free, free)])  # raises at a saddle
     assert maximum.mode.log_posterior >= posterior.value(theta)
@@ -246,9 +246,9 @@ def test_a_mode_without_a_factor_next_to_it_gives_way_to_one_almost_as_high():
         return np.eye(2)
 
     hill.hessian = hessian
-    cliff, top = Mode(np.array([1.0, 0.0]), 0.3), Mode(np.zeros(2), 0.0)
+    cliff, top = Point(np.array([1.0, 0.0]), 0.3), Point(np.zeros(2), 0.0)
     np.testing.assert_array_equal(find_best_maximum(hill, [cliff, top]).mode.theta, top.theta)
-    far_below = Mode(np.zeros(2), -3.0)
+    far_below = Point(np.zeros(2), -3.0)
     for modes in ([cliff], [cliff, far_below]):
         with pytest.raises(NotAMaximumError, match="no factor"):
             find_best_maximum(hill, modes)

@@ -73,7 +73,7 @@ def test_parts_find_what_the_whole_misses(monkeypatch):
 
     def best():
         found = ModeSearch(data, priors=PRIORS, seed=seed)(posterior)
-        return found.modes[0].log_posterior
+        return found[0][0].log_posterior
 
     by_parts = best()
     monkeypatch.setattr(modes_module, "splits", lambda expression: [])
@@ -95,14 +95,14 @@ def test_a_kernel_begins_at_its_parts_each_leaf_at_its_own_parameters(series, mo
     expected = [*lin[:2], *per_rq[3:6], *per_rq[:3]]
     noises = [
         theta[-1]
-        for theta, curvature in began["(LIN[0] + RQ[0]) * PER[0]"]
+        for theta, curvature in ((p.theta, p.curvature) for p in began["(LIN[0] + RQ[0]) * PER[0]"])
         if np.array_equal(theta[:-1], expected) and curvature is not None
     ]
     assert noises == [min(per_rq[-1], lin[-1])]
     # without the leaf, what it has is drawn, and the noise lowered in one of two draws
     alone = [
         theta[-1]
-        for theta, _ in began["(LIN[0] + RQ[0]) * PER[0]"]
+        for theta in (p.theta for p in began["(LIN[0] + RQ[0]) * PER[0]"])
         if np.array_equal(theta[2:-1], expected[2:]) and not np.array_equal(theta[:2], lin[:2])
     ]
     assert alone[0] == per_rq[-1]

@@ -3,7 +3,7 @@ import pytest
 
 from autokernel import evaluate_kernel, parse_expression
 from autokernel.evidence import mode_search as map_module
-from autokernel.evidence.maximise import Start, maximise
+from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.mode_search import LIGHT, find_modes
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.inference import ExactLikelihood, TrainingData, ValueAndGradient
@@ -35,7 +35,7 @@ def ripples():
 
 def at(thetas):
     """Starts at points of which nothing is known."""
-    return [Start(theta) for theta in np.asarray(thetas, dtype=float)]
+    return [Point(theta) for theta in np.asarray(thetas, dtype=float)]
 
 
 def nowhere():
@@ -211,8 +211,8 @@ def test_a_light_search_of_a_subsample_follows_one_end_and_keeps_another():
 
 def test_a_mode_that_the_subsample_lacks_is_found_from_a_start_of_known_curvature():
     near_ten = Toy(lambda t: -0.5 * (t[0] - 10) ** 2, lambda t: 10 - t, lower=[-5.0], upper=[75.0])
-    plain = [Start(np.array([9.0])), Start(np.array([71.0]))]
-    known = [*plain[:1], Start(np.array([71.0]), np.array([[1.2]]))]
+    plain = [Point(np.array([9.0])), Point(np.array([71.0]))]
+    known = [*plain[:1], Point(np.array([71.0]), curvature=np.array([[1.2]]))]
     found = [
         find_modes(ripples(), starts, subsample=near_ten, budget=LIGHT)[0].theta[0]
         for starts in (plain, known)

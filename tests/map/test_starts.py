@@ -6,11 +6,11 @@ from autokernel import parse_expression
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.starts import (
     DataScales,
-    StartingPoints,
-    WarmStart,
+    draw_starts,
     periodogram_periods,
-    with_warm_starts,
+    take_from_noise,
 )
+from autokernel.evidence.warm_starts import WarmStart, with_warm_starts
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import Seasonal
 from autokernel.kernels.parameters import check_priors
@@ -22,9 +22,7 @@ def draw(text, X, y, n_starts, *, seed=0, base_kernels=()):
     data = TrainingData(X, y)
     expression = parse_expression(text, base_kernels=base_kernels)
     posterior = LogPosterior(ExactLikelihood(expression, data), priors=check_priors("paper"))
-    theta = StartingPoints(DataScales(data)).draw(
-        posterior, n_starts, rng=np.random.default_rng(seed)
-    )
+    theta = draw_starts(posterior, DataScales(data), n_starts, rng=np.random.default_rng(seed))
     return posterior, theta
 
 
@@ -158,7 +156,7 @@ def test_a_node_that_takes_from_the_noise_leaves_the_covariance_nearly_as_it_was
     parent, child = parse_expression("SE[0]"), parse_expression("SE[0] + SE[1]")
     theta = np.log([0.3, 1.0, 0.4])
     points = with_warm_starts(child, np.zeros((1, 5)), [WarmStart([0], theta)])
-    StartingPoints(DataScales(data)).take_from_noise(points, child, [1])
+    take_from_noise(points, child, [1], scales=DataScales(data))
     before = ExactLikelihood(parent, data).value(theta)
     # a tenth of the spacing is short against most distances
     assert ExactLikelihood(child, data).value(points[0]) == pytest.approx(before, abs=0.5)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from autokernel import parse_expression
-from autokernel.evidence.starts import WarmStart, curvature_from, with_warm_starts
+from autokernel.evidence.warm_starts import WarmStart, curvature_from, with_warm_starts
 
 
 def test_parameters_are_written_at_their_nodes_and_the_noise_is_lowered_in_every_other_draw():
