@@ -368,8 +368,12 @@ def kernel_errors() -> Iterator[None]:
     except OutOfTimeError:
         raise
     except Exception as error:  # a custom base kernel may raise anything
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise EvaluationError(reason) from error
+        raise EvaluationError(reason_of(error)) from error
+
+
+def reason_of(error: Exception) -> str:
+    """State in one line why an evaluation failed."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def evaluate_kernel(

@@ -70,7 +70,7 @@ class Endless(Laplace):
         self.text = text
 
     def __call__(self, fit):
-        if self.text in ("", str(fit.posterior.expression)):
+        if self.text in ("", str(fit.expression)):
             print("waits", flush=True)
             for _ in range(int(10 * PATIENCE)):
                 time.sleep(0.1)

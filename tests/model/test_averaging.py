@@ -13,7 +13,7 @@ from scipy.stats import energy_distance, norm
 
 from autokernel import PosteriorAveraging, Stacking, parse_expression
 from autokernel.deadline import Deadline
-from autokernel.evidence import CRITERIA, Evaluation, Evaluator, Score
+from autokernel.evidence import CRITERIA, Evaluation, Evaluator
 from autokernel.evidence.importance import ImportanceSample
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import EvaluationError, OutOfTimeError
@@ -81,8 +81,8 @@ class Sampler:
         self.sampled.append((number, max_draws))
         correction = self.corrections.get(number, 0.0) * (2 if max_draws > 400 else 1)
         theta = np.repeat(np.arange(4.0)[:, None], evaluation.n_params, axis=1)
-        score = Score(evaluation.log_evidence + correction, 0.01, self.shapes.get(number, 0.3))
-        return ImportanceSample(theta, self.weights, score)
+        log_evidence, k = evaluation.log_evidence + correction, self.shapes.get(number, 0.3)
+        return ImportanceSample(theta, self.weights, log_evidence, 0.01, k)
 
 
 def numbers(kernels):
@@ -149,7 +149,7 @@ def test_only_laplaces_score_is_corrected(name):
     (kernel,) = posterior_over_kernels(subject, [found])
     if name == "laplace":
         sample = subject.sample(found, max_draws=400)
-        expected = sample.log_evidence.value + found.log_structure_prior
+        expected = sample.log_evidence + found.log_structure_prior
         assert kernel.log_score == pytest.approx(expected, abs=1e-9)
         assert kernel.log_score != found.score
     else:
