@@ -21,7 +21,7 @@ from autokernel.exceptions import (
     NotAMaximumError,
 )
 from autokernel.expression import Expression, parse_expression
-from autokernel.kernels import BaseKernel, CallableKernel, KernelParameter, Operator, Sources
+from autokernel.kernels import BaseKernel, CallableKernel, KernelParameter, Operator
 from autokernel.model import Averaging, FeatureKernel, PosteriorAveraging, Stacking
 from autokernel.scoring import log_predictive_density_score
 from autokernel.search import (
@@ -74,7 +74,6 @@ __all__ = [
     "PosteriorAveraging",
     "RandomWalks",
     "Score",
-    "Sources",
     "Stacking",
     "Strategy",
     "ThompsonSampling",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,18 +12,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 Named = TypeVar("Named", bound=BaseEstimator)
-
-_NAMES_ELSEWHERE = {  # of base kernels in scikit-learn, and others in use
-    "rbf": "SE",
-    "squaredexponential": "SE",
-    "gaussian": "SE",
-    "dotproduct": "LIN",
-    "linear": "LIN",
-    "expsinesquared": "PER",
-    "periodic": "PER",
-    "rationalquadratic": "RQ",
-    "matern": "MAT52",
-}
 
 
 def check_seed(random_state: int | np.random.RandomState | None) -> int:
@@ -58,11 +47,16 @@ def resolve(
     return found
 
 
-def did_you_mean(given: object, known: Iterable[str]) -> str:
-    """Return a question with the name that is most like a wrong one, empty if none is."""
+def did_you_mean(
+    given: object, known: Iterable[str], *, aliases: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """Return a question with the known name that is most like a wrong one, empty if none is.
+
+    ``aliases`` maps other names in lower case to known ones.
+    """
     by_case = {name.casefold(): name for name in known}
     wrong = given.casefold() if isinstance(given, str) else ""
-    alias = _NAMES_ELSEWHERE.get(wrong, "").casefold()
+    alias = aliases.get(wrong, "").casefold()
     near = [alias] if alias in by_case else get_close_matches(wrong, by_case, n=1)
     return f"; did you mean {by_case[near[0]]!r}?" if near else ""
 

@@ -37,7 +37,7 @@ import numpy as np
 from sklearn.datasets import make_friedman1
 
 from autokernel import AutoKernelGPRegressor, parse_expression
-from autokernel.expression import GrammarPrior
+from autokernel.expression import grammar_prior
 
 NAME = "structure_prior"  # of the CSV file
 STRENGTHS = (0.25, 0.5, 1.0)
@@ -100,9 +100,9 @@ def draw(unit: Fit) -> Split:
 def measure(unit: Fit) -> Row:
     """Fit with a prior of one strength, and measure test errors."""
     split = draw(unit)
-    prior = partial(GrammarPrior, strength=unit.strength)
+    prior = partial(grammar_prior, strength=unit.strength)
     began = time.process_time()
-    with mock.patch("autokernel.fit.problem.GrammarPrior", prior):
+    with mock.patch("autokernel.fit.problem.grammar_prior", prior):
         model = AutoKernelGPRegressor(random_state=unit.seed).fit(split.X_train, split.y_train)
     seconds = time.process_time() - began
     log_density = model.log_predictive_density(split.X_test, split.y_test)

@@ -1,18 +1,12 @@
-"""What several test files share: random expressions, parameters and data, and batteries.
-
-A battery is one set of property tests that runs on every instance of a kind of thing, so that a
-new instance, such as another base kernel, is tested by the line that registers it.
-"""
+"""Random expressions, parameters and data, and derivatives by differences."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Kernel
 
-from autokernel import AutoKernelGPRegressor, evaluate_kernel
 from autokernel.data.scaling import Scaling
 from autokernel.expression import (
     Expression,
@@ -20,7 +14,6 @@ from autokernel.expression import (
     Leaf,
     Operation,
     n_kernel_params,
-    parse_expression,
 )
 from autokernel.inference.covariance import Covariance
 from autokernel.inference.packed import unpack
@@ -28,12 +21,11 @@ from autokernel.inference.pairs import PackedPairs
 from autokernel.kernels import (
     ADD,
     BASE_KERNELS,
+    FEW_COLUMNS,
     MULTIPLY,
-    PRESETS,
+    OPERATORS,
     BaseKernel,
-    ExponentialKernel,
     Operator,
-    Role,
 )
 from autokernel.model import to_sklearn
 from autokernel.typing import FloatArray
@@ -41,7 +33,17 @@ from autokernel.typing import FloatArray
 EPS = float(np.finfo(float).eps)
 GRAMMAR = Grammar(tuple(BASE_KERNELS.values()), (ADD, MULTIPLY), columns=(0, 1, 2), max_leaves=6)
 
+OF_ALL_OPERATORS = Grammar(FEW_COLUMNS, tuple(OPERATORS.values()), columns=(0, 1), max_leaves=5)
+
 seeds = st.integers(0, 2**32 - 1)
+
+
+@st.composite
+def walks(draw: st.DrawFn, grammar: Grammar = OF_ALL_OPERATORS) -> Expression:
+    """Draw a walk of a grammar, which joins subtrees by all its operators."""
+    rng = np.random.default_rng(draw(seeds))
+    leaf = grammar.leaves[int(rng.integers(len(grammar.leaves)))]
+    return grammar.random_walk(leaf, int(rng.integers(1, 6)), rng)
 
 
 @st.composite
@@ -88,7 +90,7 @@ def reshuffled(expression: Expression, rng: np.random.Generator) -> Expression:
     if isinstance(expression, Leaf):
         return expression
     if not expression.operator.commutes:
-        return expression.with_operands([reshuffled(e, rng) for e in expression.operands])
+        return expression.join([reshuffled(e, rng) for e in expression.operands])
     terms = [reshuffled(e, rng) for e in flat_terms(expression, expression.operator)]
     rng.shuffle(terms)
     while len(terms) > 1:
@@ -161,122 +163,3 @@ def numerical_gradient(
 def random_params(kernel: BaseKernel, rng: np.random.Generator) -> FloatArray:
     """Draw parameters within a factor of 4.5 of 1."""
     return np.exp(rng.uniform(-1.5, 1.5, len(kernel.parameters)))
-
-
-class BaseKernelBattery:
-    """What holds for every base kernel; a test class supplies ``kernel`` by parametrisation."""
-
-    def test_is_registered_under_a_name_that_the_notation_reads(self, kernel: BaseKernel) -> None:
-        assert BASE_KERNELS[kernel.name] is kernel
-        assert parse_expression(f"{kernel.name}[0]") == Leaf(kernel, 0)
-
-    def test_describes_itself_in_a_few_words_on_one_line(self, kernel: BaseKernel) -> None:
-        params = random_params(kernel, np.random.default_rng(0))
-        words = kernel.describe(params, scale=12.0).split(" ")
-        assert 1 <= len(words) <= 8
-        assert all(word.isprintable() and word for word in words)
-
-    def test_every_parameter_has_a_prior_in_every_preset(self, kernel: BaseKernel) -> None:
-        for priors in PRESETS.values():
-            for parameter in kernel.parameters:
-                shape, rate = parameter.prior_in(priors)
-                assert 0 < shape < np.inf
-                assert 0 < rate < np.inf
-
-    def test_has_distinct_parameters_and_one_of_them_is_its_variance(
-        self, kernel: BaseKernel
-    ) -> None:
-        kernel.check()
-        names = [parameter.name for parameter in kernel.parameters]
-        assert len(set(names)) == len(names)
-        assert "variance" in names
-        assert kernel.parameters[names.index("variance")].role is Role.VARIANCE
-        if isinstance(kernel, ExponentialKernel):
-            assert names[kernel.variance_index] == "variance"
-
-    def test_evaluates_alone_and_beside_another_kernel(self, kernel: BaseKernel) -> None:
-        rng = np.random.default_rng(0)
-        X = rng.uniform(size=(20, 1))
-        y = np.sin(6 * X[:, 0]) + 0.1 * rng.normal(size=20)
-        for text in (f"{kernel.name}[0]", f"LIN[0] * {kernel.name}[0] + SE[0]"):
-            fit = evaluate_kernel(text, X, y)
-            assert fit.status == "ok"
-            assert np.isfinite(fit.score)
-
-    def test_wins_a_short_fit_where_it_is_alone(self, kernel: BaseKernel) -> None:
-        rng = np.random.default_rng(0)
-        X = rng.uniform(0, 50, size=(20, 1))
-        # a wave on a trend: each kernel explains more of it than noise alone does
-        y = np.sin(X[:, 0] / 5) + X[:, 0] / 10 + 0.1 * rng.normal(size=20)
-        model = AutoKernelGPRegressor(base_kernels=(kernel.name,), n_iter=1, max_leaves=2)
-        model.fit(X, y)
-        assert set(model.search_history_["status"]) == {"ok"}
-        assert f"{kernel.name}[0]" in model.best_expression_
-        assert np.isfinite(model.predict(X, return_std=True)).all()
-
-    @given(seed=seeds, scale=st.sampled_from([1.0, 12.0, 0.01]))
-    def test_value_equals_that_of_the_exported_kernel_on_scaled_inputs(
-        self, kernel: BaseKernel, seed: int, scale: float
-    ) -> None:
-        rng = np.random.default_rng(seed)
-        params, X = random_params(kernel, rng), rng.uniform(-1, 1, (9, 1))
-        K = covariance(Leaf(kernel, 0), params, X)
-        expected = kernel.to_sklearn(params, scale=scale)(scale * X)
-        # a phase of up to 60 in PER, divided by 2 l^2 >= 0.1, loses up to 600 EPS
-        np.testing.assert_allclose(K, expected, rtol=1e-12, atol=1e-13 * abs(expected).max())
-
-    @given(seed=seeds)
-    def test_exported_hyperparameters_lie_strictly_within_their_bounds(
-        self, kernel: BaseKernel, seed: int
-    ) -> None:
-        params = random_params(kernel, np.random.default_rng(seed))
-        sklearn_kernel = kernel.to_sklearn(params, scale=1e4)
-        lower, upper = sklearn_kernel.bounds.T
-        assert (lower < sklearn_kernel.theta).all()
-        assert (sklearn_kernel.theta < upper).all()
-
-    @given(seed=seeds, n_samples=st.integers(1, 9))
-    def test_gradient_in_the_log_parameters_equals_finite_differences(
-        self, kernel: BaseKernel, seed: int, n_samples: int
-    ) -> None:
-        rng = np.random.default_rng(seed)
-        theta = np.log(random_params(kernel, rng))
-        pairs = PackedPairs(rng.uniform(-1, 1, n_samples))
-        weights = rng.standard_normal(n_samples * (n_samples + 1) // 2)
-        packed = Covariance(Leaf(kernel, 0), lambda column: pairs)
-
-        def weighted_sum(theta: FloatArray) -> float:
-            return weights @ packed.forward(np.exp(theta))
-
-        expected = numerical_gradient(weighted_sum, theta)
-        packed.forward(np.exp(theta))
-        # phases of 60, amplified by 1 / (2 l^2), make PER vary within 0.002: truncation below 1e-8
-        np.testing.assert_allclose(
-            packed.backward(weights), expected, rtol=1e-7, atol=1e-7 * abs(expected).max()
-        )
-
-    @given(seed=seeds)
-    def test_is_symmetric_in_its_two_inputs(self, kernel: BaseKernel, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        params, X = random_params(kernel, rng), rng.uniform(-1, 1, (8, 1))
-        leaf = Leaf(kernel, 0)
-        forwards, backwards = covariance(leaf, params, X), covariance(leaf, params, X[::-1])
-        # the mean that PER takes off rounds differently; amplified as in the test of the values
-        np.testing.assert_allclose(forwards, backwards[::-1, ::-1], rtol=1e-12, atol=1e-14)
-
-    @given(seed=seeds)
-    def test_is_positive_semidefinite(self, kernel: BaseKernel, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        X = rng.uniform(-3, 3, (20, 1))
-        eigenvalues = np.linalg.eigvalsh(covariance(Leaf(kernel, 0), random_params(kernel, rng), X))
-        # entries are off by up to 1e-13 (the phases of PER), eigenvalues by n times as much
-        assert eigenvalues.min() >= -20 * 1e-13 * eigenvalues.max()
-
-    @given(seed=seeds)
-    def test_computing_it_leaves_the_pairs_as_they_are(self, kernel: BaseKernel, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        params, pairs = random_params(kernel, rng), PackedPairs(rng.uniform(-1, 1, 6))
-        packed = Covariance(Leaf(kernel, 0), lambda column: pairs)
-        before = packed.forward(params).copy()
-        packed.backward(np.ones_like(before))
-        np.testing.assert_array_equal(packed.forward(params), before)

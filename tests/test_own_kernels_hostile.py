@@ -33,10 +33,6 @@ class Reserved(OrnsteinUhlenbeck):
     parameters = (LENGTHSCALE, KernelParameter("noise_variance", (1, 1)))
 
 
-class Wordy(OrnsteinUhlenbeck):
-    words = "over {length}"
-
-
 class Twice(OrnsteinUhlenbeck):
     parameters = (LENGTHSCALE, LENGTHSCALE)
 
@@ -56,7 +52,6 @@ class Twice(OrnsteinUhlenbeck):
             "none of them 'noise_variance', got ['lengthscale', 'lengthscale']",
         ),
         ((Reserved(),), ValueError, "none of them 'noise_variance'"),
-        ((Wordy(),), ValueError, "Wordy.words must name parameters of the kernel in braces"),
         (("OU",), ValueError, "base_kernels must be a selection of ['SE', 'LIN'"),
         ((), ValueError, "base_kernels must be a selection of"),
     ],

@@ -31,9 +31,9 @@ from autokernel.exceptions import EvaluationError, NotAMaximumError, OutOfTimeEr
 from autokernel.expression import (
     Expression,
     StructurePrior,
-    UniformPrior,
     arrange,
     parse_expression,
+    uniform_prior,
 )
 from autokernel.inference import ExactLikelihood, Likelihood, TrainingData, one_blas_thread
 from autokernel.kernels import (
@@ -43,6 +43,7 @@ from autokernel.kernels import (
     Operator,
     Priors,
     check_priors,
+    definition,
 )
 from autokernel.typing import FloatArray
 from autokernel.validation import check_seed
@@ -50,7 +51,6 @@ from autokernel.validation import check_seed
 FAR_BELOW_BEST = 5.0  # nats below the best score at which an estimate of the Hessian suffices
 _STANDARD_ERROR_OF_DRAWS = 0.1  # nats, of the log evidence, with which draws suffice
 _MAX_ARRIVED = 2  # evaluators that a process keeps
-_UNIFORM = UniformPrior()
 _N_TIMED = 600  # most rows on which a call is timed
 
 
@@ -97,7 +97,7 @@ class Evaluator:
         priors: Priors,
         seed: int,
         criterion: str | Criterion = "laplace",
-        structure_prior: StructurePrior = _UNIFORM,
+        structure_prior: StructurePrior = uniform_prior,
     ) -> None:
         self._criterion = check_criterion(criterion)
         self._criterion.check_data(X, y)
@@ -260,7 +260,7 @@ class Evaluator:
             self.fingerprint(),
             str(job.expression),
             job.best,
-            *((*tree.declared.definition, tree.parameters) for tree in job.expression.subtrees()),
+            *((*definition(tree.declared), tree.parameters) for tree in job.expression.subtrees()),
             *((*start.definition, "and") for together in job.warm_starts for start in together),
             tuple(len(together) for together in job.warm_starts),
         )
@@ -319,7 +319,7 @@ class Evaluator:
         }
 
     def __reduce__(self) -> tuple[object, ...]:
-        name = f"{self.fingerprint()} {self._structure_prior!r}"
+        name = f"{self.fingerprint()} {joblib.hash(self._structure_prior)}"
         return _arrive, (name, type(self), self._settings())
 
 

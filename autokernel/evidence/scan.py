@@ -17,7 +17,7 @@ from autokernel.evidence.maximise import Point
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.starts import DataScales
 from autokernel.expression import Expression, Slot, meeting_operator, slots_of
-from autokernel.kernels import MULTIPLY, KernelParameter, Role, Unit
+from autokernel.kernels import MULTIPLY, KernelParameter, Role, Unit, role_index
 from autokernel.typing import BoolArray, FloatArray
 
 _SMOOTH_CYCLES = (0.5, 1.2)  # lengthscales within a cycle that make it smooth
@@ -229,14 +229,14 @@ class CoordinateScan:
 
 def _cycle_lengthscales(node: Expression) -> tuple[float, ...]:
     """Return the cycle lengthscales at which a period is scanned, by default that of a sine."""
-    index = node.declared.index(Role.CYCLE_LENGTHSCALE)
+    index = role_index(node.parameters, Role.CYCLE_LENGTHSCALE)
     declared = () if index is None else node.parameters[index].grid
     return declared or (_SMOOTH_CYCLES[-1],)
 
 
 def _entry(slot: Slot, role: Role) -> int | None:
     """Return the entry of theta with a role, or None if the node has none."""
-    index = slot.node.declared.index(role)
+    index = role_index(slot.node.parameters, role)
     return None if index is None else slot.entries.start + index
 
 

@@ -26,7 +26,7 @@ from autokernel.explain.regions import Axis, Region
 from autokernel.explain.tables import INTERVAL_ENDS, inclusion_table
 from autokernel.expression import NOISE, Leaf, n_kernel_params
 from autokernel.inference import diagonal_covariance
-from autokernel.kernels import MULTIPLY, BaseKernel, LagPairs, Role, Share, Unit
+from autokernel.kernels import MULTIPLY, BaseKernel, LagPairs, Role, Share, Unit, role_index
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
 
@@ -85,7 +85,7 @@ class Factor:
     @property
     def is_known_season(self) -> bool:
         """Whether the user has given its period, so that the data need not show it."""
-        index = self.kernel.index(Role.PERIOD)
+        index = role_index(self.kernel.parameters, Role.PERIOD)
         return index is not None and self.kernel.parameters[index].keeps_prior
 
 
@@ -155,7 +155,10 @@ def _shortest(factors: Sequence[Factor]) -> Scale | None:
 
 
 def _longest_period(periodic: Sequence[Factor]) -> float:
-    return max(float(one.params[one.kernel.index(Role.PERIOD)]) for one in periodic)
+    """Return the longest period in the unit interval."""
+    return max(
+        float(one.params[role_index(one.kernel.parameters, Role.PERIOD)]) for one in periodic
+    )
 
 
 def _is_period(factor: Factor, decaying: Sequence[Factor]) -> bool:
@@ -183,7 +186,7 @@ def _length(factor: Factor) -> Scale | None:
     period = factor.scales.get(Role.PERIOD)
     if period is None:
         return factor.scales.get(Role.LENGTHSCALE)
-    index = factor.kernel.index(Role.CYCLE_LENGTHSCALE)
+    index = role_index(factor.kernel.parameters, Role.CYCLE_LENGTHSCALE)
     shorter = 1.0 if index is None else float(factor.params[index]) / np.pi
     return Scale(period.value * shorter, np.nan, np.nan, period.in_extents * shorter)
 

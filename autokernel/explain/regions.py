@@ -1,5 +1,6 @@
 """Positions along a column in words: numbers with units, dates, and regions of the column."""
 
+import math
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,7 +11,6 @@ import numpy.typing as npt
 
 from autokernel.explain.numbers import between, listing
 from autokernel.kernels import Share
-from autokernel.kernels.base import place as written
 from autokernel.typing import FloatArray
 
 _SINCE = re.compile(r"(?P<unit>\w+) since (?P<date>.+)")  # as in the conventions of NetCDF
@@ -66,7 +66,7 @@ class Axis:
         """Write a place in the unit interval."""
         if self.origin is not None:
             return self._date(value)
-        text = written(value, scale=self.scale, shift=self.shift)
+        text = _written(value, scale=self.scale, shift=self.shift)
         return text if self.unit in _YEAR else f"{text} {self.unit}".rstrip()
 
     def place_between(self, value: float, low: float, high: float) -> str:
@@ -86,7 +86,7 @@ class Axis:
         try:
             date = self.origin + timedelta(seconds=(self.shift + self.scale * value) * seconds)
         except OverflowError:  # a year before 1 or after 9999
-            return written(value, scale=self.scale, shift=self.shift)
+            return _written(value, scale=self.scale, shift=self.shift)
         hours = self.scale * seconds < 10 * _SECONDS["days"]
         return f"{date:%Y-%m-%d %H:%M}" if hours else f"{date:%Y-%m-%d}"
 
@@ -206,3 +206,9 @@ def _piece_text(piece: Piece, axis: Axis, *, is_only: bool) -> str:
     if end is None:
         return ("from {} onwards", "above {}")[not is_only].format(begin)
     return ("from {} to {}", "between {} and {}")[not is_only].format(begin, end)
+
+
+def _written(value: float, *, scale: float, shift: float) -> str:
+    """Write ``scale * value + shift`` to about a hundredth of ``scale``."""
+    decimals = max(0, -math.floor(math.log10(scale / 100)))
+    return f"{scale * value + shift:.{decimals}f}"

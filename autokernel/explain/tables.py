@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autokernel.expression import Expression, Leaf, addends, slots_of
-from autokernel.kernels import ADD, NOISE_VARIANCE, KernelParameter, Role, Unit
+from autokernel.kernels import ADD, NOISE_VARIANCE, BaseKernel, KernelParameter, Role, Unit
 from autokernel.model import FittedModel, KernelPosterior
 from autokernel.typing import BoolArray, FloatArray
 
@@ -214,13 +214,18 @@ def parameter_table(model: FittedModel) -> Table:
         return (component, label, name, parameter.name, *numbers, unit)
 
     rows = [
-        row(number, node.declared.label, node.column, parameter, entry)
+        row(number, _root_name(node), node.column, parameter, entry)
         for number, addend in enumerate(addends(model.evaluation.expression), start=1)
         for node, slots in slots_of(addend.expression)
         for parameter, entry in zip(node.parameters, addend.entries[slots].tolist(), strict=True)
     ]
     rows.append(row(0, "noise", None, NOISE_VARIANCE, len(values) - 1))
     return Table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def _root_name(node: Expression) -> str:
+    declared = node.declared
+    return declared.name if isinstance(declared, BaseKernel) else declared.symbol
 
 
 def parameter_intervals(model: FittedModel) -> FloatArray:

@@ -2,83 +2,15 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from autokernel.estimator import AutoKernelGPRegressor
-from autokernel.expression import NOISE, Expression, Leaf, Operation, slots_of
+from autokernel.expression import Expression, Leaf, Operation, fold
 from autokernel.kernels import ADD, MULTIPLY, BaseKernel, Role, Unit
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
-
-WriteLeaf = Callable[[BaseKernel, int, FloatArray], str]
-"""Function of a kernel, its column and its parameters (n_params,), not their logs."""
-
-
-def write(
-    expression: Expression,
-    theta: FloatArray,
-    write_leaf: WriteLeaf,
-    *,
-    times: str = " * ",
-    brackets: tuple[str, str] = ("(", ")"),
-) -> str:
-    """Write a kernel with sums and products; a change is the sum of its operands and shares.
-
-    Raises
-    ------
-    ValueError
-        If an operator is neither of these.
-    """
-    params = np.exp(theta)
-    own = iter([params[entries] for _, entries in slots_of(expression)])
-    return _Writer(own, write_leaf, times, brackets).write(expression)
-
-
-class _Writer:
-    """Writes the nodes, which take their parameters in order."""
-
-    def __init__(
-        self,
-        params: Iterator[FloatArray],
-        write_leaf: WriteLeaf,
-        times: str,
-        brackets: tuple[str, str],
-    ) -> None:
-        self._params, self._write_leaf = params, write_leaf
-        self._times, self._brackets = times, brackets
-
-    def write(self, expression: Expression) -> str:
-        """Write a subtree."""
-        if isinstance(expression, Leaf):
-            return self._write_leaf(expression.kernel, expression.column, next(self._params))
-        assert isinstance(expression, Operation)  # noise alone has no text here
-        operator = expression.operator
-        if operator in (ADD, MULTIPLY):
-            terms = expression.terms(operator)
-            if operator == ADD:
-                return " + ".join(map(self.write, terms))
-            return self._times.join(map(self._factor, terms))
-        if not operator.shares or expression.column is None:
-            raise ValueError(f"{operator.symbol} is a custom operator, and has no formula")
-        own = next(self._params)
-        weighed = [
-            self._write_leaf(share, expression.column, own) + self._times + self._factor(operand)
-            for share, operand in zip(operator.shares, expression.operands, strict=True)
-        ]
-        return " + ".join(weighed)
-
-    def _factor(self, expression: Expression) -> str:
-        """Write a factor, in brackets if it is a sum."""
-        text = self.write(expression)
-        is_product = isinstance(expression, Leaf) or (
-            isinstance(expression, Operation) and expression.operator == MULTIPLY
-        )
-        left, right = self._brackets
-        return text if is_product else f"{left}{text}{right}"
-
 
 _DIGITS = 4
 _MANY = 6  # digits of an extent
@@ -110,7 +42,7 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
 def _latex_of(model: FittedModel) -> str:
     names = [_symbol(name) for name in model.column_names]
 
-    def leaf(kernel: BaseKernel, column: int, params: FloatArray) -> str:
+    def formula(kernel: BaseKernel, column: int, params: FloatArray) -> str:
         shift, scale = model.scaling.of_column(column)
         named = dict(zip(kernel.parameters, params.tolist(), strict=True))
         lengths = [
@@ -133,19 +65,34 @@ def _latex_of(model: FittedModel) -> str:
                 )
         return _filled(kernel, values)
 
-    whole = _number(model.target_scaling.scale**2)
+    def leaf(leaf: Leaf, params: FloatArray) -> str:
+        return formula(leaf.kernel, leaf.column, params)
+
+    def join(operation: Operation, params: FloatArray, operands: list[str]) -> str:
+        operator, column = operation.operator, operation.column
+        if operator == ADD:
+            return " + ".join(operands)
+        factors = list(map(_factor, operation.operands, operands))
+        if operator == MULTIPLY:
+            return r"\,".join(factors)
+        if not operator.shares or column is None:
+            raise ValueError(f"{operator.symbol} is a custom operator, and has no formula")
+        shares = [formula(share, column, params) for share in operator.shares]
+        return " + ".join(map(r"{}\,{}".format, shares, factors))
+
     noise = rf"{_number(model.noise_variance)}\,\delta_{{xx'}}"
-    expression = model.evaluation.expression
-    if expression == NOISE:
+    evaluation = model.evaluation
+    text = fold(evaluation.expression, np.exp(evaluation.theta[:-1]), leaf, join)
+    if not text:
         return f"k(x, x') = {noise}"
-    text = write(
-        expression,
-        model.evaluation.theta[:-1],
-        leaf,
-        times=r"\,",
-        brackets=(r"\left(", r"\right)"),
-    )
+    whole = _number(model.target_scaling.scale**2)
     return rf"k(x, x') = {whole} \left({text}\right) + {noise}"
+
+
+def _factor(expression: Expression, text: str) -> str:
+    """Put a factor in brackets, unless it is a leaf or a product."""
+    is_sum = isinstance(expression, Operation) and expression.operator != MULTIPLY
+    return rf"\left({text}\right)" if is_sum else text
 
 
 def _number(value: float, digits: int = _DIGITS) -> str:

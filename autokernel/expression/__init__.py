@@ -1,7 +1,6 @@
 """Kernel expressions: structure only, no numbers and no data."""
 
 from autokernel.expression.grammar import Grammar
-from autokernel.expression.layout import Slot, n_kernel_params, slots_of, theta_order
 from autokernel.expression.normal_form import normal_form, reduced, simplifications
 from autokernel.expression.notation import parse_expression
 from autokernel.expression.parts import (
@@ -17,13 +16,23 @@ from autokernel.expression.parts import (
     splits,
 )
 from autokernel.expression.structure_prior import (
-    GrammarPrior,
     StructurePrior,
-    UniformPrior,
-    UnitPrior,
-    units_of,
+    grammar_prior,
+    uniform_prior,
+    unit_prior,
 )
-from autokernel.expression.tree import NOISE, Expression, Leaf, Null, Operation, require_expressions
+from autokernel.expression.tree import (
+    NOISE,
+    Expression,
+    Leaf,
+    Operation,
+    Slot,
+    fold,
+    n_kernel_params,
+    require_expressions,
+    slots_of,
+    theta_order,
+)
 
 __all__ = [
     "NOISE",
@@ -31,18 +40,16 @@ __all__ = [
     "Arranged",
     "Expression",
     "Grammar",
-    "GrammarPrior",
     "Leaf",
-    "Null",
     "Operation",
     "Slot",
     "Split",
     "StructurePrior",
-    "UniformPrior",
-    "UnitPrior",
     "addends",
     "align",
     "arrange",
+    "fold",
+    "grammar_prior",
     "meeting_operator",
     "n_kernel_params",
     "node_swaps",
@@ -55,5 +62,6 @@ __all__ = [
     "slots_of",
     "splits",
     "theta_order",
-    "units_of",
+    "uniform_prior",
+    "unit_prior",
 ]

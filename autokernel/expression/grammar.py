@@ -9,7 +9,7 @@ import numpy as np
 
 from autokernel.expression.normal_form import reduced
 from autokernel.expression.tree import Expression, Leaf, Operation
-from autokernel.kernels import BaseKernel, Operator
+from autokernel.kernels import BaseKernel, Operator, default_name
 
 _ATTEMPTS = 10  # attempts to grow a random tree, for each of its leaves
 
@@ -104,7 +104,7 @@ class Grammar:
         put(self, "_joints_by_room", tuple(by_room))
 
     def _joints(self, expression: Expression) -> tuple[_Joint, ...]:
-        """Return the ways to join a new leaf that the largest number of leaves leaves room for."""
+        """Return the operations that join a new leaf without exceeding the number of leaves."""
         room = self.max_leaves - expression.n_leaves
         return self._joints_by_room[max(0, min(room, len(self._joints_by_room) - 1))]
 
@@ -150,11 +150,15 @@ class Grammar:
 
     def _exchange(self, expression: Expression, index: int) -> Expression:
         """Replace a leaf by another one."""
-        leaf, leaves = 0, self.leaves
-        while index >= (n_others := self._n_others(expression.leaves[leaf])):
-            leaf, index = leaf + 1, index - n_others
-        own = self._leaf_numbers.get(expression.leaves[leaf].canonical, len(leaves))
-        return expression.replace(expression.leaf_index(leaf), leaves[index + (index >= own)])
+        leaves = self.leaves
+        for place, tree in enumerate(expression.subtrees()):
+            if isinstance(tree, Leaf):
+                n_others = self._n_others(tree)
+                if index < n_others:
+                    own = self._leaf_numbers.get(tree.canonical, len(leaves))
+                    return expression.replace(place, leaves[index + (index >= own)])
+                index -= n_others
+        raise IndexError(f"index must be that of an exchange in {expression}")
 
     def random_neighbour(self, expression: Expression, rng: np.random.Generator) -> Expression:
         """Apply one operation, drawn uniformly from all that apply.
@@ -174,7 +178,7 @@ class Grammar:
     def shuffled_neighbours(
         self, expression: Expression, rng: np.random.Generator
     ) -> Iterator[Expression]:
-        """Iterate over the expressions one operation away; those not asked for cost nothing.
+        """Iterate over the expressions one operation away; results that are not used cost nothing.
 
         The operations come in random order, and of equal results the first one counts.
         """
@@ -241,7 +245,7 @@ class Grammar:
     def spans(self, expression: Expression, base_kernels: Collection[BaseKernel]) -> bool:
         """Return whether all parts of an expression are allowed, with these base kernels.
 
-        Where columns differ, their own base kernels alone are allowed.
+        Where columns differ, only the base kernels of each column are allowed.
         """
         allowed = {*base_kernels, *self.operators}
         return expression.n_leaves <= self.max_leaves and all(
@@ -260,7 +264,7 @@ class Grammar:
         if self.by_column is None:
             return (Leaf(kernel, column),)
         own = [leaf for leaf in self.leaves if leaf.column == column]
-        same = [leaf for leaf in own if leaf.kernel.default_name == kernel.default_name]
+        same = [leaf for leaf in own if default_name(leaf.kernel) == default_name(kernel)]
         return tuple(same or own[:1])
 
 
@@ -269,7 +273,6 @@ def _delete(expression: Expression, index: int) -> Expression:
     places = (
         (place, operand)
         for place, tree in enumerate(expression.subtrees())
-        if isinstance(tree, Operation)
         for operand in tree.operands
     )
     place, operand = next(islice(places, index, None))

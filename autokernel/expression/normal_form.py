@@ -6,7 +6,7 @@ Two rules remove leaves that add nothing, however the parameters are set:
   absorbs it. It is absorbed by the same leaf, by a product of which a factor absorbs it, and by a
   sum of which *all* terms absorb it. The sum may have a factor taken into each of its terms; in the
   other direction, its terms have a common factor of that kind, which can be taken out.
-- In a sum, a leaf whose kernel is closed under sums is redundant beside the same leaf.
+- In a sum, a leaf whose kernel is closed under sums is redundant next to the same leaf.
 
 The families are equal, while priors and so evidences are not: each parameter has its own prior.
 """
@@ -14,7 +14,7 @@ The families are equal, while priors and so evidences are not: each parameter ha
 from collections.abc import Iterator, Sequence
 from operator import is_
 
-from autokernel.expression.parts import arrange, join, outermost_terms
+from autokernel.expression.parts import arrange
 from autokernel.expression.tree import Expression, Leaf, Operation
 from autokernel.kernels import ADD, MULTIPLY, Operator
 
@@ -26,10 +26,9 @@ def reduced(expression: Expression) -> Expression:
     were removed. Its canonical text does not depend on the order or grouping of the operands.
     """
     recurring = _texts_that_recur(expression)
-    if not recurring:
+    if not recurring or not isinstance(expression, Operation):
         return expression
-    assert isinstance(expression, Operation)  # it has two leaves
-    terms = outermost_terms(expression)
+    terms = expression.children
     parts = [reduced(term) for term in terms]
     if not all(map(is_, parts, terms)):
         # a product that is reduced to a sum, or a sum to a product, joins the terms of its parent
@@ -37,7 +36,7 @@ def reduced(expression: Expression) -> Expression:
     kept = _without_redundant(parts, expression.operator, recurring)
     if len(kept) == len(terms) and all(map(is_, kept, terms)):
         return expression
-    return join(expression, kept)
+    return expression.join(kept)
 
 
 def normal_form(expression: Expression) -> Expression:
@@ -102,9 +101,8 @@ def _is_redundant(leaf: Leaf, others: Sequence[Expression], operator: Operator) 
 
 def _absorbs(expression: Expression, leaf: Leaf) -> bool:
     """Return whether the product with a leaf, closed under products, is the same family."""
-    if expression.n_leaves == 1:
+    if not isinstance(expression, Operation):
         return expression == leaf
-    assert isinstance(expression, Operation)  # it has two leaves
     if expression.operator == MULTIPLY:
         return any(_absorbs(factor, leaf) for factor in expression.operands)
     return expression.operator == ADD and all(_absorbs(e, leaf) for e in expression.operands)
@@ -114,23 +112,23 @@ def _removals(expression: Expression) -> Iterator[Expression]:
     """Yield expressions without one term, or with one operand in place of an operation."""
     if not isinstance(expression, Operation):
         return
-    terms = outermost_terms(expression)
+    terms = expression.children
     for number, term in enumerate(terms):
         if expression.operator.commutes:
-            yield join(expression, terms[:number] + terms[number + 1 :])
+            yield expression.join(terms[:number] + terms[number + 1 :])
         else:
             yield term
     for number, term in enumerate(terms):
         for simpler in _removals(term):
-            yield join(expression, [*terms[:number], simpler, *terms[number + 1 :]])
+            yield expression.join([*terms[:number], simpler, *terms[number + 1 :]])
 
 
 def _limits(expression: Expression) -> Iterator[Expression]:
     """Yield expressions with a leaf replaced by a limit of it, then with all such leaves."""
     places = [
-        (expression.leaf_index(number), leaf)
-        for number, leaf in enumerate(expression.leaves)
-        if leaf.kernel.limits
+        (place, tree)
+        for place, tree in enumerate(expression.subtrees())
+        if isinstance(tree, Leaf) and tree.kernel.limits
     ]
     for place, leaf in places:
         for limit in leaf.kernel.limits:

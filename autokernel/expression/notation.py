@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from autokernel.exceptions import ExpressionSyntaxError
 from autokernel.expression.tree import NOISE, STANDS_ALONE, Expression, Leaf, Operation
 from autokernel.kernels import (
+    KERNEL_ALIASES,
     OPERATORS,
     BaseKernel,
     Operator,
     require_base_kernels,
     require_operators,
-    with_own_kernels,
+    with_custom_kernels,
 )
 from autokernel.validation import did_you_mean
 
@@ -22,7 +23,6 @@ _COLUMN = re.compile(
         \s*\]""",
     re.VERBOSE | re.DOTALL,
 )
-_SPACE = re.compile(r"\s*")
 
 
 def parse_expression(
@@ -41,14 +41,14 @@ def parse_expression(
         precedence, such as ``"SE[0] * (PER[1] + LIN[0])"``. A column is a zero-based index or,
         where ``feature_names`` are given, a feature name. A name that looks like an index or
         contains brackets, quotes or outer blanks is written in double quotes. A column that shares
-        its name with another column is given by its index. ``"NOISE"`` alone is the null model.
+        its name with another column is given by its index. The text ``"NOISE"`` is the null model.
     feature_names : sequence of str, optional
         Names of the columns.
     base_kernels : iterable of BaseKernel, optional
-        The user's own base kernels that the text may contain, besides the built-in ones. Names of
-        built-in ones are ignored, so that the argument of the estimator can be passed on.
+        Custom base kernels that the text may contain, besides the built-in ones. Names of built-in
+        ones are ignored, so that the argument of the estimator can be passed on.
     operators : iterable of Operator, optional
-        The user's own operators, in the same way.
+        Custom operators, in the same way.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def parse_expression(
         if not isinstance(given, Iterable) or isinstance(given, str):
             raise TypeError(f"{argument} must be a sequence of objects, got {given!r}")
     own = [kernel for kernel in base_kernels if not isinstance(kernel, str)]
-    known = with_own_kernels(require_base_kernels("base_kernels", own))
+    known = with_custom_kernels(require_base_kernels("base_kernels", own))
     ours = [operator for operator in operators if not isinstance(operator, str)]
     require_operators(ours, base_kernels=known)
     parser = _Parser(
@@ -153,7 +153,7 @@ class _Parser:
             raise self._error("expected a base kernel such as SE[0], or '('")
         if word[0] not in self.base_kernels:
             known = ", ".join(self.base_kernels)
-            hint = did_you_mean(word[0], self.base_kernels)
+            hint = did_you_mean(word[0], self.base_kernels, aliases=KERNEL_ALIASES)
             raise self._error(f"unknown base kernel {word[0]!r}, the known ones are {known}{hint}")
         leaf = Leaf(self.base_kernels[word[0]], self._column(column))
         self.position = column.end()
@@ -240,9 +240,8 @@ class _Parser:
 
     def _skip_space(self) -> None:
         """Move to the next character that is not a space."""
-        match = _SPACE.match(self.text, self.position)
-        assert match is not None  # the pattern matches the empty text
-        self.position = match.end()
+        while self.text[self.position : self.position + 1].isspace():
+            self.position += 1
 
     def _error(self, message: str, position: int | None = None) -> ExpressionSyntaxError:
         """Build an error that shows the position in the text."""

@@ -1,15 +1,13 @@
 """Canonical order, symmetries and the parts of an expression."""
 
 from collections.abc import Iterator, Sequence
-from functools import reduce
 from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from autokernel.expression.layout import n_kernel_params
-from autokernel.expression.tree import Expression, Leaf, Operation
-from autokernel.kernels import ADD, MULTIPLY, Operator
+from autokernel.expression.tree import Expression, Leaf, Operation, n_kernel_params
+from autokernel.kernels import ADD, MULTIPLY, Operator, default_name, with_default_name
 from autokernel.typing import IntArray
 
 
@@ -26,18 +24,18 @@ def arrange(expression: Expression) -> Arranged:
     The result is the same for all trees with one canonical text. The order depends on the names
     that users give to base kernels only if nothing else distinguishes two terms.
     """
-    if not isinstance(expression, Operation):
-        return Arranged(expression, list(range(len(expression.nodes))))  # one of a leaf
-    terms = outermost_terms(expression)
-    arranged = [arrange(term) for term in terms]
-    starts = node_starts(expression, terms)
-    order = list(range(len(terms)))
+    if not isinstance(expression, Operation) or not expression.operands:
+        return Arranged(expression, list(range(len(expression.nodes))))
+    numbered = _numbered(expression, expression.children)
     if expression.operator.commutes:
-        order.sort(key=lambda number: (seed_text(terms[number]), terms[number].canonical))
-    own = [0] if expression.operator.parameters else []
-    nodes = [starts[number] + node for number in order for node in arranged[number].nodes]
-    joined = join(expression, [arranged[number].expression for number in order])
-    return Arranged(joined, [*own, *nodes])
+        numbered.sort(key=lambda one: (seed_text(one[0]), one[0].canonical))
+    nodes = [0] if expression.operator.parameters else []
+    terms = []
+    for term, start in numbered:
+        arranged = arrange(term)
+        terms.append(arranged.expression)
+        nodes += [start + node for node in arranged.nodes]
+    return Arranged(expression.join(terms), nodes)
 
 
 def seed_text(expression: Expression) -> str:
@@ -45,34 +43,16 @@ def seed_text(expression: Expression) -> str:
 
     It seeds random numbers, so that a kernel under another name has the same fit.
     """
-    if all(leaf.kernel.name == leaf.kernel.default_name for leaf in expression.leaves):
+    if all(leaf.kernel.name == default_name(leaf.kernel) for leaf in expression.leaves):
         return expression.canonical
-    return _renamed(expression).canonical
+    renamed = expression
+    for place, tree in enumerate(expression.subtrees()):
+        if isinstance(tree, Leaf):
+            renamed = renamed.replace(place, Leaf(with_default_name(tree.kernel), tree.column))
+    return renamed.canonical
 
 
-def _renamed(expression: Expression) -> Expression:
-    """Replace each base kernel by the same one under the name that its class declares."""
-    if isinstance(expression, Operation):
-        return expression.with_operands([_renamed(operand) for operand in expression.operands])
-    (leaf,) = expression.leaves
-    return Leaf(leaf.kernel.with_default_name(), leaf.column)
-
-
-def outermost_terms(expression: Operation) -> tuple[Expression, ...]:
-    """Return the terms if the operator commutes, and the operands otherwise."""
-    if expression.operator.commutes:
-        return expression.terms(expression.operator)
-    return expression.operands
-
-
-def join(like: Operation, terms: Sequence[Expression]) -> Expression:
-    """Join one or more terms by the operator of ``like``, from the left if it commutes."""
-    if not like.operator.commutes:
-        return like.with_operands(terms)
-    return reduce(lambda left, right: Operation(like.operator, left, right), terms)
-
-
-def joining_operator(*expressions: Expression) -> Operator | None:
+def _joining_operator(*expressions: Expression) -> Operator | None:
     """Return the commuting operator of lowest precedence at the roots of expressions."""
     best: Operator | None = None
     for expression in expressions:
@@ -82,12 +62,13 @@ def joining_operator(*expressions: Expression) -> Operator | None:
     return best
 
 
-def node_starts(expression: Operation, terms: Sequence[Expression]) -> list[int]:
-    """Return the index of each term's first node among the nodes of the whole expression."""
-    starts = [1 if expression.operator.parameters else 0]
-    for term in terms[:-1]:
-        starts.append(starts[-1] + len(term.nodes))
-    return starts
+def _numbered(expression: Operation, terms: Sequence[Expression]) -> list[tuple[Expression, int]]:
+    """List terms, each with the index of its first node among the nodes of the expression."""
+    numbered, start = [], 1 if expression.operator.parameters else 0
+    for term in terms:
+        numbered.append((term, start))
+        start += len(term.nodes)
+    return numbered
 
 
 def node_swaps(expression: Expression) -> list[tuple[int, ...]]:
@@ -117,8 +98,7 @@ def _equal_terms(expression: Expression, start: int) -> Iterator[tuple[list[int]
     if not isinstance(expression, Operation):
         return
     read = []
-    terms = outermost_terms(expression)
-    for term, offset in zip(terms, node_starts(expression, terms), strict=True):
+    for term, offset in _numbered(expression, expression.children):
         yield from _equal_terms(term, start + offset)
         read.append((term.canonical, [start + offset + node for node in arrange(term).nodes]))
     if not expression.operator.commutes:
@@ -147,28 +127,26 @@ def splits(expression: Expression) -> Iterator[Split]:
     """
     if not isinstance(expression, Operation):
         return
-    terms = outermost_terms(expression)
-    starts = node_starts(expression, terms)
-    for number, (term, start) in enumerate(zip(terms, starts, strict=True)):
+    terms = expression.children
+    for number, (term, start) in enumerate(_numbered(expression, terms)):
         before, after = terms[:number], terms[number + 1 :]
-        ways: list[tuple[list[Expression], Expression, Sequence[int]]]
+        parts: list[tuple[list[Expression], Expression, Sequence[int]]]
         if expression.operator.is_additive:
-            ways = [([], term, range(len(term.nodes)))]
+            parts = [([], term, range(len(term.nodes)))]
         else:
-            ways = [([split.rest], split.term, split.term_nodes) for split in splits(term)]
-        for left, taken, nodes in ways:
+            parts = [([split.rest], split.term, split.term_nodes) for split in splits(term)]
+        for left, taken, nodes in parts:
             taken_nodes = tuple(start + node for node in nodes)
             kept = tuple(n for n in range(len(expression.nodes)) if n not in taken_nodes)
-            yield Split(join(expression, [*before, *left, *after]), kept, taken, taken_nodes)
+            yield Split(expression.join([*before, *left, *after]), kept, taken, taken_nodes)
 
 
 def meeting_operator(expression: Expression, one: int, other: int) -> Operator:
     """Return the operator at the lowest common ancestor of two different nodes."""
-    if not 0 <= min(one, other) < max(one, other) < len(expression.nodes):
+    is_valid = 0 <= min(one, other) < max(one, other) < len(expression.nodes)
+    if not is_valid or not isinstance(expression, Operation):
         raise IndexError(f"two nodes must be in {expression}, got {one} and {other}")
-    assert isinstance(expression, Operation)  # it has two nodes
-    terms = outermost_terms(expression)
-    for term, start in zip(terms, node_starts(expression, terms), strict=True):
+    for term, start in _numbered(expression, expression.children):
         inside = range(start, start + len(term.nodes))
         if one in inside and other in inside:
             return meeting_operator(term, one - start, other - start)
@@ -186,33 +164,28 @@ def align(one: Expression, other: Expression) -> list[tuple[int, int]]:
     list of (int, int)
         Indices among the nodes of ``one`` and of ``other``.
     """
-    operator = joining_operator(one, other)
+    operator = _joining_operator(one, other)
     if operator is not None:
-        return _align_terms(_numbered(one, operator), _numbered(other, operator))
-    if not isinstance(one, Operation) and not isinstance(other, Operation):
-        return [(node, node) for node in range(len(one.nodes))] if one == other else []
-    if isinstance(one, Operation) and isinstance(other, Operation):
+        return _align_terms(_terms(one, operator), _terms(other, operator))
+    if not isinstance(one, Operation):
+        if not isinstance(other, Operation):
+            return [(0, 0)] if one == other else []
+        return [(a, b) for b, a in align(other, one)]
+    if isinstance(other, Operation):
         same = (one.operator, one.column) == (other.operator, other.column)
         return _align_operands(one, other) if same else []
-    # One kernel is a leaf: it is matched with the operand that shares the most nodes with it.
-    if isinstance(one, Operation):
-        ways = [
-            [(start + a, b) for a, b in align(operand, other)]
-            for operand, start in _numbered_operands(one)
-        ]
-    else:
-        assert isinstance(other, Operation)
-        ways = [
-            [(a, start + b) for a, b in align(one, operand)]
-            for operand, start in _numbered_operands(other)
-        ]
-    return max(ways, key=len)
+    # The leaf is matched with the operand that shares the most nodes with it.
+    matches = [
+        [(start + a, b) for a, b in align(operand, other)]
+        for operand, start in _numbered(one, one.operands)
+    ]
+    return max(matches, key=len)
 
 
 def _align_operands(one: Operation, other: Operation) -> list[tuple[int, int]]:
     """Pair the nodes of two operations with the same operator, operand by operand."""
     pairs = [(0, 0)] if one.operator.parameters else []
-    operands = zip(_numbered_operands(one), _numbered_operands(other), strict=True)
+    operands = zip(_numbered(one, one.operands), _numbered(other, other.operands), strict=True)
     for (mine, i), (yours, k) in operands:
         pairs += [(i + a, k + b) for a, b in align(mine, yours)]
     return pairs
@@ -236,19 +209,11 @@ def _align_terms(
     return sorted(pairs)
 
 
-def _numbered(expression: Expression, operator: Operator) -> list[tuple[Expression, int]]:
+def _terms(expression: Expression, operator: Operator) -> list[tuple[Expression, int]]:
     """List the terms of a commuting operator, each with the index of its first node."""
-    terms = expression.terms(operator)
-    if len(terms) == 1:
-        return [(expression, 0)]
-    assert isinstance(expression, Operation)
-    return list(zip(terms, node_starts(expression, terms), strict=True))
-
-
-def _numbered_operands(expression: Operation) -> list[tuple[Expression, int]]:
-    """List the operands, each with the index of its first node."""
-    starts = node_starts(expression, expression.operands)
-    return list(zip(expression.operands, starts, strict=True))
+    if isinstance(expression, Operation) and expression.operator == operator:
+        return _numbered(expression, expression.children)
+    return [(expression, 0)]
 
 
 class Addend(NamedTuple):
@@ -265,10 +230,8 @@ def addends(expression: Expression) -> list[Addend]:
     kernel, or a product in which an operator is neither of the two and has no shares. An operand of
     a change-point is multiplied by its share, a leaf with the parameters of the operator. Several
     addends of one product over a sum, or of one change-point, have parameters in common. The null
-    model has no addends.
+    model is the sum of none.
     """
-    if not expression.leaves:
-        return []
     return _expanded(expression, 0)
 
 

@@ -17,15 +17,17 @@ from autokernel.evidence import CRITERIA, Criterion, check_criterion, parameters
 from autokernel.expression import Expression
 from autokernel.kernels import (
     BASE_KERNELS,
+    KERNEL_ALIASES,
     OPERATORS,
     BaseKernel,
     Operator,
     Priors,
     check_priors,
+    definition,
     name_of_period,
     require_base_kernels,
     require_operators,
-    with_own_kernels,
+    with_custom_kernels,
 )
 from autokernel.many_rows.plan import APPROXIMATIONS
 from autokernel.model import AVERAGES, Averaging
@@ -143,7 +145,7 @@ def _distinct(
         If two different kernels have the same name.
     """
     kernels = [kernel for selection in selections for kernel in selection or ()]
-    with_own_kernels(kernels)
+    with_custom_kernels(kernels)
     return tuple({kernel.name: kernel for kernel in kernels}.values())
 
 
@@ -181,7 +183,7 @@ def check_memory(
         return None
     for own in (*arguments.named_kernels, *arguments.operators):
         try:
-            _ = own.definition
+            _ = definition(own)
         except (PicklingError, AttributeError, TypeError) as error:
             raise ValueError(
                 f"memory asks for base kernels and operators that can be pickled, got {own!r}: "
@@ -275,7 +277,7 @@ def check_base_kernels(
         argument, [kernel for kernel in given if not isinstance(kernel, str)]
     )
     # a set has no order of its own
-    known = with_own_kernels(sorted(own, key=lambda kernel: kernel.name))
+    known = with_custom_kernels(sorted(own, key=lambda kernel: kernel.name))
     _check_selection(argument, base_kernels, given, known=BASE_KERNELS, kind=BaseKernel)
     names = {kernel if isinstance(kernel, str) else kernel.name for kernel in given}
     return tuple(kernel for name, kernel in known.items() if name in names)
@@ -307,7 +309,7 @@ def _check_selection(
     )
     if not given or not is_valid:
         wrong = [one for one in given if isinstance(one, str) and one not in known]
-        hint = did_you_mean(wrong[0], known) if wrong else ""
+        hint = did_you_mean(wrong[0], known, aliases=KERNEL_ALIASES) if wrong else ""
         raise ValueError(
             f"{argument} must be a selection of {list(known)} or {kind.__name__} objects, a list "
             f"such as [{next(iter(known))!r}], got {got!r}{hint}"

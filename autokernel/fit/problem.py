@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -15,10 +16,10 @@ from autokernel.expression import (
     NOISE,
     Expression,
     Grammar,
-    GrammarPrior,
     StructurePrior,
-    UniformPrior,
-    UnitPrior,
+    grammar_prior,
+    uniform_prior,
+    unit_prior,
 )
 from autokernel.fit.arguments import Arguments
 from autokernel.fit.space import Space
@@ -141,15 +142,14 @@ class Problem:
         history = History(self.plan.n_searched)
         if past is None or past.fingerprint != self.fingerprint:
             return history
-        known = (*task.base_kernels, *task.grammar.base_kernels, *task.grammar.operators)
-        present = {one.label: one for one in known if not isinstance(one, Seasonal)}
+        known = {*task.base_kernels, *task.grammar.base_kernels, *task.grammar.operators}
         for trial in past.history:
             expression = trial.evaluation.expression
             trees = [tree for tree in expression.subtrees() if tree.n_leaves]  # not NOISE
             if not {tree.column for tree in trees} - {None} <= set(task.grammar.columns):
                 return history
-            declared = [one.declared for one in trees if not isinstance(one.declared, Seasonal)]
-            if any(present.get(one.label) != one for one in declared):
+            declared = {one.declared for one in trees if not isinstance(one.declared, Seasonal)}
+            if not declared <= known:
                 return history
             if trial.phase is Phase.SEARCH and expression.n_leaves > task.grammar.max_leaves:
                 return history
@@ -358,8 +358,13 @@ def _structure_prior(grammar: Grammar, arguments: Arguments) -> StructurePrior:
     """Build the prior over the structures of a grammar."""
     n_columns, chosen = len(grammar.columns), arguments.structure_prior
     if chosen is None:
-        return UniformPrior()
+        return uniform_prior
     if isinstance(chosen, str):
         n_kernels = len(grammar.leaves) / n_columns if n_columns else len(grammar.base_kernels)
-        return GrammarPrior(n_kernels, len(grammar.operators), n_columns)
-    return UnitPrior(float(chosen), n_columns)
+        return partial(
+            grammar_prior,
+            n_kernels=n_kernels,
+            n_operators=len(grammar.operators),
+            n_columns=n_columns,
+        )
+    return partial(unit_prior, nats=float(chosen), n_columns=n_columns)

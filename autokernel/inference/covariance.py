@@ -15,7 +15,7 @@ from functools import cache
 
 import numpy as np
 
-from autokernel.expression import Expression, Leaf, Null, Operation, slots_of
+from autokernel.expression import Expression, Leaf, Operation, slots_of
 from autokernel.kernels import (
     MULTIPLY,
     BaseKernel,
@@ -232,7 +232,7 @@ class _Compiler:
 
     def compile(self, expression: Expression) -> Node:
         """Build the node of an expression; an operator that commutes gets all its terms."""
-        if isinstance(expression, Null):
+        if not expression.leaves:
             return ZeroNode(self._pairs(0))  # the pairs of any column have the shape of all
         distinct = self._distinct(expression)
         if distinct is not None:

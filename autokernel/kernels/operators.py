@@ -1,16 +1,18 @@
 """Operators that join kernels: sum, product, change point and change window."""
 
 import re
-from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
-from autokernel.kernels.base import BaseKernel, Declared, place
+from autokernel.kernels.base import BaseKernel, Declared, check_not_reserved, check_parameters
 from autokernel.kernels.pairs import Pairs, difference_gradient
-from autokernel.kernels.parameters import KernelParameter
-from autokernel.kernels.shares import AFTER, BEFORE, INSIDE, OUTSIDE, Share
+from autokernel.kernels.parameters import KernelParameter, Role, Unit
 from autokernel.typing import FloatArray
 
 
@@ -22,7 +24,7 @@ class Operands(NamedTuple):
     pairs: Pairs | None  #: pairs of the column on which it acts, None if it acts on none
 
 
-class Operator(Declared):
+class Operator(Declared, ABC):
     """An elementwise operation on the values of kernels.
 
     Attributes
@@ -64,11 +66,6 @@ class Operator(Declared):
     shares: ClassVar[tuple[BaseKernel, ...]] = ()
 
     @property
-    def label(self) -> str:
-        """The symbol."""
-        return self.symbol
-
-    @property
     def is_word(self) -> bool:
         """Whether the symbol is a word before the operands."""
         return self.symbol.isidentifier()
@@ -90,38 +87,29 @@ class Operator(Declared):
             lambda params: self.value(at._replace(params=params)), at.params, adjoint
         )
 
-    def describe(
-        self, params: FloatArray, phrases: Sequence[str], *, scale: float, shift: float
-    ) -> str:
-        """Describe the operation, given phrases for its operands, in a few words.
-
-        In the column on which it acts, ``scale * x + shift`` is in the units of the user.
-        """
-        lengths = self.lengths_of(params, scale=scale, shift=shift)
-        return f"{self.symbol}({', '.join(phrases)}{f'; {lengths}' if lengths else ''})"
-
-    def check(self) -> None:
-        """Raise a ``ValueError`` if the declaration is not valid."""
-        self.check_parameters()
-        if not isinstance(getattr(self, "symbol", None), str):
-            raise ValueError(f"{type(self).__name__}.symbol must be a str, got none")
-        if not self.is_word and not re.fullmatch(r"[^\w\s()\[\],\"]+", self.symbol):
-            raise ValueError(f"symbol must be a word or a sign such as '+', got {self.symbol!r}")
-        if self.n_operands < 2:
-            raise ValueError(f"{self.symbol} must have n_operands >= 2, got {self.n_operands}")
-        if self.commutes and (self.parameters or self.is_word):
-            raise ValueError(
-                f"{self.symbol} commutes, and so must have no parameters and a sign as its symbol: "
-                "any grouping of its operands is the same kernel"
-            )
-        if not self.is_word and (self.acts_on_column or self.n_operands != 2):
-            raise ValueError(
-                f"{self.symbol} acts on a column or has more than two operands, and so must have a "
-                "word as its symbol"
-            )
-
     def __repr__(self) -> str:
         return f"<Operator {self.symbol}>"
+
+
+def check_operator(operator: Operator) -> None:
+    """Raise a ``ValueError`` if the declaration of an operator is not valid."""
+    check_parameters(operator)
+    if not isinstance(getattr(operator, "symbol", None), str):
+        raise ValueError(f"{type(operator).__name__}.symbol must be a str, got none")
+    if not operator.is_word and not re.fullmatch(r"[^\w\s()\[\],\"]+", operator.symbol):
+        raise ValueError(f"symbol must be a word or a sign such as '+', got {operator.symbol!r}")
+    if operator.n_operands < 2:
+        raise ValueError(f"{operator.symbol} must have n_operands >= 2, got {operator.n_operands}")
+    if operator.commutes and (operator.parameters or operator.is_word):
+        raise ValueError(
+            f"{operator.symbol} commutes, and so must have no parameters and a sign as its symbol: "
+            "any grouping of its operands is the same kernel"
+        )
+    if not operator.is_word and (operator.acts_on_column or operator.n_operands != 2):
+        raise ValueError(
+            f"{operator.symbol} acts on a column or has more than two operands, and so must have a "
+            "word as its symbol"
+        )
 
 
 class Add(Operator):
@@ -181,6 +169,159 @@ def _reduce(ufunc: np.ufunc, arrays: Sequence[FloatArray]) -> FloatArray:
     return out
 
 
+LOCATION = KernelParameter(
+    "location",
+    (2.0, 3.0),
+    Unit.INPUT,
+    Role.LOCATION,
+    start=(0.05, 0.95),
+    grid=tuple((np.arange(1, 20) / 20).tolist()),
+)
+CENTRE = replace(LOCATION, name="centre", grid=tuple((np.arange(1, 10) / 10).tolist()))
+LENGTH = KernelParameter("length", (2.0, 6.0), Unit.INPUT, start=(0.05, 0.7), grid=(0.1, 0.2, 0.4))
+WIDTH = KernelParameter("width", (1.0, 50.0), Unit.INPUT, start=(0.001, 0.1), grid=(0.002, 0.02))
+
+
+Sigmoids = tuple[list[FloatArray], list[list[FloatArray]]]
+"""Arguments of logistic functions, and the derivatives of each in the log of each parameter."""
+
+
+class Share(BaseKernel):
+    """``f(x) f(x')``, where ``f`` is about one in a part of a column and zero elsewhere."""
+
+    broadcasts = True
+    is_rest: ClassVar[bool] = False  # whether the part is all that a product of sigmoids leaves
+
+    @abstractmethod
+    def edges(self, params: FloatArray) -> tuple[FloatArray | None, FloatArray | None]:
+        """Return the begin and the end of the part, None for an edge that it does not have.
+
+        If ``is_rest``, the part is all that is not between the edges.
+        """
+
+    @abstractmethod
+    def sigmoids(self, params: FloatArray, x: FloatArray) -> Sigmoids:
+        """Compute the logistic functions whose product is ``f``, or one less it if ``is_rest``.
+
+        Parameters of shape (n_params, ...) broadcast with the inputs.
+        """
+
+    def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
+        """Compute the kernel values, elementwise over the pairs."""
+        return pairs.outer(lambda x: self._function_and_slopes(params, x)[0])
+
+    def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
+        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters.
+
+        With a slope g of f it is ``f g' + g f' = ((f + g) (f + g)' - (f - g) (f - g)') / 2``.
+        """
+
+        def moved(number: int, sign: int) -> FloatArray:
+            def function(x: FloatArray) -> FloatArray:
+                value, slopes = self._function_and_slopes(params, x)
+                return value + sign * slopes[number]
+
+            return pairs.outer(function)
+
+        return np.array(
+            [
+                0.5 * (adjoint * (moved(number, 1) - moved(number, -1))).sum()
+                for number in range(len(params))
+            ]
+        )
+
+    def _function_and_slopes(
+        self, params: FloatArray, x: FloatArray
+    ) -> tuple[FloatArray, list[FloatArray]]:
+        """Compute ``f`` and its derivatives in the logs of the parameters."""
+        logits, slopes_of_logits = self.sigmoids(params, x)
+        values, others = [expit(z) for z in logits], [expit(-z) for z in logits]
+        whole = np.prod(values, axis=0)
+        slopes = [
+            whole * sum(other * slope for other, slope in zip(others, of_parameter, strict=True))
+            for of_parameter in zip(*slopes_of_logits, strict=True)
+        ]
+        if not self.is_rest:
+            return whole, slopes
+        first, *later = others
+        rest, before = first, values[0]
+        for value, other in zip(values[1:], later, strict=True):  # 1 - ab = (1 - a) + a (1 - b)
+            rest, before = rest + before * other, before * value
+        return rest, [-slope for slope in slopes]
+
+
+class Before(Share):
+    """A part up to a location, where a sigmoid falls from one to zero."""
+
+    name = "BEFORE"
+    formula = (
+        r"\varsigma\left(\frac{<location> - <x>}{<width>}\right)"
+        r"\varsigma\left(\frac{<location> - <x>'}{<width>}\right)"
+    )
+    parameters = (LOCATION, WIDTH)
+
+    def edges(self, params: FloatArray) -> tuple[None, FloatArray]:
+        """Return the location as the end."""
+        return None, params[0]
+
+    def sigmoids(self, params: FloatArray, x: FloatArray) -> Sigmoids:
+        """Compute ``(location - x) / width``."""
+        location, width = params
+        logit = (location - x) / width
+        return [logit], [[location / width, -logit]]
+
+
+class After(Before):
+    """A part from a location on; the functions of this part and of that before it add up to one."""
+
+    name = "AFTER"
+    formula = (
+        r"\varsigma\left(\frac{<x> - <location>}{<width>}\right)"
+        r"\varsigma\left(\frac{<x>' - <location>}{<width>}\right)"
+    )
+    is_rest = True
+
+
+_WINDOW = (
+    r"\varsigma\left(\frac{<x> - <centre> + <length> / 2}{<width>}\right)"
+    r"\varsigma\left(\frac{<centre> + <length> / 2 - <x>}{<width>}\right)"
+)
+_OTHER_WINDOW = _WINDOW.replace("<x>", "<x>'")
+
+
+class Inside(Share):
+    """A part around a centre, where a product of two sigmoids is about one."""
+
+    name = "INSIDE"
+    formula = _WINDOW + _OTHER_WINDOW
+    parameters = (CENTRE, LENGTH, WIDTH)
+
+    def edges(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the centre less and plus half of the length."""
+        centre, length, _ = params
+        return centre - length / 2, centre + length / 2
+
+    def sigmoids(self, params: FloatArray, x: FloatArray) -> Sigmoids:
+        """Compute ``(x - begin) / width`` and ``(end - x) / width``."""
+        begin, end = self.edges(params)
+        centre, length, width = params
+        rising, falling = (x - begin) / width, (end - x) / width
+        by_length = length / 2 / width
+        slopes = [[-centre / width, by_length, -rising], [centre / width, by_length, -falling]]
+        return [rising, falling], slopes
+
+
+class Outside(Inside):
+    """All of a column except a part around a centre."""
+
+    name = "OUTSIDE"
+    formula = rf"\left(1 - {_WINDOW}\right)\left(1 - {_OTHER_WINDOW}\right)"
+    is_rest = True
+
+
+BEFORE, AFTER, INSIDE, OUTSIDE = Before(), After(), Inside(), Outside()
+
+
 class Change(Operator):
     """The sum of the operands, each multiplied by the kernel of its part of the column.
 
@@ -195,18 +336,20 @@ class Change(Operator):
 
     def value(self, at: Operands) -> FloatArray:
         """Add up the operands, each multiplied by its share."""
-        assert at.pairs is not None  # the operator acts on a column
         first, *others = (
-            share.value(at.params, at.pairs) * operand
-            for operand, share in zip(at.values, self.shares, strict=True)
+            weight * operand for weight, operand in zip(self._weights(at), at.values, strict=True)
         )
         return sum(others, start=first)
 
     def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:
         """Yield the derivative times the share of each operand."""
-        assert at.pairs is not None
+        for weight in self._weights(at):
+            yield adjoint * weight
+
+    def _weights(self, at: Operands) -> Iterator[FloatArray]:
+        assert at.pairs is not None  # it acts on a column
         for share in self.shares:
-            yield adjoint * share.value(at.params, at.pairs)
+            yield share.value(at.params, at.pairs)
 
     def gradient(self, at: Operands, adjoint: FloatArray) -> FloatArray:
         """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
@@ -225,13 +368,6 @@ class ChangePoint(Change):
     parameters = BEFORE.parameters
     shares = (BEFORE, AFTER)
 
-    def describe(
-        self, params: FloatArray, phrases: Sequence[str], *, scale: float, shift: float
-    ) -> str:
-        """Name the location between the phrases."""
-        before, after = phrases
-        return f"({before} until {place(params[0], scale=scale, shift=shift)}, then {after})"
-
     def __reduce__(self) -> str:
         return "CHANGE_POINT"  # the object of this module: trees compare operators often
 
@@ -243,16 +379,42 @@ class ChangeWindow(Change):
     parameters = INSIDE.parameters
     shares = (OUTSIDE, INSIDE)
 
-    def describe(
-        self, params: FloatArray, phrases: Sequence[str], *, scale: float, shift: float
-    ) -> str:
-        """Name both ends of the window between the phrases."""
-        outside, inside = phrases
-        begin, end = (place(float(e), scale=scale, shift=shift) for e in INSIDE.edges(params))
-        return f"({outside}, but from {begin} to {end} {inside})"
-
     def __reduce__(self) -> str:
         return "CHANGE_WINDOW"
 
 
 CHANGE_POINT, CHANGE_WINDOW = ChangePoint(), ChangeWindow()
+
+OPERATORS: Mapping[str, Operator] = MappingProxyType(
+    {operator.symbol: operator for operator in (ADD, MULTIPLY, CHANGE_POINT, CHANGE_WINDOW)}
+)
+"""The built-in operators by symbol."""
+
+
+def require_operators(custom: Iterable[object], *, base_kernels: Collection[str]) -> list[Operator]:
+    """Check custom operators, for use with base kernels of these names.
+
+    Raises
+    ------
+    TypeError
+        If one is not an operator.
+    ValueError
+        If one is not valid, or its symbol already has another meaning.
+    """
+    known = dict(OPERATORS)
+    for symbol in known.keys() & set(base_kernels):
+        raise ValueError(f"{symbol} is an operator and cannot be the name of a base kernel")
+    checked = []
+    for operator in custom:
+        if isinstance(operator, type) and issubclass(operator, Operator):
+            raise TypeError(f"operators must hold objects, got a class: call {operator.__name__}()")
+        if not isinstance(operator, Operator):
+            raise TypeError(f"operators must hold symbols or Operator objects, got {operator!r}")
+        check_operator(operator)
+        check_not_reserved("operators", operator.symbol)
+        if operator.symbol in base_kernels:
+            raise ValueError(f"operators must not have the name of a base kernel, got {operator!r}")
+        if known.setdefault(operator.symbol, operator) != operator:
+            raise ValueError(f"operators must have different symbols, got two for {operator!r}")
+        checked.append(operator)
+    return checked

@@ -17,7 +17,7 @@ Priors = Mapping[str, tuple[float, float]]
 """Shape and rate of the Gamma priors that replace the declared ones, by parameter name."""
 
 
-def is_shape_and_rate(entry: object) -> bool:
+def _is_shape_and_rate(entry: object) -> bool:
     """Whether ``entry`` is a pair of positive finite numbers."""
     return (
         isinstance(entry, (tuple, list, np.ndarray))
@@ -42,7 +42,7 @@ class Role(StrEnum):
     PERIOD = "period"  #: distance along the column after which the kernel repeats itself
     CYCLE_LENGTHSCALE = "lengthscale within a cycle"  #: measured in half radians
     VARIANCE = "variance"  #: factor of the whole kernel
-    LOCATION = "location"  #: place along the column
+    LOCATION = "location"  #: position along the column
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class KernelParameter:
         the column, and None means from its median spacing to its extent. For SQUARED_TARGET they
         are multiples of the mean square of the target, and None means (0.01, 3). For NONE they are
         plain values, and None means from the 5th to the 95th percentile of the prior. A period
-        with such a range is searched within it alone.
+        with such a range is searched only within it.
     grid : tuple of float
         Values at which a coordinate scan sets the parameter, in the same multiples as ``start``. A
         lengthscale needs none, as the spacing and the extent of its column determine its scan.
@@ -84,13 +84,13 @@ class KernelParameter:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.isidentifier():
             raise ValueError(f"name must be an identifier, got {self.name!r}")
-        if not is_shape_and_rate(self.prior):
+        if not _is_shape_and_rate(self.prior):
             raise ValueError(
                 f"prior of {self.name} must be a pair (shape, rate) of positive numbers, "
                 f"got {self.prior!r}"
             )
         if self.start is not None and not (
-            is_shape_and_rate(self.start) and self.start[0] < self.start[1]
+            _is_shape_and_rate(self.start) and self.start[0] < self.start[1]
         ):
             raise ValueError(
                 f"start of {self.name} must be a pair of positive numbers that rise, "
@@ -102,6 +102,11 @@ class KernelParameter:
     def prior_in(self, priors: Priors) -> tuple[float, float]:
         """Return the shape and rate in a mapping, or the declared ones if it has no entry."""
         return self.prior if self.keeps_prior else priors.get(self.name, self.prior)
+
+
+def role_index(parameters: Sequence[KernelParameter], role: Role) -> int | None:
+    """Return the index of the first parameter with a role, or None if there is none."""
+    return next((index for index, one in enumerate(parameters) if one.role == role), None)
 
 
 # The priors are taken from SOT, appendix A.4, except those of the noise and of LIN's variance.
@@ -184,7 +189,7 @@ def check_priors(
                 f"priors must have keys out of {sorted(known)}, got {name!r}"
                 f"{did_you_mean(name, known)}"
             )
-        if not is_shape_and_rate(entry):
+        if not _is_shape_and_rate(entry):
             raise ValueError(
                 f"priors[{name!r}] must be a pair (shape, rate) of positive numbers, got {entry!r}"
             )

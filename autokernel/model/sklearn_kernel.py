@@ -1,16 +1,26 @@
 """A fitted kernel as a scikit-learn kernel in the units of X."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel, WhiteKernel
 
 from autokernel.data.scaling import Scaling
-from autokernel.expression import NOISE, Expression, Leaf, Operation, slots_of
-from autokernel.kernels import ADD, MULTIPLY, BaseKernel, BroadcastPairs, Operands, Operator
-from autokernel.kernels.pairs import log_derivatives
-from autokernel.kernels.stationary import around
+from autokernel.expression import Expression, Leaf, Operation, fold
+from autokernel.kernels import (
+    ADD,
+    MULTIPLY,
+    BaseKernel,
+    BroadcastPairs,
+    KernelParameter,
+    Operands,
+    Operator,
+    Role,
+    Unit,
+    bounds_around,
+    log_derivatives,
+)
 from autokernel.typing import FloatArray
 
 
@@ -317,11 +327,18 @@ class WrappedOperation(Kernel):
 
     def __repr__(self) -> str:
         own = np.asarray(self.params, dtype=float)
-        texts = self.operator.texts_of(own, scale=self.scale, shift=self.shift)
-        values = [f"{name}={text}" for name, text in texts.items()]
+        values = [
+            f"{parameter.name}={self._in_units(parameter, value):.3g}"
+            for parameter, value in zip(self.operator.parameters, own, strict=True)
+        ]
         where = "" if self.feature is None else f"[{self.name or f'x{self.feature}'}]"
         inside = ", ".join([*map(repr, self.operands), *values])
         return f"{self.operator.symbol}{where}({inside})"
+
+    def _in_units(self, parameter: KernelParameter, value: float) -> float:
+        """Convert the value of a parameter to the units of the column."""
+        shift = self.shift if parameter.role == Role.LOCATION else 0.0
+        return shift + value * (self.scale if parameter.unit == Unit.INPUT else 1.0)
 
     def _scaled(self, X: FloatArray) -> FloatArray:
         """Return the scaled column (n,), or zeros if the operator acts on no column."""
@@ -362,39 +379,33 @@ def to_sklearn(
         operators that scikit-learn lacks are wrapped.
     """
     params = np.exp(theta)
-    own = iter([params[entries] for _, entries in slots_of(expression)])
     noise = float(params[-1]) if noise_variance is None else noise_variance
-    white = WhiteKernel(noise, around(noise))
-    if expression == NOISE:
+    white = WhiteKernel(noise, bounds_around(noise))
+    if not expression.leaves:
         return white
-    names = [None] * len(scaling.scale) if feature_names is None else feature_names
-    return _export(expression, own, scaling, names) + white
 
+    def name(column: int | None) -> str | None:
+        return None if feature_names is None or column is None else feature_names[column]
 
-def _export(
-    expression: Expression,
-    params: Iterator[FloatArray],
-    scaling: Scaling,
-    names: Sequence[str | None],
-) -> Kernel:
-    """Export an expression, given the parameters of its nodes in order."""
-    if isinstance(expression, Leaf):
-        own, (shift, scale) = next(params), scaling.of_column(expression.column)
-        kernel = expression.kernel.to_sklearn(own, scale=scale)
+    def leaf(leaf: Leaf, own: FloatArray) -> Kernel:
+        shift, scale = scaling.of_column(leaf.column)
+        kernel = leaf.kernel.to_sklearn(own, scale=scale)
         if kernel is None:
             values = tuple(own.tolist())
-            kernel = WrappedKernel(expression.kernel, values, scale, tuple(map(around, values)))
-        return FeatureKernel(kernel, expression.column, shift, names[expression.column])
-    assert isinstance(expression, Operation)  # the only other kind of node
-    operator, column = expression.operator, expression.column
-    own = next(params) if operator.parameters else np.empty(0)
-    operands = [_export(operand, params, scaling, names) for operand in expression.operands]
-    if operator == ADD:
-        return operands[0] + operands[1]
-    if operator == MULTIPLY:
-        return operands[0] * operands[1]
-    shift, scale = (0.0, 1.0) if column is None else scaling.of_column(column)
-    values = tuple(own.tolist())
-    bounds = tuple(map(around, values))
-    name = None if column is None else names[column]
-    return WrappedOperation(operator, operands, values, column, shift, scale, bounds, name)
+            kernel = WrappedKernel(leaf.kernel, values, scale, tuple(map(bounds_around, values)))
+        return FeatureKernel(kernel, leaf.column, shift, name(leaf.column))
+
+    def join(operation: Operation, own: FloatArray, operands: list[Kernel]) -> Kernel:
+        operator, column = operation.operator, operation.column
+        if operator == ADD:
+            return operands[0] + operands[1]
+        if operator == MULTIPLY:
+            return operands[0] * operands[1]
+        shift, scale = (0.0, 1.0) if column is None else scaling.of_column(column)
+        values = tuple(own.tolist())
+        bounds = tuple(map(bounds_around, values))
+        return WrappedOperation(
+            operator, operands, values, column, shift, scale, bounds, name(column)
+        )
+
+    return fold(expression, params[:-1], leaf, join) + white

@@ -19,6 +19,7 @@ from autokernel.kernels import (
     BaseKernel,
     Operator,
     Role,
+    role_index,
 )
 
 MAX_DESIGN = 60
@@ -125,7 +126,7 @@ def relevant_columns(
             lengthscales = {
                 slot.node.column: evaluation.theta[slot.entries.start + index]
                 for slot in slots_of(evaluation.expression)
-                if (index := slot.node.declared.index(Role.LENGTHSCALE)) is not None
+                if (index := role_index(slot.node.parameters, Role.LENGTHSCALE)) is not None
             }
             return tuple(sorted(columns, key=lambda column: lengthscales.get(column, -np.inf)))
     return tuple(columns)

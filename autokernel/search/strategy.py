@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import StrOptions
 
 from autokernel.deadline import NEVER, Deadline
-from autokernel.expression import Expression, Grammar, StructurePrior, UniformPrior
+from autokernel.expression import Expression, Grammar, StructurePrior, uniform_prior
 from autokernel.kernels import PRESETS, BaseKernel, Operator, Priors
 from autokernel.search.design import DESIGNS, Design, initial_design
 from autokernel.search.history import History
@@ -29,7 +29,7 @@ class Task:
     base_kernels: tuple[BaseKernel, ...]  # kernels of the fixed design, including the grammar's
     X: FloatArray  # (n_samples, n_features), inputs in the unit interval
     priors: Priors = field(default_factory=lambda: PRESETS["default"])
-    structure_prior: StructurePrior = field(default_factory=UniformPrior)  # part of every score
+    structure_prior: StructurePrior = uniform_prior  # part of every score
     start: tuple[Expression, ...] = ()  # kernels that every design begins with
     deadline: Deadline = NEVER  # slow strategies must check it
     cache: dict[Hashable, Any] = field(init=False, default_factory=dict)  # values of :meth:`cached`

@@ -1,13 +1,14 @@
 """Kernels far below the best one are scored with an estimate of the Hessian."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from autokernel import parse_expression
 from autokernel.evidence import BIC, Evaluator
-from autokernel.expression import UnitPrior
+from autokernel.expression import unit_prior
 from autokernel.kernels import check_priors
 
 NEAR, FAR = 4.9, 5.1 + 3.0  # nats below the best score; the estimate may be off by three nats
@@ -69,7 +70,7 @@ def test_the_best_score_is_that_of_the_known_fits(table, known):
 
 def test_the_prior_of_the_structure_counts(table, known):
     """A kernel that is as good in evidence is far below the best by its prior."""
-    evaluator = make_evaluator(table, structure_prior=UnitPrior(4.0, 2))
+    evaluator = make_evaluator(table, structure_prior=partial(unit_prior, nats=4.0, n_columns=2))
     exact, rough = run_below(evaluator, "SE[0] + LIN[1]", known, FAR)
     assert exact.log_structure_prior < -5
     assert rough.score != exact.score

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from tests.expression.test_addends import random_expressions
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.explain.decomposition import _parts
 from autokernel.expression import parse_expression
 from tests.explain.models import with_kernel
-from tests.expression.test_addends import random_expressions
 from tests.fits import small, wave
 
 N_APPROXIMATE = {"inducing": 200}  # rows

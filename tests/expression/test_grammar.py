@@ -44,7 +44,7 @@ def deletions(tree: Expression) -> Iterator[Expression]:
         yield from tree.operands
         for number, operand in enumerate(tree.operands):
             before, after = tree.operands[:number], tree.operands[number + 1 :]
-            yield from (tree.with_operands([*before, e, *after]) for e in deletions(operand))
+            yield from (tree.join([*before, e, *after]) for e in deletions(operand))
 
 
 @st.composite

@@ -9,14 +9,14 @@ from autokernel import SKC, AutoKernelGPRegressor, Greedy
 from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluator, Job, Laplace
 from autokernel.exceptions import OutOfTimeError
-from autokernel.expression import UniformPrior, parse_expression
+from autokernel.expression import parse_expression, uniform_prior
 from autokernel.kernels import PRESETS
 from autokernel.many_rows import bounds
 from autokernel.many_rows.bounds import BoundedEvaluator
 from tests.fits import rows, small
 
 N = 300
-SETTINGS = {"priors": dict(PRESETS["default"]), "seed": 0, "structure_prior": UniformPrior()}
+SETTINGS = {"priors": dict(PRESETS["default"]), "seed": 0, "structure_prior": uniform_prior}
 
 
 def table(n=N):

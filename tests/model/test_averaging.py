@@ -1,6 +1,7 @@
 """The posterior over kernels, the draws that stand for it, and stacking."""
 
 import warnings
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +18,7 @@ from autokernel.evidence import CRITERIA, Evaluation, Evaluator
 from autokernel.evidence.importance import ImportanceSample
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import EvaluationError, OutOfTimeError
-from autokernel.expression import NOISE, GrammarPrior, Leaf
+from autokernel.expression import NOISE, Leaf, grammar_prior
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels.parameters import check_priors
 from autokernel.model import AVERAGES, KernelPosterior, posterior_over_kernels
@@ -32,6 +33,7 @@ from tests.fits import wave
 from tests.model.cases import Constant
 
 PRIORS = check_priors("default")
+PRIOR = partial(grammar_prior, n_kernels=4, n_operators=2, n_columns=1)
 LEAVES = ("SE", "LIN", "PER", "RQ", "MAT32", "MAT52")
 
 
@@ -144,7 +146,7 @@ def test_a_probable_kernel_whose_weights_are_not_reliable_is_drawn_from_again():
 
 @pytest.mark.parametrize("name", sorted(CRITERIA))
 def test_only_laplaces_score_is_corrected(name):
-    subject = evaluator(criterion=name, structure_prior=GrammarPrior(4, 2, 1))
+    subject = evaluator(criterion=name, structure_prior=PRIOR)
     found = subject(parse_expression("SE[0]"))
     (kernel,) = posterior_over_kernels(subject, [found])
     if name == "laplace":
@@ -168,7 +170,7 @@ def test_corrected_scores_are_those_of_the_criterion_by_importance_sampling():
 
 
 def test_the_exact_score_of_noise_alone_is_not_corrected():
-    subject = evaluator(5, structure_prior=GrammarPrior(4, 2, 1))
+    subject = evaluator(5, structure_prior=PRIOR)
     found = subject(NOISE)
     (kernel,) = posterior_over_kernels(subject, [found])
     assert kernel.log_score == found.score

@@ -212,7 +212,7 @@ def test_a_fit_finds_the_location_and_prefers_the_right_order() -> None:
 def test_all_ways_to_write_a_kernel_have_one_tree(expression: Expression, seed: int) -> None:
     def shuffled(tree: Expression, rng: np.random.Generator) -> Expression:
         if isinstance(tree, Operation) and tree.operator is GATE:
-            return tree.with_operands([shuffled(operand, rng) for operand in tree.operands])
+            return tree.join([shuffled(operand, rng) for operand in tree.operands])
         return reshuffled(tree, rng) if not _holds_gate(tree) else tree
 
     other = shuffled(expression, np.random.default_rng(seed))

@@ -1,0 +1,358 @@
+"""The built-in base kernels: SE, LIN, PER, RQ, MAT32, MAT52, and PER with a known period."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    ExpSineSquared,
+    Kernel,
+    Matern,
+)
+from sklearn.gaussian_process.kernels import RationalQuadratic as SklearnRationalQuadratic
+
+from autokernel.kernels.base import (
+    BaseKernel,
+    Exponent,
+    ExponentialKernel,
+    check_not_reserved,
+)
+from autokernel.kernels.pairs import Pairs
+from autokernel.kernels.parameters import (
+    ALPHA,
+    CYCLE_LENGTHSCALE,
+    LENGTHSCALE,
+    OFFSET,
+    PERIOD,
+    VARIANCE,
+)
+from autokernel.typing import FloatArray
+
+SLOPE_VARIANCE = replace(VARIANCE, prior=(1.0, 0.25))
+"""A line from edge to edge has a squared slope of twelve, see docs/theory.md."""
+
+SEASON_SHAPE = 400.0  # of the Gamma prior: its standard deviation is a twentieth of its mean
+SEASON_RANGE = 0.15  # part of the period by which starting points may differ from it
+
+
+def bounds_around(value: float) -> tuple[float, float]:
+    """Return bounds five decades to either side, like scikit-learn's default bounds around 1."""
+    return (value * 1e-5, value * 1e5)
+
+
+class Linear(BaseKernel):
+    """``v x x' + c``; SOT appendix A.4, item 3, but for the prior of v."""
+
+    name = "LIN"
+    parameters = (SLOPE_VARIANCE, OFFSET)
+    noun = "straight line"
+    formula = (
+        r"\left(<variance>\,\frac{<x><from>}{<scale>} \cdot \frac{<x>'<from>}{<scale>}"
+        r" + <offset>\right)"
+    )
+    broadcasts = True
+    closed_under_sums = True  # variances and offsets add up
+    is_linear = True
+
+    def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
+        """Compute the kernel values, elementwise over the pairs."""
+        variance, offset = params
+        value = pairs.product * variance
+        value += offset
+        return value
+
+    def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
+        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
+        variance, offset = params
+        return np.array([variance * (adjoint @ pairs.product), offset * adjoint.sum()])
+
+    def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
+        """Build ``ConstantKernel * DotProduct``: ``v x x' + c = v (x x' + c / v)``."""
+        variance, offset = params
+        slope = variance / scale**2
+        sigma_0 = scale * np.sqrt(offset / variance)
+        return ConstantKernel(slope, bounds_around(slope)) * DotProduct(
+            sigma_0, bounds_around(sigma_0)
+        )
+
+
+class SquaredExponential(ExponentialKernel):
+    """``v exp(-(x-x')^2 / (2 l^2))``; SOT appendix A.4, item 1."""
+
+    name = "SE"
+    parameters = (LENGTHSCALE, VARIANCE)
+    noun = "smooth function"
+    formula = r"<variance>\,\exp\left(-\frac{(<x> - <x>')^2}{2 \cdot <lengthscale>^2}\right)"
+    broadcasts = True
+    is_stationary = True
+    closed_under_products = True  # 1 / l^2 add up, variances multiply
+
+    def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
+        """Compute the logarithm of the kernel at unit variance, as a new array."""
+        lengthscale, _ = params
+        return pairs.squared_distance * (-0.5 / lengthscale**2)
+
+    def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
+        """Compute the gradient of ``sum(weights * exponent)``; the exponent scales as l^-2."""
+        return np.array([-2.0 * (weights @ at.values), 0.0])
+
+    def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
+        """Build ``ConstantKernel * RBF``."""
+        lengthscale, variance = params
+        return ConstantKernel(variance, bounds_around(variance)) * RBF(
+            lengthscale * scale, bounds_around(lengthscale * scale)
+        )
+
+
+class RationalQuadratic(ExponentialKernel):
+    """``v (1 + (x-x')^2 / (2 a l^2))^-a``; SOT appendix A.4, item 4."""
+
+    name = "RQ"
+    parameters = (LENGTHSCALE, VARIANCE, ALPHA)
+    noun = "multi-scale smooth function"
+    formula = (
+        r"<variance>\left(1 + \frac{(<x> - <x>')^2}{2 \cdot <alpha> \cdot <lengthscale>^2}"
+        r"\right)^{-<alpha>}"
+    )
+    broadcasts = True
+    is_stationary = True
+
+    @property
+    def limits(self) -> tuple[BaseKernel, ...]:
+        """The squared exponential, as alpha grows: ``(1 + z / a)^-a`` goes to ``exp(-z)``."""
+        return (SquaredExponential(),)
+
+    def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
+        """Compute the logarithm of the kernel at unit variance, as a new array."""
+        lengthscale, _, alpha = params
+        exponent = pairs.squared_distance * (0.5 / (alpha * lengthscale**2))
+        np.log1p(exponent, out=exponent)
+        exponent *= -alpha
+        return exponent
+
+    def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
+        """Compute the gradient of ``sum(weights * exponent)`` in the log parameters.
+
+        With ``z = d^2 / (2 a l^2)`` the exponent is ``-a log(1 + z)``. Both derivatives use the
+        weighted sum of ``z / (1 + z)``.
+        """
+        lengthscale, _, alpha = at.params
+        distance = at.pairs.squared_distance
+        ratio = distance / (distance + 2 * alpha * lengthscale**2)
+        shared = alpha * (weights @ ratio)
+        return np.array([2.0 * shared, 0.0, weights @ at.values + shared])
+
+    def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
+        """Build ``ConstantKernel * RationalQuadratic``."""
+        lengthscale, variance, alpha = params
+        return ConstantKernel(variance, bounds_around(variance)) * SklearnRationalQuadratic(
+            lengthscale * scale, alpha, bounds_around(lengthscale * scale), bounds_around(alpha)
+        )
+
+
+class Matern32(ExponentialKernel):
+    """``v (1 + z) exp(-z)`` with ``z = sqrt(3) |x-x'| / l``; R&W eq. 4.17."""
+
+    name = "MAT32"
+    parameters = (LENGTHSCALE, VARIANCE)
+    noun = "rough function"
+    formula = (
+        r"<variance>\left(1 + \sqrt{3}\,\frac{|<x> - <x>'|}{<lengthscale>}\right)"
+        r"\exp\left(-\sqrt{3}\,\frac{|<x> - <x>'|}{<lengthscale>}\right)"
+    )
+    broadcasts = True
+    is_stationary = True
+
+    def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
+        """Compute the logarithm of the kernel at unit variance, as a new array."""
+        z = np.sqrt(3.0) / params[0] * pairs.difference
+        return np.log1p(z) - z
+
+    def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
+        """Compute the gradient of ``sum(weights * exponent)`` in the log parameters.
+
+        The derivative of the exponent in the log of the lengthscale is ``z^2 / (1 + z)``.
+        """
+        z = np.sqrt(3.0) / at.params[0] * at.pairs.difference
+        return np.array([weights @ (z**2 / (1 + z)), 0.0])
+
+    def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
+        """Build ``ConstantKernel * Matern``."""
+        lengthscale, variance = params
+        return ConstantKernel(variance, bounds_around(variance)) * Matern(
+            lengthscale * scale, bounds_around(lengthscale * scale), nu=1.5
+        )
+
+
+class Matern52(ExponentialKernel):
+    """``v (1 + z + z^2 / 3) exp(-z)`` with ``z = sqrt(5) |x-x'| / l``; R&W eq. 4.17."""
+
+    name = "MAT52"
+    parameters = (LENGTHSCALE, VARIANCE)
+    noun = "fairly smooth function"
+    formula = (
+        r"<variance>\left(1 + \sqrt{5}\,\frac{|<x> - <x>'|}{<lengthscale>}"
+        r" + \frac{5}{3} \cdot \frac{(<x> - <x>')^2}{<lengthscale>^2}\right)"
+        r"\exp\left(-\sqrt{5}\,\frac{|<x> - <x>'|}{<lengthscale>}\right)"
+    )
+    broadcasts = True
+    is_stationary = True
+
+    def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
+        """Compute the logarithm of the kernel at unit variance, as a new array."""
+        z = np.sqrt(5.0) / params[0] * pairs.difference
+        return np.log1p(z * (1 + z / 3)) - z
+
+    def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
+        """Compute the gradient of ``sum(weights * exponent)`` in the log parameters.
+
+        The derivative of the exponent in the log of the lengthscale is
+        ``z^2 (1 + z) / (3 + 3 z + z^2)``.
+        """
+        z = np.sqrt(5.0) / at.params[0] * at.pairs.difference
+        return np.array([weights @ (z**2 * (1 + z) / (3 + 3 * z + z**2)), 0.0])
+
+    def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
+        """Build ``ConstantKernel * Matern``."""
+        lengthscale, variance = params
+        return ConstantKernel(variance, bounds_around(variance)) * Matern(
+            lengthscale * scale, bounds_around(lengthscale * scale), nu=2.5
+        )
+
+
+class Periodic(ExponentialKernel):
+    """``v exp(-sin^2(pi (x-x')/p) / (2 l^2))``; SOT appendix A.4, item 2."""
+
+    name = "PER"
+    parameters = (CYCLE_LENGTHSCALE, VARIANCE, PERIOD)
+    noun = "season"
+    formula = (
+        r"<variance>\,\exp\left(-\frac{\sin^2(\pi (<x> - <x>') / <period>)}"
+        r"{2 \cdot <lengthscale>^2}\right)"
+    )
+    broadcasts = True
+    is_stationary = True
+
+    def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
+        """Compute the logarithm of the kernel at unit variance, as a new array."""
+        lengthscale, _, period = params
+        exponent = pairs.periodic(period)
+        exponent *= -0.5 / lengthscale**2
+        return exponent
+
+    def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
+        """Compute the gradient of ``sum(weights * exponent)`` in the log parameters."""
+        lengthscale, _, period = at.params
+        slope = at.pairs.periodic_slope(period, weights)
+        return np.array([-2.0 * (weights @ at.values), 0.0, -0.5 / lengthscale**2 * slope])
+
+    def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
+        """Build ``ConstantKernel * ExpSineSquared``, whose length scale is 2 l and has no unit."""
+        lengthscale, variance, period = params
+        return ConstantKernel(variance, bounds_around(variance)) * ExpSineSquared(
+            2 * lengthscale,
+            period * scale,
+            bounds_around(2 * lengthscale),
+            bounds_around(period * scale),
+        )
+
+
+class Seasonal(Periodic):
+    """The periodic kernel whose period is known up to about 5 percent.
+
+    Parameters
+    ----------
+    period : float
+        The period in the unit of the column.
+    scale : float
+        The extent of the column: the period is searched in multiples of it.
+    """
+
+    def __init__(self, period: float, *, scale: float) -> None:
+        super().__init__(name_of_period(period))
+        share = period / scale
+        about = replace(
+            PERIOD,
+            prior=(SEASON_SHAPE, SEASON_SHAPE / share),
+            start=((1 - SEASON_RANGE) * share, (1 + SEASON_RANGE) * share),
+            keeps_prior=True,
+        )
+        self.period, self.scale = float(period), float(scale)
+        self.parameters = (CYCLE_LENGTHSCALE, VARIANCE, about)
+
+    @property
+    def record(self) -> dict[str, float]:
+        """What :meth:`from_record` makes the same kernel of."""
+        return {"period": self.period, "scale": self.scale}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, float | str]) -> "Seasonal":
+        """Make the kernel of a record."""
+        return cls(float(record["period"]), scale=float(record["scale"]))
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def name_of_period(period: float) -> str:
+    """Name the kernel of a period, such as ``PER12`` or ``PER365_25``."""
+    return f"{Periodic.name}{re.sub(r'[^0-9a-z]', '_', f'{period:.6g}')}"
+
+
+SMOOTH, LINEAR, PERIODIC, MULTI_SCALE = (
+    SquaredExponential(),
+    Linear(),
+    Periodic(),
+    RationalQuadratic(),
+)
+
+BASE_KERNELS: Mapping[str, BaseKernel] = MappingProxyType(
+    {
+        kernel.name: kernel
+        for kernel in (SMOOTH, LINEAR, PERIODIC, MULTI_SCALE, Matern32(), Matern52())
+    }
+)
+"""The built-in base kernels by name."""
+
+FEW_COLUMNS = (SMOOTH, LINEAR, PERIODIC, MULTI_SCALE)
+"""The base kernels that ``base_kernels="auto"`` selects for up to two columns (SOT, section 4)."""
+
+MANY_COLUMNS = (SMOOTH, MULTI_SCALE)
+"""The base kernels that ``base_kernels="auto"`` selects for more than two columns."""
+
+KERNEL_ALIASES = {
+    "rbf": "SE",
+    "squaredexponential": "SE",
+    "gaussian": "SE",
+    "dotproduct": "LIN",
+    "linear": "LIN",
+    "expsinesquared": "PER",
+    "periodic": "PER",
+    "rationalquadratic": "RQ",
+    "matern": "MAT52",
+}
+"""Names of built-in base kernels in scikit-learn and elsewhere, in lower case."""
+
+
+def with_custom_kernels(custom: Iterable[BaseKernel]) -> Mapping[str, BaseKernel]:
+    """Return the built-in and the custom base kernels by name.
+
+    Raises
+    ------
+    ValueError
+        If a custom kernel has the name of another kernel or of the null model.
+    """
+    known = dict(BASE_KERNELS)
+    for kernel in custom:
+        check_not_reserved("base_kernels", kernel.name)
+        if known.setdefault(kernel.name, kernel) != kernel:
+            raise ValueError(
+                f"base_kernels must have different names, got {kernel!r} and "
+                f"{known[kernel.name]!r}: give it another name"
+            )
+    return MappingProxyType(known)
