@@ -32,15 +32,14 @@ from autokernel.explain import (
     posterior_table,
 )
 from autokernel.expression import Expression
-from autokernel.fit import Monitor, Past, Problem, Run
-from autokernel.fit.announcement import announcement
-from autokernel.fit.arguments import CONSTRAINTS, Arguments, check_memory, check_nested
-from autokernel.fit.progress import print_now, reporter
+from autokernel.fit import Arguments, Monitor, Run
+from autokernel.fit.arguments import CONSTRAINTS, check_nested
+from autokernel.fit.progress import print_now
 from autokernel.kernels import BaseKernel, Operator, Priors
 from autokernel.model import Averaging, FittedModel
 from autokernel.search import StopReason, Strategy
 from autokernel.typing import FloatArray
-from autokernel.validation import check_has_searched, check_seed, did_you_mean
+from autokernel.validation import check_has_searched, did_you_mean
 
 Selection = str | Collection[str | BaseKernel]
 """Base kernels: ``"auto"``, or names and objects."""
@@ -151,9 +150,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         without any base kernel.
     best_score_ : float
         Score of the best kernel in nats: the value of ``criterion``, by default the log evidence
-        for the standardised target, plus the log prior of the structure. It is the score for the
-        rows from which the model predicts, which are all rows unless ``approximation_`` names a
-        smaller number. ``-inf`` for the rough fit of a ``max_time`` that was too short.
+        for the standardised target, plus the log prior of the structure. It is the score for all
+        rows. It is that for the rows of the search, 500 if there are more than 600, after Ctrl-C,
+        for ``criterion="loo"`` and ``"cv"`` above 1000 rows, and if the fit to all rows fails, with
+        a warning. ``-inf`` for the rough fit of a ``max_time`` that was too short.
     posterior_ : dict of ndarray of shape (n_kernels,)
         The most probable kernels, with ``probability``, ``log_evidence``, ``log_prior``,
         ``n_leaves``, ``pareto_k`` and ``kernel``. Prints as a table.
@@ -285,36 +285,21 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         """
         deadline = Deadline(np.inf if self.max_time is None else self.max_time)
         arguments = Arguments.of(self)
-        memory = check_memory(self.memory, arguments)
         data = check_fit_data(self, X, y, reset=True)
-        problem = self._problem(data, arguments)
-        run = Run(
-            problem,
-            arguments,
-            self._past_to_continue(),
-            n_iter=self.n_iter,
-            batch_size=self.batch_size,
-            tol=self.tol,
-            deadline=deadline,
-        )
-        self._say(announcement(run, has_deadline=self.max_time is not None))
+        run = self._run(data, arguments)
+        self._say(None if run.searches_all_exactly else run.text)
         context = self._init_callback_context(max_subtasks=run.n_trials)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         monitor = Monitor(
-            self,
-            context,
-            X=X,
-            y=y,
-            attributes=lambda: self._attributes_so_far(run, data),
-            report=reporter(self.verbose, problem.feature_names),
+            self, context, run, X=X, y=y, attributes=lambda: self._attributes_so_far(run, data)
         )
         try:
-            reason = run.search(monitor, n_jobs=self.n_jobs, memory=memory)
+            reason = run.search(monitor, deadline=deadline)
             monitor.finish()
             self._set_fitted(run.result(reason), data, run, reason)
-            self._say(None if problem.plan.is_plain else f"predictions: {self.approximation_}")
+            self._say(None if run.searches_all_exactly else f"predictions: {self.approximation_}")
         except KeyboardInterrupt:
-            with suppress(EvaluationError):  # nothing can be fitted: what was asked comes first
+            with suppress(EvaluationError):  # nothing can be fitted: Ctrl-C comes first
                 interrupted = StopReason.INTERRUPTED
                 self._set_fitted(run.result(interrupted), data, run, interrupted)
             raise
@@ -354,25 +339,14 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             check_is_fitted(self, "best_kernel_")
         arguments = Arguments.of(self)
         data = check_fit_data(self, X, y, reset=not hasattr(self, "_fitted"))
-        problem = self._problem(data, arguments)
-        if kernel is None:
-            fitted = problem.refitted(self._fitted.evaluation)
-        else:
-            evaluation = problem.evaluator(problem.kernel(kernel, arguments))
-            fitted = problem.averaged([evaluation], searches=False)
-        self._set_fitted(fitted, data)
+        run = self._run(data, arguments)
+        self._set_fitted(run.refit(self._fitted.evaluation if kernel is None else kernel), data)
         return self
 
-    def _problem(self, data: FitData, arguments: Arguments) -> Problem:
-        """Scale the data, with the seed of the search that is continued if there is one."""
-        past = self._past_to_continue()
-        draws_seed = not isinstance(self.random_state, Integral)
-        seed = past.seed if past and draws_seed else check_seed(self.random_state)
-        return Problem.of(data.X, data.y, arguments, seed=seed, feature_names=data.feature_names)
-
-    def _past_to_continue(self) -> Past | None:
-        """Return what the last search has left, if this one is to continue it."""
-        return getattr(self, "_past", None) if self.warm_start else None
+    def _run(self, data: FitData, arguments: Arguments) -> Run:
+        """Pose the fit to these data, which continues the last search with ``warm_start``."""
+        past = getattr(self, "_past", None) if self.warm_start else None
+        return Run(data.X, data.y, arguments, feature_names=data.feature_names, past=past)
 
     def _say(self, line: str | None) -> None:
         """Print a line if there is one and ``verbose`` is set."""

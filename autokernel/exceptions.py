@@ -1,4 +1,12 @@
-"""Errors that callers of the package may catch."""
+"""Errors that callers of the package may catch, and its warnings."""
+
+import sys
+import warnings
+from pathlib import Path
+
+import sklearn
+
+_INNER_FOLDERS = tuple(str(Path(file).parent) for file in (__file__, sklearn.__file__))
 
 
 class AutoKernelError(Exception):
@@ -31,3 +39,14 @@ class OutOfTimeError(AutoKernelError, TimeoutError):
 
 class EvaluationError(AutoKernelError, RuntimeError):
     """No kernel could be fitted, or one could not be sampled; the message says why."""
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that has called this package, however deep inside it the reason lies.
+
+    Frames of scikit-learn, whose decorators and pipelines lie between, are skipped too.
+    """
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_INNER_FOLDERS):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from common import Row, group, rounded, run_missing  # isort: skip
-from runs import N_TRAIN, draw_split, pose, task_of  # isort: skip
+from runs import N_TRAIN, draw_split, pose  # isort: skip
 
 import numpy as np
 
@@ -79,7 +79,7 @@ def measure_landscape(
     """Evaluate what is missing of a set of kernels, generation by generation."""
     split = draw_split(dataset, data_seed)
     problem = pose(split.X_train, split.y_train, seed=data_seed)
-    task = task_of(problem)
+    task = problem.task
     grammar = replace(task.grammar, max_leaves=_MAX_LEAVES)
     grown = grow(grammar, n_kernels)
     fits: dict[int, Evaluation] = {}

@@ -38,9 +38,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 
 from autokernel import AutoKernelGPRegressor, parse_expression
-from autokernel.fit.arguments import Arguments
-from autokernel.fit.problem import Problem
-from autokernel.search import SOT, STRATEGIES, History, Search, Strategy, Task
+from autokernel.fit import Arguments
+from autokernel.fit import Run as RunOfFit
+from autokernel.search import SOT, STRATEGIES, History, Search, Strategy
 
 DATASETS = ("airline", "power_plant", "airfoil", "concrete")
 N_TRAIN = {"airline": 100, "power_plant": 500, "airfoil": 500, "concrete": 500}
@@ -157,22 +157,16 @@ def draw_split(dataset: str, seed: int, *, n_train: int | None = None) -> Split:
     return Split(X[train], y[train], X[test], y[test])
 
 
-def pose(X: np.ndarray, y: np.ndarray, *, seed: int) -> Problem:
+def pose(X: np.ndarray, y: np.ndarray, *, seed: int) -> RunOfFit:
     """Pose the problem that the estimator poses itself by default."""
-    return Problem.of(X, y, Arguments.of(AutoKernelGPRegressor()), seed=seed, feature_names=None)
-
-
-def task_of(problem: Problem) -> Task:
-    """Set the task that the estimator sets itself by default."""
-    return problem.task(Arguments.of(AutoKernelGPRegressor()))
+    return RunOfFit(X, y, Arguments.of(AutoKernelGPRegressor(random_state=seed)))
 
 
 def n_iter_of(run: Run, X: np.ndarray, y: np.ndarray) -> int:
     """Count the kernels after the initial design of a strategy, so that all evaluate as many."""
-    problem = pose(X, y, seed=run.seed)
     chosen = ALL_SEARCHES[run.strategy]["strategy"]
     strategy = STRATEGIES[chosen]() if isinstance(chosen, str) else chosen
-    task = task_of(problem)
+    task = pose(X, y, seed=run.seed).task
     sizes = [
         Search(one, task, History(len(y)), n_iter=0, seed=run.seed).design.size
         for one in (SOT(), strategy)

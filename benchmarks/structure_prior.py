@@ -102,7 +102,7 @@ def measure(unit: Fit) -> Row:
     split = draw(unit)
     prior = partial(grammar_prior, strength=unit.strength)
     began = time.process_time()
-    with mock.patch("autokernel.fit.problem.grammar_prior", prior):
+    with mock.patch("autokernel.fit.run.grammar_prior", prior):
         model = AutoKernelGPRegressor(random_state=unit.seed).fit(split.X_train, split.y_train)
     seconds = time.process_time() - began
     log_density = model.log_predictive_density(split.X_test, split.y_test)

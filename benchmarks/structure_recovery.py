@@ -38,7 +38,7 @@ import numpy as np
 
 from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.expression import Expression, normal_form, simplifications, slots_of
-from autokernel.fit.problem import Problem
+from autokernel.fit import Run
 from autokernel.inference import cross_covariance
 
 NAME = "structure_recovery"  # of the CSV file
@@ -149,7 +149,7 @@ def evaluated(model: AutoKernelGPRegressor) -> list[Expression]:
     return [evaluation.expression for evaluation in model._past.history.evaluations]
 
 
-def count_simpler(model: AutoKernelGPRegressor, problem: Problem) -> int:
+def count_simpler(model: AutoKernelGPRegressor, problem: Run) -> int:
     """Count the kernels one step simpler than the one reported that have a score as high."""
     known = model._past.history.evaluations
     return sum(

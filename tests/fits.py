@@ -15,10 +15,11 @@ import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 import autokernel
-from autokernel import AutoKernelGPRegressor
-from autokernel.evidence import Evaluator
+from autokernel import AutoKernelGPRegressor, parse_expression
+from autokernel.evidence import Laplace
 
 TIMES = ("fit_seconds", "proposal_seconds", "elapsed")
+EVALUATED: list[str] = []  # canonical texts, see count_evaluations
 PATIENCE = 150.0  # seconds: a process that has not ended by then is taken for one that hangs
 
 
@@ -32,11 +33,12 @@ def wave(n_samples=20, *, seed=0):
 def small(**parameters):
     """An estimator that is done in a second."""
     settings = {"base_kernels": ["SE", "LIN"], "max_leaves": 3, "n_iter": 4, "random_state": 0}
+    settings["criterion"] = Recording()
     return AutoKernelGPRegressor(**{**settings, **parameters})
 
 
 def rows(model, *, without=TIMES):
-    """The history of a search, a text for each kernel that tells all bits of all numbers."""
+    """The history of a search, a text for each kernel with all bits of all numbers."""
     columns = {name: c for name, c in model.search_history_.items() if name not in without}
     return [
         " | ".join(v.hex() if isinstance(v, float) else str(v) for v in row)
@@ -61,17 +63,23 @@ def assert_predicts_as_its_kernel(model, X, y, X_new):
     return gpr
 
 
-def count_evaluations(monkeypatch):
-    """Return a list that gets the text of every kernel that is evaluated in this process."""
-    evaluated = []
-    run = Evaluator.run
+def kernels(model):
+    """The kernels of a search in order, as ``count_evaluations`` notes them."""
+    return [parse_expression(text).canonical for text in model.search_history_["kernel"]]
 
-    def counting(self, job, **options):
-        evaluated.append(str(job.expression))
-        return run(self, job, **options)
 
-    monkeypatch.setattr(Evaluator, "run", counting)
-    return evaluated
+class Recording(Laplace):
+    """Laplace's method, which notes the kernels that are evaluated in this process."""
+
+    def __call__(self, fit):
+        EVALUATED.append(fit.expression.canonical)
+        return super().__call__(fit)
+
+
+def count_evaluations():
+    """Return a list that gets every kernel that fits of ``small`` evaluate in this process."""
+    EVALUATED.clear()
+    return EVALUATED
 
 
 class At:

@@ -1,14 +1,12 @@
-"""One run of ``fit``: its arguments, problem, search, result and callbacks."""
+"""One run of ``fit``: its arguments, space of kernels, search, result and progress."""
 
 from autokernel.fit.arguments import Arguments
-from autokernel.fit.callbacks import Monitor
-from autokernel.fit.problem import Past, Problem
-from autokernel.fit.run import Run
+from autokernel.fit.progress import Monitor
+from autokernel.fit.run import Past, Run
 
 __all__ = [
     "Arguments",
     "Monitor",
     "Past",
-    "Problem",
     "Run",
 ]

@@ -29,7 +29,7 @@ from autokernel.kernels import (
     require_operators,
     with_custom_kernels,
 )
-from autokernel.many_rows.plan import APPROXIMATIONS
+from autokernel.many_rows import APPROXIMATIONS
 from autokernel.model import AVERAGES, Averaging
 from autokernel.search import STRATEGIES, Strategy
 from autokernel.validation import did_you_mean, resolve
@@ -90,6 +90,13 @@ class Arguments:
     averaging: Averaging | None
     approximation: str
     n_inducing: int
+    n_iter: int
+    tol: float
+    max_time: float | None  # seconds
+    batch_size: int
+    memory: Memory | None
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
 
     @classmethod
     def of(cls, estimator: BaseEstimator) -> "Arguments":
@@ -126,6 +133,13 @@ class Arguments:
             check_averaging(given["averaging"]),
             given["approximation"],
             int(given["n_inducing"]),
+            given["n_iter"],
+            given["tol"],
+            given["max_time"],
+            given["batch_size"],
+            check_memory(given["memory"], (*named, *operators)),
+            given["n_jobs"],
+            given["random_state"],
         )
 
     @property
@@ -170,23 +184,23 @@ def check_nested(params: Mapping[str, Any], current: Mapping[str, Any]) -> None:
 
 
 def check_memory(
-    memory: str | os.PathLike[str] | Memory | None, arguments: Arguments
+    memory: str | os.PathLike[str] | Memory | None, parts: Iterable[BaseKernel | Operator]
 ) -> Memory | None:
     """Turn the ``memory`` argument into a ``joblib.Memory``.
 
     Raises
     ------
     ValueError
-        If a base kernel or an operator cannot be told from others, as one with a lambda.
+        If a base kernel or an operator cannot be identified, as one with a lambda.
     """
     if memory is None:
         return None
-    for own in (*arguments.named_kernels, *arguments.operators):
+    for part in parts:
         try:
-            _ = definition(own)
+            _ = definition(part)
         except (PicklingError, AttributeError, TypeError) as error:
             raise ValueError(
-                f"memory asks for base kernels and operators that can be pickled, got {own!r}: "
+                f"memory needs base kernels and operators that can be pickled, got {part!r}: "
                 "give it functions that can be imported instead of lambdas"
             ) from error
     if isinstance(memory, Memory):

@@ -1,37 +1,141 @@
-"""Progress lines of a search."""
+"""The observer of a search: callbacks of scikit-learn, progress lines, and how long it may take."""
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import Any
 
-from autokernel.search import History
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackContext
 
-_INDENT, _WIDTH = 28, 72  # characters before and in the kernel of a progress line
+from autokernel.exceptions import warn_user
+from autokernel.fit.run import Run
+from autokernel.search import History, Observer, Phase
+
+KERNEL_COLUMN, KERNEL_WIDTH = 29, 71  # of a progress line, in characters
+SHORT_SECONDS = 60.0  # below which the expected time of a search is not printed
+LONG_SECONDS = 1800.0  # from which the user is warned of a search without ``max_time``
+
+
+class Monitor(Observer):
+    """Passes every trial of a run on to the callbacks of the estimator, and prints progress lines.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Estimator whose callbacks are called. Its ``verbose`` is 1 for a line per improvement, 2
+        for a line per kernel.
+    context : CallbackContext
+        Context of the fit. Each trial becomes a task below it.
+    run : Run
+        The run that is observed.
+    X, y : array-like
+        Data as the user passed them, for the callbacks.
+    attributes : callable
+        Function that returns the fitted attributes of the best kernel so far, or None while there
+        is none. It is called only if a callback requests a fitted estimator.
+    """
+
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        context: CallbackContext,
+        run: Run,
+        *,
+        X: Any,
+        y: Any,
+        attributes: Callable[[], dict[str, Any] | None],
+    ) -> None:
+        self._context, self._run, self._attributes = context, run, attributes
+        self._verbose, self._given = estimator.verbose, {"estimator": estimator, "X": X, "y": y}
+        self._task: CallbackContext = context
+        self._pruning: CallbackContext | None = None
+        self._elapsed, self._has_estimate = run.history.elapsed, False
+
+    def begin(self, phase: Phase) -> None:
+        """Begin the task of a trial, in pruning below another task.
+
+        The number of trials of the pruning is not known beforehand.
+        """
+        parent = self._context
+        if phase == Phase.PRUNING:
+            if self._pruning is None:
+                self._pruning = parent.subcontext(task_name="pruning", max_subtasks=None)
+                self._pruning.call_on_fit_task_begin(**self._given)
+            parent = self._pruning
+        else:
+            self.finish()
+        self._task = parent.subcontext(task_name="kernel")
+        self._task.call_on_fit_task_begin(**self._given)
+
+    def end(self, history: History) -> bool:
+        """End the task of the last trial; return whether a callback ends the search."""
+        if not self._has_estimate:
+            self._estimate_time(history)
+        if self._verbose:
+            self._print_line(history)
+        ends = self._task.call_on_fit_task_end(
+            **self._given, reconstruction_attributes=self._attributes
+        )
+        return bool(ends)
+
+    def finish(self) -> None:
+        """End the task of the pruning, if one is under way."""
+        if self._pruning is not None:
+            self._pruning.call_on_fit_task_end(
+                **self._given, reconstruction_attributes=self._attributes
+            )
+            self._pruning = None
+
+    def abandon(self) -> None:
+        """End the task of a trial for which there was not enough time."""
+        self._task.call_on_fit_task_end(**self._given)
+
+    def _print_line(self, history: History) -> None:
+        """Print number, seconds, score and kernel of the last trial."""
+        latest, elapsed = history.trials[-1].evaluation, history.elapsed
+        improved = history.best is latest and latest.status == "ok"
+        if not improved and self._verbose < 2:
+            return
+        text = latest.expression.to_text(self._run.feature_names)
+        reason = "" if latest.status == "ok" else f"  ({latest.status})"
+        kernel = textwrap.wrap(text, KERNEL_WIDTH, break_long_words=False)
+        lines = ("\n" + " " * KERNEL_COLUMN).join(kernel)
+        mark = "*" if improved else " "
+        print_now(
+            f"{len(history):4d}  {elapsed:6.1f} s  {latest.score:10.2f} {mark} {lines}{reason}"
+        )
+
+    def _estimate_time(self, history: History) -> None:
+        """Estimate the time of the search from its first kernel, which others may exceed.
+
+        A kernel that was read from the store of evaluations takes no time now.
+        """
+        began, self._elapsed = self._elapsed, history.elapsed
+        seconds = history.trials[-1].evaluation.seconds
+        if self._elapsed - began < seconds:
+            return
+        self._has_estimate = True
+        expected = seconds * (self._context.max_subtasks or 0)
+        takes = f"about {duration(expected)} by one worker"
+        arguments = self._run.arguments
+        if expected > LONG_SECONDS and arguments.max_time is None:
+            fewer = ", and approximation='auto' searches on fewer rows"
+            warn_user(
+                f"the search on {self._run.n_searched} rows will take {takes}: max_time ends it "
+                f"early{fewer * (arguments.approximation == 'exact')}"
+            )
+        elif self._verbose and expected > SHORT_SECONDS:
+            print_now(f"the search takes {takes}")
+
+
+def duration(seconds: float) -> str:
+    """Write a time in the unit in which it is readable."""
+    for unit, size in (("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(1.0, seconds):.0f} seconds"
 
 
 def print_now(line: str) -> None:
     """Print a line and flush, so that it appears at once even in a pipe."""
     print(line, flush=True)
-
-
-def reporter(
-    verbose: int,
-    feature_names: Sequence[str] | None,
-    *,
-    write: Callable[[str], object] = print_now,
-) -> Callable[[History], None] | None:
-    """Build a function that writes a line per improvement (1) or per kernel (2), or None (0)."""
-    if verbose < 1:
-        return None
-
-    def observe(history: History) -> None:
-        latest = history.trials[-1].evaluation
-        improved = history.best is latest and latest.status == "ok"
-        if not improved and verbose < 2:
-            return
-        elapsed, mark = history.trials[-1].elapsed, "*" if improved else " "
-        numbers = f"{len(history):4d}  {elapsed:6.1f} s  {latest.score:10.2f} {mark} "
-        reason = "" if latest.status == "ok" else f"  ({latest.status})"
-        lines = textwrap.wrap(latest.expression.to_text(feature_names), _WIDTH)
-        write(numbers + ("\n" + " " * _INDENT).join(lines) + reason)
-
-    return observe

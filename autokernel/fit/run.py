@@ -1,136 +1,228 @@
-"""One run of ``fit``: a search that may end early, and the model that results from it."""
+"""One run of ``fit`` or ``refit``: the data, the search, and the model that results."""
 
 import time
-import warnings
+from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
+from numbers import Integral
+from typing import NamedTuple
 
 import numpy as np
-from joblib import Memory
+from scipy.linalg import LinAlgError
 from sklearn.exceptions import ConvergenceWarning
 
-from autokernel.deadline import Deadline
-from autokernel.exceptions import EvaluationError
-from autokernel.expression import NOISE
+from autokernel.data.scaling import TargetScaling, unit_scaling
+from autokernel.deadline import NEVER, Deadline
+from autokernel.evidence import Evaluation, Evaluator
+from autokernel.evidence.evaluator import kernel_errors, reason_of
+from autokernel.exceptions import EvaluationError, OutOfTimeError, warn_user
+from autokernel.expression import (
+    NOISE,
+    Expression,
+    Grammar,
+    StructurePrior,
+    grammar_prior,
+    uniform_prior,
+    unit_prior,
+)
 from autokernel.fit.arguments import Arguments
-from autokernel.fit.problem import Past, Problem
-from autokernel.inference import one_blas_thread
-from autokernel.model import FittedModel
-from autokernel.search import History, Observer, Search, StopReason, evaluate_in_parallel
+from autokernel.fit.space import Space
+from autokernel.inference import ExactPredictor, MakePredictor, TrainingData, one_blas_thread
+from autokernel.kernels import Seasonal
+from autokernel.many_rows import (
+    Approximation,
+    BoundedEvaluator,
+    ManyRows,
+    approximation_for,
+    fit_all_rows,
+    n_rows_to_search,
+    race_exactly,
+    shuffled_rows,
+)
+from autokernel.model import (
+    FittedModel,
+    KernelPosterior,
+    MixtureComponent,
+    MixturePredictor,
+    posterior_over_kernels,
+    to_sklearn,
+)
+from autokernel.search import (
+    History,
+    Observer,
+    Phase,
+    Search,
+    StopReason,
+    Task,
+    evaluate_in_parallel,
+)
+from autokernel.typing import FloatArray
+from autokernel.validation import check_seed
 
 _EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
-_SHARE_OF_AVERAGING = 0.1  # of the time, reserved for draws from the posterior
-_SHARE_OF_ALL_ROWS = 0.4  # the same, for fits of the best kernels to all rows
-_CALLS = 100  # likelihood calls on all rows for one kernel, about
-_REFITS = 3.0  # reserve for conditioning the best kernel, in times of one rough fit
+AVERAGING_SHARE = 0.1  # of the time, reserved for draws from the posterior
+ALL_ROWS_SHARE = 0.4  # the same, for fits of the best kernels to all rows
+RESERVED_REFITS = 3.0  # rough fits whose time is reserved for conditioning the best kernel
+
+
+class Past(NamedTuple):
+    """State of a search that another search on the same data can continue."""
+
+    history: History
+    seed: int
+    fingerprint: str  # digest of all that the scores depend on
 
 
 class Run:
-    """A search on one problem.
+    """One run of ``fit`` or ``refit``, in the units of the user and of the search.
 
     Parameters
     ----------
-    problem : Problem
-        Data and evaluator of the search.
+    X : ndarray of shape (n_samples, n_features)
+        Checked inputs.
+    y : ndarray of shape (n_samples,)
+        Checked targets.
     arguments : Arguments
-        The strategy and the space of kernels.
+        The parameters of the estimator.
+    feature_names : list of str or None
+        Names of the columns.
     past : Past or None
-        What an earlier search has left, which this one continues if it holds for it.
-    n_iter, batch_size : int
-        Numbers of kernels, as for :class:`Search`.
-    tol : float
-        Nats, as for :class:`Search`.
-    deadline : Deadline
-        Moment by which all must be done, including conditioning of the best kernel.
+        State of an earlier search, which this one continues if it holds for it.
+
+    Attributes
+    ----------
+    history : History
+        Kernels that have been evaluated.
+    seed : int
+        Seed of all random numbers.
+    space : Space
+        Kernels that the search may reach.
+    evaluator : Evaluator
+        Fits and scores kernels on the rows of the search.
+    task : Task
+        What the strategy searches.
+    approximation : Approximation or None
+        How kernels are fitted to all rows, None for exactly.
+    n_searched : int
+        Number of rows of the search.
+
+    Raises
+    ------
+    ValueError
+        If an argument does not fit the data.
     """
 
     def __init__(
         self,
-        problem: Problem,
+        X: FloatArray,
+        y: FloatArray,
         arguments: Arguments,
-        past: Past | None,
         *,
-        n_iter: int,
-        batch_size: int,
-        tol: float,
-        deadline: Deadline,
+        feature_names: list[str] | None = None,
+        past: Past | None = None,
     ) -> None:
-        self.problem = problem
-        task = problem.task(arguments)
-        self.history = problem.history_to_continue(past, task)
-        self._search = Search(
-            arguments.strategy,
-            task,
-            self.history,
-            n_iter=n_iter,
-            seed=problem.seed,
-            batch_size=batch_size,
-            tol=tol,
+        self.X, self.y, self.arguments, self.feature_names = X, y, arguments, feature_names
+        continues = past is not None and not isinstance(arguments.random_state, Integral)
+        self.seed = past.seed if past and continues else check_seed(arguments.random_state)
+        self._scaling, self._target_scaling = unit_scaling(X), TargetScaling.of(y)
+        self.space = Space(X, arguments, scaling=self._scaling, feature_names=feature_names)
+        self._structure_prior = _structure_prior(self.space.grammar, arguments)
+        n, by_bounds = len(y), arguments.strategy.scores_by_bounds
+        self.approximation = approximation_for(arguments.approximation, n, arguments.n_inducing)
+        self.n_searched = n_rows_to_search(arguments.approximation, n, by_bounds=by_bounds)
+        data = TrainingData(self._scaling.apply(X), self._target_scaling.apply(y))
+        searched = data
+        if self.n_searched < n:
+            searched = data.take(np.sort(shuffled_rows(n, self.seed)[: self.n_searched]))
+        self.evaluator = (self._bounded_evaluator if by_bounds else self._evaluator)(searched)
+        self._data = self.evaluator.data if self.searches_all_exactly else data
+        self.task = Task(
+            self.space.grammar,
+            self.space.base_kernels,
+            self.evaluator.data.X,
+            priors=arguments.priors,
+            structure_prior=self._structure_prior,
+            start=self.space.start,
         )
-        self._deadline = deadline
-        self._rough: FittedModel | None = None
+        self.history = self._history_to_continue(past)
+        self._deadline, self._conditioning_seconds = NEVER, 0.0
         self._best: FittedModel | None = None
-        self._conditioning = 0.0  # seconds to keep for the conditioning of the model
+        self._rough: FittedModel | None = None
+
+    @property
+    def searches_all_exactly(self) -> bool:
+        """Whether the whole fit is exact and on all rows."""
+        by_bounds = self.arguments.strategy.scores_by_bounds
+        return self.approximation is None and self.n_searched == len(self.y) and not by_bounds
+
+    @property
+    def text(self) -> str:
+        """What the run does, in one line."""
+        if self.searches_all_exactly:
+            return f"{len(self.y)} rows, exact inference"
+        how = "exactly" if self.approximation is None else self.approximation.text
+        by_bounds = ", by bounds" if self.arguments.strategy.scores_by_bounds else ""
+        return (
+            f"{len(self.y)} rows: kernels are searched on {self.n_searched} of them{by_bounds}, "
+            f"and the best are fitted to all, {how}"
+        )
+
+    @cached_property
+    def _search(self) -> Search:
+        arguments = self.arguments
+        return Search(
+            arguments.strategy,
+            self.task,
+            self.history,
+            n_iter=arguments.n_iter,
+            seed=self.seed,
+            batch_size=arguments.batch_size,
+            tol=arguments.tol,
+        )
 
     @property
     def n_trials(self) -> int:
         """Largest number of trials to come; each of the two prunings counts as one."""
         return self._search.n_trials
 
-    def expected_seconds(self) -> float:
-        """Estimate the seconds of the search by one worker, from one likelihood call.
+    def search(self, observer: Observer, *, deadline: Deadline = NEVER) -> StopReason:
+        """Search and return why it ended; the history keeps all trials, also after Ctrl-C.
 
-        It is right within a factor of three or so, as kernels differ in size. It is zero if the
-        call fails.
+        Parameters
+        ----------
+        observer : Observer
+            Receives the begin and end of every trial.
+        deadline : Deadline
+            Moment by which all must be done, the model included.
         """
-        design = self._search.design.fixed
-        if not design:
-            return 0.0
-        try:
-            seconds = self.problem.evaluator.seconds_of_call(design[0])
-        except Exception:  # a base kernel of the user that fails: its evaluation will say so
-            return 0.0
-        return self.n_trials * _CALLS * seconds
-
-    def search(
-        self, observer: Observer, *, n_jobs: int | None = None, memory: Memory | None = None
-    ) -> StopReason:
-        """Search and return why it ended; the history keeps all trials, also after Ctrl-C."""
-        if not self.problem.space.grammar.columns:
-            warnings.warn(
+        arguments, self._deadline = self.arguments, deadline
+        if not self.task.grammar.columns:
+            warn_user(
                 "every column of X is constant, so that the model is noise alone: predictions are "
-                "the mean of y",
-                UserWarning,
-                stacklevel=5,
+                "the mean of y"
             )
-        reserve = 0.0
-        if np.isfinite(self._deadline.seconds_left):
-            began = time.perf_counter()
-            self._rough = self._fit_roughly()
-            self._conditioning = _REFITS * (time.perf_counter() - began)
-            share = _SHARE_OF_AVERAGING if self.problem.plan.is_plain else _SHARE_OF_ALL_ROWS
-            reserve = self._conditioning + share * self._deadline.seconds_left
-        deadline = self._deadline.earlier(reserve)
+        until = deadline.earlier(self._reserved_seconds())
         evaluate_all = partial(
             evaluate_in_parallel,
-            self.problem.evaluator,
-            n_jobs=n_jobs,
-            memory=memory,
-            deadline=deadline,
+            self.evaluator,
+            n_jobs=arguments.n_jobs,
+            memory=arguments.memory,
+            deadline=until,
         )
         try:
             with one_blas_thread():
-                return self._search.run(evaluate_all, deadline=deadline, observer=observer)
+                return self._search.run(evaluate_all, deadline=until, observer=observer)
         finally:
-            deadline.cancel()  # nothing else stops threads that still work
+            until.cancel()  # nothing else stops threads that still work
 
     def best(self) -> FittedModel | None:
-        """Build the model of the best kernel so far, or return None if there is none."""
+        """Build the model of the best kernel so far, from the rows of the search; None if none."""
         for evaluation in self.history.best_first():
             if self._best is not None and self._best.evaluation is evaluation:
                 return self._best
             with suppress(EvaluationError):  # then try the next best kernel
-                self._best = self.problem.fitted(evaluation)
+                self._best = self._conditioned(evaluation)
                 return self._best
         return None
 
@@ -143,42 +235,289 @@ class Run:
             If no kernel could be fitted.
         """
         best = self.best()
-        if best is None and reason in _EARLY:
-            best = self._rough or self._fit_roughly()
-            if best is not None and reason is not StopReason.INTERRUPTED:
-                n_failed = len(self.history)
-                also = f", and {n_failed} could not be fitted" if n_failed else ""
-                warnings.warn(
-                    f"{reason} ended the search before any kernel had a score{also}: this model "
-                    f"is a rough fit of {best.evaluation.expression}, allow more time",
+        if best is not None:
+            scored = self.history.best_first()
+            if best.evaluation is not scored[0]:
+                warn_user(
+                    f"{scored[0].expression} has the highest score, but cannot be conditioned on "
+                    f"the data: this model has {best.evaluation.expression}",
                     ConvergenceWarning,
-                    stacklevel=6,  # points at the call of fit, above its decorators
                 )
-        if best is not None and np.isfinite(best.evaluation.score):
-            return self._averaged(best, reason)
-        if best is None:
+            if reason is StopReason.INTERRUPTED:
+                return best
+            others = [one for one in scored if one is not best.evaluation]
+            deadline = self._deadline.earlier(self._conditioning_seconds)
+            return self._completed(best, others, self.space.grammar, deadline)
+        rough = (self._rough or self._fit_roughly()) if reason in _EARLY else None
+        if rough is None:
             failed = self.history.evaluations[:1]
             first = f"; the first, {failed[0].expression}: {failed[0].status}" if failed else ""
             raise EvaluationError(f"none of the {len(self.history)} kernels could be fitted{first}")
-        return best
+        if reason is not StopReason.INTERRUPTED:
+            n_failed = len(self.history)
+            also = f", and {n_failed} could not be fitted" if n_failed else ""
+            warn_user(
+                f"{reason} ended the search before any kernel had a score{also}: this model is a "
+                f"rough fit of {rough.evaluation.expression}, allow more time",
+                ConvergenceWarning,
+            )
+        return rough
 
-    def _averaged(self, best: FittedModel, reason: StopReason) -> FittedModel:
-        """Average over the kernels of the history, unless the user has interrupted the search."""
-        if reason is StopReason.INTERRUPTED:
-            return best
-        others = [one for one in self.history.best_first() if one is not best.evaluation]
-        deadline = self._deadline.earlier(self._conditioning)
-        return self.problem.averaged([best.evaluation, *others], deadline=deadline)
+    def refit(self, kernel: str | Expression | Evaluation) -> FittedModel:
+        """Fit one kernel without a search, also from the parameters of an earlier fit.
+
+        Raises
+        ------
+        ValueError
+            If the kernel does not fit the data.
+        EvaluationError
+            If it cannot be fitted.
+        """
+        if isinstance(kernel, Evaluation):
+            expression = self.space.bound(kernel.expression)
+            fits = [self.evaluator(expression, known) for known in ([], [kernel])]
+            best = max(fits, key=lambda fit: fit.log_posterior)
+        else:
+            best = self.evaluator(self.space.kernel(kernel, argument="kernel"))
+        return self._completed(self._conditioned(best), [], None, NEVER)
 
     def past(self) -> Past:
         """Return the present state of the search, which another search can continue."""
         history = History(self.history.n_samples, list(self.history.trials))
-        return Past(history, self.problem.seed, self.problem.fingerprint)
+        return Past(history, self.seed, self._fingerprint)
+
+    @property
+    def _fingerprint(self) -> str:
+        """Digest of all that a search depends on, besides the space of kernels."""
+        arguments, periods = self.arguments, self.arguments.periods
+        known = f" {sorted(map(str, periods.items()))}" if periods else ""
+        return f"{self.evaluator.fingerprint()} {arguments.structure_prior!r}{known}"
+
+    def _history_to_continue(self, past: Past | None) -> History:
+        """Return the result of an earlier search, if it holds for this one.
+
+        It does not if the data, the priors, the criterion or the seed were others, or if it has
+        a kernel that this search cannot reach.
+        """
+        history, task = History(self.n_searched), self.task
+        if past is None or past.fingerprint != self._fingerprint:
+            return history
+        known = (*task.base_kernels, *task.grammar.base_kernels, *task.grammar.operators)
+        present = set(known)
+        for trial in past.history:
+            expression = trial.evaluation.expression
+            trees = [tree for tree in expression.subtrees() if tree.n_leaves]  # not NOISE
+            if not {tree.column for tree in trees} - {None} <= set(task.grammar.columns):
+                return history
+            declared = {one.declared for one in trees if not isinstance(one.declared, Seasonal)}
+            if not declared <= present:
+                return history
+            if trial.phase is Phase.SEARCH and expression.n_leaves > task.grammar.max_leaves:
+                return history
+        priced = self.evaluator.priced  # the default prior depends on the base kernels
+        history.trials.extend(
+            replace(trial, evaluation=priced(trial.evaluation)) for trial in past.history.trials
+        )
+        return history
+
+    def _reserved_seconds(self) -> float:
+        """Fit roughly and return the seconds to keep for the model, none without a deadline."""
+        if self._deadline.seconds_left == np.inf:
+            return 0.0
+        began = time.perf_counter()
+        self._rough = self._fit_roughly()
+        self._conditioning_seconds = RESERVED_REFITS * (time.perf_counter() - began)
+        share = AVERAGING_SHARE if self.searches_all_exactly else ALL_ROWS_SHARE
+        return self._conditioning_seconds + share * self._deadline.seconds_left
 
     def _fit_roughly(self) -> FittedModel | None:
         """Fit the first kernel of the design quickly on a few rows, or the next one if it fails."""
         design = self._search.design
         for expression in [*design.fixed, *(one.expression for one in design.grown), NOISE]:
             with suppress(EvaluationError):
-                return self.problem.fitted(self.problem.evaluator.run_roughly(expression))
+                return self._conditioned(self.evaluator.run_roughly(expression))
         return None
+
+    def _completed(
+        self,
+        best: FittedModel,
+        others: Sequence[Evaluation],
+        grammar: Grammar | None,
+        deadline: Deadline,
+    ) -> FittedModel:
+        """Fit the best kernels to all rows, and average over kernels and parameters.
+
+        The best kernel may be one of ``grammar`` that is not among these.
+        """
+        if self.searches_all_exactly:
+            return self._averaged(best, others, self.evaluator, deadline)
+        best_first = [best.evaluation, *others]
+        try:
+            if self.approximation is not None:
+                return self._approximated(self.approximation, best_first, grammar, deadline)
+            evaluator = self._evaluator(self._data)
+            first, *others = race_exactly(best_first, evaluator, deadline=deadline) or best_first
+            point = self._conditioned(first, self._data)
+            if first is best.evaluation:  # there is no fit to all rows
+                return point
+            return self._averaged(point, others, evaluator, deadline)
+        except EvaluationError as error:
+            warn_user(
+                f"{error}: predictions are given the {self.n_searched} rows of the search only",
+                ConvergenceWarning,
+            )
+            return best
+
+    def _averaged(
+        self,
+        best: FittedModel,
+        others: Sequence[Evaluation],
+        evaluator: Evaluator,
+        deadline: Deadline,
+    ) -> FittedModel:
+        """Average over kernels and parameters, both fitted to the rows of the evaluator."""
+        evaluation, averaging = best.evaluation, self.arguments.averaging
+        kernels = posterior_over_kernels(evaluator, [evaluation, *others], deadline=deadline)
+        model = replace(best, kernels=kernels)
+        if averaging is None:
+            return model
+        if evaluation.expression == NOISE:  # if nothing is found, nothing is predicted
+            kernels = [one for one in kernels if one.evaluation is evaluation]
+        try:
+            with one_blas_thread():
+                components = averaging.components(evaluator, kernels, deadline=deadline)
+                mixture = MixturePredictor(components, evaluator.data, ExactPredictor)
+        except (LinAlgError, OutOfTimeError, MemoryError) as error:
+            warn_user(
+                f"averaging has failed ({reason_of(error)}): this model predicts by "
+                f"{evaluation.expression} at its best parameters",
+                ConvergenceWarning,
+            )
+            return model
+        return replace(model, mixture=mixture)
+
+    def _approximated(
+        self,
+        approximation: Approximation,
+        best_first: Sequence[Evaluation],
+        grammar: Grammar | None,
+        deadline: Deadline,
+    ) -> FittedModel:
+        """Build the model that predicts with the kernel that is best on all rows."""
+        rows = ManyRows(
+            approximation,
+            self._data,
+            priors=self.arguments.priors,
+            structure_prior=self._structure_prior,
+            criterion=self.arguments.criterion.for_approximations(),
+            seed=self.seed,
+            deadline=deadline,
+        )
+        evaluation, draws, make_predictor = fit_all_rows(
+            best_first, rows, n_searched=self.n_searched, grammar=grammar
+        )
+        try:
+            model = self._conditioned(evaluation, self._data, make_predictor)
+        except EvaluationError as error:
+            warn_user(f"{error}: predictions are approximated", ConvergenceWarning)
+            model = self._conditioned(evaluation, self._data, approximation.predictors[0])
+        (only,) = model.kernels
+        return replace(model, kernels=(replace(only, draws=draws),))
+
+    def _conditioned(
+        self,
+        evaluation: Evaluation,
+        data: TrainingData | None = None,
+        make_predictor: MakePredictor = ExactPredictor,
+    ) -> FittedModel:
+        """Build the model that predicts with one kernel, by default from the rows of the search.
+
+        Raises
+        ------
+        EvaluationError
+            If the kernel could not be fitted, or if it cannot be conditioned on the data.
+        """
+        data = self.evaluator.data if data is None else data
+        expression, theta, n = evaluation.expression, evaluation.theta, len(data.y)
+        if not np.isfinite(evaluation.log_posterior):
+            raise EvaluationError(f"{expression} could not be fitted because: {evaluation.status}")
+        point = [MixtureComponent(expression, theta, 1.0)]
+        try:
+            with kernel_errors(), one_blas_thread():  # as in the search, for bit-identical results
+                mixture = MixturePredictor(point, data, make_predictor)
+        except EvaluationError as error:
+            raise EvaluationError(
+                f"{expression} cannot be conditioned on {n} rows ({error})"
+            ) from error
+        (predictor,) = mixture.predictors
+        kernel = to_sklearn(
+            expression,
+            theta,
+            scaling=self._scaling,
+            noise_variance=predictor.noise_variance,
+            feature_names=self.feature_names,
+        )
+        only = KernelPosterior(evaluation, 1.0, evaluation.score, theta[None])
+        return FittedModel(
+            evaluation,
+            predictor.noise_variance,
+            mixture,
+            kernel,
+            self._scaling,
+            self._target_scaling,
+            self.feature_names,
+            (only,),
+            predictor.text if n == len(self.y) else f"{predictor.text}, given {n} rows",
+        )
+
+    def _evaluator(self, data: TrainingData) -> Evaluator:
+        """Build the evaluator of exact fits."""
+        return Evaluator(
+            data.X,
+            data.y,
+            priors=self.arguments.priors,
+            seed=self.seed,
+            criterion=self.arguments.criterion,
+            structure_prior=self._structure_prior,
+        )
+
+    def _bounded_evaluator(self, data: TrainingData) -> Evaluator:
+        """Build the evaluator of a search by bounds.
+
+        Raises
+        ------
+        ValueError
+            If the criterion has no bounds.
+        """
+        arguments = self.arguments
+        criterion = arguments.criterion.for_approximations()
+        if criterion is None:
+            raise ValueError(
+                f"strategy={arguments.strategy!r} bounds the log likelihood, and needs "
+                f"criterion='laplace', 'importance', 'bic' or 'aic', got {arguments.criterion!r}"
+            )
+        return BoundedEvaluator(
+            data.X,
+            data.y,
+            n_inducing=arguments.n_inducing,
+            criterion=criterion,
+            priors=arguments.priors,
+            seed=self.seed,
+            structure_prior=self._structure_prior,
+        )
+
+
+def _structure_prior(grammar: Grammar, arguments: Arguments) -> StructurePrior:
+    """Build the prior over the structures of a grammar."""
+    n_columns, chosen = len(grammar.columns), arguments.structure_prior
+    if chosen is None:
+        return uniform_prior
+    if isinstance(chosen, str):
+        n_kernels = len(grammar.leaves) / n_columns if n_columns else len(grammar.base_kernels)
+        return partial(
+            grammar_prior,
+            n_kernels=n_kernels,
+            n_operators=len(grammar.operators),
+            n_columns=n_columns,
+        )
+    return partial(unit_prior, nats=float(chosen), n_columns=n_columns)

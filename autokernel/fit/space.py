@@ -1,65 +1,82 @@
 """The space of kernels of a search: base kernels by column, known periods, first kernels."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
 from autokernel.data.scaling import Scaling, varying_columns
 from autokernel.evidence import check_expression
+from autokernel.exceptions import warn_user
 from autokernel.expression import Expression, Grammar, Leaf
 from autokernel.fit.arguments import Arguments
 from autokernel.kernels import FEW_COLUMNS, MANY_COLUMNS, PERIODIC, BaseKernel, Seasonal
 from autokernel.typing import FloatArray
 from autokernel.validation import did_you_mean
 
-_FEW = 2  # with at most so many columns, "auto" is FEW_COLUMNS, the first of SOT's two spaces
-_DEFAULT_MAX_LEAVES = 10
-_MOST_EXTENTS = 2.0  # of a column, within which a known period shows
+MAX_FEW_COLUMNS = 2  # with which "auto" is FEW_COLUMNS, the first of SOT's two spaces
+DEFAULT_MAX_LEAVES = 10
+MAX_EXTENTS = 2.0  # of a column, within which a known period shows
 
 Entry = TypeVar("Entry")
 
 
-@dataclass(frozen=True, slots=True)
 class Space:
-    """The kernels that a search may reach, and those that it begins with."""
+    """The kernels that a search may reach, and those that it begins with.
 
-    grammar: Grammar
-    base_kernels: tuple[BaseKernel, ...]  # kernels of the fixed design, including the grammar's
-    start: tuple[Expression, ...]
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Inputs in the units of the user.
+    arguments : Arguments
+        The choices of the user.
+    scaling : Scaling
+        Scaling of the columns.
+    feature_names : sequence of str or None
+        Names of the columns.
 
-    @classmethod
-    def of(
-        cls,
+    Attributes
+    ----------
+    grammar : Grammar
+        The kernels, over the columns that vary and that have base kernels.
+    base_kernels : tuple of BaseKernel
+        Kernels of the fixed design, including those of the grammar.
+    start : tuple of Expression
+        Kernels that the search begins with.
+
+    Raises
+    ------
+    ValueError
+        If an argument names a column that X does not have, if no column is left, or if a kernel to
+        begin with is not in the space.
+    """
+
+    def __init__(
+        self,
         X: FloatArray,
         arguments: Arguments,
         *,
         scaling: Scaling,
         feature_names: Sequence[str] | None,
-    ) -> "Space":
-        """Build the space over the columns that vary and that have base kernels.
-
-        Raises
-        ------
-        ValueError
-            If an argument names a column that X does not have, if no column is left, or if a
-            kernel to begin with is not in the space.
-        """
-        names, n_features = feature_names, X.shape[1]
-        chosen = _by_column("base_kernels", arguments.by_column, names=names, n_features=n_features)
-        periods = _by_column("periods", arguments.periods, names=names, n_features=n_features)
+    ) -> None:
+        self._arguments, self._names, self._n_features = arguments, feature_names, X.shape[1]
+        chosen = self._by_column("base_kernels", arguments.by_column)
+        periods = self._by_column("periods", arguments.periods)
         varying: list[int] = np.flatnonzero(varying_columns(X)).tolist()
         columns = [c for c in varying if chosen.get(c, arguments.base_kernels) != ()]
-        _check_used(periods, {c: chosen.get(c, arguments.base_kernels) for c in periods})
-        _warn_of_periods(periods, X, names)
+        unused = [c for c in periods if chosen.get(c, arguments.base_kernels) == ()]
+        if unused:
+            raise ValueError(
+                f"periods must be of columns that are used, got one of column {unused[0]}, to "
+                "which base_kernels gives none"
+            )
+        _warn_of_periods(periods, X, feature_names)
         if varying and not columns:
             raise ValueError(
                 "base_kernels must leave base kernels to a column of X that is not constant, but "
                 f"columns {varying} have none"
             )
-        auto = FEW_COLUMNS if len(columns) <= _FEW else MANY_COLUMNS
+        auto = FEW_COLUMNS if len(columns) <= MAX_FEW_COLUMNS else MANY_COLUMNS
         selections = [chosen.get(column, arguments.base_kernels) for column in columns]
         by_column = [
             with_periods(
@@ -67,35 +84,23 @@ class Space:
             )
             for column, selection in zip(columns, selections, strict=True)
         ]
-        grammar = _grammar(columns, by_column or [arguments.base_kernels or auto], arguments)
+        self.grammar = _grammar(columns, by_column or [arguments.base_kernels or auto], arguments)
         # the fixed design holds sums of LIN for "auto", whatever the number of columns
-        space = cls(grammar, FEW_COLUMNS if None in selections else grammar.base_kernels, ())
-        start = (
-            space.kernel(one, arguments, argument="start_kernel", feature_names=names, X=X)
-            for one in arguments.start_kernel
-        )
-        known = (space.with_known_periods(one) for one in start if one.n_leaves)  # not NOISE
-        checked = tuple(space.checked(one, names) for one in known)
-        return cls(grammar, space.base_kernels, checked)
+        self.base_kernels = FEW_COLUMNS if None in selections else self.grammar.base_kernels
+        start = (self.kernel(one, argument="start_kernel") for one in arguments.start_kernel)
+        known = (self.with_known_periods(one) for one in start if one.n_leaves)  # not NOISE
+        self.start = tuple(self.checked(one) for one in known)
 
-    def kernel(
-        self,
-        kernel: str | Expression,
-        arguments: Arguments,
-        *,
-        argument: str,
-        feature_names: Sequence[str] | None,
-        X: FloatArray,
-    ) -> Expression:
+    def kernel(self, kernel: str | Expression, *, argument: str) -> Expression:
         """Parse a kernel that the user names, and check its columns."""
-        known = {one.name: one for one in (*arguments.named_kernels, *self.grammar.base_kernels)}
+        named = (*self._arguments.named_kernels, *self.grammar.base_kernels)
         expression = check_expression(
             kernel,
-            feature_names,
-            n_features=X.shape[1],
+            self._names,
+            n_features=self._n_features,
             argument=argument,
-            base_kernels=tuple(known.values()),
-            operators=arguments.operators,
+            base_kernels=tuple({one.name: one for one in named}.values()),
+            operators=self._arguments.operators,
         )
         return self.bound(expression)
 
@@ -120,9 +125,9 @@ class Space:
 
         return _with_leaves(expression, known)
 
-    def checked(self, expression: Expression, names: Sequence[str] | None) -> Expression:
+    def checked(self, expression: Expression) -> Expression:
         """Return the form of a kernel in which the search evaluates it, if the space has it."""
-        grammar = self.grammar
+        grammar, names = self.grammar, self._names
         tidy = grammar.tidy(expression)
         if tidy.n_leaves > grammar.max_leaves:
             raise ValueError(
@@ -144,6 +149,27 @@ class Space:
                 f"{expression.to_text(names)}"
             )
         return tidy
+
+    def _by_column(self, argument: str, given: Mapping[str | int, Entry]) -> dict[int, Entry]:
+        """Turn the keys of a mapping, names or zero-based indices of columns, into indices."""
+        names, n_features = self._names, self._n_features
+        entries: dict[int, Entry] = {}
+        for key, entry in given.items():
+            is_index = not isinstance(key, str) or key.isdecimal()
+            if isinstance(key, str) and names is not None and key in names:
+                column = list(names).index(key)
+            elif is_index and 0 <= int(key) < n_features:
+                column = int(key)
+            else:
+                known = list(names) if names is not None else f"indices below {n_features}"
+                raise ValueError(
+                    f"{argument} must have columns of X as keys, out of {known}, got {key!r}"
+                    f"{did_you_mean(key, names or ())}"
+                )
+            if column in entries:
+                raise ValueError(f"{argument} must name each column once, got {list(given)}")
+            entries[column] = entry
+        return entries
 
 
 def with_periods(
@@ -177,76 +203,31 @@ def _grammar(
         tuple(union.values()) if differ else by_column[0],
         arguments.operators,
         tuple(columns),
-        arguments.max_leaves or max(_DEFAULT_MAX_LEAVES, 2 * len(columns) + 4),
+        arguments.max_leaves or max(DEFAULT_MAX_LEAVES, 2 * len(columns) + 4),
         reduces=arguments.structure_prior is not None,
         by_column=tuple(by_column) if differ or arguments.periods else None,
     )
 
 
-def _check_used(
-    periods: Mapping[int, tuple[float, ...]],
-    base_kernels: Mapping[int, tuple[BaseKernel, ...] | None],
-) -> None:
-    """Refuse known periods of a column that is not used."""
-    unused = [column for column in periods if base_kernels[column] == ()]
-    if unused:
-        raise ValueError(
-            f"periods must be of columns that are used, got one of column {unused[0]}, to which "
-            "base_kernels gives none"
-        )
-
-
 def _warn_of_periods(
     periods: Mapping[int, tuple[float, ...]], X: FloatArray, names: Sequence[str] | None
 ) -> None:
-    """Warn of known periods that the places of the data cannot show."""
+    """Warn of known periods that the locations of the data cannot show."""
     for column, known in periods.items():
         name = repr(column if names is None else names[column])
         places = np.unique(X[:, column])
         if len(places) == 1:
-            _warn(f"periods of column {name} have no effect, because the column is constant")
+            warn_user(f"periods of column {name} have no effect, because the column is constant")
             continue
         extent, spacing = float(places[-1] - places[0]), float(np.diff(places).min())
         for period in known:
-            if period > _MOST_EXTENTS * extent:
-                _warn(
+            if period > MAX_EXTENTS * extent:
+                warn_user(
                     f"the period {period:g} of column {name} is much longer than its extent of "
                     f"{extent:.3g}: is it in the unit of the column?"
                 )
             elif period < spacing:
-                _warn(
+                warn_user(
                     f"the period {period:g} of column {name} is shorter than its smallest spacing "
                     f"of {spacing:.3g}: is it in the unit of the column?"
                 )
-
-
-def _warn(text: str) -> None:
-    """Warn the user of the estimator."""
-    warnings.warn(text, UserWarning, stacklevel=9)
-
-
-def _by_column(
-    argument: str,
-    given: Mapping[str | int, Entry],
-    *,
-    names: Sequence[str] | None,
-    n_features: int,
-) -> dict[int, Entry]:
-    """Turn the keys of a mapping, names or zero-based indices of columns, into indices."""
-    entries: dict[int, Entry] = {}
-    for key, entry in given.items():
-        is_index = not isinstance(key, str) or key.isdecimal()
-        if isinstance(key, str) and names is not None and key in names:
-            column = list(names).index(key)
-        elif is_index and 0 <= int(key) < n_features:
-            column = int(key)
-        else:
-            known = list(names) if names is not None else f"indices below {n_features}"
-            raise ValueError(
-                f"{argument} must have columns of X as keys, out of {known}, got {key!r}"
-                f"{did_you_mean(key, names or ())}"
-            )
-        if column in entries:
-            raise ValueError(f"{argument} must name each column once, got {list(given)}")
-        entries[column] = entry
-    return entries

@@ -1,3 +1,24 @@
-"""Fits to more rows than exact inference can treat."""
+"""Fits to more rows than a search or exact inference can treat."""
 
-__all__ = []
+from autokernel.many_rows.all_rows import fit_all_rows, race_exactly
+from autokernel.many_rows.approximation import (
+    APPROXIMATIONS,
+    Approximation,
+    approximation_for,
+    n_rows_to_search,
+    shuffled_rows,
+)
+from autokernel.many_rows.bounds import BoundedEvaluator
+from autokernel.many_rows.climb import ManyRows
+
+__all__ = [
+    "APPROXIMATIONS",
+    "Approximation",
+    "BoundedEvaluator",
+    "ManyRows",
+    "approximation_for",
+    "fit_all_rows",
+    "n_rows_to_search",
+    "race_exactly",
+    "shuffled_rows",
+]

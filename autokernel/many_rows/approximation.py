@@ -1,10 +1,10 @@
-"""How kernels are fitted to many rows, and how they predict then."""
+"""Approximations for many rows: how kernels are fitted to them, and how they predict then."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,42 +12,43 @@ from autokernel.expression import NOISE, Expression
 from autokernel.inference import (
     ExactLikelihood,
     InducingLikelihood,
+    InducingPredictor,
     Likelihood,
+    MakePredictor,
     NeighbourLikelihood,
+    NeighbourPredictor,
     TrainingData,
+    check_memory_of_exact,
     choose_inducing,
     draw_neighbourhoods,
 )
-from autokernel.inference.base import MakePredictor
-from autokernel.inference.exact import ExactPredictor
-from autokernel.inference.inducing import InducingPredictor
-from autokernel.inference.neighbours import NeighbourPredictor
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 
-_N_HEAD = 500  # rows whose joint density is exact in a likelihood of neighbours
-_N_NEIGHBOURS = 30  # in such a likelihood
-_FEW_BLOCKS, _MANY_BLOCKS = 1000, 4000  # rows that stand for all others, in the race and after it
-_FEW_ROWS, _MANY_ROWS = 2**11, 2**13  # rows of a bound, in the race and after it
-_LADDER = (32, 64, 128, 256)  # numbers of neighbours of a prediction
-_MOST_EXACT = 2**13  # rows up to which predictions are exact
+EXACT, INDUCING, NEIGHBOURS, AUTO = "exact", "inducing", "neighbours", "auto"
+APPROXIMATIONS = frozenset({AUTO, EXACT, INDUCING, NEIGHBOURS})
 
+MAX_EXACT_ROWS = 1000  # up to which "auto" fits exactly: with 2000 it takes five times as long
+MAX_SEARCHED_ROWS = 600  # up to which "auto" searches on all rows
+N_SEARCHED_ROWS = 500  # on which kernels are searched otherwise
+MAX_BOUNDED_ROWS = 2**12  # on which kernels are searched by bounds
+MAX_EXACT_PREDICTION_ROWS = 2**13
+MAX_HELD_OUT_ROWS = 500
 
-class Likelihoods(NamedTuple):
-    """An approximate likelihood to climb, and that of all rows."""
-
-    of_some: Likelihood
-    n_rows: int  # of which it speaks
-    of_all: Likelihood
-    rows_for_each: float = 1.0  # of these, for each one that enters it
+N_HEAD_ROWS = 500  # whose joint density is exact in a likelihood of neighbours
+N_NEIGHBOURS = 30  # in such a likelihood
+RACE_BLOCKS, FINAL_BLOCKS = 1000, 4000  # rows that stand for all others, in the race and after it
+RACE_ROWS, FINAL_ROWS = 2**11, 2**13  # rows of a bound, in the race and after it
+NEIGHBOURS_OF_PREDICTIONS = (32, 64, 128, 256)
 
 
 class Approximation(ABC):
-    """How kernels are fitted to many rows, and how they may predict."""
+    """A likelihood that treats many rows, and the predictors that may go with it."""
 
     text: ClassVar[str]  # in a sentence
+    predicts_exactly: ClassVar[bool]  # whether it predicts exactly as long as that is possible
 
     @abstractmethod
-    def likelihoods(
+    def likelihood(
         self,
         expression: Expression,
         theta: FloatArray,
@@ -55,25 +56,34 @@ class Approximation(ABC):
         *,
         thorough: bool,
         rng: np.random.Generator,
-    ) -> Likelihoods:
-        """Build likelihoods near the log parameters ``theta``, of more rows if ``thorough``."""
+    ) -> tuple[Likelihood, float]:
+        """Build a likelihood near the log parameters ``theta``, of more rows if ``thorough``.
+
+        Returns
+        -------
+        Likelihood
+            Its ``data`` are the rows that it approximates.
+        float
+            How many of these rows each row stands for that enters the likelihood.
+        """
+
+    def of_all_rows(self, likelihood: Likelihood, data: TrainingData) -> Likelihood:  # noqa: ARG002 - others use it
+        """Return the likelihood of all rows that continues one of some rows."""
+        return likelihood
 
     @property
     @abstractmethod
-    def probe(self) -> MakePredictor:
-        """A cheap way to predict, by which parameters are compared."""
+    def predictors(self) -> Sequence[MakePredictor]:
+        """Approximate predictors, the cheapest first."""
 
-    @abstractmethod
-    def ladder(self, n_samples: int) -> Sequence[MakePredictor]:
-        """List ways to predict, each dearer than the one before it."""
+    @property
+    def rival(self) -> MakePredictor | None:
+        """A predictor that is taken if it predicts as well as the best of the others."""
+        return None
 
     @property
     def for_weak_signals(self) -> "Approximation | None":
-        """Return what may show a signal where this approximation shows noise alone."""
-        return None
-
-    def rival(self, n_samples: int) -> MakePredictor | None:  # noqa: ARG002 - neighbours use it
-        """Return a way that is to be preferred to the ladder where it predicts as well."""
+        """An approximation that may show a signal if this one shows noise alone."""
         return None
 
 
@@ -82,9 +92,10 @@ class ByNeighbours(Approximation):
     """Every row depends on the rows with which it is most correlated."""
 
     text: ClassVar[str] = "each row given its nearest neighbours"
-    n_inducing: int | None = None  # of the rival, None for no rival
+    predicts_exactly: ClassVar[bool] = True
+    n_inducing: int | None = None  # of predictors from inducing points, None for none of these
 
-    def likelihoods(
+    def likelihood(
         self,
         expression: Expression,
         theta: FloatArray,
@@ -92,43 +103,35 @@ class ByNeighbours(Approximation):
         *,
         thorough: bool,
         rng: np.random.Generator,
-    ) -> Likelihoods:
-        """Build Vecchia's likelihood with neighbours of some rows; it speaks of all rows."""
-        n_head = min(_N_HEAD, len(data.y))
+    ) -> tuple[Likelihood, float]:
+        """Build Vecchia's likelihood with the neighbours of some rows; it is of all rows."""
+        n_head = min(N_HEAD_ROWS, len(data.y))
         head, blocks = draw_neighbourhoods(
             expression,
             theta,
             data.X,
             n_head=n_head,
-            n_blocks=_MANY_BLOCKS if thorough else _FEW_BLOCKS,
-            n_neighbours=0 if expression == NOISE else min(_N_NEIGHBOURS, n_head),
+            n_blocks=FINAL_BLOCKS if thorough else RACE_BLOCKS,
+            n_neighbours=0 if expression == NOISE else min(N_NEIGHBOURS, n_head),
             rng=rng,
         )
         likelihood = NeighbourLikelihood(expression, data, head, blocks)
-        rows_for_each = max(1.0, likelihood.rows_for_each)
-        return Likelihoods(likelihood, len(data.y), likelihood, rows_for_each)
+        return likelihood, max(1.0, likelihood.rows_for_each)
 
     @property
-    def probe(self) -> MakePredictor:
-        """The fewest neighbours."""
-        return _by_neighbours(_LADDER[0])
-
-    def ladder(self, n_samples: int) -> Sequence[MakePredictor]:
-        """List numbers of neighbours; exact predictions where there are few rows."""
-        if n_samples <= _MOST_EXACT:
-            return [ExactPredictor]
-        return [_by_neighbours(n) for n in _LADDER]
+    def predictors(self) -> Sequence[MakePredictor]:
+        """Predictors from more and more neighbours."""
+        return [partial(NeighbourPredictor, n_neighbours=n) for n in NEIGHBOURS_OF_PREDICTIONS]
 
     @property
-    def for_weak_signals(self) -> "Approximation | None":
-        """Return inducing points, which gather what many rows tell together."""
+    def rival(self) -> MakePredictor | None:
+        """Inducing points, whose predictions are smooth and cheaper."""
+        return None if self.n_inducing is None else ByInducingPoints(self.n_inducing).predictors[0]
+
+    @property
+    def for_weak_signals(self) -> Approximation | None:
+        """Inducing points, which gather what many rows show together."""
         return None if self.n_inducing is None else ByInducingPoints(self.n_inducing)
-
-    def rival(self, n_samples: int) -> MakePredictor | None:
-        """Return inducing points, whose predictions are smooth and cheaper."""
-        if self.n_inducing is None or n_samples <= _MOST_EXACT:
-            return None
-        return _by_points(self.n_inducing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +139,10 @@ class ByInducingPoints(Approximation):
     """All rows depend on the function at a few points."""
 
     text: ClassVar[str] = "with inducing points"
+    predicts_exactly: ClassVar[bool] = False
     n_inducing: int
 
-    def likelihoods(
+    def likelihood(
         self,
         expression: Expression,
         theta: FloatArray,
@@ -146,15 +150,19 @@ class ByInducingPoints(Approximation):
         *,
         thorough: bool,
         rng: np.random.Generator,
-    ) -> Likelihoods:
+    ) -> tuple[Likelihood, float]:
         """Build the collapsed variational bound on some of the rows."""
-        n = min(_MANY_ROWS if thorough else _FEW_ROWS, len(data.y))
+        n = min(FINAL_ROWS if thorough else RACE_ROWS, len(data.y))
         some = data if n == len(data.y) else data.take(rng.permutation(len(data.y))[:n])
         if expression == NOISE:
-            return Likelihoods(ExactLikelihood(NOISE, some), n, ExactLikelihood(NOISE, data))
-        of_some = self.bound(expression, theta, some)
-        of_all = of_some if some is data else InducingLikelihood(expression, data, of_some.points)
-        return Likelihoods(of_some, n, of_all)
+            return ExactLikelihood(NOISE, some), 1.0
+        return self.bound(expression, theta, some), 1.0
+
+    def of_all_rows(self, likelihood: Likelihood, data: TrainingData) -> Likelihood:
+        """Return the bound on all rows with the same points."""
+        if isinstance(likelihood, InducingLikelihood):
+            return InducingLikelihood(likelihood.expression, data, likelihood.points)
+        return ExactLikelihood(NOISE, data)
 
     def bound(
         self, expression: Expression, theta: FloatArray, data: TrainingData
@@ -164,20 +172,45 @@ class ByInducingPoints(Approximation):
         return InducingLikelihood(expression, data, points)
 
     @property
-    def probe(self) -> MakePredictor:
-        """The only way."""
-        return _by_points(self.n_inducing)
-
-    def ladder(self, n_samples: int) -> Sequence[MakePredictor]:  # noqa: ARG002 - the same for any number
-        """Return the only way."""
-        return [_by_points(self.n_inducing)]
+    def predictors(self) -> Sequence[MakePredictor]:
+        """The only predictor."""
+        return [partial(InducingPredictor, n_inducing=self.n_inducing)]
 
 
-def _by_neighbours(n: int) -> MakePredictor:
-    """Return the predictions from so many neighbours."""
-    return partial(NeighbourPredictor, n_neighbours=n)
+def approximation_for(name: str, n_samples: int, n_inducing: int) -> Approximation | None:
+    """Choose how kernels are fitted to all rows, None for exactly.
+
+    Raises
+    ------
+    ValueError
+        If ``name`` is ``"exact"``, which needs more memory than this machine has.
+    """
+    if name == EXACT or (name == AUTO and n_samples <= MAX_EXACT_ROWS):
+        check_memory_of_exact(n_samples)
+        return None
+    if name == INDUCING:
+        return ByInducingPoints(n_inducing)
+    return ByNeighbours(n_inducing if name == AUTO else None)
 
 
-def _by_points(n: int) -> MakePredictor:
-    """Return the predictions from at most so many inducing points."""
-    return partial(InducingPredictor, n_inducing=n)
+def n_rows_to_search(name: str, n_samples: int, *, by_bounds: bool) -> int:
+    """Choose the number of rows on which kernels are searched."""
+    if by_bounds and n_samples > MAX_EXACT_ROWS:
+        return min(MAX_BOUNDED_ROWS, n_samples - n_held_out(n_samples))
+    if by_bounds or name == EXACT or n_samples <= MAX_SEARCHED_ROWS:
+        return n_samples
+    return N_SEARCHED_ROWS
+
+
+def shuffled_rows(n_samples: int, seed: int) -> IntArray:
+    """Put the rows (n_samples,) in random order.
+
+    Kernels are searched on the first ones. The last ones are held out for the choice of a
+    predictor.
+    """
+    return np.random.default_rng(seed).permutation(n_samples)
+
+
+def n_held_out(n_samples: int) -> int:
+    """Return the number of rows that are held out for the choice of a predictor."""
+    return min(MAX_HELD_OUT_ROWS, n_samples // 5)

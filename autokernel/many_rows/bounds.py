@@ -1,30 +1,29 @@
-"""Scores of kernels on many rows by intervals: a lower bound, and an upper bound beside it."""
+"""Scores of kernels on many rows by intervals: a lower and an upper bound."""
 
 import time
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion, Evaluation, Evaluator, Job
-from autokernel.evidence.evaluator import digest, kernel_errors, seconds_of
+from autokernel.evidence.evaluator import digest, kernel_errors
 from autokernel.exceptions import EvaluationError
-from autokernel.expression import NOISE, Expression, StructurePrior
-from autokernel.inference import InducingLikelihood, TrainingData, one_blas_thread
-from autokernel.inference.inducing import upper_bound
+from autokernel.expression import NOISE, StructurePrior
+from autokernel.inference import TrainingData, one_blas_thread, upper_bound
 from autokernel.kernels import Priors
 from autokernel.many_rows.approximation import ByInducingPoints
-from autokernel.many_rows.climb import Climb, Fit
+from autokernel.many_rows.climb import ManyRows, RowsFit
 from autokernel.typing import FloatArray
 
-N_FEW = 500  # rows on which parameters are searched from nothing
-_FEWEST = 128  # inducing points to begin with: with fewer, a rough function seems smooth
-_CLOSED = 0.1  # nats between the bounds with which more points are not worth their time
+N_FIRST_ROWS = 500  # on which parameters are searched from nothing
+FEWEST_POINTS = 128  # to begin with: with fewer, a rough function seems smooth
+CLOSED_NATS = 0.1  # between the bounds, with which more points are not worth their time
 
 
 class BoundedEvaluator(Evaluator):
-    """Scores kernels by a lower bound of the log likelihood, with an upper bound beside it.
+    """Scores kernels by a lower bound of the log likelihood, with an upper bound.
 
     A kernel is fitted exactly to some of the rows first, then by inducing points to all of them.
     The number of points is doubled until the interval closes, or lies below the best known score.
@@ -55,7 +54,7 @@ class BoundedEvaluator(Evaluator):
         seed: int,
         structure_prior: StructurePrior,
     ) -> None:
-        rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:N_FEW])
+        rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:N_FIRST_ROWS])
         super().__init__(
             X[rows],
             y[rows],
@@ -93,13 +92,6 @@ class BoundedEvaluator(Evaluator):
             found = replace(of_few, score=-np.inf, status=str(error))
         return replace(found, seconds=time.perf_counter() - began)
 
-    def seconds_of_call(self, expression: Expression) -> float:
-        """Estimate the seconds of a call on few rows and of half a call on all, as is usual."""
-        n_points = min(2 * _FEWEST, self._n_inducing)
-        points = self._many.X[:n_points]
-        bound = InducingLikelihood(expression, self._many, points)
-        return super().seconds_of_call(expression) + 0.5 * seconds_of(bound)
-
     def fingerprint(self) -> str:
         """Digest the data and the settings: all that a score depends on besides the job."""
         many = (self._many.X.tobytes(), self._many.y.tobytes())
@@ -111,37 +103,34 @@ class BoundedEvaluator(Evaluator):
         A bound by few points is highest for smooth functions. Therefore, the fit to few rows is
         enclosed too, and the next climb begins where the bound by more points is higher.
         """
-        first = Fit(of_few, len(self.data.y))
+        first = RowsFit(of_few, len(self.data.y))
         if of_few.expression == NOISE:
-            exact = self._climb(ByInducingPoints(1), deadline).exactly(first).evaluation
+            exact = self._rows(ByInducingPoints(1), deadline).fit_exactly(first).evaluation
             return replace(exact, upper_bound=exact.score)
         starts, n_evaluations = [first], of_few.n_evaluations
-        n_points = min(_FEWEST, self._n_inducing)
+        n_points = min(FEWEST_POINTS, self._n_inducing)
         while True:
             points = ByInducingPoints(n_points)
-            intervals = [self._interval(points, fit.evaluation) for fit in starts]
-            _, start = max(zip(intervals, starts, strict=True), key=lambda one: one[0].lower)
-            found = self._climb(points, deadline)(start, thorough=True, best=best)
-            if found is None:
-                raise EvaluationError("the fit with inducing points failed")
+            bounds = [self._bounds(points, fit.evaluation) for fit in starts]
+            highest = int(np.argmax([lower for lower, _ in bounds]))
+            found = self._rows(points, deadline).fit(starts[highest], thorough=True, best=best)
             evaluation = found.evaluation
             n_evaluations += evaluation.n_evaluations
-            here = self._interval(points, evaluation)
-            above = max(here.upper, intervals[0].upper) - evaluation.log_posterior
+            _, upper = self._bounds(points, evaluation)
+            above = max(upper, bounds[0][1]) - evaluation.log_posterior
             upper = evaluation.score + above
-            if upper < best or above < _CLOSED or n_points >= self._n_inducing:
+            if upper < best or above < CLOSED_NATS or n_points >= self._n_inducing:
                 return replace(evaluation, upper_bound=upper, n_evaluations=n_evaluations)
             starts, n_points = [first, found], min(2 * n_points, self._n_inducing)
 
-    def _interval(self, points: ByInducingPoints, fit: Evaluation) -> "_Interval":
-        """Enclose the log posterior of a kernel on all rows at the parameters of a fit."""
+    def _bounds(self, points: ByInducingPoints, fit: Evaluation) -> tuple[float, float]:
+        """Enclose the log posterior of a kernel on all rows at the parameters of a fit, in nats."""
         bound = points.bound(fit.expression, fit.theta, self._many)
         lower, upper = bound.value(fit.theta), upper_bound(bound, fit.theta)
-        return _Interval(lower + fit.log_prior, upper + fit.log_prior)
+        return lower + fit.log_prior, upper + fit.log_prior
 
-    def _climb(self, approximation: ByInducingPoints, deadline: Deadline) -> Climb:
-        """Build the fit of kernels to all rows."""
-        return Climb(
+    def _rows(self, approximation: ByInducingPoints, deadline: Deadline) -> ManyRows:
+        return ManyRows(
             approximation,
             self._many,
             priors=self._priors,
@@ -156,10 +145,3 @@ class BoundedEvaluator(Evaluator):
         settings = super()._settings()
         many = {"X": self._many.X, "y": self._many.y}
         return {**settings, **many, "n_inducing": self._n_inducing}
-
-
-class _Interval(NamedTuple):
-    """Bounds of a log posterior, in nats."""
-
-    lower: float
-    upper: float

@@ -54,8 +54,8 @@ def test_workers_and_objects_change_nothing(name, whole):
     assert model.best_expression_ == whole.best_expression_
 
 
-def test_the_same_search_finds_all_in_memory(name, whole, kept, monkeypatch):
-    loaded = count_evaluations(monkeypatch)
+def test_the_same_search_finds_all_in_memory(name, whole, kept):
+    loaded = count_evaluations()
     again = small(strategy=name, memory=kept, **TINY).fit(*wave())
     assert rows(again) == rows(whole)
     # after a search by bounds the four best kernels and noise are fitted exactly

@@ -81,8 +81,8 @@ PARAMETERS = [
 
 
 @pytest.mark.parametrize(("parameters", "message"), PARAMETERS)
-def test_a_wrong_parameter_is_refused_before_any_kernel_is_fitted(parameters, message, monkeypatch):
-    evaluated = count_evaluations(monkeypatch)
+def test_a_wrong_parameter_is_refused_before_any_kernel_is_fitted(parameters, message):
+    evaluated = count_evaluations()
     with pytest.raises((ValueError, TypeError), match=message):
         small(**parameters).fit(X, Y)
     assert not evaluated

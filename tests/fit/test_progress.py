@@ -1,69 +1,97 @@
+"""Lines that a verbose fit prints, and the warning of a search that will take long."""
+
+import re
+import time
+
 import numpy as np
 import pytest
 
-from autokernel.fit.progress import reporter
-from autokernel.search import History
+from autokernel import Laplace
+from autokernel.exceptions import NotAMaximumError
+from tests.fits import At, interrupt, small, wave
 
-ROWS = [("LIN[0]", -20.0), ("SE[0]", -30.0), ("PER[0]", -np.inf), ("SE[0] + PER[1]", -7.25)]
-
-
-def lines_of(make_history, verbose, *, feature_names=None, rows=ROWS):
-    """Write what a reporter says of a history that grows row by row."""
-    lines = []
-    observe = reporter(verbose, feature_names, write=lines.append)
-    complete = make_history(*rows)
-    for length in range(1, len(rows) + 1):
-        observe(History(complete.n_samples, complete.trials[:length]))
-    return lines
+LINE = re.compile(r"^ *(\d+) +(\d+\.\d) s +(-?\d+\.\d\d|-inf) ([* ]) (\S.*)$")
 
 
-@pytest.mark.parametrize("verbose", [0, False])
-def test_there_is_no_reporter_where_nothing_is_to_be_said(verbose):
-    assert reporter(verbose, None) is None
+class Unfittable(Laplace):
+    """A criterion that has no score for sums."""
+
+    def __call__(self, fit):
+        if "+" in str(fit.expression):
+            raise NotAMaximumError("no factor")
+        return super().__call__(fit)
 
 
-def test_verbose_1_writes_a_line_per_improvement(make_history):
-    lines = lines_of(make_history, 1)
-    assert [line.split()[0] for line in lines] == ["1", "4"]
-    assert all("*" in line.split() for line in lines)
+def verbose_fit(capsys, verbose, **parameters):
+    """Fit, and return the model and the fields of each line that was printed."""
+    pandas = pytest.importorskip("pandas")
+    x, y = wave()
+    frame = pandas.DataFrame({"time": x[:, 0], "a_column_of_noise": np.cos(99 * x[:, 0])})
+    settings = {"max_leaves": 2, "n_iter": 2, "criterion": Unfittable(), **parameters}
+    model = small(verbose=verbose, **settings).fit(frame, y)
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return model, [LINE.match(line).groups() for line in captured.out.splitlines()]
 
 
-def test_verbose_2_writes_a_line_per_kernel_and_marks_improvements(make_history):
-    lines = lines_of(make_history, 2)
-    assert [line.split()[0] for line in lines] == ["1", "2", "3", "4"]
-    assert ["*" in line.split() for line in lines] == [True, False, False, True]
+@pytest.mark.parametrize("verbose", [0, False, 1, True, 2])
+def test_verbose_prints_nothing_or_improvements_or_all_kernels(verbose, capsys):
+    model, lines = verbose_fit(capsys, verbose)
+    history = model.search_history_
+    is_better = np.diff(history["best_score"], prepend=-np.inf) > 0
+    shown = {0: False, 1: is_better, 2: True}[int(verbose)] & np.full(len(is_better), True)
+    reasons = [f"  ({s})" if s != "ok" else "" for s in history["status"]]
+    marks = np.where(is_better, "*", " ")
+    expected = [
+        (str(n + 1), f"{elapsed:.1f}", f"{score:.2f}", marks[n], kernel + reasons[n])
+        for n, (elapsed, score, kernel) in enumerate(
+            zip(history["elapsed"], history["score"], history["kernel"], strict=True)
+        )
+        if shown[n]
+    ]
+    assert lines == expected
+    assert verbose < 2 or any(reasons)
 
 
-def test_a_line_holds_place_seconds_score_and_kernel(make_history):
-    words = lines_of(make_history, 1)[-1].split()
-    assert words == ["4", "4.0", "s", "-7.25", "*", "SE[0]", "+", "PER[1]"]
+def test_long_kernels_are_wrapped_below_each_other(capsys):
+    long = "a_column_whose_name_is_long_enough_to_fill_a_line"
+    pandas = pytest.importorskip("pandas")
+    x, y = wave()
+    kernel = f"SE[{long}] + LIN[{long}]"
+    model = small(start_kernel=kernel, n_iter=0, verbose=1)
+    model.set_callbacks(At(interrupt, ended=1))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(pandas.DataFrame({long: x[:, 0]}), y)
+    first, second = capsys.readouterr().out.splitlines()
+    assert second.lstrip().split()[-1] in kernel
+    place = first.index("[") - first[: first.index("[")][::-1].index(" ")
+    assert len(second) - len(second.lstrip()) == place
 
 
-def test_the_kernel_is_written_with_feature_names(make_history):
-    lines = lines_of(make_history, 1, feature_names=["time", "load"])
-    assert lines[-1].endswith("SE[time] + PER[load]")
+class Slow(Laplace):
+    """A criterion that takes its time."""
+
+    def __call__(self, fit):
+        time.sleep(0.2)
+        return super().__call__(fit)
 
 
-def test_a_failure_is_written_with_its_reason(make_history):
-    failure = lines_of(make_history, 2)[2]
-    assert failure.endswith("PER[0]  (no factor)")
-    assert "-inf" in failure
-    assert not lines_of(make_history, 2)[0].endswith(")")
+def test_the_time_is_estimated_from_the_first_kernel(capsys):
+    model = small(criterion=Slow(), n_iter=1000, verbose=1).set_callbacks(At(interrupt, ended=1))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*wave())
+    first, *_ = capsys.readouterr().out.splitlines()
+    n, unit = re.match(r"the search takes about (\d+) (\w+) by one worker", first).groups()
+    assert unit == "minutes"
+    assert 3 <= int(n) < 30  # 200 seconds and the time of the fits
 
 
-def test_lines_are_aligned(make_history):
-    rows = [(text, 100.0**place) for place, (text, _) in enumerate(ROWS)]
-    lines = lines_of(make_history, 2, rows=[*rows, ROWS[2]])
-    # the kernel begins in the same place, whatever the score and whether it is an improvement
-    places = {line.index(text) for line, (text, _) in zip(lines, [*rows, ROWS[2]], strict=True)}
-    assert len(places) == 1
-
-
-def test_lines_go_to_standard_output_by_default(make_history, capsys):
-    reporter(1, None)(make_history(("LIN[0]", -20.0)))
-    assert "LIN[0]" in capsys.readouterr().out
-
-
-def test_a_first_kernel_that_failed_is_no_improvement(make_history):
-    lines = lines_of(make_history, 1, rows=[("SE[0]", -np.inf), ("LIN[0]", -3.0)])
-    assert [line.split()[0] for line in lines] == ["2"]
+def test_a_very_long_search_without_a_limit_warns_once():
+    model = small(criterion=Slow(), n_iter=100_000).set_callbacks(At(interrupt, ended=2))
+    with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning, match="hours.*max_time") as w:
+        model.fit(*wave())
+    assert len(w) == 1
+    assert w[0].filename == __file__
+    model.set_params(max_time=60.0, criterion=Slow(), random_state=1)
+    with pytest.raises(KeyboardInterrupt):  # warnings are errors
+        model.set_callbacks(At(interrupt, ended=2)).fit(*wave())

@@ -15,10 +15,10 @@ def scores(model):
     return {kernel: pair for kernel, *pair in zip(*columns, strict=True)}
 
 
-def test_a_warm_start_with_more_base_kernels_prices_what_it_has_anew(monkeypatch):
+def test_a_warm_start_with_more_base_kernels_prices_what_it_has_anew():
     model = small(n_iter=0, warm_start=True, **FEW).fit(*wave())
     before = scores(model)
-    evaluated = count_evaluations(monkeypatch)
+    evaluated = count_evaluations()
     after = scores(model.set_params(**MORE).fit(*wave()))
     assert not set(evaluated) & set(before)  # the fits themselves hold
     assert set(before) < set(after)
@@ -30,10 +30,10 @@ def test_a_warm_start_with_more_base_kernels_prices_what_it_has_anew(monkeypatch
     assert model.best_score_ == max(score for score, _ in after.values())
 
 
-def test_memory_serves_fits_under_another_prior(monkeypatch, tmp_path):
+def test_memory_serves_fits_under_another_prior(tmp_path):
     settings = {"n_iter": 0, "memory": tmp_path, **FEW}
     first = scores(small(structure_prior=1.0, **settings).fit(*wave()))
-    evaluated = count_evaluations(monkeypatch)
+    evaluated = count_evaluations()
     second = scores(small(structure_prior=3.0, **settings).fit(*wave()))
     alone = {"SE[0]", "NOISE"}  # whether others need an exact Hessian depends on the prior
     assert alone <= set(first)
@@ -44,10 +44,10 @@ def test_memory_serves_fits_under_another_prior(monkeypatch, tmp_path):
         assert change == pytest.approx(2 * first[kernel][1], abs=1e-9)
 
 
-def test_a_warm_start_with_another_prior_begins_anew(monkeypatch):
+def test_a_warm_start_with_another_prior_begins_anew():
     model = small(n_iter=0, warm_start=True, **FEW).fit(*wave())
     kernels = set(scores(model))
-    evaluated = count_evaluations(monkeypatch)
+    evaluated = count_evaluations()
     model.set_params(structure_prior=None).fit(*wave())
     assert kernels & set(evaluated)
 

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from autokernel.evidence import Importance
-from tests.fits import At, count_evaluations, interrupt, rows, small, wave
+from tests.fits import At, count_evaluations, interrupt, kernels, rows, small, wave
 
 # three kernels in the initial design, and noise alone; many more where none is redundant
 TINY = {"base_kernels": ["SE"], "max_leaves": 4, "structure_prior": None}
 
 
 @pytest.fixture
-def evaluated(monkeypatch):
+def evaluated():
     """Texts of the kernels that are evaluated here."""
-    return count_evaluations(monkeypatch)
+    return count_evaluations()
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_a_search_in_steps_is_the_search_in_one_go(whole, evaluated, batch_size,
         assert model.n_iter_ == n_iter
         assert model.stop_reason_ == "n_iter"
     assert rows(model) == rows(whole[batch_size])
-    assert evaluated == list(whole[batch_size].search_history_["kernel"])
+    assert evaluated == kernels(whole[batch_size])
     assert np.all(np.diff(model.search_history_["elapsed"]) > 0)
 
 
@@ -51,7 +51,7 @@ def test_a_search_that_was_interrupted_goes_on_as_if_it_had_not_been(
     model.set_callbacks().fit(*wave())
     assert model.stop_reason_ == "n_iter"
     assert rows(model) == rows(whole[batch_size])
-    assert evaluated == list(whole[batch_size].search_history_["kernel"])
+    assert evaluated == kernels(whole[batch_size])
 
 
 def test_a_search_interrupted_before_any_kernel_begins_at_the_beginning(whole):
@@ -77,7 +77,7 @@ def test_without_a_seed_a_search_goes_on_too(evaluated, random_state):
     model.set_params(n_iter=4).fit(*wave())
     assert rows(model)[: len(before)] == before
     assert len(rows(model)) == len(before) + 3
-    assert evaluated == list(model.search_history_["kernel"][len(before) :])
+    assert evaluated == kernels(model)[len(before) :]
 
 
 def test_a_search_that_has_been_long_enough_evaluates_nothing(whole, evaluated):
@@ -101,11 +101,9 @@ def test_a_search_that_has_been_long_enough_evaluates_nothing(whole, evaluated):
         {"structure_prior": 2.0},
     ],
 )
-def test_where_scores_would_differ_a_search_begins_anew(evaluated, settings):
+def test_where_scores_would_differ_a_search_begins_anew(settings):
     model = small(n_iter=1, warm_start=True, **TINY).fit(*wave())
-    evaluated.clear()
     model.set_params(**settings).fit(*wave())
-    assert evaluated == list(model.search_history_["kernel"])
     assert rows(model) == rows(small(n_iter=1, **{**TINY, **settings}).fit(*wave()))
     assert model.n_iter_ == 1
 
@@ -124,7 +122,7 @@ def test_with_other_data_a_search_begins_anew(evaluated, data, random_state):
     model = small(n_iter=1, warm_start=True, random_state=random_state, **TINY).fit(*wave())
     evaluated.clear()
     model.fit(*data)
-    assert evaluated == list(model.search_history_["kernel"])
+    assert evaluated == kernels(model)
     assert model.n_iter_ == 1
     if random_state is not None:
         assert rows(model) == rows(small(n_iter=1, **TINY).fit(*data))
@@ -145,7 +143,7 @@ def test_a_larger_space_keeps_what_is_known(evaluated):
     evaluated.clear()
     model.fit(*wave())
     assert rows(model)[: len(before)] == before
-    assert evaluated == list(model.search_history_["kernel"][len(before) :])
+    assert evaluated == kernels(model)[len(before) :]
     assert len(evaluated) > 2
 
 

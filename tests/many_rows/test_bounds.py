@@ -11,8 +11,7 @@ from autokernel.evidence import Evaluator, Job, Laplace
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import parse_expression, uniform_prior
 from autokernel.kernels import PRESETS
-from autokernel.many_rows import bounds
-from autokernel.many_rows.bounds import BoundedEvaluator
+from autokernel.many_rows import BoundedEvaluator
 from tests.fits import rows, small
 
 N = 300
@@ -30,44 +29,40 @@ def evaluator(n_inducing):
     return BoundedEvaluator(*table(), n_inducing=n_inducing, criterion=Laplace(), **SETTINGS)
 
 
-@pytest.fixture
-def from_four_points(monkeypatch):
-    monkeypatch.setattr(bounds, "_FEWEST", 4)
-
-
 def exact(text):
     return Evaluator(*table(), **SETTINGS)(parse_expression(text))
 
 
-@pytest.mark.parametrize("text", ["SE[0]", "SE[0] + LIN[1]", "PER[0]", "NOISE"])
+@pytest.mark.parametrize("text", ["SE[0]", "SE[0] + LIN[1]", "NOISE"])
 def test_the_interval_closes_around_the_exact_score(text):
     found, expected = evaluator(N)(parse_expression(text)), exact(text)
     assert found.score <= found.upper_bound
     # a climb ends within a thousandth of a nat, and the bounds within a tenth
-    assert found.score == pytest.approx(expected.score, abs=bounds._CLOSED + 0.01)
-    assert found.upper_bound == pytest.approx(expected.score, abs=bounds._CLOSED + 0.01)
+    assert found.score == pytest.approx(expected.score, abs=0.11)
+    assert found.upper_bound == pytest.approx(expected.score, abs=0.11)
     assert found.status == "ok"
 
 
-def test_few_points_leave_an_open_interval(from_four_points):
+def test_few_points_leave_an_open_interval():
     found, expected = evaluator(8)(parse_expression("SE[0]")), exact("SE[0]")
     assert found.score < expected.score - 20
     assert found.upper_bound > found.score + 20
 
 
-def test_a_kernel_that_cannot_win_is_dropped_with_few_points(from_four_points):
-    expression, made = parse_expression("LIN[1]"), evaluator(64)
-    whole = made.run(Job(expression))
-    dropped = made.run(Job(expression, best=whole.score + 50))
-    assert dropped.upper_bound < whole.score + 50
-    assert dropped.n_evaluations <= whole.n_evaluations
-    rough = parse_expression("SE[0]")
-    whole, dropped = made.run(Job(rough)), made.run(Job(rough, best=1e6))
+def test_a_kernel_that_cannot_win_is_dropped_with_fewer_points():
+    """128 points leave the interval of a rough function of two columns open."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(200, 2))
+    y = np.sin(30 * X[:, 0]) * np.sin(30 * X[:, 1])
+    made = BoundedEvaluator(X, y / y.std(), n_inducing=200, criterion=Laplace(), **SETTINGS)
+    expression = parse_expression("SE[0] * SE[1]")
+    whole, dropped = made.run(Job(expression)), made.run(Job(expression, best=1e6))
     assert dropped.score < whole.score - 20
-    assert dropped.upper_bound < 1e6
+    assert dropped.score <= dropped.upper_bound < 1e6
+    assert dropped.n_evaluations < whole.n_evaluations
 
 
-def test_an_evaluator_that_travels_scores_the_same(from_four_points):
+def test_an_evaluator_that_travels_scores_the_same():
     made, expression = evaluator(16), parse_expression("SE[0]")
     assert pickle.loads(pickle.dumps(made)).run(Job(expression)).score == (
         made.run(Job(expression)).score
@@ -81,21 +76,21 @@ def test_no_evaluation_ends_after_the_deadline():
 
 
 def test_a_search_by_bounds_finds_what_the_exact_one_finds():
-    X, y = table(150)
-    bounded = small(strategy="skc", n_iter=6).fit(X, y)
-    whole = small(strategy=Greedy(), n_iter=6).fit(X, y)
+    X, y = table(80)
+    bounded = small(strategy="skc", n_iter=3).fit(X, y)
+    whole = small(strategy=Greedy(), n_iter=3).fit(X, y)
     assert bounded.best_expression_ == whole.best_expression_
     assert bounded.best_score_ == pytest.approx(whole.best_score_, abs=0.01)
     history = bounded.search_history_
     assert np.all(history["upper_bound"] >= history["score"])
     assert np.isnan(whole.search_history_["upper_bound"]).all()
-    again = small(strategy=SKC(), n_iter=6, n_jobs=2).fit(X, y)
+    again = small(strategy=SKC(), n_iter=3, n_jobs=2).fit(X, y)
     assert rows(again) == rows(bounded)
 
 
 def test_many_rows_are_searched_by_bounds_and_fitted_by_the_approximation(capsys):
     X, y = table(1100)
-    model = small(strategy="skc", max_leaves=2, n_iter=8, verbose=1).fit(X, y)
+    model = small(strategy="skc", max_leaves=2, n_iter=0, verbose=1).fit(X, y)
     out = capsys.readouterr().out
     assert "searched on 880 of them, by bounds, and the best are fitted to all, each row" in out
     assert model.approximation_ == "exact"

@@ -1,0 +1,235 @@
+"""A kernel that cannot be evaluated is a row with its reason; all others are as without it."""
+
+import re
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+from scipy.linalg import LinAlgError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from autokernel import AutoKernelGPRegressor, EvaluationError, Laplace
+from autokernel.evidence import Score
+from autokernel.kernels import CallableKernel
+from autokernel.kernels.parameters import LENGTHSCALE, VARIANCE
+from tests.fits import At, Recording, count_evaluations
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+X = np.random.default_rng(0).uniform(size=(15, 1))
+Y = np.sin(6 * X[:, 0]) + 0.1 * np.random.default_rng(1).normal(size=15)
+X_NEW = np.linspace(-0.5, 1.5, 7)[:, None]
+N_DESIGN = 10  # three base kernels, two from each, and noise alone
+NO_FACTOR = "the covariance matrix has no Cholesky factor"
+
+
+class Function:
+    """A smooth function of two columns, which fails after some calls."""
+
+    def __init__(self, fail=None, *, after=0):
+        self.fail, self.after, self.n_calls = fail, after, 0
+
+    def __call__(self, X, Y, lengthscale, variance):
+        self.n_calls += 1
+        values = variance * np.exp(-0.5 * ((X - Y.T) / lengthscale) ** 2 - np.abs(X - Y.T))
+        if self.fail is None or self.n_calls <= self.after:
+            return values
+        return self.fail(values)
+
+
+def raising(error):
+    def fail(_):
+        raise error
+
+    return fail
+
+
+def warning(values):
+    warnings.warn("overflow in exp", RuntimeWarning, stacklevel=2)
+    return values
+
+
+def estimator(function=None, **parameters):
+    """SE fits best, then the user-defined kernel; LIN fits badly."""
+    own = CallableKernel("OWN", function or Function(), (LENGTHSCALE, VARIANCE))
+    defaults = {"base_kernels": ["SE", "LIN", own], "max_leaves": 2, "n_iter": 0}
+    return AutoKernelGPRegressor(**{**defaults, "random_state": 0, **parameters})
+
+
+@pytest.fixture(scope="module")
+def sound():
+    """What the estimator finds if nothing fails, and what the best kernel predicts."""
+    return estimator(averaging=None).fit(X, Y)
+
+
+def rows_with(model, name):
+    """Which rows of the history are of kernels with this base kernel."""
+    return np.array([f"{name}[" in kernel for kernel in model.search_history_["kernel"]])
+
+
+def assert_only_these_failed(model, failed, sound, *, reason):
+    """Rows that failed say why, the others are equal to those of a sound fit."""
+    history, expected = model.search_history_, sound.search_history_
+    assert 0 < failed.sum() < len(failed)
+    np.testing.assert_array_equal(history["kernel"], expected["kernel"])
+    assert np.all(history["score"][failed] == -np.inf)
+    for status in history["status"][failed]:
+        assert re.search(reason, status)
+    # the kernels of a design inherit nothing from those that failed
+    for column in ("score", "status", "n_params", "n_leaves", "phase"):
+        np.testing.assert_array_equal(history[column][~failed], expected[column][~failed])
+
+
+FAILURES = {
+    "no memory": (raising(MemoryError("9 GiB")), "^MemoryError: 9 GiB$"),
+    "a bug": (raising(ZeroDivisionError("by 0")), "^ZeroDivisionError: by 0$"),
+    "a value refused": (raising(ValueError("odd")), "^ValueError: odd$"),
+    "a warning": (warning, "^RuntimeWarning: overflow in exp$"),
+    "no numbers": (lambda values: np.full_like(values, np.nan), f"^{NO_FACTOR}"),
+    "too few values": (lambda _: np.zeros(3), "^\\w*[eE]rror: .+"),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_failure_is_a_row_with_its_reason_and_leaves_the_others_alone(name, sound):
+    assert set(sound.search_history_["status"]) == {"ok"}
+    fail, reason = FAILURES[name]
+    model = estimator(Function(fail), averaging=None).fit(X, Y)
+    assert_only_these_failed(model, rows_with(model, "OWN"), sound, reason=reason)
+    assert model.best_expression_ == sound.best_expression_ == "SE[0]"
+    np.testing.assert_array_equal(model.predict(X_NEW), sound.predict(X_NEW))
+
+
+@pytest.mark.parametrize("after", [1, 100, 300])
+def test_a_failure_in_the_midst_of_an_evaluation_is_a_failure_of_that_kernel(after, sound):
+    fail = raising(MemoryError("late"))
+    model = estimator(Function(fail, after=after)).fit(X, Y)
+    failed = model.search_history_["status"] != "ok"
+    assert np.all(rows_with(model, "OWN")[failed])
+    assert_only_these_failed(model, failed, sound, reason="^MemoryError: late$")
+
+
+def test_failures_in_threads_are_the_rows_that_they_are_in_one(sound):
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        model = estimator(Function(raising(MemoryError("9 GiB")))).fit(X, Y)
+    failed = rows_with(model, "OWN")
+    assert_only_these_failed(model, failed, sound, reason="^MemoryError: 9 GiB$")
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_time": 600.0}], ids=str)
+def test_the_search_goes_on_after_a_first_kernel_that_failed(limits, capsys):
+    function = Function(raising(MemoryError("9 GiB")))
+    own = CallableKernel("OWN", function, (LENGTHSCALE, VARIANCE))
+    model = estimator(base_kernels=[own, "LIN"], max_leaves=4, n_iter=4, verbose=2, **limits).fit(
+        X, Y
+    )
+    history, failed = model.search_history_, rows_with(model, "OWN")
+    assert model.stop_reason_ == "n_iter"
+    np.testing.assert_array_equal(history["score"] == -np.inf, failed)
+    np.testing.assert_array_equal(history["status"] != "ok", failed)
+    np.testing.assert_array_equal(history["best_score"], np.maximum.accumulate(history["score"]))
+    assert model.best_score_ == history["score"].max() > -np.inf
+    assert "OWN[" not in model.leaderboard(1)["kernel"][0]
+    lines = capsys.readouterr().out.splitlines()
+    said = np.array([line.endswith("(MemoryError: 9 GiB)") for line in lines])
+    np.testing.assert_array_equal(said, failed)
+
+
+def test_a_kernel_that_cannot_be_conditioned_leaves_its_place_to_the_next_best():
+    function = Function()
+    own = CallableKernel("OWN", function, (LENGTHSCALE, VARIANCE))
+
+    def break_it():
+        function.fail = raising(LinAlgError("K is not positive definite"))
+
+    model = estimator(base_kernels=[own, "LIN"], max_leaves=1, averaging=None)
+    model.set_callbacks(At(break_it, ended=3))
+    with pytest.warns(ConvergenceWarning, match=r"OWN\[0\] has the highest score, but cannot be"):
+        model.fit(X, Y)
+    history = model.search_history_
+    kept = ~rows_with(model, "OWN")
+    assert list(history["status"]) == ["ok"] * 3
+    assert model.best_score_ == history["score"][kept].max() < history["score"].max()
+    assert np.isfinite(model.predict(X_NEW)).all()
+
+
+class Broken(Laplace):
+    """A criterion that has no number for some kernels."""
+
+    def __init__(self, value=np.nan, name="OWN["):
+        self.value, self.name = value, name
+
+    def __call__(self, fit):
+        if self.name in str(fit.expression):
+            return Score(self.value)
+        return super().__call__(fit)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("name", ["SE", "OWN"])
+def test_a_criterion_that_returns_no_finite_number_has_failed(value, name, sound):
+    model = estimator(criterion=Broken(value, f"{name}[")).fit(X, Y)
+    assert_only_these_failed(model, rows_with(model, name), sound, reason=".")
+    assert f"{name}[" not in model.best_expression_
+
+
+@pytest.mark.parametrize("limits", [{}, {"n_iter": 3}, {"max_time": 600.0}], ids=str)
+def test_an_error_says_why_and_how_many_if_every_kernel_fails(limits):
+    model = estimator(criterion=Broken(name=""), **limits)
+    expected = f"^none of the {N_DESIGN + model.n_iter} kernels could be fitted; .*SE\\[0\\].*nan"
+    with pytest.raises(EvaluationError, match=expected):
+        model.fit(X, Y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_a_refit_that_fails_says_why_and_leaves_the_model_as_it_was():
+    function = Function()
+    model = estimator(function).fit(X, Y)
+    before = dict(vars(model)), model.predict(X_NEW)
+    function.fail = raising(MemoryError("9 GiB"))
+    with pytest.raises(
+        EvaluationError, match=r"^OWN\[0\] could not be fitted .*MemoryError: 9 GiB"
+    ):
+        model.refit(X, 2 * Y, "OWN[0]")
+    assert vars(model) == before[0]
+    function.fail = None
+    np.testing.assert_array_equal(model.predict(X_NEW), before[1])
+
+
+def test_ctrl_c_while_the_best_kernel_is_conditioned_loses_nothing():
+    function = Function()
+    own = CallableKernel("OWN", function, (LENGTHSCALE, VARIANCE))
+
+    def interrupt_once(values):
+        function.fail = None
+        raise KeyboardInterrupt
+
+    def interrupt_next_call():
+        function.fail = interrupt_once
+
+    model = estimator(base_kernels=[own], max_leaves=1)
+    whole = model.set_params(averaging=None).fit(X, Y)  # after Ctrl-C there is no average
+    scores, expected = whole.search_history_["score"], whole.predict(X)
+    model.set_params(averaging="posterior").set_callbacks(At(interrupt_next_call, ended=2))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert model.stop_reason_ == "interrupted"
+    np.testing.assert_array_equal(model.search_history_["score"], scores)
+    np.testing.assert_array_equal(model.predict(X), expected)
+
+
+def divide_by_zero():
+    raise ZeroDivisionError
+
+
+def test_a_warm_start_goes_on_where_a_callback_has_failed():
+    evaluated = count_evaluations()
+    model = estimator(warm_start=True, criterion=Recording())
+    with pytest.raises(ZeroDivisionError):
+        model.set_callbacks(At(divide_by_zero, ended=3)).fit(X, Y)
+    model.set_callbacks().fit(X, Y)
+    assert len(evaluated) == N_DESIGN == len(set(evaluated))  # none of them twice
+    whole = estimator().fit(X, Y)
+    np.testing.assert_array_equal(model.search_history_["score"], whole.search_history_["score"])

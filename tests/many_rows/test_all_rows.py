@@ -1,0 +1,362 @@
+"""Fits of more rows than a search treats, through the estimator."""
+
+import os
+import pickle
+import time
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from autokernel import AutoKernelGPRegressor, Laplace, evaluate_kernel
+from autokernel.evidence.laplace import laplace_log_evidence
+from autokernel.evidence.posterior import LogPosterior
+from autokernel.inference import ExactLikelihood
+from autokernel.kernels import PRESETS, CallableKernel
+from autokernel.kernels.parameters import LENGTHSCALE, VARIANCE
+from tests.fits import At, interrupt, rows, small
+
+N = 1200
+NOISE = 0.1
+
+
+def wave(X):
+    return np.sin(9 * X[:, 0]) + X[:, 1] ** 2
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(N, 2))
+    return X, wave(X) + NOISE * rng.normal(size=N)
+
+
+@pytest.fixture(scope="module")
+def new():
+    return np.random.default_rng(1).uniform(size=(300, 2))
+
+
+def machine_with(patch, n_bytes):
+    """Pretend that this machine has so much memory."""
+    real = os.sysconf
+    pages = n_bytes // real("SC_PAGE_SIZE")
+    patch.setattr(os, "sysconf", lambda name: pages if name == "SC_PHYS_PAGES" else real(name))
+
+
+def fit(table, **parameters):
+    few = {"base_kernels": ["SE"], "n_iter": 0, "max_leaves": 2, "n_inducing": 64}
+    return small(**{**few, **parameters}).fit(*table)
+
+
+@pytest.fixture(scope="module")
+def models(table):
+    found = {name: fit(table, approximation=name) for name in ("auto", "inducing")}
+    names = {"neighbours": "neighbours", "rivals": "auto"}
+    with pytest.MonkeyPatch.context() as patch:
+        machine_with(patch, 10_000_000)  # too little for exact predictions
+        for name, approximation in names.items():
+            with pytest.warns(ConvergenceWarning, match="memory .* 1200 rows: they are approx"):
+                found[name] = fit(table, approximation=approximation)
+    return found
+
+
+ALL = ("auto", "inducing", "neighbours", "rivals")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_predictions_are_close_to_the_truth_and_deviations_right(name, models, new):
+    mean, std = models[name].predict(new, return_std=True)
+    of_function = models[name].predict(new, return_std="function")[1]
+    # some thirty effective parameters: sqrt(30 / 1200) of the noise is 0.016
+    assert np.sqrt(np.mean((mean - wave(new)) ** 2)) < 0.04
+    np.testing.assert_allclose(std, NOISE, rtol=0.15)
+    assert np.all(of_function < std)
+
+
+def test_the_kind_of_prediction_is_an_attribute(models):
+    assert models["auto"].approximation_ == "exact"
+    assert models["neighbours"].approximation_ in {f"{n} neighbours" for n in (32, 64, 128, 256)}
+    n, *words = models["inducing"].approximation_.split()
+    assert words == ["inducing", "points"]
+    assert int(n) < 60  # no more are needed for a smooth function
+    assert models["rivals"].approximation_ != "exact"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_whole_contract_holds(name, models, new):
+    model = models[name]
+    assert model.X_train_.shape == (N, 2)
+    assert model.sample_y(new[:5], 3, random_state=0).shape == (5, 3)
+    _, covariance = model.predict(new[:5], return_cov=True)
+    _, std = model.predict(new[:5], return_std=True)
+    np.testing.assert_allclose(np.sqrt(np.diag(covariance)), std, rtol=1e-6)
+    assert model.posterior_["probability"].sum() == pytest.approx(1.0)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_allclose(again.predict(new), model.predict(new), rtol=1e-10)
+    assert model.best_kernel_(new[:4]).shape == (4, 4)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_score_is_that_of_all_rows(name, models):
+    """Likelihood and evidence are close to the exact ones at the same parameters."""
+    model = models[name]
+    evaluation, data = model._fitted.evaluation, model._fitted.mixture.data
+    exact = LogPosterior(ExactLikelihood(evaluation.expression, data), priors=PRESETS["default"])
+    away = (evaluation.log_posterior - exact.value(evaluation.theta)) / N
+    # a bound lies below; thirty neighbours show less of a smooth function than all rows do
+    assert -0.001 < away < 1e-6 if name == "inducing" else abs(away) < 0.05
+    expected = laplace_log_evidence(evaluation.log_posterior, exact.hessian(evaluation.theta))
+    assert evaluation.log_evidence == pytest.approx(expected, abs=2.0)  # of 670
+    assert model.best_score_ == evaluation.log_evidence + evaluation.log_structure_prior
+    history = model.search_history_
+    np.testing.assert_array_equal(history["score_per_sample"], history["score"] / 500)
+
+
+def test_the_same_seed_gives_the_same_model(table, models, new, tmp_path):
+    for _ in range(2):
+        again = clone(models["inducing"]).set_params(n_jobs=2, memory=tmp_path).fit(*table)
+        np.testing.assert_array_equal(again.predict(new), models["inducing"].predict(new))
+        assert again.best_score_ == models["inducing"].best_score_
+
+
+def test_refit_uses_all_rows(models, table, new):
+    model = clone(models["inducing"]).refit(*table, kernel="SE[0] + SE[1]")
+    assert model.approximation_.endswith(" inducing points")
+    assert model.best_expression_ == "SE[0] + SE[1]"  # nothing is added to a kernel that is named
+    assert np.sqrt(np.mean((model.predict(new) - wave(new)) ** 2)) < 0.03
+
+
+def rough(n, lengthscale):
+    """Draw a rough function of one column, whose lengthscale is below the spacing of 500 rows."""
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(size=(n, 1)), axis=0)
+    K = np.exp(-0.5 * (np.subtract.outer(x[:, 0], x[:, 0]) / lengthscale) ** 2)
+    return x, np.linalg.cholesky(K + 1e-6 * np.eye(n)) @ rng.normal(size=n), rng.normal(size=n)
+
+
+def test_a_rough_term_may_win_that_the_search_has_not_met():
+    x, function, noise = rough(2000, 7e-4)
+    y = np.sin(6 * x[:, 0]) + 0.5 * function + 0.1 * noise
+    model = AutoKernelGPRegressor(n_iter=0, base_kernels=("SE",), random_state=0).fit(x, y)
+    assert model.best_expression_ == "SE[0] + SE[0]"
+    assert np.sqrt(model.noise_variance_) == pytest.approx(0.1, rel=0.15)
+    assert len(model.leaderboard(3)["kernel"]) == 3
+
+
+def test_a_rough_function_that_is_noise_to_the_search_is_found():
+    x, function, noise = rough(2000, 6e-4)
+    model = small(n_iter=0, base_kernels=("SE",)).fit(x, function + 0.3 * noise)
+    assert model.best_expression_ == "SE[0]"
+    assert np.sqrt(model.noise_variance_) == pytest.approx(0.3, rel=0.3)
+
+
+def test_a_signal_that_only_many_rows_show_is_found():
+    """The correlation of 0.087 has 2 nats of evidence in 500 rows, less than its price, and 11."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(size=(3000, 2))
+    model = small(n_iter=0, base_kernels=["LIN"], max_leaves=1).fit(
+        X, 0.3 * X[:, 0] + rng.normal(size=3000)
+    )
+    history = model.search_history_
+    assert history["kernel"][np.argmax(history["score"])] == "NOISE"
+    assert model.best_expression_ == "LIN[0]"
+    rise = np.diff(model.predict([[0.0, 0.5], [1.0, 0.5]]))
+    assert rise == pytest.approx(0.3, abs=3 * np.sqrt(12 / 3000))
+
+
+def test_pure_noise_is_noise_with_many_rows_too(new):
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(N, 2)), 3 + rng.normal(size=N)
+    model = fit((X, y), n_iter=0)
+    assert model.best_expression_ == "NOISE"
+    mean, std = model.predict(new, return_std=True)
+    np.testing.assert_allclose(mean, y.mean())
+    np.testing.assert_allclose(std, y.std(), rtol=0.01)
+
+
+def test_between_600_and_1000_rows_the_best_kernels_are_fitted_to_all_rows(table, new):
+    X, y = table[0][:700], table[1][:700]
+    model = fit((X, y))
+    assert model.approximation_ == "exact"
+    assert np.sqrt(np.mean((model.predict(new) - wave(new)) ** 2)) < 0.04
+    inputs = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    exact = evaluate_kernel(model.best_expression_, inputs, (y - y.mean()) / y.std())
+    evaluation = model._fitted.evaluation
+    assert evaluation.log_evidence == pytest.approx(exact.log_evidence, abs=0.2)
+    assert model.best_score_ == evaluation.log_evidence + evaluation.log_structure_prior
+    assert model.search_history_["score"].max() < 0.8 * model.best_score_
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 7, 40])
+@pytest.mark.parametrize("name", ["neighbours", "inducing"])
+def test_few_rows_can_be_approximated_too(n, name):
+    rng = np.random.default_rng(n)
+    X = rng.uniform(size=(n, 2))
+    model = small(n_iter=0, approximation=name).fit(X, X[:, 0] + 0.1 * rng.normal(size=n))
+    mean, std = model.predict(X, return_std=True)
+    assert np.all(np.isfinite(mean))
+    assert np.all(std > 0)
+
+
+def test_exact_inference_that_does_not_fit_into_memory_is_refused_with_the_numbers(monkeypatch):
+    machine_with(monkeypatch, 16 * 2**30)
+    X, y = np.random.default_rng(0).uniform(size=(100_000, 1)), np.zeros(100_000)
+    y[0] = 1.0
+    with pytest.raises(ValueError, match=r"100000 rows needs about 447 GiB .* 16.0 GiB"):
+        AutoKernelGPRegressor(approximation="exact").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"), [("approximation", "sparse"), ("n_inducing", 0), ("n_inducing", 1.5)]
+)
+def test_bad_parameters_are_refused_by_name(parameter, value):
+    with pytest.raises(ValueError, match=parameter):
+        AutoKernelGPRegressor(**{parameter: value}).fit([[0.0], [1.0]], [0.0, 1.0])
+
+
+@pytest.mark.parametrize(("criterion", "on_all_rows"), [("bic", True), ("loo", False)])
+def test_a_criterion_without_approximations_chooses_the_kernel_on_some_rows(
+    table, new, criterion, on_all_rows
+):
+    model = fit(table, criterion=criterion)
+    history = model.search_history_
+    if on_all_rows:
+        assert model.best_score_ > 2 * history["score"].max()
+    else:
+        assert model.best_score_ == history["score"].max()
+        assert model.best_expression_ == history["kernel"][np.argmax(history["score"])]
+    assert np.sqrt(np.mean((model.predict(new) - wave(new)) ** 2)) < 0.04
+
+
+def test_ctrl_c_leaves_a_model_that_says_from_how_many_rows_it_predicts(table, models):
+    undisturbed = models["auto"]
+    model = clone(undisturbed).set_callbacks(At(interrupt, ended=2))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*table)
+    assert model.stop_reason_ == "interrupted"
+    assert model.approximation_ == "exact, given 500 rows"
+    assert rows(model) == rows(undisturbed)[: len(rows(model))]
+    again = model.set_params(warm_start=True).set_callbacks().fit(*table)
+    assert rows(again) == rows(undisturbed)
+    np.testing.assert_array_equal(again.predict(table[0]), undisturbed.predict(table[0]))
+
+
+class Fragile:
+    """An exponential kernel that fails after the search for rows that the search has not seen.
+
+    Its function also fails for more than ``largest`` pairs at once.
+    """
+
+    def __init__(self, error, *, largest=np.inf):
+        self.error, self.largest = error, largest
+        self.seen, self.is_broken = set(), False
+        self.kernel = CallableKernel("EXP", self, (LENGTHSCALE, VARIANCE))
+
+    def __call__(self, X, Y, lengthscale, variance):
+        if not self.is_broken and len(self.seen) < 500:
+            self.seen.update(X.ravel())
+        is_new = self.is_broken and not self.seen.issuperset(X.ravel())
+        if is_new or X.size * Y.size > self.largest:
+            raise self.error
+        return variance * np.exp(-np.abs(X - Y.T) / lengthscale)
+
+    def fit(self, table, base_kernels=()):
+        """Fit an estimator, and break the kernel at the end of the search."""
+        n_kernels = 2 + len(base_kernels)  # with noise alone
+        model = small(base_kernels=[self.kernel, *base_kernels], max_leaves=1, n_iter=0)
+        return model.set_callbacks(At(self.break_, ended=n_kernels)).fit(*table)
+
+    def break_(self):
+        self.is_broken = self.largest == np.inf
+
+
+@pytest.fixture(scope="module")
+def column(table):
+    x = table[0][:, :1]
+    return x, np.sin(9 * x[:, 0]) + NOISE * np.random.default_rng(2).normal(size=N)
+
+
+@pytest.mark.parametrize("n", [700, N])
+def test_a_fit_to_all_rows_that_fails_says_why_and_what_the_score_is_of(column, n):
+    X, y = (part[:n] for part in column)
+    fragile = Fragile(ZeroDivisionError("once too often"))
+    with pytest.warns(ConvergenceWarning) as caught:
+        model = fragile.fit((X, y))
+    first, *_, last = [str(warning.message) for warning in caught]
+    assert f"the fit to all {n} rows" in first
+    assert "has failed (EXP[0]: ZeroDivisionError: once too often" in first
+    assert "best_score_, are those of the fewer rows of the search" in first
+    assert "predictions are given the 500 rows of the search only" in last
+    assert model.best_expression_ == "EXP[0]"
+    assert model.best_score_ == model.search_history_["score"].max()
+    assert model.approximation_ == "exact, given 500 rows"
+    fragile.is_broken = False
+    assert np.sqrt(np.mean((model.predict(X) - y) ** 2)) < 2 * NOISE
+
+
+def test_a_kernel_that_fails_on_all_rows_leaves_its_place_to_others(column):
+    with pytest.warns(ConvergenceWarning, match=r"a part of the fit to all .* \(EXP\[0\]: Zero"):
+        model = Fragile(ZeroDivisionError()).fit(column, ["SE"])
+    assert model.best_expression_ == "SE[0]"
+    assert model.best_score_ > 2 * model.search_history_["score"].max()
+
+
+def test_predictions_that_need_too_much_memory_are_approximated(column):
+    fragile = Fragile(MemoryError("11 MiB"), largest=1_000_000)
+    with pytest.warns(ConvergenceWarning, match=r"EXP.* on 1200 rows \(MemoryError: 11 MiB\)"):
+        model = fragile.fit(column)
+    assert model.approximation_ == "32 neighbours"
+    assert model.best_score_ > 2 * model.search_history_["score"].max()
+
+
+class Slow(Laplace):
+    """A criterion that takes all the time as soon as kernels are fitted to all rows."""
+
+    def __init__(self, seconds=0.0):
+        self.seconds = seconds
+
+    def __call__(self, fit):
+        time.sleep(self.seconds)
+        return super().__call__(fit)
+
+    def for_approximations(self):
+        return Slow(8.0)
+
+
+@pytest.mark.parametrize("signal", [0.0, 1.0])
+def test_no_fit_to_all_rows_begins_after_the_deadline(column, signal):
+    """One kernel has ended its race, there is no thorough fit, and noise alone stays the best."""
+    X, y = column
+    y = signal * y + np.random.default_rng(1).normal(size=N)
+    model = small(n_iter=0, max_leaves=1, criterion=Slow(), max_time=8.0)
+    with (
+        pytest.warns(ConvergenceWarning, match="was ended by max_time")
+        if not signal
+        else nullcontext()
+    ):
+        model.fit(X, y)
+    history = model.search_history_
+    assert model.best_expression_ == history["kernel"][np.argmax(history["score"])]
+    assert (model.best_expression_ == "NOISE") == (signal == 0.0)
+    assert np.isfinite(model.best_score_)
+    if signal:
+        assert model.approximation_ == "32 neighbours"
+
+
+def test_a_fit_without_time_predicts_all_the_same(table, new):
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model = fit(table, max_time=0.01)
+    assert np.isfinite(model.predict(new)).all()
+
+
+@pytest.mark.parametrize("method", ["fit", "refit"])
+def test_warnings_point_at_the_line_of_the_call(method):
+    model = small(n_iter=0, base_kernels=["PER"], max_leaves=1, periods={0: 1e9})
+    X = np.linspace(0, 1, 10)[:, None]
+    arguments = {"fit": (), "refit": ("NOISE",)}[method]
+    with pytest.warns(UserWarning, match="much longer than its extent") as caught:
+        getattr(model, method)(X, np.sin(9 * X[:, 0]), *arguments)
+    here, line = __file__, test_warnings_point_at_the_line_of_the_call.__code__.co_firstlineno
+    assert [(w.filename, w.lineno - line) for w in caught] == [(here, 6)]

@@ -1,0 +1,109 @@
+"""Fits of one kernel to some rows that stand for many."""
+
+import numpy as np
+import pytest
+
+from autokernel.evidence import Evaluator, Laplace
+from autokernel.evidence.laplace import laplace_log_evidence
+from autokernel.evidence.posterior import LogPosterior
+from autokernel.expression import NOISE, UniformPrior, parse_expression
+from autokernel.inference import InducingLikelihood, TrainingData
+from autokernel.kernels import PRESETS
+from autokernel.many_rows import (
+    ManyRows,
+    approximation_for,
+    n_rows_to_search,
+    shuffled_rows,
+)
+from autokernel.many_rows.climb import RowsFit
+
+PRIORS = dict(PRESETS["default"])
+
+
+def many_rows(X, y, approximation):
+    return ManyRows(
+        approximation_for(approximation, len(y), 20),
+        TrainingData(X, y),
+        priors=PRIORS,
+        structure_prior=UniformPrior(),
+        criterion=Laplace(),
+        seed=0,
+    )
+
+
+def searched(rows, text, n=100):
+    """The fit of a search to the first rows."""
+    evaluator = Evaluator(rows.data.X[:n], rows.data.y[:n], priors=PRIORS, seed=0)
+    return RowsFit(evaluator(parse_expression(text)), n)
+
+
+def test_evidence_from_a_part_of_the_rows_is_that_of_all():
+    """The Hessian grows with the rows; the part of the prior stays as it is."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(10_000, 1))  # of which 8192 are fitted
+    rows = many_rows(x, np.sin(6 * x[:, 0]) + 0.3 * rng.normal(size=10_000), "inducing")
+    found = rows.fit(searched(rows, "SE[0]"), thorough=True).evaluation
+    points = rows.approximation.bound(found.expression, found.theta, rows.data).points
+    bound = InducingLikelihood(found.expression, rows.data, points)
+    posterior = LogPosterior(bound, priors=PRIORS)
+    assert found.log_posterior == pytest.approx(posterior.value(found.theta), abs=0.01)
+    expected = laplace_log_evidence(found.log_posterior, posterior.hessian(found.theta))
+    assert found.log_evidence == pytest.approx(expected, abs=0.3)  # by sampling of the rows
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_rows_that_stand_for_many_others_find_nothing_in_noise(seed):
+    """Each of a thousand rows stands for 39: a gain by the fit to them is no evidence."""
+    rng = np.random.default_rng(seed)
+    rows = many_rows(rng.uniform(size=(40_000, 1)), rng.normal(size=40_000), "neighbours")
+    linear, noise = (rows.fit(searched(rows, text)) for text in ("LIN[0]", "NOISE"))
+    assert linear.rows_for_each == pytest.approx(39.5)
+    assert linear.evaluation.score < noise.evaluation.score
+    exact = rows.fit_exactly(noise).evaluation
+    assert exact.expression == NOISE
+    assert noise.evaluation.log_likelihood == pytest.approx(exact.log_likelihood, rel=0.05)
+
+
+@pytest.mark.parametrize("n", [700, 1200, 5000])
+@pytest.mark.parametrize("by_bounds", [False, True])
+def test_rows_held_out_for_the_choice_are_none_of_the_search(n, by_bounds):
+    rows = many_rows(np.arange(n)[:, None], np.zeros(n), "neighbours")
+    n_searched = n_rows_to_search("neighbours", n, by_bounds=by_bounds)
+    chosen = shuffled_rows(n, 0)[:n_searched]
+    held_out = rows.held_out.X.ravel()
+    assert (by_bounds and n <= 1000) or not set(chosen) & set(held_out)
+    assert not set(rows.given.X.ravel()) & set(held_out)
+    assert len(rows.given.y) + len(held_out) == n
+
+
+@pytest.mark.parametrize(
+    ("n", "is_exact", "n_searched"),
+    [
+        (10, True, 10),
+        (600, True, 600),
+        (601, True, 500),
+        (1000, True, 500),
+        (1001, False, 500),
+        (10**6, False, 500),
+    ],
+)
+def test_auto_is_exact_up_to_1000_rows_and_searches_on_500(n, is_exact, n_searched):
+    assert (approximation_for("auto", n, 512) is None) == is_exact
+    assert n_rows_to_search("auto", n, by_bounds=False) == n_searched
+
+
+def test_a_name_other_than_auto_decides():
+    assert approximation_for("inducing", 100, 512) is not None
+    assert n_rows_to_search("exact", 5000, by_bounds=False) == 5000
+
+
+def test_the_curvature_of_the_prior_is_the_derivative_of_its_gradient():
+    data = TrainingData(np.linspace(0, 1, 10)[:, None], np.zeros(10))
+    likelihood = InducingLikelihood(parse_expression("SE[0]"), data, data.X)
+    prior, theta, step = (
+        LogPosterior(likelihood, priors=PRIORS).prior,
+        np.array([0.3, -0.5, 1]),
+        1e-6,
+    )
+    slopes = (prior.gradient(theta + step) - prior.gradient(theta - step)) / (2 * step)
+    np.testing.assert_allclose(prior.curvature(theta), -slopes, rtol=1e-6)
