@@ -23,10 +23,10 @@ EVALUATED: list[str] = []  # canonical texts, see count_evaluations
 PATIENCE = 150.0  # seconds: a process that has not ended by then is taken for one that hangs
 
 
-def wave(n_samples=20, *, seed=0):
-    """A smooth function of one column with a little noise."""
+def wave(n_samples=20, *, n_features=1, seed=0):
+    """A smooth function of the first column with a little noise."""
     rng = np.random.default_rng(seed)
-    X = rng.uniform(size=(n_samples, 1))
+    X = rng.uniform(size=(n_samples, n_features))
     return X, np.sin(6 * X[:, 0]) + 0.1 * rng.normal(size=n_samples)
 
 

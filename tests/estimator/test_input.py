@@ -1,0 +1,525 @@
+"""Wrong input is refused, and the message says which argument, what was expected and what to do."""
+
+import datetime
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+from sklearn.exceptions import DataConversionWarning, NotFittedError
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.model_selection import TimeSeriesSplit
+
+from autokernel import (
+    BIC,
+    SOT,
+    AutoKernelGPRegressor,
+    CrossValidation,
+    ExpectedImprovement,
+    PosteriorAveraging,
+    Stacking,
+    evaluate_kernel,
+    parse_expression,
+)
+from autokernel.displays import DecompositionDisplay, ForecastDisplay, SearchDisplay
+from autokernel.export import from_dict, write_report
+from tests.fits import At, small, wave
+
+X, Y = wave(20, n_features=2)
+FRAME = pd.DataFrame(X, columns=["age", "size"])
+DATES = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=20), "level": np.arange(20.0)})
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A fitted model, which no test may change."""
+    return small(n_iter=0, max_leaves=1).fit(FRAME, Y)
+
+
+def unsearched():
+    return small().refit(X, Y, "SE[0]")
+
+
+@pytest.fixture(scope="module")
+def refitted():
+    """A model of arrays without a search, which no test may change."""
+    return unsearched()
+
+
+PARAMETERS = [
+    (
+        {"strategy": SOT},
+        r"strategy must be an object, got the class SOT: call it, strategy=SOT\(\)",
+    ),
+    ({"criterion": BIC}, r"criterion must be an object, got the class BIC: call it"),
+    (
+        {"strategy": SOT(acquisition=ExpectedImprovement)},
+        r"acquisition must be an object, got the class Exp",
+    ),
+    ({"averaging": Stacking}, r"averaging must be an object, got the class Stacking: call it"),
+    ({"strategy": "greeedy"}, r"strategy must be one of .*'greeedy'; did you mean 'greedy'\?"),
+    ({"strategy": "Greedy"}, r"'Greedy'; did you mean 'greedy'\?"),
+    ({"criterion": "laplacian"}, r"criterion must be one of .*did you mean 'laplace'\?"),
+    ({"criterion": 3}, r"criterion must be one of \['laplace', .* or a Criterion, got 3$"),
+    ({"strategy": SOT(acquisition="eips")}, r"acquisition must be one of .*got 'eips'"),
+    ({"averaging": "posteriors"}, r"averaging must be one of .*did you mean 'posterior'\?"),
+    ({"strategy": "skc", "criterion": "loo"}, r"strategy=SKC\(\) .*needs criterion='laplace'"),
+    ({"base_kernels": "SE"}, r"base_kernels must be .* a list such as \['SE'\], got 'SE'"),
+    ({"base_kernels": ["RBF"]}, r"base_kernels must be .*got \['RBF'\]; did you mean 'SE'\?"),
+    ({"base_kernels": ["Linear"]}, r"did you mean 'LIN'\?"),
+    ({"base_kernels": [RBF()]}, r"base_kernels must hold names or BaseKernel objects, got RBF"),
+    ({"base_kernels": []}, r"base_kernels must be a selection of"),
+    ({"operators": "+"}, r"operators must be .* a list such as \['\+'\], got '\+'"),
+    ({"operators": ["-"]}, r"operators must be a selection of .*got \['-'\]"),
+    ({"priors": {"lengthscal": (1, 2)}}, r"priors must have keys .*mean 'lengthscale'\?"),
+    ({"priors": {"lengthscale": 2}}, r"priors\['lengthscale'\] must be a pair \(shape, rate\)"),
+    ({"priors": "uniform"}, r"priors must be one of \['default', 'paper'\] or a mapping"),
+    ({"structure_prior": "bic"}, r"'structure_prior' parameter .*Got 'bic'"),
+    ({"structure_prior": True}, r"structure_prior must be 'default', None or a number of nats"),
+    ({"n_iter": 2.5}, r"'n_iter' parameter .*must be an int in the range \[0, inf\). Got 2.5"),
+    ({"max_time": 0}, r"'max_time' parameter .*must be a float in the range \(0.0, inf\)"),
+    ({"max_leaves": 0}, r"'max_leaves' parameter .*an int in the range \[1, inf\). Got 0"),
+    ({"n_jobs": 0}, r"'n_jobs' parameter .*Got 0"),
+    ({"approximation": "sparse"}, r"'approximation' parameter .*Got 'sparse'"),
+    ({"memory": 3}, r"'memory' parameter .*Got 3"),
+    ({"random_state": "a"}, r"'random_state' parameter .*Got 'a'"),
+    ({"strategy": None}, r"strategy must be one of .*got None"),
+    ({"strategy": SOT(population_size=0)}, r"'population_size' .*of SOT .*\[1, inf\).*0"),
+    ({"strategy": SOT(initial_design="big")}, r"'initial_design' .*of SOT .*'default'.*'big'"),
+    ({"strategy": SOT(n_generations="few")}, r"'n_generations' .*of SOT .*'auto'.*'few'"),
+    ({"averaging": PosteriorAveraging(n_components=0)}, r"'n_components' .*of PosteriorAveraging"),
+    ({"averaging": 3}, r"averaging must be one of .*got 3"),
+    (
+        {"base_kernels": [["SE"]]},
+        r"base_kernels must hold names or BaseKernel objects, got \['SE'\]",
+    ),
+    ({"priors": {"lengthscale": (1, -2)}}, r"priors\['lengthscale'\] .*positive"),
+    ({"random_state": -3}, r"random_state|[Ss]eed"),
+    ({"max_time": np.nan}, r"'max_time' .* in the range \(0.0, inf\) or None"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "message"), PARAMETERS)
+def test_a_wrong_parameter_is_refused_before_any_kernel_is_fitted(parameters, message):
+    kernels = At(None)
+    model = small(**parameters).set_callbacks(kernels)
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.fit(X, Y)
+    assert not kernels.n_begun
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def spoilt(values, value):
+    """A copy with another fourth row, as objects if need be."""
+    values = values.astype(object) if value is None else values.copy()
+    values[3] = value
+    return values
+
+
+TIMES = [datetime.datetime(2020, 1, 1) + datetime.timedelta(day) for day in range(20)]
+DURATIONS = [time - TIMES[0] for time in TIMES]
+ADVICE = r"count the time from .* datetime\.timedelta\(days=1\)"
+IN_FRAME = rf"^X must hold numbers, got .*'when': {ADVICE}"
+IN_ARRAY = f"^X must hold numbers, got .*time.*: {ADVICE}"
+
+INPUTS = {
+    "NaN": (spoilt(X, np.nan), r"X contains NaN: row 3, column 0, and 1 more. Leave such rows out"),
+    "infinity": (spoilt(X, -np.inf), "^Input X contains infinity"),
+    "a gap": (spoilt(X, None), "^Input X contains NaN"),
+    "words": ([*X.tolist()[:-1], ["a", "b"]], "got text such as 'a' in column 'x0'"),
+    "words in a frame": (FRAME.assign(size="big"), "'big' in column 'size'.*OneHotEncoder"),
+    "complex": (X + 1j, "^Complex data not supported"),
+    "sparse": (scipy.sparse.csr_array(X), "^Sparse data was passed for X.*toarray"),
+    "empty": (X[:0], r"^Found array with 0 sample\(s\) \(shape=\(0, 2\)\)"),
+    "no column": (X[:, :0], r"0 feature\(s\)"),
+    "an empty list": ([], "(?s)^Expected 2D array, got 1D array.*Reshape your data"),
+    "one dimension": (X[:, 0], "(?s)^Expected 2D array, got 1D array.*Reshape"),
+    "three dimensions": (X[:, :, None], "^Found array with dim 3, while dim <= 2"),
+    "one number": (3.0, "^Expected 2D array, got scalar array"),
+    "nothing": (None, "^Expected 2D array"),
+    "ragged rows": ([[1.0, 2.0], [3.0]] * 10, "inhomogeneous shape"),
+    "huge": (X * 1e150, "^X must not hold numbers above .*, got .*: divide it by a"),
+    "durations in pandas": (pd.DataFrame({"load": Y, "when": pd.Series(DURATIONS)}), IN_FRAME),
+    "durations in polars": (pl.DataFrame({"load": Y, "when": DURATIONS}), IN_FRAME),
+    "times in polars": (pl.DataFrame({"load": Y, "when": [t.time() for t in TIMES]}), IN_FRAME),
+    "durations": (np.array(DURATIONS)[:, None].astype("timedelta64[s]"), IN_ARRAY),
+    "durations as objects": (np.array(DURATIONS)[:, None], IN_ARRAY),
+    "durations in lists": ([[one] for one in DURATIONS], IN_ARRAY),
+}
+TARGETS = {
+    "NaN": (spoilt(Y, np.nan), "^Input y contains NaN"),
+    "infinity": (spoilt(Y, np.inf), "^Input y contains infinity"),
+    "a gap": (spoilt(Y, None), "^Input y contains NaN"),
+    "words": ([*Y.tolist()[:-1], "a"], "y must hold numbers, got text such as 'a'"),
+    "complex": (Y + 1j, "^Complex data not supported"),
+    "sparse": (scipy.sparse.csr_array(Y[:, None]), "[Ss]parse"),
+    "nothing": (None, "requires y to be passed, but the target y is None"),
+    "one number": (3.0, "^y should be a 1d array, got an array of shape"),
+    "one row less": (Y[:-1], r"inconsistent numbers of samples: \[20, 19\]"),
+    "huge": (Y * 1e150, "^y must not hold numbers above .*, got .*: divide it by a"),
+    "tiny": (Y * 1e-300, "^y must not vary by less than .*, got .*: multiply it by a"),
+    "two targets": (np.c_[Y, Y], r"shape \(20, 2\).*MultiOutputRegressor"),
+    "two targets in lists": (np.c_[Y, Y].tolist(), r"shape \(20, 2\).*MultiOutputRegressor"),
+    "two targets in a frame": (FRAME, r"shape \(20, 2\).*MultiOutputRegressor"),
+    "times": (TIMES, f"^y must hold numbers, got .*: {ADVICE}"),
+    "times in an array": (np.array(TIMES), f"^y must hold numbers, got .*: {ADVICE}"),
+    "durations in a series": (pd.Series(DURATIONS), f"^y must hold numbers, got .*: {ADVICE}"),
+}
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_wrong_inputs_are_refused_by_each_method(name, refitted):
+    inputs, message = INPUTS[name]
+    for ask in (
+        lambda rows: small().fit(rows, Y),
+        lambda rows: refitted.refit(rows, Y),
+        refitted.predict,
+        refitted.sample_y,
+    ):
+        with pytest.raises((ValueError, TypeError), match=message):
+            ask(inputs)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_wrong_targets_are_refused(name, refitted):
+    target, message = TARGETS[name]
+    for ask in (small().fit, refitted.refit):
+        with pytest.raises((ValueError, TypeError), match=message):
+            ask(X, target)
+
+
+def test_one_row_and_inputs_without_a_spread_that_can_be_squared_are_refused():
+    with pytest.raises(ValueError, match=r"1 sample\(s\) .* a minimum of 2 is required"):
+        small().fit(X[:1], Y[:1])
+    message = "^X must not vary by less than .*, got .*: multiply it by a constant"
+    for unit in ([1e-300, 1e-300], [1.0, 1e-300]):
+        with pytest.raises(ValueError, match=message):
+            small().fit(X * unit, Y)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, np.ndarray.tolist, pd.DataFrame])
+def test_a_column_of_targets_is_taken_with_the_warning_of_scikit_learn(convert):
+    with pytest.warns(DataConversionWarning, match="column-vector y was passed"):
+        model = small().refit(X, convert(Y[:, None]), "SE[0]")
+    np.testing.assert_array_equal(model.y_train_, Y)
+
+
+@pytest.mark.parametrize("times", [pd.Series(DURATIONS), pl.Series(DURATIONS)], ids=type)
+def test_what_the_message_on_times_says_makes_days_of_them(times):
+    counted = (times - times.min()) / datetime.timedelta(days=1)
+    np.testing.assert_array_equal(np.asarray(counted), np.arange(20))
+
+
+def test_columns_of_numbers_may_be_called_date_and_time():
+    model = small().refit(pd.DataFrame(X, columns=["date", "time period"]), Y, "SE[date]")
+    assert model.best_expression_ == "SE[date]"
+
+
+def read_only(values):
+    values = values.copy()
+    values.flags.writeable = False
+    return values
+
+
+def strided(values):
+    """A view whose rows and columns lie apart, and backwards."""
+    wide = np.zeros((2 * len(values), 3 * values.shape[1] if values.ndim == 2 else 3))
+    view = wide[::-2, ::3] if values.ndim == 2 else wide[::-2, 0]
+    view[...] = values
+    return view
+
+
+CONTAINERS = {
+    "objects": lambda values: values.astype(object),
+    "read-only": read_only,
+    "Fortran order": np.asfortranarray,
+    "strided backwards": strided,
+    "other endianness": lambda values: values.astype(">f8"),
+    "lists": lambda values: values.tolist(),
+    "tuples": lambda values: tuple(map(tuple, values)) if values.ndim == 2 else tuple(values),
+    "long double": lambda values: values.astype(np.longdouble),
+}
+
+
+@pytest.mark.parametrize("convert", CONTAINERS.values(), ids=CONTAINERS.keys())
+def test_the_container_of_the_numbers_does_not_matter(convert):
+    model = small().refit(convert(X), convert(Y), "SE[0]")
+    np.testing.assert_array_equal(model.X_train_, X)
+    np.testing.assert_array_equal(model.y_train_, Y)
+    np.testing.assert_array_equal(model.predict(convert(X)), model.predict(X))
+
+
+@pytest.mark.parametrize("kind", ["int64", "int8", "uint16", "bool", "float32", "float16", "O"])
+def test_numbers_of_other_types_become_double_precision(kind):
+    whole = np.random.default_rng(2).integers(0, 3, size=(20, 3)).astype(kind)
+    model = small().refit(whole[:, :2], whole[:, 2], "SE[0]")
+    assert model.y_train_.dtype == model.X_train_.dtype == np.float64
+    np.testing.assert_array_equal(model.X_train_, whole[:, :2].astype(float))
+    np.testing.assert_array_equal(model.predict(whole[:, :2]), model.predict(model.X_train_))
+
+
+def test_arrays_that_are_changed_after_the_fit_do_not_change_the_model():
+    inputs, target = X.copy(), Y.copy()
+    model = small().refit(inputs, target, "SE[0]")
+    before = model.predict(X)
+    inputs[...], target[...] = np.nan, np.nan
+    np.testing.assert_array_equal(model.X_train_, X)
+    np.testing.assert_array_equal(model.y_train_, Y)
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+CALLS = {
+    "swapped arguments": (
+        lambda _: evaluate_kernel(X, Y, "SE[0]"),
+        TypeError,
+        r"expression must be a str .*got ndarray: the order is evaluate_kernel\(expression, X, y\)",
+    ),
+    "an unknown keyword": (
+        lambda model: model.predict(FRAME, noise=False),
+        TypeError,
+        r"AutoKernelGPRegressor\.predict\(\) got an unexpected keyword argument 'noise'",
+    ),
+    "a function as callback": (
+        lambda _: small().set_callbacks(print),
+        TypeError,
+        "callbacks must be instances following the FitCallback protocol",
+    ),
+    "a class as callback": (
+        lambda _: small().set_callbacks(SOT),
+        TypeError,
+        "callbacks must be instances following the FitCallback protocol",
+    ),
+    "a nested parameter of a name": (
+        lambda _: small().set_params(strategy__population_size=3),
+        ValueError,
+        r"strategy must be an object .*set strategy=SOT\(\) first",
+    ),
+    "prediction before fit": (lambda _: small().predict(X), NotFittedError, r"not fitted yet"),
+    "description before fit": (lambda _: small().describe(), NotFittedError, r"not fitted yet"),
+    "a picture before fit": (
+        lambda _: DecompositionDisplay.from_estimator(small()),
+        NotFittedError,
+        r"not fitted yet",
+    ),
+    "a leaderboard without a search": (
+        lambda _: unsearched().leaderboard(),
+        NotFittedError,
+        r"was fitted by refit, which does not search: call fit to have a search",
+    ),
+    "a picture of no search": (
+        lambda _: SearchDisplay.from_estimator(unsearched()),
+        NotFittedError,
+        r"was fitted by refit, which does not search",
+    ),
+    "other columns": (
+        lambda model: model.predict(FRAME[["size", "age"]]),
+        ValueError,
+        r"feature names should match",
+    ),
+    "too few columns": (
+        lambda _: unsearched().predict(X[:, :1]),
+        ValueError,
+        r"X has 1 features, but AutoKernelGPRegressor is expecting 2",
+    ),
+    "gaps in new rows": (
+        lambda model: model.predict(FRAME.assign(age=np.nan)),
+        ValueError,
+        r"X contains NaN: row 0, column 'age', and 19 more",
+    ),
+    "a kernel of another library": (
+        lambda model: model.refit(FRAME, Y, "RBF[age]"),
+        ValueError,
+        r"unknown base kernel 'RBF'.*did you mean 'SE'\?",
+    ),
+    "a kernel in small letters": (
+        lambda _: parse_expression("se[0]"),
+        ValueError,
+        r"unknown base kernel 'se'.*did you mean 'SE'\?",
+    ),
+    "a kernel without a column": (
+        lambda _: parse_expression("SE + LIN[0]"),
+        ValueError,
+        r"expected SE with a column in brackets: SE\[0\]",
+    ),
+    "an open bracket": (
+        lambda _: parse_expression("(SE[0] + LIN[1]"),
+        ValueError,
+        r"expected '\)'",
+    ),
+    "an unknown column": (
+        lambda model: model.refit(FRAME, Y, "SE[aeg]"),
+        ValueError,
+        r"unknown column 'aeg', the known ones are 'age', 'size'; did you mean 'age'\?",
+    ),
+    "a column beyond the last": (
+        lambda model: model.refit(FRAME, Y, "SE[7]"),
+        ValueError,
+        r"column must be below the number of columns 2, got 7",
+    ),
+    "coverage in percent": (
+        lambda model: model.predict_interval(FRAME, 95),
+        ValueError,
+        r"coverage must be a probability between 0 and 1, such as 0.95, got 95",
+    ),
+    "quantiles in percent": (
+        lambda model: model.predict_quantiles(FRAME, [5, 95]),
+        ValueError,
+        r"quantiles must be probabilities between 0 and 1, such as .*got \[5, 95\]",
+    ),
+    "an unknown kind of deviation": (
+        lambda model: model.predict(FRAME, return_std="noise"),
+        ValueError,
+        r"return_std must be True, False or 'function', got 'noise'",
+    ),
+    "both deviation and covariance": (
+        lambda model: model.predict(FRAME, return_std=True, return_cov=True),
+        RuntimeError,
+        r"at most one of return_std and return_cov, got both",
+    ),
+    "no samples": (
+        lambda model: model.sample_y(FRAME, n_samples=0),
+        ValueError,
+        r"n_samples == 0, must be >= 1",
+    ),
+    "a unit of an unknown column": (
+        lambda model: model.describe({"ages": "years"}),
+        ValueError,
+        r"units must map names out of .*got 'ages': 'years'; did you mean 'age'\?",
+    ),
+    "units as text": (
+        lambda model: model.describe("years"),
+        ValueError,
+        r"units must be a mapping such as \{'time': 'years'\}, got 'years'",
+    ),
+    "a dict of something else": (
+        lambda _: from_dict({"a": 1}),
+        ValueError,
+        r"record must be the dict that to_dict returns",
+    ),
+    "JSON as text": (
+        lambda _: from_dict("{}"),
+        ValueError,
+        r"record must be the dict .*got str: json.loads makes a dict of a text",
+    ),
+    "a forecast of two columns": (
+        ForecastDisplay.from_estimator,
+        ValueError,
+        r"ForecastDisplay shows one column.*DecompositionDisplay",
+    ),
+    "a report in no folder": (
+        lambda model: write_report(model, "nowhere/report.html"),
+        ValueError,
+        r"path must be a file in a folder that exists, got 'nowhere",
+    ),
+    "a refit before any fit": (lambda _: small().refit(X, Y), NotFittedError, "not fitted yet"),
+    "a refit of half a kernel": (
+        lambda model: model.refit(FRAME, Y, "SE[0"),
+        ValueError,
+        "expected SE",
+    ),
+    "a refit of a number": (
+        lambda model: model.refit(FRAME, Y, 3),
+        TypeError,
+        "kernel must be a str .* or an Expression, got 3",
+    ),
+    "a refit to fewer columns": (
+        lambda _: unsearched().refit(X[:, :1], Y),
+        ValueError,
+        "is expecting 2 features as input",
+    ),
+    "a kernel of too many columns": (
+        lambda model: model.refit(FRAME, Y, parse_expression("SE[2]")),
+        ValueError,
+        r"kernel must use columns below n_features=2, got SE\[2\]",
+    ),
+    "no rows of a leaderboard": (
+        lambda model: model.leaderboard(0),
+        ValueError,
+        "k == 0, must be >= 1",
+    ),
+    "half a row of a leaderboard": (
+        lambda model: model.leaderboard(2.5),
+        TypeError,
+        "k must be an instance of int, not float",
+    ),
+    "a level that is not a number": (
+        lambda model: model.predict_quantiles(FRAME, [np.nan]),
+        ValueError,
+        "quantiles must be probabilities between 0 and 1",
+    ),
+    "levels in two dimensions": (
+        lambda model: model.predict_quantiles(FRAME, [[0.1, 0.9]]),
+        ValueError,
+        "quantiles must be probabilities between 0 and 1",
+    ),
+    "coverage as text": (
+        lambda model: model.predict_interval(FRAME, "95%"),
+        TypeError,
+        "coverage must be a probability between 0 and 1",
+    ),
+    "densities of fewer observations": (
+        lambda model: model.log_predictive_density(FRAME, Y[:3]),
+        ValueError,
+        "inconsistent numbers of samples",
+    ),
+    "densities of gaps": (
+        lambda model: model.log_predictive_density(FRAME, np.full(20, np.nan)),
+        ValueError,
+        "y contains NaN",
+    ),
+    "densities of two targets": (
+        lambda model: model.log_predictive_density(FRAME, np.zeros((20, 2))),
+        ValueError,
+        "1d array",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_wrong_call_says_what_was_expected(name, model):
+    call, kind, message = CALLS[name]
+    with pytest.raises(kind, match=message):
+        call(model)
+
+
+def test_methods_of_the_class_can_be_pickled():
+    members = vars(AutoKernelGPRegressor).items()
+    methods = [one for name, one in members if callable(one) and not name.startswith("_")]
+    assert AutoKernelGPRegressor.predict in methods
+    assert pickle.loads(pickle.dumps(methods)) == methods
+
+
+@pytest.mark.parametrize("fit", ["fit", "refit"])
+@pytest.mark.parametrize(
+    "refused",
+    [
+        {"y": [np.nan, *range(19)]},
+        {"X": DATES.assign(level=["high"] * 20)},
+        {"X": DATES.assign(level=np.inf)},
+        {"periods": {"no such column": 12}},
+        {"criterion": "evidence"},
+    ],
+    ids=lambda refused: next(iter(refused)),
+)
+def test_a_refused_fit_leaves_a_fitted_estimator_as_it_was(fit, refused):
+    model = small(n_iter=0, base_kernels=["LIN"], max_leaves=1).fit(DATES, Y)
+    others = pd.DataFrame(np.ones((20, 3)), columns=list("abc"))
+    given = {"X": others if fit == "fit" else DATES, "y": Y, **refused}
+    X, y = given.pop("X"), given.pop("y")
+    before, mean = dict(vars(model.set_params(**given))), model.predict(DATES)
+    with pytest.raises(ValueError, match=r"must|contains|features"):
+        getattr(model, fit)(X, y)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is value for name, value in before.items())
+    np.testing.assert_array_equal(model.predict(DATES), mean)
+
+
+def test_folds_in_time_of_rows_in_no_order_are_warned_of():
+    model = small(criterion=CrossValidation(cv=TimeSeriesSplit(3)))
+    with pytest.warns(UserWarning, match="no column of X rises from row to row: sort the rows"):
+        model.refit(X, Y, "LIN[0]")
+    order = np.argsort(X[:, 0])
+    model.refit(X[order], Y[order], "LIN[0]")  # no warning
