@@ -15,8 +15,7 @@ from autokernel import (
     Stacking,
     log_predictive_density_score,
 )
-from tests.estimator.test_estimator import wave
-from tests.fits import assert_predicts_as_its_kernel
+from tests.fits import assert_predicts_as_its_kernel, wave
 
 X, Y = wave(20)
 X_NEW = np.linspace(-0.2, 1.3, 6)[:, None]
@@ -211,49 +210,6 @@ def test_averaging_changes_predictions_and_not_the_search(fitted, pointwise):
     assert not np.allclose(fitted.predict(X_NEW), pointwise.predict(X_NEW), rtol=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"return_std": "noise"}, ValueError, "must be True, False or 'function', got 'noise'"),
-        ({"return_std": "Function"}, ValueError, "got 'Function'"),
-        ({"return_std": ""}, ValueError, "got ''"),
-        ({"return_std": True, "return_cov": True}, RuntimeError, "at most one of return_std"),
-        ({"return_std": "function", "return_cov": True}, RuntimeError, "at most one of"),
-    ],
-)
-def test_predict_refuses_what_it_does_not_know(fitted, arguments, error, message):
-    with pytest.raises(error, match=message):
-        fitted.predict(X_NEW, **arguments)
-
-
-@pytest.mark.parametrize("levels", [[0.0, 0.5], [0.5, 1.0], [-0.1], [1.5], [np.nan], [[0.1, 0.9]]])
-def test_quantiles_at_levels_that_are_no_probabilities_are_refused(fitted, levels):
-    with pytest.raises(ValueError, match="quantiles must be probabilities between 0 and 1"):
-        fitted.predict_quantiles(X_NEW, levels)
-
-
-@pytest.mark.parametrize(
-    ("coverage", "error"),
-    [(0, ValueError), (1, ValueError), (1.2, ValueError), (-0.5, ValueError), ("95%", TypeError)],
-)
-def test_an_interval_with_a_coverage_that_is_no_probability_is_refused(fitted, coverage, error):
-    with pytest.raises(error, match="coverage"):
-        fitted.predict_interval(X_NEW, coverage)
-
-
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (Y_NEW[:3], "inconsistent numbers of samples"),
-        (np.full(6, np.nan), "y contains NaN"),
-        (np.zeros((6, 2)), "1d array"),
-    ],
-)
-def test_densities_of_observations_that_do_not_match_are_refused(fitted, y, message):
-    with pytest.raises(ValueError, match=message):
-        fitted.log_predictive_density(X_NEW, y)
-
-
 @pytest.mark.parametrize("name", PREDICTIONS)
 def test_inputs_are_checked_whatever_is_predicted(fitted, name):
     predict = PREDICTIONS[name]
@@ -322,24 +278,3 @@ def test_components_are_chosen_in_a_grid_by_their_density():
         assert score == pytest.approx(expected.mean(), rel=1e-9)
     assert grid.best_estimator_.averaging.n_components == grid.best_params_.popitem()[1]
     assert model.averaging.n_components == 3
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ("bayes", "averaging must be one of"),
-        (PosteriorAveraging, "averaging must be an object, got the class PosteriorAveraging"),
-        (3, "averaging must be one of"),
-        (PosteriorAveraging(n_components=0), "n_components"),
-        (Stacking(n_components=2.5), "n_components"),
-    ],
-    ids=str,
-)
-def test_an_average_that_is_none_is_refused(value, message):
-    with pytest.raises(ValueError, match=message):
-        tiny(averaging=value).fit(X, Y)
-
-
-def test_components_of_an_average_that_is_a_name_cannot_be_set():
-    with pytest.raises(ValueError, match=r"averaging=PosteriorAveraging\(\)"):
-        tiny().set_params(averaging__n_components=3)

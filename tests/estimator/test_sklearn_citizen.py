@@ -12,13 +12,11 @@ import pytest
 import sklearn
 from sklearn.base import clone, is_regressor
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import BaggingRegressor
-from sklearn.exceptions import DataConversionWarning, NotFittedError, UnsetMetadataPassedError
+from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.inspection import PartialDependenceDisplay, permutation_importance
 from sklearn.model_selection import (
     GridSearchCV,
     KFold,
-    RandomizedSearchCV,
     cross_val_score,
     cross_validate,
 )
@@ -28,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_html_repr, get_tags
 
 from autokernel import SOT, AutoKernelGPRegressor, Importance
-from tests.estimator.test_estimator import wave
+from tests.fits import wave
 
 X, Y = wave(20, n_features=2)
 FOLDS = KFold(2)
@@ -163,18 +161,6 @@ def clone_values(candidate):
     return {name: clone(value, safe=False) for name, value in candidate.items()}
 
 
-def test_randomized_search_draws_kernels_and_parameters_of_the_strategy():
-    choices = {"base_kernels": [["SE"], ["LIN"]], "strategy__population_size": [5, 6, 7]}
-    search = RandomizedSearchCV(
-        tiny(strategy=SOT()), choices, n_iter=2, cv=FOLDS, random_state=0, error_score="raise"
-    ).fit(X, Y)
-    best = search.best_estimator_
-    assert best.strategy.population_size == search.best_params_["strategy__population_size"]
-    kernels = {text.split("[")[0] for text in best.search_history_["kernel"]}
-    assert kernels == {*search.best_params_["base_kernels"], "NOISE"}
-    np.testing.assert_array_equal(search.predict(X), best.predict(X))
-
-
 def test_cross_validate_returns_estimators_that_predict_as_they_were_scored():
     result = cross_validate(tiny(), X, Y, cv=FOLDS, return_estimator=True, error_score="raise")
     folds = [test for _, test in FOLDS.split(X)]
@@ -198,14 +184,6 @@ def test_several_targets_are_fitted_one_by_one():
     alone = [tiny().fit(X, target).predict(X) for target in targets.T]
     np.testing.assert_array_equal(model.predict(X), np.transpose(alone))
     assert [m.best_expression_ for m in model.estimators_] == ["SE[0]", "LIN[1]"]
-
-
-def test_bagging_averages_fits_to_samples_with_repeated_rows():
-    model = BaggingRegressor(tiny(), n_estimators=2, random_state=0).fit(X, Y)
-    assert all(len(set(rows)) < len(rows) for rows in model.estimators_samples_)
-    mean = np.mean([each.predict(X) for each in model.estimators_], axis=0)
-    # sums of two numbers in either order
-    np.testing.assert_allclose(model.predict(X), mean, rtol=1e-12)
 
 
 def test_permutation_importance_of_a_column_that_the_kernel_leaves_out_is_zero(fitted):
@@ -284,30 +262,6 @@ def test_names_of_a_frame_are_kept_shown_and_asked_for_again(library):
             ask(frame[["wind speed", "time"]])
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         model.predict(X)
-
-
-def as_list(y):
-    """Targets as lists."""
-    return y.tolist()
-
-
-def as_frame(y):
-    """Targets as a frame."""
-    return pytest.importorskip("pandas").DataFrame(y)
-
-
-@pytest.mark.parametrize("convert", [np.asarray, as_list, as_frame])
-def test_several_targets_get_an_error_that_says_how_to_fit_them(convert):
-    with pytest.raises(ValueError, match=r"shape \(20, 2\).*MultiOutputRegressor"):
-        tiny().fit(X, convert(np.c_[Y, Y]))
-
-
-@pytest.mark.parametrize("convert", [np.asarray, as_list, as_frame])
-def test_a_column_of_targets_is_taken_with_the_warning_of_scikit_learn(convert, fitted):
-    with pytest.warns(DataConversionWarning, match="column-vector y was passed"):
-        model = tiny().fit(X, convert(Y[:, None]))
-    np.testing.assert_array_equal(model.predict(X), fitted.predict(X))
-    assert model.y_train_.shape == (20,)
 
 
 def captions(estimator):
