@@ -218,31 +218,11 @@ def evolve(
     n_generations: int,
     rng: np.random.Generator,
 ) -> Expression | None:
-    """Search the expression with the highest acquisition value.
+    """Search the expression with the highest acquisition value by evolution (SOT, algorithm 2).
 
-    Parameters
-    ----------
-    acquisition : callable
-        Function that returns the values (n,) of n expressions.
-    grammar : Grammar
-        Grammar of the expressions. Offspring are one operation away from their parent.
-    population : iterable of Expression
-        The first generation.
-    excluded : set of str
-        Canonical texts of expressions that may be parents but not the result.
-    n_survivors : int
-        Number of expressions of a generation that have offspring.
-    n_offspring : int
-        Number of offspring of each survivor.
-    n_generations : int
-        Number of times that survivors are chosen.
-    rng : numpy.random.Generator
-        Source of the random operations.
-
-    Returns
-    -------
-    Expression or None
-        The best expression found, or None if all expressions found are excluded.
+    Offspring are one operation of the grammar away from their parent. Expressions with a canonical
+    text in ``excluded`` may be parents but not the result, which is None if all that were found are
+    excluded.
     """
     values: dict[str, float] = {}
     met: dict[str, Expression] = {}

@@ -84,7 +84,7 @@ class BOMS(BayesianStrategy):
     include a walk of five steps from each base kernel. The squared Hellinger distance of two
     Gaussians on 20 of the inputs is averaged over 100 draws from the priors of the hyperparameters.
     If there are too many candidates, the oldest are dropped instead of those with the lowest
-    expected improvement, so that the candidates depend on the history alone.
+    expected improvement, so that the candidates depend only on the history.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
@@ -318,14 +318,7 @@ class HellingerKernel(KernelKernel):
 class PriorSampler:
     """Computes covariances of expressions on fixed inputs, at fixed quantiles of the priors.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_inputs, n_features)
-        Inputs at which the covariances are computed.
-    priors : mapping
-        Gamma priors by parameter name, as :func:`check_priors` returns them.
-    points : ndarray of shape (n_samples, n_dimensions)
-        Quantiles in the unit cube, as :func:`sobol_points` makes them.
+    The quantiles ``points`` (n_samples, n_dimensions) are those of :func:`sobol_points`.
     """
 
     def __init__(self, X: FloatArray, priors: Priors, points: FloatArray) -> None:

@@ -24,8 +24,8 @@ class Greedy(Strategy):
     -----
     Duvenaud et al. (2013), *Structure discovery in nonparametric regression through compositional
     kernel search*, apply operations to any part of a kernel, as is done here; Kim and Teh (2018),
-    *Scaling up the Automatic Statistician*, algorithm 2, apply them to the whole kernel alone. A
-    batch holds neighbours of one kernel alone, and may therefore be shorter than ``batch_size``.
+    *Scaling up the Automatic Statistician*, algorithm 2, apply them only to the whole kernel. A
+    batch holds neighbours of only one kernel, and may therefore be shorter than ``batch_size``.
 
     A kernel of k leaves has up to ``5 k`` neighbours for each base kernel on each column. With SE
     and RQ on 8 columns, one of the 16 base kernels has 47 neighbours, and the best of these has up

@@ -147,7 +147,7 @@ class Search:
         has_converged = self._history.has_converged(self._tol)
         return StopReason.CONVERGED if has_converged else StopReason.EXHAUSTED
 
-    def _batches(self) -> Generator["_Batch", None, None]:
+    def _batches(self) -> Generator["_KernelBatch", None, None]:
         """Yield the kernels to evaluate next; the caller appends their trials to the history.
 
         A search that goes on does so without the pruning at its end. If it ends early, or proposes
@@ -170,7 +170,7 @@ class Search:
         finally:
             history.restore(dropped)
 
-    def _designed(self) -> Iterator["_Batch"]:
+    def _designed(self) -> Iterator["_KernelBatch"]:
         """Yield the two parts of the initial design, the second one with noise only.
 
         Fits of the second part begin at those of the first one, except where they could miss a
@@ -180,7 +180,7 @@ class Search:
         history = self._history
         first = self._plain(self.design.fixed)
         if new := history.without_known(first):
-            yield _Batch(new, [], Phase.INITIAL)
+            yield _KernelBatch(new, [], Phase.INITIAL)
         second = [*self.design.rest(history.evaluations), NOISE]
         new = history.without_known(self._plain(second))
         texts = {expression.canonical for expression in first}
@@ -188,14 +188,14 @@ class Search:
         for from_nothing, known in ((True, []), (False, fitted)):
             some = [e for e in new if self._has_modes_to_miss(e) == from_nothing]
             if some:
-                yield _Batch(some, known, Phase.INITIAL)
+                yield _KernelBatch(some, known, Phase.INITIAL)
 
     def _has_modes_to_miss(self, expression: Expression) -> bool:
         """Return whether a fit that begins at other kernels could miss the highest mode."""
         is_single = len(self._task.grammar.columns) == 1
         return (is_single and self._task.has_many_modes) or expression.has_many_modes
 
-    def _proposed(self) -> Iterator["_Batch"]:
+    def _proposed(self) -> Iterator["_KernelBatch"]:
         """Yield the proposals of the strategy, until there are enough or no more."""
         history, task = self._history, self._task
         while (
@@ -210,13 +210,13 @@ class Search:
                 return
             yield batch
 
-    def _rest_of_batch(self) -> "_Batch | None":
+    def _rest_of_batch(self) -> "_KernelBatch | None":
         """Propose the last batch again if its evaluation may be incomplete."""
         start, n_searched = self._history.last_start, self._history.n_searched
         is_complete = n_searched - start >= self._batch_size or n_searched == start
         return None if is_complete else self._batch_after(start)
 
-    def _batch_after(self, start: int) -> "_Batch | None":
+    def _batch_after(self, start: int) -> "_KernelBatch | None":
         """Propose the batch after ``start`` search trials; None if all of it is evaluated."""
         began = time.perf_counter()
         before = self._history.before(start)
@@ -230,9 +230,9 @@ class Search:
         if not new:
             return None
         seconds = (time.perf_counter() - began) / len(new)
-        return _Batch(new, before.evaluations, Phase.SEARCH, start, seconds)
+        return _KernelBatch(new, before.evaluations, Phase.SEARCH, start, seconds)
 
-    def _pruning(self) -> Iterator["_Batch"]:
+    def _pruning(self) -> Iterator["_KernelBatch"]:
         """Yield the simpler forms of the best kernel until none of them is better.
 
         After each batch the best kernel may be another one. A batch whose evaluation is incomplete
@@ -247,7 +247,7 @@ class Search:
             if not simpler:
                 return
             if new := history.without_known(simpler):
-                yield _Batch(new, before.evaluations, Phase.PRUNING, start)
+                yield _KernelBatch(new, before.evaluations, Phase.PRUNING, start)
             start = len(history)
 
     def _plain(self, expressions: Sequence[Expression]) -> list[Expression]:
@@ -257,7 +257,7 @@ class Search:
         return [normal_form(expression) for expression in expressions]
 
 
-class _Batch(NamedTuple):
+class _KernelBatch(NamedTuple):
     """Kernels that are evaluated together, with warm starts from the same known fits."""
 
     expressions: list[Expression]

@@ -21,7 +21,7 @@ Frequencies = Mapping[Hashable, float]
 Features = tuple[Frequencies, Frequencies, Frequencies]
 """Frequencies of the base kernels, the paths and the subtrees of one expression."""
 
-Table = tuple[Mapping[Hashable, int], FloatArray]
+ElementTable = tuple[Mapping[Hashable, int], FloatArray]
 """Index of each element, and the frequencies (n, n_elements) of the elements of n expressions."""
 
 Element = TypeVar("Element", bound=Hashable)
@@ -105,7 +105,9 @@ class SOTKernel(KernelKernel):
         by_logit = values[:, None] * (np.eye(3) - shares) * (1 - sigmoid)
         return values, np.column_stack([-values, by_logit])
 
-    def _make_tables(self, expressions: tuple[Expression, ...]) -> tuple[FloatArray, list[Table]]:
+    def _make_tables(
+        self, expressions: tuple[Expression, ...]
+    ) -> tuple[FloatArray, list[ElementTable]]:
         """Collect the features of the expressions in the columns of the distance matrix."""
         features = [self._features(expression) for expression in expressions]
         return self._used(expressions), [_table([f[kind] for f in features]) for kind in range(3)]
@@ -119,7 +121,7 @@ class SOTKernel(KernelKernel):
         return used
 
 
-def _table(lists: Sequence[Frequencies]) -> Table:
+def _table(lists: Sequence[Frequencies]) -> ElementTable:
     indices: dict[Hashable, int] = {}
     for frequencies in lists:
         for element in frequencies:
@@ -127,7 +129,7 @@ def _table(lists: Sequence[Frequencies]) -> Table:
     return indices, _dense(lists, indices)[0]
 
 
-def _total_variation(rows: Sequence[Frequencies], table: Table) -> FloatArray:
+def _total_variation(rows: Sequence[Frequencies], table: ElementTable) -> FloatArray:
     """Compute half the L1 distances (n, m) of two lists of frequencies.
 
     The dense arrays hold only elements of the table. The frequencies of all other elements add to
@@ -175,7 +177,7 @@ def _list_paths(expression: Expression, above: str, found: list[str]) -> None:
     if not isinstance(expression, Operation):
         found.append(above + expression.canonical)
         return
-    label = _symbol(expression)
+    label = _operator_text(expression)
     if expression.operator.commutes:
         here = above if above.endswith(label) else above + label
         for operand in expression.operands:
@@ -196,12 +198,12 @@ def _list_subtrees(expression: Expression, found: list[str]) -> str:
         keys = [_list_subtrees(operand, found) for operand in expression.operands]
         if expression.operator.commutes:
             keys.sort()
-        key = f"({_symbol(expression).join(keys)})"
+        key = f"({_operator_text(expression).join(keys)})"
     found.append(key)
     return key
 
 
-def _symbol(operation: Operation) -> str:
+def _operator_text(operation: Operation) -> str:
     """Return the symbol of an operator, with its column if it has one."""
     column = operation.column
     return operation.operator.symbol + ("" if column is None else f"[{column}]")

@@ -48,7 +48,7 @@ class Task:
     def cached(self, key: Hashable, make: Callable[[], Cached]) -> Cached:
         """Return a cached value of a strategy, or make and cache it.
 
-        The value may depend on the task and on a history alone, because a continued search begins
+        The value may depend only on the task and on a history, because a continued search begins
         with an empty cache.
         """
         if key not in self.cache:
@@ -78,12 +78,12 @@ class Task:
 class Strategy(ABC, BaseEstimator):
     """Proposes kernels; a strategy has scikit-learn parameters and no state.
 
-    The proposals depend on the arguments alone, so that a search can be continued from its history.
+    The proposals depend only on the arguments, so that a search can be continued from its history.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {}
     scores_by_bounds: ClassVar[bool] = False
-    """Whether scores are lower bounds on many rows, with upper bounds beside them."""
+    """Whether scores are lower bounds on many rows, next to upper bounds."""
 
     @abstractmethod
     def design(self, task: Task, *, rng: np.random.Generator) -> Design:

@@ -83,14 +83,6 @@ def test_distances_are_those_of_the_definition_at_every_position():
     np.testing.assert_array_equal(computed, np.moveaxis(expected, -1, 0))  # whole numbers
 
 
-def test_distances_are_symmetric_and_zero_for_equals_alone():
-    kernels = list({kernel.canonical: kernel for kernel in walks(80, seed=3)}.values())
-    D = ArcKernel(n_features=3).distances(kernels)
-    np.testing.assert_array_equal(D, D.swapaxes(1, 2))
-    assert D.min() == 0
-    np.testing.assert_array_equal(D.sum(axis=0) == 0, np.eye(len(kernels), dtype=bool))
-
-
 def test_all_positions_together_count_the_same():
     trees = [parse_expression(text) for text in ("SE[0]", "SE[0] + LIN[1]", "SE[0] * LIN[1]")]
     # one position is other and two are active in one tree alone; one is other

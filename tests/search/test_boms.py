@@ -69,22 +69,6 @@ def test_fifty_neighbours_of_the_best_and_fifteen_walks_are_candidates(wide, his
     assert 8 <= len(added - neighbours) <= 15
 
 
-def test_neighbours_are_drawn_anew_for_each_history(wide, history_of):
-    neighbours = beside(wide, FAR)
-    drawn = [
-        candidates(wide, history_of([text, FAR])) & neighbours
-        for text in ("SE[0]", "SE[1]", "SE[2]", "LIN[0]", "LIN[1]", "LIN[2]", "PER[0]", "PER[1]")
-    ]
-    assert len(set(map(frozenset, drawn))) == len(drawn)
-    # one in five is drawn each time: 84 in 100 are met in eight times
-    assert len(set().union(*drawn)) > 0.7 * len(neighbours)
-
-
-def test_candidates_depend_on_the_history_alone(wide, history_of):
-    history = history_of(["SE[0]", FAR], ["SE[1]"])
-    assert candidates(wide, history, seed=1) == candidates(wide, history, seed=2)
-
-
 def test_candidates_of_one_task_are_those_that_a_fresh_task_would_have(wide, history_of):
     design, searched = ["SE[0]", "LIN[0]"], [FAR, "LIN[2]", "RQ[0] * RQ[1]"]
     histories = [history_of(design, searched[:n]) for n in (0, 1, 2, 3, 1)]
@@ -108,16 +92,6 @@ def test_candidates_stay_until_there_are_too_many(wide, history_of):
         before = now
     # those beside a kernel that was the best before are among them
     assert len(before & beside(wide, FAR)) >= 45
-
-
-def test_a_batch_adds_as_much_as_a_single_proposal(wide, history_of):
-    design, batch = ["SE[0]", "LIN[0]"], [FAR, "LIN[2]", "RQ[0] * RQ[1]"]
-    before = candidates(wide, history_of(design))
-    together = history_of(design, batch)
-    together.trials[-3:] = [replace(trial, start=0) for trial in together.trials[-3:]]
-    added = candidates(wide, together) - before
-    assert 40 < len(added) <= 65
-    assert len(candidates(wide, history_of(design, batch)) - before) > 65
 
 
 @pytest.mark.parametrize("n_candidates", [80, 100, 150])

@@ -1,11 +1,8 @@
 """Searches that go on from a history."""
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
 
-from autokernel.search import SOT, History, Phase, StopReason
+from autokernel.search import SOT, History, Phase
 
 SMALL = {"population_size": 20, "n_offspring": 4, "n_generations": 2}
 
@@ -99,18 +96,6 @@ def test_a_history_from_other_settings_gets_as_many_kernels_as_are_asked_for(
     assert len(history.canonical_texts()) == len(history)
 
 
-def test_a_search_begun_by_another_strategy_goes_on_from_wherever_its_history_ends(
-    run, planted, make_task, quick
-):
-    laboratory = Laboratory(run, planted, make_task(), strategy=quick["random"], batch_size=3)
-    begun = laboratory.go_on_from([], n_iter=1).history.trials  # one of three
-    laboratory.strategy = quick["sot"]
-    whole = laboratory.go_on_from(begun, n_iter=7).history
-    for length in range(len(begun), len(whole)):
-        again = laboratory.go_on_from(whole.trials[:length], n_iter=7).history
-        assert signature(again) == signature(whole)
-
-
 def test_a_search_goes_on_with_a_task_that_is_new(run, planted, make_task, strategy):
     """As in another process, where nothing is left of what a strategy may have kept."""
     settings = {"strategy": strategy, "n_iter": 5, "batch_size": 3}
@@ -156,35 +141,3 @@ def test_a_search_goes_on_from_where_it_was_interrupted(run, planted, make_task,
         )
     assert signature(history) == signature(whole)[:n_trials]
     assert signature(laboratory.go_on_from(history.trials).history) == signature(whole)
-
-
-def test_a_finished_search_evaluates_nothing_more(run, planted, make_task):
-    laboratory = Laboratory(run, planted, make_task(), n_iter=4, batch_size=3)
-    trials = laboratory.go_on_from([]).history.trials
-    again = laboratory.go_on_from(trials)
-    assert laboratory.fits == []
-    assert again.stop_reason is StopReason.N_ITER
-    # nor does one that has gone farther than it was asked to
-    assert laboratory.go_on_from(trials, n_iter=2).stop_reason is StopReason.N_ITER
-    assert laboratory.fits == []
-
-
-def test_an_exhausted_search_stays_exhausted(run, planted, make_task, strategy):
-    task = make_task(base_kernels=("SE", "LIN"), max_leaves=2)  # of eight kernels
-    laboratory = Laboratory(run, planted, task, strategy=strategy, n_iter=20, batch_size=3)
-    exhausted = laboratory.go_on_from([])
-    assert exhausted.stop_reason is StopReason.EXHAUSTED
-    for length in range(len(exhausted.history) + 1):
-        again = laboratory.go_on_from(exhausted.history.trials[:length])
-        assert again.stop_reason is StopReason.EXHAUSTED
-        assert signature(again.history) == signature(exhausted.history)
-
-
-def test_time_goes_on_from_where_the_history_ends(run, planted, make_task):
-    laboratory = Laboratory(run, planted, make_task(), n_iter=3)
-    first = laboratory.go_on_from([], n_iter=1).history
-    *trials, last = first.trials
-    long_ago = [*trials, replace(last, elapsed=1e3)]
-    elapsed = laboratory.go_on_from(long_ago).history.to_columns()["elapsed"]
-    assert np.all(np.diff(elapsed[-3:]) > 0)
-    assert 1e3 < elapsed[-1] < 1.1e3  # two kernels take far less than a hundred seconds

@@ -96,18 +96,3 @@ def test_columns_go_by_their_lengthscale_in_the_ard_fit(make_task, make_evaluati
         "SE[0] + SE[1] + SE[2]", -5.0, lengthscales={0: 3.0, 1: 2.0, 2: 1.0}
     )
     assert relevant_columns(range(3), [misleading, ard], ard.expression) == (2, 0, 1)
-
-
-def test_the_ard_fit_counts_however_its_factors_are_ordered(make_task, make_evaluation):
-    scales = {0: 0.8, 1: 5.0, 2: 0.1}
-    ard = make_evaluation("SE[2] * (SE[1] * SE[0])", -10.0, lengthscales=scales)
-    assert relevant_columns(range(3), [ard], ard.expression) == (2, 0, 1)
-
-
-def test_without_an_ard_fit_columns_keep_their_order(make_task, make_evaluation):
-    failed = make_evaluation(
-        "SE[0] * SE[1] * SE[2]", -np.inf, lengthscales={0: 3.0, 1: 2.0, 2: 1.0}
-    )
-    other = make_evaluation("SE[2]", -1.0, lengthscales={2: 0.1})
-    assert relevant_columns(range(3), [failed, other], failed.expression) == (0, 1, 2)
-    assert relevant_columns(range(3), [], None) == (0, 1, 2)

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import chisquare
 
 from autokernel import parse_expression
-from autokernel.search import Greedy, History, Phase, StopReason
+from autokernel.search import Greedy, Phase, StopReason
 
 MANY = 10_000  # kernels, more than any of these searches meets
 
@@ -56,20 +56,6 @@ def test_it_evaluates_what_a_search_by_hand_does(run, make_task, evaluate, seed,
     assert result.stop_reason is StopReason.EXHAUSTED
 
 
-def test_the_kernel_where_it_ends_is_better_than_all_its_neighbours(run, make_task, evaluate):
-    for seed in range(8):
-        task, score = make_task(max_leaves=3), rugged(seed)
-        best = run(evaluate(score), Greedy(), task, n_iter=MANY).unpruned.best
-        assert all(score(e) < best.score for e in task.grammar.neighbours(best.expression))
-
-
-def test_it_begins_with_all_base_kernels_of_its_grammar(run, planted, make_task):
-    task = make_task(3, base_kernels=("SE", "RQ"), columns=(0, 2), allowed=("SE", "LIN", "RQ"))
-    result = run(planted, Greedy(), task, n_iter=0)
-    assert result.texts == ["SE[0]", "RQ[0]", "SE[2]", "RQ[2]", "NOISE"]
-    assert {trial.phase for trial in result.history} == {Phase.INITIAL}
-
-
 def next_of(task, history, n_proposals, *, seed=0):
     rng = np.random.default_rng(seed)
     return Greedy().propose(task, history, n_proposals=n_proposals, rng=rng)
@@ -87,12 +73,6 @@ def test_the_neighbours_come_in_an_order_that_is_drawn_uniformly(make_task, make
         counts = Counter(order[number].canonical for order in orders)
         # one seed in a thousand is below this; the seeds are fixed
         assert chisquare([counts[text] for text in expected]).pvalue > 1e-3
-
-
-def test_base_kernels_that_are_missing_come_first(make_task, make_history):
-    history = make_history(("PER[0]", -1.0), ("SE[0] + PER[0]", 5.0), ("SE[0]", -3.0))
-    batch = next_of(make_task(), history, MANY)
-    assert {str(e) for e in batch} == {"LIN[0]", "RQ[0]"}
 
 
 def test_what_others_have_evaluated_counts_and_is_not_evaluated_again(make_task, make_history):
@@ -140,20 +120,3 @@ def test_the_neighbours_of_one_kernel_are_the_last_ones_of_a_batch(
         expected += [n_before + number // batch_size * batch_size for number in range(len(level))]
         n_before += len(level)
     assert starts == expected
-
-
-@pytest.mark.parametrize("batch_size", [1, 3, 100])
-def test_it_goes_on_from_wherever_its_history_ends_where_batches_are_shorter(
-    run, make_task, evaluate, batch_size
-):
-    task, scored = make_task(base_kernels=("SE", "LIN"), max_leaves=4), evaluate(rugged(1))
-    settings = {"n_iter": MANY, "batch_size": batch_size}
-    whole = run(scored, Greedy(), task, **settings)
-    assert whole.stop_reason is StopReason.EXHAUSTED
-    assert len(levels_by_hand(task.grammar, rugged(1))) > 2
-    for length in range(len(whole.history) + 1):
-        history = History(10, whole.history.trials[:length])
-        again = run(scored, Greedy(), task, history=history, **settings)
-        assert again.texts == whole.texts
-        assert [t.start for t in again.history] == [t.start for t in whole.history]
-        assert again.stop_reason is StopReason.EXHAUSTED

@@ -72,11 +72,6 @@ def test_best_is_the_first_with_the_highest_score(make_history):
     assert str(history.best.expression) == "LIN[0]"
 
 
-def test_best_is_a_failure_only_where_all_failed(make_history, history):
-    assert str(history.best.expression) == "RQ[0] * SE[0] * SE[1]"
-    assert make_history(("SE[0]", -np.inf)).best.status == "no factor"
-
-
 def test_what_is_known_is_told_by_canonical_texts_and_the_rest_keeps_its_order(history):
     texts = ["PER[1]", "SE[1] + LIN[0]", "SE[1] * RQ[0]", "SE[1] * (SE[0] * RQ[0])", "LIN[0]"]
     new = history.without_known(parse_expression(text) for text in texts)
@@ -89,13 +84,6 @@ def test_before_some_trials_there_was_the_design_and_the_trials_before(history, 
     assert before.trials == history.trials[:length]
     assert before.n_samples == history.n_samples
     assert len(history) == 5  # and stays as it is
-
-
-def test_an_empty_history_has_no_best_kernel_and_took_no_time():
-    history = History(10)
-    assert history.best is None
-    assert history.n_searched == 0
-    assert history.elapsed == 0.0
 
 
 def test_an_empty_history_has_empty_columns():

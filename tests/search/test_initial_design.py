@@ -9,7 +9,6 @@ from autokernel.search.design import (
     DESIGNS,
     MAX_DESIGN,
     classic_kernels,
-    grown_kernels,
     initial_design,
 )
 
@@ -90,16 +89,6 @@ def test_a_small_one_is_complete_classics_first_then_base_kernels_then_what_grew
     assert evaluated("default", task, lengthscales={0: 3.0, 1: 2.0, 2: 1.0}) == expected
 
 
-def test_that_of_the_paper_has_no_fixed_part_and_is_never_cut(evaluated, make_task):
-    task = make_task(**MANY)
-    design = build("paper", task, seed=3)
-    assert design.fixed == ()
-    assert list(design.grown) == grown_kernels(task.grammar, rng=np.random.default_rng(3))
-    assert design.size == len(design.grown) == 240  # 80 base kernels and two from each
-    bases = list(task.grammar.leaves)
-    assert evaluated("paper", task, lengthscales=LATER_IS_SHORTER)[:80] == bases
-
-
 def test_of_many_columns_the_most_relevant_stay(evaluated, make_task):
     fixed = len(build("default", make_task(**MANY)).fixed)
     assert fixed == 3
@@ -110,16 +99,3 @@ def test_of_many_columns_the_most_relevant_stay(evaluated, make_task):
     ][:57]
     found = evaluated("default", make_task(**MANY), lengthscales=LATER_IS_LONGER)[fixed:]
     assert {leaf.column for e in found for leaf in e.leaves} == set(range(29))
-
-
-def test_base_kernels_stay_before_what_grew_from_them(evaluated, make_task):
-    task = make_task(**SOME)
-    design = design_of(SOT(), task)
-    assert len(design.fixed) + len(design.grown) == 63  # or nothing is cut
-    found = evaluated("default", task, lengthscales=LATER_IS_SHORTER)[len(design.fixed) :]
-    assert [str(e) for e in found[:20]] == [
-        f"{name}[{column}]" for column in range(9, -1, -1) for name in ("SE", "RQ")
-    ]
-    assert {e.n_leaves for e in found[20:]} == {2}
-    cut = [one for one in design.grown if one.expression not in found]
-    assert [one.column for one in cut] == [0, 0, 0]

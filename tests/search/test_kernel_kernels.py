@@ -5,7 +5,6 @@ from autokernel import parse_expression
 from autokernel.search.arc import ArcKernel
 from autokernel.search.boms import HellingerKernel
 from autokernel.search.sot import SOTKernel
-from autokernel.search.surrogate import SurrogateGP
 from tests.batteries import reshuffled
 
 X = np.random.default_rng(0).uniform(size=(5, 2))
@@ -127,14 +126,6 @@ def test_reordered_and_regrouped_trees_are_one_expression(kernel_kernel, express
     np.testing.assert_array_equal(to_others, kernel_kernel.distances(few))
 
 
-def test_base_kernels_and_paths_of_sot_do_not_depend_on_order_and_groups(expressions):
-    rng = np.random.default_rng(0)
-    others = [reshuffled(expression, rng) for expression in expressions]
-    D = SOTKernel(n_features=2).distances(expressions, others)
-    np.testing.assert_array_equal(np.diagonal(D[:2], axis1=1, axis2=2), 0.0)
-    assert np.diagonal(D[2]).max() > 0  # subtrees do, as in the paper
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_the_kernel_is_positive_semi_definite(seed, kernel_kernel, distances):
     weights, _ = kernel_kernel.weights(random_params(kernel_kernel, seed))
@@ -142,15 +133,6 @@ def test_the_kernel_is_positive_semi_definite(seed, kernel_kernel, distances):
     # some are equal: the smallest eigenvalue is 0, and its computed value off by a small multiple
     # of eps times the norm, at most 200; distances are off by 1e-14, times weights of at most 55
     assert np.linalg.eigvalsh(K)[0] > -200 * (200 * np.finfo(float).eps + 55e-14)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_fitted_parameters_stay_within_the_bounds(seed, kernel_kernel, expressions):
-    noise = np.random.default_rng(seed).normal(size=40)  # says nothing about any parameter
-    params = SurrogateGP(kernel_kernel, expressions[:40], noise).theta[1:-2]
-    assert params.shape == (len(kernel_kernel.bounds),)
-    lower, upper = np.transpose(kernel_kernel.bounds)
-    assert np.all((lower <= params) & (params <= upper))
 
 
 @pytest.mark.parametrize("bad", ["rows", "columns"])

@@ -77,28 +77,6 @@ def test_without_periods_the_second_part_of_the_design_begins_at_the_first(
     assert given["SE[0] + LIN[0]"] == design
 
 
-def test_on_several_columns_only_kernels_with_a_period_do_not_begin_at_the_first_part(
-    run, planted, make_task, make_script
-):
-    given = {}
-
-    def evaluate(expression, known):
-        given[str(expression)] = [str(evaluation.expression) for evaluation in known]
-        return planted(expression, known)
-
-    grown = ["RQ[0]", "PER[1]", "SE[0] + SE[1]", "PER[0] * SE[1]"]
-    run(evaluate, make_script(fixed=["SE[0]"], grown=grown), make_task(2), n_iter=0)
-    first = ["SE[0]"]
-    assert given == {
-        "SE[0]": [],
-        "PER[1]": [],
-        "PER[0] * SE[1]": [],
-        "RQ[0]": first,
-        "SE[0] + SE[1]": first,
-        "NOISE": first,
-    }
-
-
 @pytest.mark.parametrize("n_iter", [0, 1, 3])
 def test_n_iter_counts_what_comes_after_the_design(run, planted, make_task, n_iter, make_script):
     script = make_script(fixed=["SE[0]"], proposals=["RQ[0]", "LIN[0]", "PER[0]", "SE[0] * SE[0]"])
@@ -106,39 +84,6 @@ def test_n_iter_counts_what_comes_after_the_design(run, planted, make_task, n_it
     assert len(result.history) == 2 + n_iter  # one kernel and noise alone are the design
     assert result.history.n_searched == n_iter
     assert result.stop_reason == "n_iter"
-
-
-def test_a_strategy_without_proposal_ends_the_search(run, planted, make_task, make_script):
-    script = make_script(fixed=["SE[0]"], proposals=["RQ[0]"])
-    result = run(planted, script, make_task(), n_iter=5)
-    assert result.texts == ["SE[0]", "NOISE", "RQ[0]"]
-    assert result.history.n_searched == 1
-    assert result.stop_reason is StopReason.EXHAUSTED
-    assert result.stop_reason == "exhausted"
-
-
-def test_failures_are_rows_and_do_not_end_the_search(run, make_evaluation, make_task):
-    def fail_on_lin(expression, known):
-        if "LIN" in expression.canonical:
-            return make_evaluation(expression, -np.inf, status="no factor")
-        return make_evaluation(expression, -float(expression.n_leaves))
-
-    result = run(fail_on_lin, SOT(**SMALL), make_task(), n_iter=12)
-    table = result.history.to_columns()
-    assert len(result.history) == len(table["kernel"]) > 12
-    assert result.stop_reason == "n_iter"
-    failed = np.array(["LIN" in text for text in table["kernel"]])
-    assert np.array_equal(np.isneginf(table["score"]), failed)
-    assert failed.any()
-    assert not failed.all()
-    assert np.isfinite(result.history.best.score)
-
-
-def test_what_is_known_is_left_out_of_proposals(run, planted, make_task, make_script):
-    proposals = ["RQ[0]", "LIN[0] * SE[0]", "PER[0]"]
-    script = make_script(fixed=["SE[0]", "SE[0] * LIN[0]"], proposals=proposals)
-    result = run(planted, script, make_task(), n_iter=3, batch_size=3)
-    assert result.texts[2:] == ["NOISE", "RQ[0]", "PER[0]"]
 
 
 class Diary:

@@ -6,12 +6,11 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from autokernel import AutoKernelGPRegressor, parse_expression
+from autokernel import parse_expression
 from autokernel.deadline import NEVER, Deadline
 from autokernel.exceptions import OutOfTimeError
-from autokernel.expression import normal_form, simplifications
+from autokernel.expression import simplifications
 from autokernel.search import History, Phase, Search, StopReason
-from tests.fits import wave
 
 BIG = "SE[0] * PER[0] + LIN[0]"
 # in the order in which they are tried: terms of the sum go first, then factors
@@ -98,17 +97,6 @@ def signature(history):
     return [(str(trial.evaluation.expression), trial.phase) for trial in history]
 
 
-def test_all_simpler_forms_of_the_best_kernel_are_tried_where_none_is_better(laboratory):
-    subject = laboratory({BIG: 0.0})
-    assert subject.search() is StopReason.N_ITER
-    assert sorted(subject.pruned()) == sorted(SIMPLER)
-    phases = [trial.phase for trial in subject.history]
-    assert phases == [Phase.INITIAL] * 2 + [Phase.PRUNING] * 4
-    assert phases[-1] == "pruning"
-    assert subject.history.n_searched == 0
-    assert subject.history.best.expression == parse_expression(BIG)
-
-
 @pytest.mark.parametrize(
     ("scores", "pruned"),
     [
@@ -155,20 +143,6 @@ def test_no_simpler_form_of_the_last_best_kernel_is_better(laboratory, seed, bat
     assert n_before == len(subject.history)
 
 
-def test_every_round_of_pruning_knows_all_fits_before_it(laboratory):
-    subject = laboratory({BIG: 0.0})
-    subject.search(batch_size=2)
-    texts = [text for text, _ in signature(subject.history)]
-    assert subject.known[-2:] == [texts[:2], texts[:4]]
-    assert [trial.start for trial in subject.history.trials[2:]] == [2, 2, 4, 4]
-
-
-def test_what_was_evaluated_before_is_not_evaluated_again(laboratory):
-    subject = laboratory({BIG: 0.0}, fixed=["LIN[0]", "PER[0] + LIN[0]", BIG])
-    subject.search()
-    assert subject.pruned() == ["PER[0] * SE[0]", "LIN[0] + SE[0]"]
-
-
 LATE = "RQ[0] + PER[0]"  # found by the search
 
 
@@ -183,19 +157,6 @@ def test_the_best_kernel_of_the_design_is_pruned_and_then_that_of_the_search(lab
     assert sorted(subject.pruned()) == ["LIN[0]", "PER[0]", "PER[0] + SE[0]", "RQ[0]", "SE[0]"]
     assert subject.history.n_searched == 2  # pruning does not count
     assert [trial.start for trial in subject.history] == [0, 0, 2, 3, 0, 1, 6, 7, 8]
-
-
-def test_an_exhausted_search_is_pruned_too(laboratory):
-    subject = laboratory({BIG: 0.0})
-    assert subject.search(n_iter=5) is StopReason.EXHAUSTED
-    assert sorted(subject.pruned()) == sorted(SIMPLER)
-
-
-@pytest.mark.parametrize("text", ["SE[0]", "NOISE"])
-def test_a_best_kernel_without_simpler_forms_ends_the_search(laboratory, text):
-    subject = laboratory({text: 0.0}, fixed=["SE[0]"])
-    subject.search()
-    assert subject.pruned() == []
 
 
 @pytest.mark.parametrize("batch_size", [1, 3])
@@ -268,22 +229,6 @@ def test_a_search_that_is_prolonged_after_pruning_is_the_longer_search(
     assert all(trial.elapsed > elapsed for trial in again.trials[n_kept:])
 
 
-@pytest.mark.parametrize("batch_size", [1, 2])
-def test_a_search_that_goes_on_does_not_prune_what_it_has_found_before_its_end(
-    laboratory, batch_size
-):
-    def search(trials):
-        subject = laboratory({LATE: 1.0}, fixed=["SE[0]"], proposals=[LATE, "LIN[0]", "RQ[0]"])
-        subject.history.trials.extend(trials)
-        subject.search(n_iter=3, batch_size=batch_size)
-        return signature(subject.history), subject.history.trials
-
-    whole, trials = search([])
-    assert [text for text, _ in whole[2:5]] == [LATE, "LIN[0]", "RQ[0]"]
-    for length in range(6):
-        assert search(trials[:length])[0] == whole, length
-
-
 @pytest.mark.parametrize("batch_size", [1, 2, 3])
 def test_pruning_goes_on_from_wherever_its_history_ends(laboratory, batch_size):
     scores = {BIG: 0.0, **{text: 1.0 + number for number, text in enumerate(SIMPLER)}}
@@ -309,22 +254,6 @@ def test_a_limit_that_is_no_base_kernel_of_the_user_is_not_tried(laboratory, bas
     subject = laboratory({"RQ[0]": 0.0}, fixed=["RQ[0]"], base_kernels=base_kernels)
     subject.search()
     assert subject.pruned() == simpler
-
-
-def test_a_fit_evaluates_no_base_kernel_that_was_not_allowed():
-    X, y = wave(12)
-    model = AutoKernelGPRegressor(
-        base_kernels=["RQ"], max_leaves=2, n_iter=2, batch_size=2, random_state=0
-    ).fit(X, y)
-    texts = set(model.search_history_["kernel"])
-    assert "NOISE" in texts
-    assert not any("SE" in text.replace("NOISE", "") for text in texts)
-    best = normal_form(parse_expression(model.best_expression_))
-    allowed = [
-        e for e in simplifications(best) if {leaf.kernel.name for leaf in e.leaves} <= {"RQ"}
-    ]
-    known = {parse_expression(text).canonical for text in texts}
-    assert {e.canonical for e in allowed} <= known
 
 
 def test_a_change_that_was_cheap_before_is_tried_first_and_a_dear_one_last(laboratory):

@@ -109,39 +109,8 @@ def test_distances_agree_with_exact_fractions(n_features, random_expressions):
     np.testing.assert_allclose(computed, np.moveaxis(expected, -1, 0), atol=1e-14)
 
 
-def test_distances_are_those_of_a_pseudo_metric(random_expressions):
-    D = sot_distances(random_expressions(60, n_features=2, seed=1), n_features=2)
-    # sums in another order, where only one of the two expressions has an element
-    np.testing.assert_allclose(D, D.swapaxes(1, 2), atol=1e-14)
-    np.testing.assert_array_equal(np.diagonal(D, axis1=1, axis2=2), 0.0)
-    detours = (D[:, :, :, None] + D[:, None, :, :]).min(axis=2)
-    assert (D - detours).max() <= 1e-14  # rounding
-    assert D.min() >= 0
-    assert D[0].max() <= 2 + 1e-14  # a total variation is at most one, per column
-    assert D[1:].max() <= 1 + 1e-14
-
-
-def test_commuted_trees_have_distance_zero():
-    np.testing.assert_array_equal(
-        distances(SECOND, "(SE[0] + LIN[0] * PER[0]) * (SE[0] + LIN[0])"), 0
-    )
-
-
-def test_regrouped_trees_differ_in_their_subtrees_alone():
-    grouped = distances("SE[0] + LIN[0] + PER[0]", "SE[0] + (LIN[0] + PER[0])")
-    assert list(grouped[:2]) == [0, 0]
-    # of five subtrees the whole and SE + LIN, or LIN + PER, are not shared: swaps alone count
-    assert grouped[2] == pytest.approx(2 / 5, rel=1e-12)
-
-
 def test_an_unused_column_counts_as_null():
     # column 0: SE against nothing, column 1: nothing against SE, column 2: nothing in both
     assert list(distances("SE[0]", "SE[1]", n_features=3)) == [2, 1, 1]
     # column 0: the same, column 1: nothing against SE
     assert distances("SE[0]", "SE[0] + SE[1]", n_features=2)[0] == 1
-
-
-def test_runs_of_an_operator_count_once():
-    # +SE and +LIN against +SE, +LIN and +PER, whatever the brackets
-    paths_distance = distances("SE[0] + LIN[0]", "SE[0] + (LIN[0] + PER[0])")[1]
-    assert paths_distance == pytest.approx(1 / 3, rel=1e-12)

@@ -117,19 +117,6 @@ def test_a_search_ends_where_its_last_kernels_have_gained_nothing(
     assert laboratory.history.n_searched == n_searched
 
 
-def test_it_ends_after_a_whole_batch(laboratory, improving):
-    assert improving({}, tol=0.05, batch_size=4) == StopReason.CONVERGED
-    assert laboratory.history.n_searched == 32
-
-
-def test_a_search_that_has_converged_goes_on_with_a_smaller_tolerance(laboratory, improving):
-    for _ in range(2):
-        assert improving({}, tol=0.05) == StopReason.CONVERGED
-        assert laboratory.history.n_searched == 30
-    assert improving({}, tol=0.0) == StopReason.N_ITER
-    assert laboratory.history.n_searched == 80
-
-
 @pytest.mark.parametrize("n_trials", [1, 2, 3, 4, 5, 6, 7])
 def test_an_observer_ends_the_search_with_the_trial_that_it_has_heard_of(laboratory, n_trials):
     observer = AfterTrials(n_trials, lambda: True)
@@ -175,18 +162,6 @@ def test_a_deadline_that_passes_on_the_way_leaves_what_was_proposed(
     assert reason == "max_time"
     assert len(laboratory.script.lengths) == n_batches
     assert len(laboratory.history) == 4 + n_batches
-
-
-def test_a_search_that_has_done_all_it_was_asked_for_ends_for_that_reason(laboratory):
-    switch = Switch()
-    assert laboratory.search(deadline=switch, observer=AfterTrials(7, switch.turn)) == "n_iter"
-    assert laboratory.search(n_iter=0, deadline=Deadline(-1.0)) == "n_iter"
-
-
-def test_without_a_deadline_a_search_ends_with_what_it_was_asked_for(laboratory):
-    assert laboratory.search(deadline=NEVER) == "n_iter"
-    assert laboratory.evaluated == [*DESIGN, *PROPOSALS]
-    assert laboratory.states() == {inspect.GEN_CLOSED}
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])

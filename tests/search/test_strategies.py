@@ -134,24 +134,6 @@ def test_other_random_numbers_give_other_proposals(make_task, history_of, name):
     assert len(found) == 2
 
 
-def test_where_all_kernels_have_failed_others_are_proposed(tireless, task, history_of):
-    history = history_of(task.grammar.leaves, score=-np.inf)
-    proposals = propose(tireless, task, history, 3)
-    assert len(proposals) == 3
-    assert_valid(proposals, task, history)
-
-
-@pytest.mark.parametrize("n_own", [0, 2])
-def test_kernels_beyond_the_task_may_be_known(strategy, history_of, make_task, n_own):
-    task = make_task(3, base_kernels=("SE", "LIN"), operators=("+",), max_leaves=3, columns=(0, 1))
-    texts = ["PER[0]", "SE[2]", "SE[0] * LIN[1]", "SE[0] + SE[0] + SE[1] + LIN[0]", "SE[2] + SE[0]"]
-    known = [*task.grammar.leaves[:n_own], *map(parse_expression, texts)]
-    history = history_of(known, n_design=3)
-    proposals = propose(strategy, task, history, 2)
-    assert len(proposals) == 2
-    assert_valid(proposals, task, history)
-
-
 def test_a_search_goes_on_from_kernels_beyond_its_task(
     strategy, run, planted, make_task, make_history
 ):

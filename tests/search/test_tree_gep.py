@@ -57,11 +57,6 @@ def test_mutants_and_crossings_come_with_their_probabilities(task, history_of, m
     assert binomtest(n_mutants, 400, mutation).pvalue > 1e-3
 
 
-def test_by_default_half_are_mutants_and_so_on():
-    expected = {"population_size": 200, "reproduction": 0.1, "mutation": 0.5, "tournament": 0.1}
-    assert TreeGEP().get_params().items() >= {**expected, "max_depth": 10}.items()
-
-
 def test_a_mutant_has_a_new_tree_of_one_to_four_leaves_in_a_random_place(task, history_of):
     a, b, c = (Leaf(LINEAR, column) for column in range(3))
     parent = (a + b) * c
@@ -115,12 +110,6 @@ def test_the_best_of_those_that_are_drawn_is_a_parent(task, history_of, tourname
     assert chisquare([*observed, others[0]], expected).pvalue > 1e-3
 
 
-def test_where_all_are_drawn_the_best_is_the_only_parent(task, history_of):
-    history = history_of([(bush(column), -abs(column - 7.0)) for column in range(20)])
-    children = propose(TreeGEP(mutation=1.0, tournament=0.99), task, history, 100)
-    assert set().union(*map(columns_of, children)) == {7}
-
-
 def parents_of(task, history, **params):
     """Columns of all bushes that have children, where each of them has the same chance."""
     strategy = TreeGEP(mutation=1.0, tournament=0.01, **params)
@@ -150,19 +139,6 @@ def test_generations_follow_one_another(task, history_of):
     assert parents_of(task, history_of(design, better), **params) == set(range(16, 26))
 
 
-def test_without_reproduction_nothing_is_taken_over(task, history_of):
-    design = [(bush(column), 5.0) for column in range(3)]
-    history = history_of(design, [(bush(10 + number), -1.0) for number in range(4)])
-    assert parents_of(task, history, population_size=4, reproduction=0.0) == {10, 11, 12, 13}
-    assert parents_of(task, history, population_size=5, reproduction=0.0) == {0, 1, 2}
-
-
-def test_a_failed_kernel_is_no_winner(task, history_of):
-    history = history_of([(bush(0), -np.inf), (bush(1), -50.0), (bush(2), -60.0)])
-    children = propose(TreeGEP(mutation=1.0, tournament=0.6), task, history, 50)  # two of three
-    assert set().union(*map(columns_of, children)) == {1, 2}
-
-
 @pytest.mark.parametrize(("max_leaves", "max_depth"), [(30, 3), (6, 10), (8, 5)])
 def test_children_keep_to_the_limits_of_leaves_and_depth(
     run, planted, make_task, max_leaves, max_depth
@@ -173,16 +149,3 @@ def test_children_keep_to_the_limits_of_leaves_and_depth(
     children = [t.evaluation.expression for t in history if t.phase is Phase.SEARCH]
     assert max(child.depth for child in children) == min(max_depth, max_leaves - 1)
     assert max(child.n_leaves for child in children) <= max_leaves
-
-
-def test_where_all_kernels_of_the_depth_are_known_the_search_is_exhausted(run, planted, make_task):
-    task = make_task(base_kernels=("SE", "LIN"), operators=("+",), max_leaves=4)
-    strategy = TreeGEP(max_depth=1, initial_design="paper")
-    history = run(planted, strategy, task, n_iter=20).history
-    assert max(e.expression.depth for e in history.evaluations) == 1
-
-
-def test_parents_that_are_too_large_have_children_within_the_limits(task, history_of):
-    history = history_of([(bush(0, height=6), -1.0)])  # six operators deep
-    children = propose(TreeGEP(mutation=1.0, max_depth=4), task, history, 20)
-    assert max(child.depth for child in children) <= 4
