@@ -8,6 +8,7 @@ import argparse
 import gzip
 import io
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ _LIKE_A_NUMBER = re.compile(
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: frames have no truth value
-class Table:
+class FitRows:
     """Rows to fit."""
 
     title: str
@@ -61,18 +62,18 @@ class NewRows:
     notes: list[str]
 
 
-def airline() -> Table:
+def airline() -> FitRows:
     """Load the bundled airline series, without pandas."""
     X, y = load_airline(return_X_y=True)
     title = "monthly airline passengers, 1949 to 1960"
     units = {"x0": "years", "y": "thousand passengers"}
-    return Table(title, X, y, "passengers", units, {}, ["x0, column [0], is the time in years."])
+    return FitRows(title, X, y, "passengers", units, {}, ["x0, column [0], is the time in years."])
 
 
-def read_table(path: Path, options: argparse.Namespace) -> Table:
+def read_table(path: Path, options: argparse.Namespace) -> FitRows:
     """Read a file with the target among its columns."""
     with _errors_named(path):
-        cells, sep, notes = _read(path, options.sep)
+        cells, sep, notes = _read_cells(path, options.sep)
         if wrong := [name for name in options.drop if name not in cells]:
             raise ValueError(f"--drop must be one of {list(cells)}, got {wrong[0]!r}")
         cells = cells.drop(columns=options.drop)
@@ -85,10 +86,11 @@ def read_table(path: Path, options: argparse.Namespace) -> Table:
         target = options.target or names[-1]
         if target not in names:
             raise ValueError(f"--target must be one of {names}, got {target!r}")
-        present = {name: cells[name][~_is_missing(cells[name])] for name in names}
-        if empty := [name for name in names if present[name].empty]:
-            drop = f"leave it out by --drop {_quoted(empty[0])}"
-            raise ValueError(f"column {empty[0]!r} has no values: {drop}")
+        present = {name: cells[name][~_gaps(cells[name])] for name in names}
+        for name in names:
+            if present[name].empty:
+                drop = f"leave it out by --drop {shlex.quote(name)}"
+                raise ValueError(f"column {name!r} has no values: {drop}")
         formats = _date_formats(present, options.date_format)
         if target in formats:
             raise ValueError(
@@ -103,13 +105,13 @@ def read_table(path: Path, options: argparse.Namespace) -> Table:
         if kept.sum() < _MIN_ROWS:
             raise ValueError(f"{kept.sum()} rows have all values, at least {_MIN_ROWS} are needed")
         X, y = values[kept].drop(columns=target), values[target][kept].to_numpy(float)
-        return Table(path.name, X, y, target, {}, formats, notes)
+        return FitRows(path.name, X, y, target, {}, formats, notes)
 
 
-def read_new_rows(path: Path, table: Table, options: argparse.Namespace) -> NewRows:
+def read_new_rows(path: Path, table: FitRows, options: argparse.Namespace) -> NewRows:
     """Read the columns of a table from a file of rows to predict."""
     with _errors_named(path):
-        cells, sep, notes = _read(path, options.sep)
+        cells, sep, notes = _read_cells(path, options.sep)
         names = list(table.X) if options.file else ["time"]
         if absent := [name for name in names if name not in cells]:
             raise ValueError(
@@ -138,7 +140,7 @@ def _errors_named(path: Path) -> Iterator[None]:
         raise ValueError(f"{path.name}: {error}") from error
 
 
-def _read(path: Path, sep: str | None) -> tuple[Any, str, list[str]]:
+def _read_cells(path: Path, sep: str | None) -> tuple[Any, str, list[str]]:
     """Read the cells of a file, with their separator and notes."""
     import pandas as pd
 
@@ -280,7 +282,7 @@ def _values(
     """Read columns as numbers and dates, with the decimal mark; refuse texts and other cells."""
     marked = {}  # the first number with each mark
     for mark in ".," if sep != "," else "":
-        for name in set(cells) - set(formats):
+        for name in [name for name in cells if name not in formats]:
             column = cells[name][cells[name].str.contains(mark, regex=False)]
             for line in _numbers(column, mark).dropna().index[:1]:
                 marked[mark] = _at(column, line)
@@ -292,39 +294,37 @@ def _values(
     for name in cells:
         form = formats.get(name)
         values[name] = _dates(cells[name], form) if form else _numbers(cells[name], decimal)
-        bad = cells[name][values[name].isna() & ~_is_missing(cells[name])]
+        bad = cells[name][values[name].isna() & ~_gaps(cells[name])]
         if 2 * sum(not _LIKE_A_NUMBER.fullmatch(cell) for cell in bad) > len(cells) and not form:
             texts[name] = _at(bad, bad.index[0])
         elif len(bad):
             what = f"date ({_words(form, bad.iloc[0])})" if form else "number"
             advice = "" if form else f": {_advice(bad.iloc[0])}"
-            raise ValueError(
-                f"no {what} in {_listed(_at(bad, line) for line in bad.index)}{advice}"
-            )
+            places = _listed([_at(bad, line) for line in bad.index])
+            raise ValueError(f"no {what} in {places}{advice}")
     if texts:
         advice = "Choose another column to predict by --target. " * (target in texts)
-        if drops := " ".join(f"--drop {_quoted(name)}" for name in texts if name != target):
+        if drops := " ".join(f"--drop {shlex.quote(name)}" for name in texts if name != target):
             advice += f"Leave text out by {drops}, or encode categories in Python by OneHotEncoder"
-        raise ValueError(f"text in {_listed(texts.values())}. {advice}")
+        raise ValueError(f"text in {_listed(list(texts.values()))}. {advice}")
     return values, decimal
 
 
 def _complete(cells: Any, missing: str, notes: list[str]) -> Any:
     """Return which rows have all values, with a note; others must be allowed by --missing drop."""
-    gaps = cells.apply(_is_missing)
+    gaps = cells.apply(_gaps)
     kept = ~gaps.any(axis=1)
     places = [_at(cells.iloc[:, i], cells.index[row]) for row, i in np.argwhere(gaps.to_numpy())]
-    rows = _counted(int((~kept).sum()), "row")
+    rows = f"{(~kept).sum()} row{'s' * int((~kept).sum() != 1)}"
     if places and missing != "drop":
-        raise ValueError(
-            f"{_counted(len(places), 'missing value')} in {rows}: {_listed(places)}. Fill them in, "
-            "or leave their rows out by --missing drop"
-        )
+        values = f"{len(places)} missing value{'s' * (len(places) != 1)}"
+        advice = "Fill them in, or leave their rows out by --missing drop"
+        raise ValueError(f"{values} in {rows}: {_listed(places)}. {advice}")
     notes += [f"{rows} of {len(cells)} left out, for missing values."] * bool(places)
     return kept
 
 
-def _is_missing(column: Any) -> Any:
+def _gaps(column: Any) -> Any:
     return column.str.lower().isin(_MISSING)
 
 
@@ -353,21 +353,9 @@ def _words(form: str, example: str) -> str:
 
 
 def _at(column: Any, line: int) -> str:
-    """Name a cell and its text."""
     return f"line {line}, column {column.name!r}: {repr(column[line]) if column[line] else 'empty'}"
 
 
-def _listed(places: Any) -> str:
-    """Name the first of some cells."""
-    all_of_them = list(places)
-    more = f"; and {len(all_of_them) - _N_NAMED} more" if len(all_of_them) > _N_NAMED else ""
-    return "; ".join(all_of_them[:_N_NAMED]) + more
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
-
-
-def _quoted(name: str) -> str:
-    """Write a column name as the shell reads it."""
-    return name if name.replace("_", "").isalnum() else f"'{name}'"
+def _listed(places: list[str]) -> str:
+    more = f"; and {len(places) - _N_NAMED} more" if len(places) > _N_NAMED else ""
+    return "; ".join(places[:_N_NAMED]) + more

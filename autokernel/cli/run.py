@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from autokernel.cli.options import check_outputs, parse
-from autokernel.cli.reading import PREDICTED, NewRows, Table, airline, read_new_rows, read_table
+from autokernel.cli.reading import PREDICTED, NewRows, FitRows, airline, read_new_rows, read_table
 from autokernel.displays import DecompositionDisplay, ForecastDisplay
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.exceptions import AutoKernelError
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except (OSError, ValueError, AutoKernelError) as error:
         text = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
-        print(_filled(f"autokernel: {text}"), file=sys.stderr)
+        print(_paragraph(f"autokernel: {text}"), file=sys.stderr)
         return _REFUSED
 
 
@@ -75,12 +75,12 @@ def _run(options: argparse.Namespace) -> int:
     limit = f", --max-time after {options.max_time:g} s" if options.max_time else ""
     _say(f"autokernel {__version__}: {table.title}")
     for note in [*table.notes, *(new.notes if new else []), how]:
-        _say(_filled(note))
+        _say(_paragraph(note))
     _say(f"Ctrl-C ends the search with the best kernel so far{limit}.")
     model = AutoKernelGPRegressor(
         verbose=1, **{name: getattr(options, name) for name in _PARAMETERS}
     )
-    _search(model, _rows(table.X, train), table.y[train])
+    _run_search(model, _rows(table.X, train), table.y[train])
     for name, step in (("description", _describe), ("test", _test), ("RBF kernel", _test_rbf)):
         try:
             step(model, table, train, test)
@@ -96,7 +96,7 @@ def _run(options: argparse.Namespace) -> int:
         _say("Interrupted: what follows is by the model of the rows to train on.")
     try:
         if new:
-            _predict(model, new, options)
+            _write_predictions(model, new, options)
         _write(model, table, options)
     except KeyboardInterrupt:
         _say("Interrupted: what is not named above has not been written.")
@@ -104,7 +104,7 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _add_units(table: Table, given: Sequence[str]) -> None:
+def _add_units(table: FitRows, given: Sequence[str]) -> None:
     """Add the units that the user gives, and check them before the search."""
     names = [*getattr(table.X, "columns", ["x0"]), table.target]
     for text in given:
@@ -119,7 +119,7 @@ def _add_units(table: Table, given: Sequence[str]) -> None:
     model.describe(table.units)
 
 
-def _split(table: Table, random_state: int) -> tuple[IntArray, IntArray, str]:
+def _split(table: FitRows, random_state: int) -> tuple[IntArray, IntArray, str]:
     """Keep back a tenth for the test: the last rows of a series, random rows of several columns."""
     n_samples, n_columns = table.X.shape
     n_test = max(1, round(_TEST_SHARE * n_samples))
@@ -137,7 +137,7 @@ def _rows(X: Any, indices: IntArray) -> Any:
     return X.iloc[indices] if hasattr(X, "iloc") else X[indices]
 
 
-def _search(model: AutoKernelGPRegressor, X: Any, y: Any) -> None:
+def _run_search(model: AutoKernelGPRegressor, X: Any, y: Any) -> None:
     """Fit the estimator, which prints each better kernel; Ctrl-C before there is one is raised."""
     _say("\n no.      time       score   best kernel so far; scores are in nats\n")
     began = time.monotonic()
@@ -153,19 +153,19 @@ def _search(model: AutoKernelGPRegressor, X: Any, y: Any) -> None:
         text += ", before any kernel had a score. This model is a rough fit of a simple kernel"
     elif model.stop_reason_ == "interrupted":
         text += ": this is the best so far"
-    _say(f"\n{_filled(text)}.")
+    _say(f"\n{_paragraph(text)}.")
 
 
-def _describe(model: AutoKernelGPRegressor, table: Table, *_: IntArray) -> None:
-    words = [_filled(text, 4) for text in model.describe(table.units).split("\n\n")]
-    _say(f"\nBest kernel\n\n{_filled(model.best_expression_, 4)}")
+def _describe(model: AutoKernelGPRegressor, table: FitRows, *_: IntArray) -> None:
+    words = [_paragraph(text, 4) for text in model.describe(table.units).split("\n\n")]
+    _say(f"\nBest kernel\n\n{_paragraph(model.best_expression_, 4)}")
     _say("\n\n".join([f"\nWhat it says about {table.target}", *words]))
     if n := len(model.search_history_["score"]):
         best = model.leaderboard(5)
         _say(f"\nBest {len(best['score'])} of {n} kernels; scores are in nats\n\n{best}")
 
 
-def _test(model: AutoKernelGPRegressor, table: Table, train: IntArray, test: IntArray) -> None:
+def _test(model: AutoKernelGPRegressor, table: FitRows, train: IntArray, test: IntArray) -> None:
     X_test, y_test = _rows(table.X, test), table.y[test]
     low, high = model.predict_interval(X_test, 0.95).T
     n_inside = np.sum((low <= y_test) & (y_test <= high))
@@ -175,9 +175,10 @@ def _test(model: AutoKernelGPRegressor, table: Table, train: IntArray, test: Int
     _print_error("the mean", table.y[train].mean() - y_test)
 
 
-def _test_rbf(_: object, table: Table, train: IntArray, test: IntArray) -> None:
+def _test_rbf(_: object, table: FitRows, train: IntArray, test: IntArray) -> None:
     """Test scikit-learn's regressor with the usual kernel."""
-    X = np.column_stack([np.asarray(column, dtype=float) for column in _columns(table.X)])
+    columns = [table.X[name] for name in table.X] if hasattr(table.X, "columns") else table.X.T
+    X = np.column_stack([np.asarray(column, dtype=float) for column in columns])
     few = train[np.random.default_rng(0).permutation(len(train))[:_MAX_RBF_ROWS]]
     kernel = ConstantKernel() * RBF(np.ones(X.shape[1])) + WhiteKernel()
     options = {"normalize_y": True, "n_restarts_optimizer": 2, "random_state": 0}
@@ -189,15 +190,13 @@ def _test_rbf(_: object, table: Table, train: IntArray, test: IntArray) -> None:
     _print_error(f"an RBF kernel{some}", errors)
 
 
-def _columns(X: Any) -> list[Any]:
-    return [X[name] for name in X] if hasattr(X, "columns") else list(X.T)
-
-
 def _print_error(name: str, errors: Any) -> None:
     _say(f"    {np.sqrt(np.mean(errors**2)):10.4g}  {name}")
 
 
-def _predict(model: AutoKernelGPRegressor, new: NewRows, options: argparse.Namespace) -> None:
+def _write_predictions(
+    model: AutoKernelGPRegressor, new: NewRows, options: argparse.Namespace
+) -> None:
     """Write the cells and the predictions with the separator and the decimal mark of the file."""
     mean, std = model.predict(new.X, return_std=True)
     low, high = model.predict_interval(new.X, 0.95).T
@@ -210,7 +209,7 @@ def _predict(model: AutoKernelGPRegressor, new: NewRows, options: argparse.Names
         _say(f"Predictions: {options.predictions}")
 
 
-def _write(model: AutoKernelGPRegressor, table: Table, options: argparse.Namespace) -> None:
+def _write(model: AutoKernelGPRegressor, table: FitRows, options: argparse.Namespace) -> None:
     """Write the model, the picture and the report, and say so."""
     model.set_params(verbose=0)
     if path := options.output:
@@ -237,13 +236,13 @@ def _write(model: AutoKernelGPRegressor, table: Table, options: argparse.Namespa
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning as a sentence, without the line of code that it comes from."""
-    print("\n" + _filled(f"Note: {message}") + "\n", file=sys.stderr, flush=True)
+    print("\n" + _paragraph(f"Note: {message}") + "\n", file=sys.stderr, flush=True)
 
 
 def _say(text: str) -> None:
     print(text, flush=True)  # also into a pipe
 
 
-def _filled(text: str, indent: int = 0) -> str:
+def _paragraph(text: str, indent: int = 0) -> str:
     whole = textwrap.fill(text, 100 - indent, break_long_words=False, break_on_hyphens=False)
     return textwrap.indent(whole, " " * indent)
