@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from autokernel.cli.options import check_outputs, parse
-from autokernel.cli.reading import PREDICTED, NewRows, FitRows, airline, read_new_rows, read_table
+from autokernel.cli.reading import PREDICTED, FitRows, NewRows, airline, read_new_rows, read_table
 from autokernel.displays import DecompositionDisplay, ForecastDisplay
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.exceptions import AutoKernelError

@@ -93,9 +93,9 @@ def classic_kernels(grammar: Grammar, base_kernels: tuple[BaseKernel, ...]) -> l
     """List the kernels that a person would try first.
 
     They are the product of SE over all columns, the sum of SE and the sum of LIN. For one column,
-    trend + locally periodic + smooth follows. For more columns, the product of RQ follows: by itself,
-    plus the sum of SE, and plus the product of SE. A kernel is left out if the base kernels, the
-    operators or the largest number of leaves do not allow it.
+    trend + locally periodic + smooth follows. For more columns, the product of RQ follows, with
+    nothing else, plus the sum of SE, and plus the product of SE. A kernel is left out if the base
+    kernels, the operators or the largest number of leaves do not allow it.
     """
     ard, additive = (_over_columns(sign, SMOOTH, grammar) for sign in (MULTIPLY, ADD))
     classics = [ard, additive, _over_columns(ADD, LINEAR, grammar)]
