@@ -46,10 +46,10 @@ class Deadline:
             raise OutOfTimeError("the time for this evaluation is over")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _arrive, (self._moment, self.seconds_left, platform.node())
+        return _rebuilt_deadline, (self._moment, self.seconds_left, platform.node())
 
 
-def _arrive(moment: float, seconds_left: float, node: str) -> Deadline:
+def _rebuilt_deadline(moment: float, seconds_left: float, node: str) -> Deadline:
     """Rebuild a pickled deadline; on another machine only the seconds left are valid."""
     if platform.node() == node:
         seconds_left = moment - time.monotonic()

@@ -35,7 +35,7 @@ from autokernel.expression import (
     parse_expression,
     uniform_prior,
 )
-from autokernel.inference import ExactLikelihood, Likelihood, TrainingData, one_blas_thread
+from autokernel.inference import ExactLikelihood, TrainingData, one_blas_thread
 from autokernel.kernels import (
     BASE_KERNELS,
     BaseKernel,
@@ -51,7 +51,6 @@ from autokernel.validation import check_seed
 FAR_BELOW_BEST = 5.0  # nats below the best score at which an estimate of the Hessian suffices
 _STANDARD_ERROR_OF_DRAWS = 0.1  # nats, of the log evidence, with which draws suffice
 _MAX_ARRIVED = 2  # evaluators that a process keeps
-_N_TIMED = 600  # most rows on which a call is timed
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: a warm start holds arrays
@@ -214,13 +213,6 @@ class Evaluator:
                 standard_error=_STANDARD_ERROR_OF_DRAWS,
             )
 
-    def seconds_of_call(self, expression: Expression) -> float:
-        """Estimate the seconds of a likelihood call with its gradient, from one on some rows."""
-        n = min(len(self.data.y), _N_TIMED)
-        some = self.data if n == len(self.data.y) else self.data.take(np.arange(n))
-        times = (len(self.data.y) / n) ** 3
-        return times * seconds_of(ExactLikelihood(expression, some))
-
     def leave_one_out(
         self, expression: Expression, draws: FloatArray, *, deadline: Deadline = NEVER
     ) -> FloatArray:
@@ -320,13 +312,15 @@ class Evaluator:
 
     def __reduce__(self) -> tuple[object, ...]:
         name = f"{self.fingerprint()} {joblib.hash(self._structure_prior)}"
-        return _arrive, (name, type(self), self._settings())
+        return _rebuilt_evaluator, (name, type(self), self._settings())
 
 
 _arrived: dict[str, Evaluator] = {}  # of this process: a joblib worker keeps nothing between jobs
 
 
-def _arrive(name: str, make: Callable[..., Evaluator], settings: Mapping[str, Any]) -> Evaluator:
+def _rebuilt_evaluator(
+    name: str, make: Callable[..., Evaluator], settings: Mapping[str, Any]
+) -> Evaluator:
     """Rebuild a pickled evaluator, or return the one that was rebuilt before, with its caches."""
     evaluator = _arrived.get(name)
     if evaluator is None:
@@ -345,16 +339,6 @@ def digest(*parts: object) -> str:
         sha.update(len(data).to_bytes(8))
         sha.update(data)
     return sha.hexdigest()
-
-
-def seconds_of(likelihood: Likelihood) -> float:
-    """Measure the seconds of a likelihood call with its gradient."""
-    theta = np.zeros(len(likelihood.parameters))
-    with one_blas_thread():
-        likelihood.value_and_gradient(theta)  # computes the distances, which are kept
-        began = time.perf_counter()
-        likelihood.value_and_gradient(theta)
-    return time.perf_counter() - began
 
 
 @contextmanager

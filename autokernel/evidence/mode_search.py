@@ -113,7 +113,7 @@ def _search(
     best = modes[:1]  # the best mode of each round, the latest first
     for _ in range(budget.max_scans):
         found = _search_scanned(posterior, best, scan, budget)
-        modes = _distinct([*modes, *found])
+        modes = _distinct_modes([*modes, *found])
         if modes[0].log_posterior < best[0].log_posterior + _MIN_SCAN_GAIN:
             break
         best = [modes[0], *best]
@@ -130,13 +130,13 @@ def _refine(
     """
     with_curvature = [start for start in starts if start.curvature is not None]
     known = _highest(posterior, with_curvature, _MAX_KNOWN)
-    seen = _distinct(
+    seen = _distinct_modes(
         Point(mode.theta, posterior.value(mode.theta), mode.curvature) for mode in found
     )
     n_short, n_long = budget.n_refined
     unknown = seen[: max(1, n_short - len(known))]
     ends = _runs(posterior, [*known, *unknown], steps=_SCREENING_STEPS)
-    return _distinct([*_long_runs(posterior, ends[:n_long]), *ends[n_long:]])
+    return _distinct_modes([*_long_runs(posterior, ends[:n_long]), *ends[n_long:]])
 
 
 def _with_variants(
@@ -146,7 +146,7 @@ def _with_variants(
     ends = _runs(posterior, _highest(posterior, variants, _MAX_VARIANTS), steps=_SCREENING_STEPS)
     least = modes[0].log_posterior - HOPELESS_GAP
     near = [end for end in _new(ends, modes) if end.log_posterior > least]
-    return _distinct([*modes, *_long_runs(posterior, near)])
+    return _distinct_modes([*modes, *_long_runs(posterior, near)])
 
 
 def _search_scanned(
@@ -170,7 +170,7 @@ def _runs(posterior: LogPosterior, starts: Iterable[Point], *, steps: int) -> li
             posterior, theta, max_iterations=steps, tolerance=_MODE_GAIN, curvature=curvature
         )
         ends.append(end)
-    return _distinct(ends)
+    return _distinct_modes(ends)
 
 
 def _long_runs(posterior: LogPosterior, ends: Iterable[Point]) -> list[Point]:
@@ -184,7 +184,7 @@ def _new(modes: Iterable[Point], known: list[Point]) -> list[Point]:
     return [mode for mode in modes if all(_apart(mode, other, _NEW_DISTANCE) for other in known)]
 
 
-def _distinct(modes: Iterable[Point]) -> list[Point]:
+def _distinct_modes(modes: Iterable[Point]) -> list[Point]:
     """Sort the modes, the best first, and drop every mode that is close to a better one."""
     kept: list[Point] = []
     for mode in sorted(modes, key=lambda mode: mode.log_posterior, reverse=True):

@@ -32,7 +32,7 @@ class DataScales:
     def spacing_and_extent(self, column: int) -> tuple[float, float]:
         """Return the median spacing and the extent of the distinct values of a column."""
         if column not in self._scales:
-            distinct = _distinct(self._data.X[:, column])
+            distinct = _distinct_values(self._data.X[:, column])
             known = (0.1, 1.0)
             if len(distinct) >= 2:
                 known = (float(np.median(np.diff(distinct))), float(distinct[-1] - distinct[0]))
@@ -70,7 +70,7 @@ def periodogram_periods(x: FloatArray, y: FloatArray) -> FloatArray:
         At most ``MAX_PEAKS`` periods, in the unit of ``x``. One period below twice the mean spacing
         precedes them if its peak is high enough. Empty if there are too few distinct inputs.
     """
-    distinct = _distinct(x)
+    distinct = _distinct_values(x)
     if len(distinct) < _MIN_DISTINCT:
         return np.empty(0)
     extent = distinct[-1] - distinct[0]
@@ -78,7 +78,7 @@ def periodogram_periods(x: FloatArray, y: FloatArray) -> FloatArray:
     if np.ptp(residual) <= 1e-10 * max(1.0, np.ptp(y)):
         return np.empty(0)
     # Irregularly spaced rows can show periods far below their mean spacing, such as a week in a
-    # sample of daily figures. But among so many frequencies, high peaks also occur by chance.
+    # sample of daily figures. But among many frequencies, high peaks also occur by chance.
     half = len(distinct) / 2
     most = np.clip(0.5 * extent / np.diff(distinct).min(), half, _MAX_CYCLES * half)
     most = max(half, min(most, _MAX_CYCLES_TIMES_ROWS / len(x)))
@@ -100,7 +100,7 @@ def peaks_within(x: FloatArray, y: FloatArray, low: float, high: float) -> Float
     There are at most ``MAX_PEAKS``, and none if there are too few distinct inputs, or too many
     cycles for a quick periodogram.
     """
-    distinct = _distinct(x)
+    distinct = _distinct_values(x)
     if len(distinct) < _MIN_DISTINCT:
         return np.empty(0)
     extent = distinct[-1] - distinct[0]
@@ -133,7 +133,7 @@ def _power(centred: FloatArray, residual: FloatArray, cycles: FloatArray) -> Flo
     )
 
 
-def _distinct(x: FloatArray) -> FloatArray:
+def _distinct_values(x: FloatArray) -> FloatArray:
     """Return the sorted entries (n_distinct,) that differ by more than rounding."""
     x = np.unique(x)
     return x[np.diff(x, prepend=-np.inf) > 1e-12 * (x[-1] - x[0])]

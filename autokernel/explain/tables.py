@@ -42,7 +42,7 @@ class Table(dict[str, npt.NDArray[Any]]):
         shown: Sequence[str] = (),
         note: str = "",
     ) -> None:
-        super().__init__({name: _column(column) for name, column in (columns or {}).items()})
+        super().__init__({name: _as_column(column) for name, column in (columns or {}).items()})
         self.shown, self.note = tuple(shown) or tuple(self), note
 
     def to_html(self) -> str:
@@ -85,7 +85,7 @@ class Table(dict[str, npt.NDArray[Any]]):
         return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _column(column: npt.ArrayLike) -> npt.NDArray[Any]:
+def _as_column(column: npt.ArrayLike) -> npt.NDArray[Any]:
     array = np.asarray(column)
     return array.astype(object) if array.dtype.kind == "U" else array
 

@@ -109,7 +109,7 @@ class Arguments:
         """
         given = estimator.get_params(deep=False)
         base_kernels, by_column = check_base_kernels_by_column(given["base_kernels"])
-        named = _distinct([base_kernels, *by_column.values()])
+        named = _distinct_kernels([base_kernels, *by_column.values()])
         names = {*BASE_KERNELS, *(kernel.name for kernel in named)}
         operators = check_operators(given["operators"], base_kernels=names)
         known = parameters_of((*BASE_KERNELS.values(), *named, *operators))
@@ -145,10 +145,10 @@ class Arguments:
     @property
     def named_kernels(self) -> tuple[BaseKernel, ...]:
         """The base kernels that the user has chosen for any column."""
-        return _distinct([self.base_kernels, *self.by_column.values()])
+        return _distinct_kernels([self.base_kernels, *self.by_column.values()])
 
 
-def _distinct(
+def _distinct_kernels(
     selections: Iterable[tuple[BaseKernel, ...] | None],
 ) -> tuple[BaseKernel, ...]:
     """Join selections of base kernels.
@@ -280,7 +280,7 @@ def check_start_kernel(start_kernel: Any) -> tuple[str | Expression, ...]:
 def check_base_kernels(
     base_kernels: str | Collection[str | BaseKernel], argument: str = "base_kernels"
 ) -> tuple[BaseKernel, ...] | None:
-    """Turn the ``base_kernels`` argument, or an entry of it, into base kernels, shipped ones first.
+    """Turn the ``base_kernels`` argument, or an entry, into base kernels, built-in ones first.
 
     The result is None for ``"auto"``.
     """
@@ -290,7 +290,7 @@ def check_base_kernels(
     own = require_base_kernels(
         argument, [kernel for kernel in given if not isinstance(kernel, str)]
     )
-    # a set has no order of its own
+    # a set has no order
     known = with_custom_kernels(sorted(own, key=lambda kernel: kernel.name))
     _check_selection(argument, base_kernels, given, known=BASE_KERNELS, kind=BaseKernel)
     names = {kernel if isinstance(kernel, str) else kernel.name for kernel in given}
@@ -300,7 +300,7 @@ def check_base_kernels(
 def check_operators(
     operators: str | Collection[str | Operator], *, base_kernels: Collection[str]
 ) -> tuple[Operator, ...]:
-    """Turn the ``operators`` argument into operators, shipped ones first."""
+    """Turn the ``operators`` argument into operators, built-in ones first."""
     given = () if isinstance(operators, str) else tuple(operators)
     given = tuple(one.upper() if isinstance(one, str) else one for one in given)
     own = require_operators(
@@ -308,7 +308,7 @@ def check_operators(
         base_kernels=base_kernels,
     )
     _check_selection("operators", operators, given, known=OPERATORS, kind=Operator)
-    own.sort(key=lambda operator: operator.symbol)  # a set has no order of its own
+    own.sort(key=lambda operator: operator.symbol)  # a set has no order
     known = {**OPERATORS, **{operator.symbol: operator for operator in own}}
     symbols = {one if isinstance(one, str) else one.symbol for one in given}
     return tuple(operator for symbol, operator in known.items() if symbol in symbols)

@@ -310,7 +310,7 @@ def with_rough_term(
         expression=expression,
         parameters=name_parameters(expression, theta),
         theta=theta,
-        hessian=_joined(fit.hessian, len(of_term)),
+        hessian=_extended_hessian(fit.hessian, len(of_term)),
         n_params=len(theta),
     )
 
@@ -339,7 +339,7 @@ def _distance_between(X: FloatArray, n_searched: int) -> float:
     return float(np.sqrt(np.prod(distances)))
 
 
-def _joined(hessian: FloatArray, n_more: int) -> FloatArray:
+def _extended_hessian(hessian: FloatArray, n_more: int) -> FloatArray:
     """Add independent parameters of unit deviation before the last one of a Hessian."""
     n = len(hessian) - 1
     joined = np.eye(n + n_more + 1)
