@@ -90,7 +90,9 @@ def test_a_search_by_bounds_finds_what_the_exact_one_finds():
 
 def test_many_rows_are_searched_by_bounds_and_fitted_by_the_approximation(capsys):
     X, y = table(1100)
-    model = small(strategy="skc", max_leaves=2, n_iter=0, verbose=1).fit(X, y)
+    model = small(
+        strategy="skc", max_leaves=2, n_iter=0, start_kernel="SE[0] + LIN[1]", verbose=1
+    ).fit(X, y)
     out = capsys.readouterr().out
     assert "searched on 880 of them, by bounds, and the best are fitted to all, each row" in out
     assert model.approximation_ == "exact"
