@@ -1,11 +1,13 @@
-"""Fitted models with given kernels and parameters."""
+"""Fitted models with given kernels and parameters, and random kernels."""
 
 from dataclasses import replace
 
 import numpy as np
 
 from autokernel import AutoKernelGPRegressor
+from autokernel.expression import Grammar, n_kernel_params
 from autokernel.inference.exact import ExactPredictor
+from autokernel.kernels import BASE_KERNELS, OPERATORS
 from autokernel.model import KernelPosterior, MixtureComponent, MixturePredictor
 
 
@@ -25,3 +27,17 @@ def with_kernel(X, y, expression, theta, *, noise=0.1, spread=0.1):
         scaled_noise_variance=noise,
     )
     return model
+
+
+def random_expressions(n, *, max_leaves=6):
+    """Yield random kernels of two columns with all operators, and log parameters of them."""
+    rng = np.random.default_rng(0)
+    grammar = Grammar(
+        tuple(BASE_KERNELS.values())[:4], tuple(OPERATORS.values()), (0, 1), max_leaves
+    )
+    for _ in range(n):
+        expression = grammar.leaves[rng.integers(len(grammar.leaves))]
+        for _ in range(rng.integers(max_leaves)):
+            neighbours = grammar.neighbours(expression)
+            expression = neighbours[rng.integers(len(neighbours))]
+        yield expression, rng.normal(size=n_kernel_params(expression))

@@ -5,11 +5,10 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from tests.expression.test_addends import random_expressions
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.expression import parse_expression
-from tests.explain.models import with_kernel
+from tests.explain.models import random_expressions, with_kernel
 
 UNITS = {"time": "years", "y": "litres"}
 

@@ -11,7 +11,7 @@ from autokernel import AutoKernelGPRegressor
 from autokernel.export import to_latex
 from autokernel.inference import cross_covariance
 from tests.export.models import KERNELS, refitted, table
-from tests.operators.gate import GATE
+from tests.kernels.gate import GATE
 from tests.own_kernels import OrnsteinUhlenbeck
 
 

@@ -13,7 +13,7 @@ from autokernel.export import from_dict, to_dict
 from autokernel.search import SOT
 from tests.export.models import KERNELS, refitted, table
 from tests.fits import small, wave
-from tests.operators.gate import GATE
+from tests.kernels.gate import GATE
 from tests.own_kernels import OrnsteinUhlenbeck
 
 MANY_ROWS = {"neighbours": 9000, "inducing": 300}  # above the rows of exact predictions

@@ -11,7 +11,7 @@ from scipy.stats import chi2, geom
 from autokernel.expression import Expression, Grammar, Leaf, Operation, parse_expression, reduced
 from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY
 from tests.batteries import expressions, grammars, seeds
-from tests.operators.gate import GATE
+from tests.kernels.gate import GATE
 from tests.processes import outputs_under_two_hash_seeds
 
 SE, LIN = BASE_KERNELS["SE"], BASE_KERNELS["LIN"]

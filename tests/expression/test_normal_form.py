@@ -15,7 +15,7 @@ from autokernel.expression import (
 from autokernel.kernels import ADD, BASE_KERNELS, SMOOTH, VARIANCE, BaseKernel, Pairs
 from autokernel.typing import FloatArray
 from tests.batteries import covariance
-from tests.operators.gate import GATE
+from tests.kernels.gate import GATE
 
 
 class Constant(BaseKernel):

@@ -23,7 +23,7 @@ from autokernel.expression import (
 )
 from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY
 from tests.batteries import expressions, reshuffled, seeds
-from tests.operators.gate import GATE
+from tests.kernels.gate import GATE
 
 ARD = " * ".join(f"SE[{column}]" for column in range(8))
 ARD_WITHOUT_ONE = " * ".join(f"SE[{column}]" for column in range(8) if column != 3)

@@ -10,7 +10,7 @@ from autokernel.inference.covariance import Covariance
 from autokernel.inference.pairs import PackedPairs
 from autokernel.kernels import BASE_KERNELS, OPERATORS, BaseKernel, SquaredExponential
 from tests.batteries import expressions, seeds
-from tests.operators.gate import Gate
+from tests.kernels.gate import Gate
 
 GRAMMAR = Grammar(
     tuple(BASE_KERNELS.values()), tuple(OPERATORS.values()), columns=(0, 1, 2, 3), max_leaves=7

@@ -36,7 +36,7 @@ from autokernel.search.distances import (
 from autokernel.search.sot import tree_features
 from tests.batteries import numerical_gradient, reshuffled, seeds
 from tests.fits import assert_predicts_as_its_kernel
-from tests.operators.gate import EXACT_GATE, GATE, Gate, fall
+from tests.kernels.gate import EXACT_GATE, GATE, Gate, fall
 from tests.search.conftest import QUICK
 
 OPERATORS = (ADD, MULTIPLY, GATE)
