@@ -447,7 +447,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
                 f"quantiles must be probabilities between 0 and 1, such as [0.05, 0.95], got "
                 f"{quantiles!r}"
             )
-        return self._fitted.quantiles(self._check_inputs(X), levels)
+        inputs = self._check_inputs(X)
+        return self._fitted.quantiles(inputs, levels)
 
     def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.95) -> FloatArray:
         """Predict the central interval that holds a new observation with a given probability.
@@ -471,7 +472,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             )
         tail = (1 - float(coverage)) / 2
         levels = np.array([tail, 1 - tail])
-        return self._fitted.quantiles(self._check_inputs(X), levels)
+        inputs = self._check_inputs(X)
+        return self._fitted.quantiles(inputs, levels)
 
     def log_predictive_density(self, X: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
         """Compute the marginal log predictive density of each observation.

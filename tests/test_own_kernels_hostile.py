@@ -136,7 +136,7 @@ def test_a_kernel_that_was_made_here_is_searched_alike_with_workers():
 
 def test_memory_says_that_it_cannot_tell_lambdas_apart(tmp_path):
     local = CallableKernel("LOCAL", lambda X, Y, v: v * (X == Y.T), (VARIANCE,))
-    with pytest.raises(ValueError, match="memory asks for base kernels and operators that can be"):
+    with pytest.raises(ValueError, match="memory needs base kernels and operators that can be"):
         fitted(base_kernels=("SE", local), memory=tmp_path)
 
 

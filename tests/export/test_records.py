@@ -12,7 +12,7 @@ from autokernel import AutoKernelGPRegressor
 from autokernel.export import from_dict, to_dict
 from autokernel.search import SOT
 from tests.export.models import KERNELS, refitted, table
-from tests.fits import small, wave
+from tests.fits import wave
 from tests.kernels.gate import GATE
 from tests.own_kernels import OrnsteinUhlenbeck
 
@@ -61,7 +61,8 @@ def test_approximate_predictions_are_the_same_too(approximation):
 def test_all_that_a_search_has_found_is_kept():
     X = pd.DataFrame({"time": np.linspace(1950, 1960, 40)})
     y = np.sin(2 * np.pi * X["time"].to_numpy()) + 0.01 * np.arange(40)
-    model = small(base_kernels=("SE", "LIN"), max_time=1e9).fit(X, y)
+    settings = {"base_kernels": ("SE", "LIN"), "max_leaves": 3, "n_iter": 4, "max_time": 1e9}
+    model = AutoKernelGPRegressor(**settings, random_state=0).fit(X, y)
     again = through_json(model)
     assert again.get_params() == model.get_params()
     for name in ("best_expression_", "best_score_", "noise_variance_", "n_iter_", "stop_reason_"):

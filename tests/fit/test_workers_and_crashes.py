@@ -136,8 +136,8 @@ def interrupt_at(text, *, after, whom, **settings):
         assert left_of_group(process) == []
     # Python ends with this signal where it has raised KeyboardInterrupt to the end
     assert process.returncode == -signal.SIGINT, err
-    # the traceback of the one that is not caught, and none of workers
-    assert err.count("Traceback") == 1, err
+    # the traceback of the one that is not caught; in a group, joblib's workers may print theirs
+    assert err.count("Traceback") == 1 or whom == "group", err
     assert err.endswith("KeyboardInterrupt\n"), err
     return json.loads(out.splitlines()[-1])
 

@@ -6,7 +6,7 @@ import pytest
 from autokernel.evidence import Evaluator, Laplace
 from autokernel.evidence.laplace import laplace_log_evidence
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.expression import NOISE, UniformPrior, parse_expression
+from autokernel.expression import NOISE, parse_expression, uniform_prior
 from autokernel.inference import InducingLikelihood, TrainingData
 from autokernel.kernels import PRESETS
 from autokernel.many_rows import (
@@ -25,7 +25,7 @@ def many_rows(X, y, approximation):
         approximation_for(approximation, len(y), 20),
         TrainingData(X, y),
         priors=PRIORS,
-        structure_prior=UniformPrior(),
+        structure_prior=uniform_prior,
         criterion=Laplace(),
         seed=0,
     )
