@@ -76,7 +76,7 @@ print(f"The window is open from {centre - length / 2:.0f} to {centre + length / 
 # The first panel is the series with the window, and the others are the components. The window that
 # was found agrees with the years that historians of astronomy give, 1645 to 1715.
 
-parts = model.decompose(X).components
+parts = [one for one in model.decompose(X).components if one.expression]  # without the averaging
 fig, axes = plt.subplots(
     len(parts) + 1, 1, figsize=(8, 2.8 * (len(parts) + 1)), sharex=True, layout="constrained"
 )
