@@ -52,7 +52,7 @@ print(pd.DataFrame(model.parameters_).round(3).to_string(index=False))
 # The components as numbers
 # -------------------------
 # ``decompose`` returns each component at any inputs. With the constant they add up to the
-# prediction of the best kernel.
+# prediction; the last one is what averaging over other kernels adds.
 
 parts = model.decompose(X)
 for component in parts.components:
