@@ -302,15 +302,14 @@ class Run:
         history, task = History(self.n_searched), self.task
         if past is None or past.fingerprint != self._fingerprint:
             return history
-        known = (*task.base_kernels, *task.grammar.base_kernels, *task.grammar.operators)
-        present = set(known)
+        known = {*task.base_kernels, *task.grammar.base_kernels, *task.grammar.operators}
         for trial in past.history:
             expression = trial.evaluation.expression
             trees = [tree for tree in expression.subtrees() if tree.n_leaves]  # not NOISE
             if not {tree.column for tree in trees} - {None} <= set(task.grammar.columns):
                 return history
             declared = {one.declared for one in trees if not isinstance(one.declared, Seasonal)}
-            if not declared <= present:
+            if not declared <= known:
                 return history
             if trial.phase is Phase.SEARCH and expression.n_leaves > task.grammar.max_leaves:
                 return history

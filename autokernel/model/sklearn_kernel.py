@@ -328,8 +328,8 @@ class WrappedOperation(Kernel):
     def __repr__(self) -> str:
         own = np.asarray(self.params, dtype=float)
         values = [
-            f"{parameter.name}={self._in_units(parameter, value):.3g}"
-            for parameter, value in zip(self.operator.parameters, own, strict=True)
+            f"{one.name}={self._in_units(one, value):.{7 if one.role == Role.LOCATION else 3}g}"
+            for one, value in zip(self.operator.parameters, own, strict=True)
         ]
         where = "" if self.feature is None else f"[{self.name or f'x{self.feature}'}]"
         inside = ", ".join([*map(repr, self.operands), *values])

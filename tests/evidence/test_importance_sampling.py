@@ -245,6 +245,14 @@ def test_a_small_error_with_a_heavy_tail_of_weights_is_not_enough(monkeypatch):
     assert len(points) == MAX_DRAWS
 
 
+@pytest.mark.parametrize("max_draws", [100, 199, 200, 201, 219, 220, 401, 799, 801])
+def test_every_number_of_draws_has_an_error(max_draws):
+    settings = {"standard_error": 0.0, "max_draws": max_draws}
+    estimate, points = PROBLEMS["gaussian of 1"].counted(**settings)
+    assert len(points) == max_draws
+    assert np.isfinite([estimate.standard_error, estimate.log_evidence]).all()
+
+
 def test_a_small_tail_with_a_large_error_is_not_enough():
     estimate, points = PROBLEMS["gaussian of 1"].counted(standard_error=0.0)
     assert estimate.pareto_k < importance._SOUND_PARETO_K

@@ -1,6 +1,7 @@
 """Change-points and windows: other kernels in other parts of a column."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -160,6 +161,13 @@ def test_the_operators_are_off_unless_they_are_asked_for(symbols):
     assert any("CP[0]" in text for text in model.search_history_["kernel"])
     assert model.best_score_ > plain.best_score_ + 10
     assert "CP[x0](" in repr(model.best_kernel_)
+
+
+def test_the_exported_kernel_prints_a_location_to_a_fraction_of_the_column():
+    model = AutoKernelGPRegressor(random_state=0).refit(*level_shift(), "CP[0](LIN[0], SE[0])")
+    location = model.parameters_["value"][model.parameters_["parameter"] == "location"][0]
+    printed = float(re.search(r"location=([\d.e+]+)", repr(model.best_kernel_))[1])
+    assert printed == pytest.approx(location, abs=0.01)  # of ten years
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
