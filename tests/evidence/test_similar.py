@@ -5,31 +5,17 @@ from dataclasses import replace
 import numpy as np
 
 from autokernel import parse_expression
-from autokernel.evidence import Evaluation
-from autokernel.evidence.evaluation import name_parameters
 from autokernel.evidence.warm_starts import warm_starts_from_similar
 from autokernel.expression import n_kernel_params
+from tests.fits import evaluation_of
 
 
 def known(text, score=0.0, *, first=100.0):
     """Build a fit with parameters numbered from ``first`` and with the noise minus ``first``."""
     expression = parse_expression(text)
     theta = np.append(first + np.arange(n_kernel_params(expression)), -first)
-    return Evaluation(
-        expression=expression,
-        parameters=name_parameters(expression, theta),
-        theta=theta,
-        log_likelihood=score,
-        log_prior=0.0,
-        log_posterior=score,
-        log_evidence=score,
-        score=score,
-        hessian=np.eye(len(theta)),
-        n_params=len(theta),
-        n_evaluations=1,
-        seconds=0.0,
-        status="ok" if np.isfinite(score) else "a saddle",
-    )
+    status = "ok" if np.isfinite(score) else "a saddle"
+    return evaluation_of(expression, theta, score=score, status=status)
 
 
 def taken(text, *fits):

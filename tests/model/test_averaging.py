@@ -1,6 +1,7 @@
 """The posterior over kernels, the draws that stand for it, and stacking."""
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -14,7 +15,7 @@ from scipy.stats import energy_distance, norm
 
 from autokernel import PosteriorAveraging, Stacking, parse_expression
 from autokernel.deadline import Deadline
-from autokernel.evidence import CRITERIA, Evaluation, Evaluator
+from autokernel.evidence import CRITERIA, Evaluator
 from autokernel.evidence.importance import ImportanceSample
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import EvaluationError, OutOfTimeError
@@ -29,7 +30,7 @@ from autokernel.model.averaging import (
     systematic,
 )
 from tests.batteries import seeds
-from tests.fits import wave
+from tests.fits import evaluation_of, wave
 from tests.model.cases import Constant
 
 PRIORS = check_priors("default")
@@ -47,21 +48,8 @@ def evaluation(number, score, *, log_evidence=None):
     """An evaluation of the kernel of a number, whose theta is this number."""
     expression = parse_expression(text_of(number))
     n_params = sum(len(leaf.parameters) for leaf in expression.leaves) + 1
-    return Evaluation(
-        expression=expression,
-        parameters=(),
-        theta=np.full(n_params, float(number)),
-        log_likelihood=score,
-        log_prior=0.0,
-        log_posterior=score,
-        log_evidence=score if log_evidence is None else log_evidence,
-        score=score,
-        hessian=np.eye(n_params),
-        n_params=n_params,
-        n_evaluations=1,
-        seconds=0.0,
-        status="ok",
-    )
+    made = evaluation_of(expression, np.full(n_params, float(number)), score=score)
+    return made if log_evidence is None else replace(made, log_evidence=log_evidence)
 
 
 def scored(*scores):

@@ -9,7 +9,6 @@ import pytest
 from autokernel import parse_expression
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation
-from autokernel.evidence.evaluation import name_parameters
 from autokernel.expression import Expression, Grammar, Operation
 from autokernel.kernels import ADD, BASE_KERNELS, FEW_COLUMNS, MULTIPLY, OPERATORS
 from autokernel.search import (
@@ -31,6 +30,7 @@ from autokernel.search import (
     Trial,
 )
 from autokernel.search.design import Grown
+from tests.fits import evaluation_of
 
 EVERY_BASE = ("SE", "LIN", "PER", "RQ")
 
@@ -110,21 +110,7 @@ def _make_evaluation(
         for parameter in leaf.parameters
     ]
     theta = np.array([*theta, -5.0])
-    return Evaluation(
-        expression=expression,
-        parameters=name_parameters(expression, theta),
-        theta=theta,
-        log_likelihood=score,
-        log_prior=0.0,
-        log_posterior=score,
-        log_evidence=score,
-        score=score,
-        hessian=np.eye(len(theta)),
-        n_params=len(theta),
-        n_evaluations=1,
-        seconds=0.25,
-        status=status,
-    )
+    return evaluation_of(expression, theta, score=score, status=status, seconds=0.25)
 
 
 @pytest.fixture(scope="session")
