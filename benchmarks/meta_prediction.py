@@ -152,25 +152,10 @@ def by_mean(landscape: Landscape) -> Predict:
     return lambda train, test, rng: np.full(len(test), landscape.scores[train].mean())  # noqa: ARG005 - of others
 
 
-def sot(landscape: Landscape) -> KernelKernel:
-    """Build the kernel of symbolical optimal transport."""
-    return SOTKernel(n_features=landscape.X.shape[1])
-
-
-def arc(landscape: Landscape) -> KernelKernel:
-    """Build the hierarchical kernel."""
-    return ArcKernel(n_features=landscape.X.shape[1])
-
-
-def hellinger(landscape: Landscape) -> KernelKernel:
-    """Build the kernel of distances between priors over functions."""
-    return HellingerKernel(landscape.X, priors=PRESETS["default"])
-
-
 METHODS: Mapping[str, Callable[[Landscape], Predict]] = {
-    "sot": partial(by_surrogate, sot),
-    "hellinger": partial(by_surrogate, hellinger),
-    "arc": partial(by_surrogate, arc),
+    "sot": partial(by_surrogate, lambda _: SOTKernel()),
+    "hellinger": partial(by_surrogate, lambda of: HellingerKernel(of.X, PRESETS["default"])),
+    "arc": partial(by_surrogate, lambda _: ArcKernel()),
     "knn": by_neighbours,
     "mean": by_mean,
 }

@@ -30,7 +30,7 @@ from joblib import Parallel, delayed
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.expression import Grammar
-from autokernel.kernels import ADD, FEW_COLUMNS, MULTIPLY
+from autokernel.kernels import ADD, FEW_COLUMNS, MULTIPLY, PRESETS
 from autokernel.search.boms import HellingerKernel
 
 DATASETS = ("airfoil", "concrete")
@@ -116,7 +116,7 @@ def distances(repeats: int) -> Iterator[Row]:
     X = np.random.default_rng(0).uniform(size=(20, 3))
     for repeat in range(repeats):
         for name in ("known", "new"):
-            compute = HellingerKernel(X, n_samples=100).distances
+            compute = HellingerKernel(X, PRESETS["default"]).distances
             if name == "known":
                 compute(others)
             began = time.perf_counter()

@@ -29,7 +29,6 @@ from autokernel.expression.tree import (
     Slot,
     fold,
     n_kernel_params,
-    require_expressions,
     slots_of,
     theta_order,
 )
@@ -56,7 +55,6 @@ __all__ = [
     "normal_form",
     "parse_expression",
     "reduced",
-    "require_expressions",
     "seed_text",
     "simplifications",
     "slots_of",

@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from numbers import Integral
@@ -336,16 +336,6 @@ def _make_operation(
     operator: Operator, operands: tuple[Expression, ...], column: int | None
 ) -> Operation:
     return Operation(operator, *operands, column=column)
-
-
-def require_expressions(items: Iterable[object]) -> None:
-    """Raise a ``TypeError`` if an item is not an expression."""
-    for item in items:
-        if not isinstance(item, Expression):
-            raise TypeError(
-                f"expressions must be Expression objects, got {item!r}: "
-                "parse_expression makes one of a text"
-            )
 
 
 def _checked_operation(

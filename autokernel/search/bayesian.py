@@ -1,6 +1,5 @@
 """The common part of all strategies that use Bayesian optimisation (SOT, algorithm 1)."""
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import count, islice
@@ -126,6 +125,9 @@ class EvolvingStrategy(BayesianStrategy):
     The parameters are those of SOT, algorithm 2; the final classes document them.
     """
 
+    kernel_kernel: ClassVar[type[KernelKernel]]
+    """The kernel between expressions."""
+
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
         **BayesianStrategy._parameter_constraints,
         "population_size": [Interval(Integral, 1, None, closed="left")],
@@ -150,10 +152,6 @@ class EvolvingStrategy(BayesianStrategy):
         self.n_generations = n_generations
         self.local_steps = local_steps
         self.initial_design = initial_design
-
-    @abstractmethod
-    def kernel_kernel(self, task: Task) -> KernelKernel:
-        """Build the kernel between expressions."""
 
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
@@ -180,7 +178,7 @@ class EvolvingStrategy(BayesianStrategy):
                 rng=rng,
             )
 
-        kernel_kernel = task.cached(self, lambda: self.kernel_kernel(task))
+        kernel_kernel = task.cached(self.kernel_kernel, self.kernel_kernel)
         return self.propose_by_surrogate(
             task, history, kernel_kernel, maximise, n_proposals=n_proposals, rng=rng
         )

@@ -2,19 +2,17 @@
 
 import zlib
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence, Set
+from collections.abc import Hashable, Sequence
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammaincinv
 from scipy.stats import qmc
-from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval
 
 from autokernel.deadline import NEVER, Deadline
-from autokernel.expression import Expression, arrange, require_expressions
+from autokernel.expression import Expression, arrange
 from autokernel.inference import Covariance
 from autokernel.kernels import (
     BASE_KERNELS,
@@ -23,7 +21,6 @@ from autokernel.kernels import (
     KernelParameter,
     Pairs,
     Priors,
-    check_priors,
 )
 from autokernel.search.acquisition import Acquisition, Values
 from autokernel.search.bayesian import BayesianStrategy, parents_of
@@ -122,7 +119,7 @@ class BOMS(BayesianStrategy):
 
         kernel_kernel = task.cached(
             HellingerKernel,
-            lambda: HellingerKernel(task.X, priors=task.priors, deadline=task.deadline),
+            lambda: HellingerKernel(task.X, task.priors, deadline=task.deadline),
         )
         return self.propose_by_surrogate(
             task, history, kernel_kernel, maximise, n_proposals=n_proposals, rng=rng
@@ -171,17 +168,28 @@ def _checksum(history: History) -> int:
 class HellingerKernel(KernelKernel):
     """The kernel ``exp(-d / (2 l^2))``, d the expected squared Hellinger distance (BOMS eq. 8).
 
-    The parameter is the log of the squared lengthscale. Distances are cached.
+    The parameter is the log of the squared lengthscale.
 
     Parameters
     ----------
-    X, priors, n_samples, rng
-        As for :func:`hellinger_distances`.
+    X : ndarray of shape (n_inputs, n_features)
+        Inputs at which the priors are compared. Of more than 20, a random 20 are used.
+    priors : mapping
+        Priors of the parameters.
+    n_samples : int
+        Number of Sobol points over which the expectation is taken.
     deadline : Deadline
         Moment after which calls raise an ``OutOfTimeError`` if they have distances to compute.
 
     Notes
     -----
+    The distances are BOMS eqs. 6 and 7 with zero means, for the latent function plus noise of
+    variance 0.01. Parameter i of an expression, with sums and products in canonical order, is the
+    quantile of its prior at dimension i of the Sobol points. All expressions share these points.
+    For one sample, the distance is half the squared L2 distance between the square roots of two
+    densities; so the mean over shared samples is a squared Hilbert distance as well. Hence it is
+    symmetric, it is zero between equal expressions, and the kernel is positive semi-definite.
+
     A distance takes O(n_samples n_inputs^3). Distances and covariances are cached in at most some
     170 MB; the oldest ones are dropped and computed again when needed. An instance must not be
     shared between threads.
@@ -190,37 +198,20 @@ class HellingerKernel(KernelKernel):
     bounds = (LOG_BOUNDS,)
 
     def __init__(
-        self,
-        X: npt.ArrayLike,
-        priors: str | Priors = "default",
-        *,
-        n_samples: int = 100,
-        rng: int | np.random.Generator | None = None,
-        deadline: Deadline = NEVER,
+        self, X: FloatArray, priors: Priors, *, n_samples: int = 100, deadline: Deadline = NEVER
     ) -> None:
-        if n_samples < 1:
-            raise ValueError(f"n_samples must be at least 1, got {n_samples}")
-        inputs: FloatArray = check_array(X, dtype=np.float64, input_name="X")
-        generator = np.random.default_rng(SOBOL_SEED if rng is None else rng)
-        if len(inputs) > N_INPUTS:
-            inputs = inputs[generator.choice(len(inputs), N_INPUTS, replace=False)]
-        self._sampler = PriorSampler(
-            inputs,
-            check_priors(priors),
-            sobol_points(n_samples, generator),
-        )
+        rng = np.random.default_rng(SOBOL_SEED)
+        inputs = X if len(X) <= N_INPUTS else X[rng.choice(len(X), N_INPUTS, replace=False)]
+        self._sampler = PriorSampler(inputs, priors, sobol_points(n_samples, rng))
         self._n_samples, self._deadline = n_samples, deadline
-        self._n_features = inputs.shape[1]
         self._max_kept = max(4, MAX_COVARIANCE_BYTES // self._sampler.n_bytes)
-        self._forget()
+        self._begin([], np.empty((0, 0)))
 
     def distances(
         self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
     ) -> FloatArray:
-        """Compute the distances (1, n, m) of :func:`hellinger_distances`."""
-        asked = [*expressions, *(others or ())]
-        require_expressions(asked)
-        self._learn(asked)
+        """Compute distances (1, n, m) between 0 and 1."""
+        self._learn([*expressions, *(others or ())])
         rows = self._indices(expressions)
         columns = rows if others is None else self._indices(others)
         pairs = self._unknown(rows, columns)
@@ -236,25 +227,20 @@ class HellingerKernel(KernelKernel):
         values = 0.5 * np.exp(-params)
         return values, -values[:, None]
 
-    def _forget(self) -> None:
-        self._known: dict[str, int] = {}  # canonical text to index
-        self._trees: list[Expression] = []  # arranged expressions by index
-        self._table = np.empty((0, 0))  # distances between indices, NaN where unknown
-        self._kept: OrderedDict[int, PriorCovariances] = (
-            OrderedDict()
-        )  # index to covariances, the latest used last
+    def _begin(self, trees: list[Expression], table: FloatArray) -> None:
+        """Begin with some arranged expressions, whose distances may be known."""
+        self._known = {tree.canonical: index for index, tree in enumerate(trees)}
+        self._trees, self._table = trees, table  # distances between indices, NaN where unknown
+        self._kept: OrderedDict[int, PriorCovariances] = OrderedDict()  # the latest used last
 
     def _learn(self, expressions: Sequence[Expression]) -> None:
-        """Give each new expression an index in the table."""
+        """Give each new expression an index in the table, and drop others if it is full."""
         new = {e.canonical: e for e in expressions if e.canonical not in self._known}
-        for expression in new.values():
-            if expression.last_column >= self._n_features:
-                raise ValueError(
-                    f"X must have the columns in use, got {self._n_features} columns and "
-                    f"{expression}"
-                )
         if new and len(self._known) + len(new) > MAX_CACHED_EXPRESSIONS:
-            self._forget_all_but({e.canonical for e in expressions} - new.keys())
+            texts = {e.canonical for e in expressions} - new.keys()
+            indices = np.array(sorted(self._known[text] for text in texts), dtype=np.intp)
+            trees = [self._trees[index] for index in indices]
+            self._begin(trees, self._table[np.ix_(indices, indices)])
         for text, expression in new.items():
             self._known[text] = len(self._trees)
             self._trees.append(arrange(expression).expression)
@@ -265,15 +251,6 @@ class HellingerKernel(KernelKernel):
             table[:n_before, :n_before] = self._table
             np.fill_diagonal(table, 0.0)
             self._table = table
-
-    def _forget_all_but(self, texts: Set[str]) -> None:
-        """Drop all expressions but these; the remaining ones get new indices."""
-        indices = np.array([self._known[text] for text in sorted(texts)], dtype=np.intp)
-        trees, table = self._trees, self._table
-        self._forget()
-        self._known = {text: index for index, text in enumerate(sorted(texts))}
-        self._trees = [trees[index] for index in indices]
-        self._table = table[np.ix_(indices, indices)]
 
     def _indices(self, expressions: Sequence[Expression]) -> IntArray:
         """Look up the indices of expressions in the table."""

@@ -1,30 +1,48 @@
 """Bayesian optimisation with symbolical optimal transport."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from scipy.special import expit
 
-from autokernel.expression import Expression, Operation, require_expressions
+from autokernel.expression import Expression, Operation
 from autokernel.search.bayesian import EvolvingStrategy
-from autokernel.search.strategy import Task
-from autokernel.search.surrogate import LOG_BOUNDS, KernelKernel, require_columns
+from autokernel.search.surrogate import LOG_BOUNDS, Frequencies, FrequencyKernel
 from autokernel.typing import FloatArray
 
-MAX_CACHED_TREES = 8192
-MAX_CACHED_TABLES = 4  # a search compares many generations with the same evaluated expressions
-
-Frequencies = Mapping[Hashable, float]
-Features = tuple[Frequencies, Frequencies, Frequencies]
-"""Frequencies of the base kernels, the paths and the subtrees of one expression."""
-
-ElementTable = tuple[Mapping[Hashable, int], FloatArray]
-"""Index of each element, and the frequencies (n, n_elements) of the elements of n expressions."""
-
 Element = TypeVar("Element", bound=Hashable)
+
+
+class SOTKernel(FrequencyKernel):
+    """The kernel ``exp(-d / l^2)``, d a weighted mean of the three SOT distances (SOT eq. 4, A.5).
+
+    The parameters are the log of the squared lengthscale and the logits of the weights.
+
+    Notes
+    -----
+    The distances are SOT eqs. 2 and 3, with the symmetries of appendix A.1. With the discrete
+    ground metric, optimal transport is total variation. Two trees with the same canonical text may
+    differ in their subtrees, as in the paper.
+    """
+
+    bounds = (LOG_BOUNDS,) * 4
+
+    def frequencies(self, expression: Expression) -> tuple[Frequencies, Frequencies, Frequencies]:
+        """Compute the frequencies of the base kernels by column, the paths and the subtrees."""
+        paths: list[str] = []
+        keys: list[str] = []
+        _list_paths(expression, "", paths)
+        _list_subtrees(expression, keys)
+        return _base_frequencies(expression), _shares(paths), _shares(keys)
+
+    def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Divide the sigmoids by their sum and by the squared lengthscale."""
+        sigmoid = expit(params[1:])
+        shares = sigmoid / sigmoid.sum()
+        values = shares * np.exp(-params[0])
+        by_logit = values[:, None] * (np.eye(3) - shares) * (1 - sigmoid)
+        return values, np.column_stack([-values, by_logit])
 
 
 class SOT(EvolvingStrategy):
@@ -59,113 +77,7 @@ class SOT(EvolvingStrategy):
     the base kernels and neighbours of the best kernels so far.
     """
 
-    def kernel_kernel(self, task: Task) -> KernelKernel:
-        """Build the kernel that compares the building blocks of expressions."""
-        return SOTKernel(n_features=task.n_features)
-
-
-class SOTKernel(KernelKernel):
-    """The kernel ``exp(-d / l^2)``, d a weighted mean of the three SOT distances (SOT eq. 4, A.5).
-
-    The parameters are the log of the squared lengthscale and the logits of the weights. The
-    features of each tree are cached.
-
-    Parameters
-    ----------
-    n_features : int
-        Number of input columns.
-    """
-
-    bounds = (LOG_BOUNDS,) * 4
-
-    def __init__(self, *, n_features: int) -> None:
-        self._n_features = n_features
-        self._features = lru_cache(MAX_CACHED_TREES)(tree_features)
-        self._tables_of = lru_cache(MAX_CACHED_TABLES)(self._make_tables)
-
-    def distances(
-        self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
-    ) -> FloatArray:
-        """Compute the distances (3, n, m) of :func:`sot_distances`."""
-        require_expressions((*expressions, *(others or ())))
-        used, tables = self._tables_of(tuple(expressions if others is None else others))
-        features = [self._features(expression) for expression in expressions]
-        distances = np.stack(
-            [_total_variation([f[kind] for f in features], tables[kind]) for kind in range(3)]
-        )
-        # A column that only one side uses adds NULL: half of the L1 distance in that column.
-        distances[0] += 0.5 * cdist(self._used(expressions), used, metric="cityblock")
-        return distances
-
-    def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Divide the sigmoids by their sum and by the squared lengthscale."""
-        sigmoid = expit(params[1:])
-        shares = sigmoid / sigmoid.sum()
-        values = shares * np.exp(-params[0])
-        by_logit = values[:, None] * (np.eye(3) - shares) * (1 - sigmoid)
-        return values, np.column_stack([-values, by_logit])
-
-    def _make_tables(
-        self, expressions: tuple[Expression, ...]
-    ) -> tuple[FloatArray, list[ElementTable]]:
-        """Collect the features of the expressions in the columns of the distance matrix."""
-        features = [self._features(expression) for expression in expressions]
-        return self._used(expressions), [_table([f[kind] for f in features]) for kind in range(3)]
-
-    def _used(self, expressions: Sequence[Expression]) -> FloatArray:
-        """Mark the columns (n, n_features) that each expression uses; the others hold NULL."""
-        used = np.zeros((len(expressions), self._n_features))
-        for row, expression in enumerate(expressions):
-            require_columns(expression, self._n_features)
-            used[row, [leaf.column for leaf in expression.leaves]] = 1.0
-        return used
-
-
-def _table(lists: Sequence[Frequencies]) -> ElementTable:
-    indices: dict[Hashable, int] = {}
-    for frequencies in lists:
-        for element in frequencies:
-            indices.setdefault(element, len(indices))
-    return indices, _dense(lists, indices)[0]
-
-
-def _total_variation(rows: Sequence[Frequencies], table: ElementTable) -> FloatArray:
-    """Compute half the L1 distances (n, m) of two lists of frequencies.
-
-    The dense arrays hold only elements of the table. The frequencies of all other elements add to
-    the distance in full.
-    """
-    indices, columns = table
-    dense, foreign = _dense(rows, indices)
-    return 0.5 * (cdist(dense, columns, metric="cityblock") + foreign[:, None])
-
-
-def _dense(
-    lists: Sequence[Frequencies], indices: Mapping[Hashable, int]
-) -> tuple[FloatArray, FloatArray]:
-    """Build the matrix of frequencies, and the sums (n,) of those without an index."""
-    matrix, foreign = np.zeros((len(lists), len(indices))), np.zeros(len(lists))
-    for row, frequencies in enumerate(lists):
-        for element, value in frequencies.items():
-            index = indices.get(element)
-            if index is None:
-                foreign[row] += value
-            else:
-                matrix[row, index] = value
-    return matrix, foreign
-
-
-def tree_features(expression: Expression) -> Features:
-    """Compute the frequencies of the base kernels, paths and subtrees of one tree.
-
-    Paths and subtrees sum to one each. Base kernels sum to one within every column that is used;
-    the caller must treat unused columns.
-    """
-    paths: list[str] = []
-    keys: list[str] = []
-    _list_paths(expression, "", paths)
-    _list_subtrees(expression, keys)
-    return _base_frequencies(expression), _frequencies(paths), _frequencies(keys)
+    kernel_kernel = SOTKernel
 
 
 def _list_paths(expression: Expression, above: str, found: list[str]) -> None:
@@ -177,7 +89,7 @@ def _list_paths(expression: Expression, above: str, found: list[str]) -> None:
     if not isinstance(expression, Operation):
         found.append(above + expression.canonical)
         return
-    label = _operator_text(expression)
+    label = operator_text(expression)
     if expression.operator.commutes:
         here = above if above.endswith(label) else above + label
         for operand in expression.operands:
@@ -198,26 +110,31 @@ def _list_subtrees(expression: Expression, found: list[str]) -> str:
         keys = [_list_subtrees(operand, found) for operand in expression.operands]
         if expression.operator.commutes:
             keys.sort()
-        key = f"({_operator_text(expression).join(keys)})"
+        key = f"({operator_text(expression).join(keys)})"
     found.append(key)
     return key
 
 
-def _operator_text(operation: Operation) -> str:
+def operator_text(operation: Operation) -> str:
     """Return the symbol of an operator, with its column if it has one."""
     column = operation.column
     return operation.operator.symbol + ("" if column is None else f"[{column}]")
 
 
 def _base_frequencies(expression: Expression) -> Frequencies:
+    """Compute the shares of the base kernels on each column, and mark the columns in use.
+
+    A column that is not in use holds the symbol NULL in the paper. If only one of two expressions
+    uses a column, its mark counts as much as that symbol.
+    """
     per_column = _count([leaf.column for leaf in expression.leaves])
     counts = _count([(leaf.canonical, leaf.column) for leaf in expression.leaves])
-    return {element: count / per_column[element[1]] for element, count in counts.items()}
+    shares = {element: count / per_column[element[1]] for element, count in counts.items()}
+    return {**shares, **dict.fromkeys(per_column, 1.0)}
 
 
-def _frequencies(elements: Sequence[str]) -> Frequencies:
-    total = len(elements)
-    return {element: count / total for element, count in _count(elements).items()}
+def _shares(elements: Sequence[str]) -> Frequencies:
+    return {element: count / len(elements) for element, count in _count(elements).items()}
 
 
 def _count(elements: Iterable[Element]) -> dict[Element, int]:

@@ -35,11 +35,6 @@ class Task:
     cache: dict[Hashable, Any] = field(init=False, default_factory=dict)  # values of :meth:`cached`
 
     @property
-    def n_features(self) -> int:
-        """Number of columns of X, including those that the grammar leaves out."""
-        return self.X.shape[1]
-
-    @property
     def has_many_modes(self) -> bool:
         """Whether posteriors of some kernels tend to have many modes, as with a period."""
         parts: list[BaseKernel | Operator] = [*self.grammar.base_kernels, *self.grammar.operators]

@@ -1,12 +1,15 @@
 """The Gaussian process over expressions that predicts their scores (SOT, section 3.1, A.5)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
 
 from autokernel.expression import Expression
 from autokernel.inference.packed import PackedCholesky, pack, packed_diagonal
@@ -20,6 +23,14 @@ MEAN_BOUNDS = (-3.0, 3.0)  # standard deviations of the scores
 LOG_NOISE_BOUNDS = (np.log(1e-5), 0.0)
 DRAW_JITTER = 1e-9  # fraction of the variance; draws at equal expressions need it
 MAX_FIT_STEPS = 60
+MAX_CACHED_TREES = 8192
+MAX_CACHED_TABLES = 4  # a search compares many generations with the same evaluated expressions
+
+Frequencies = Mapping[Any, float]
+"""How often each element occurs in one expression."""
+
+ElementTable = tuple[Mapping[Any, int], FloatArray]
+"""Index of each element, and the frequencies (n, n_elements) of the elements of n expressions."""
 
 
 class KernelKernel(ABC):
@@ -51,18 +62,63 @@ class KernelKernel(ABC):
         """
 
 
-def require_columns(expression: Expression, n_features: int) -> None:
-    """Refuse an expression on a column that does not exist.
+class FrequencyKernel(KernelKernel):
+    """A kernel whose distances are total variations between the frequencies of elements.
 
-    Raises
-    ------
-    ValueError
-        If it uses a column beyond ``n_features``.
+    Total variation is half the L1 distance. The frequencies of each expression are cached.
     """
-    if expression.last_column >= n_features:
-        raise ValueError(
-            f"n_features must exceed the columns in use, got {n_features} and {expression}"
+
+    def __init__(self) -> None:
+        self._frequencies = lru_cache(MAX_CACHED_TREES)(self.frequencies)
+        self._tables = lru_cache(MAX_CACHED_TABLES)(self._make_tables)
+
+    @abstractmethod
+    def frequencies(self, expression: Expression) -> Sequence[Frequencies]:
+        """Compute the frequencies of the elements that each distance compares."""
+
+    def distances(
+        self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
+    ) -> FloatArray:
+        """Compute distances (n_distances, n, m); ``others`` are by default the expressions."""
+        rows = [self._frequencies(expression) for expression in expressions]
+        tables = self._tables(tuple(expressions if others is None else others))
+        return np.stack(
+            [_total_variation([one[kind] for one in rows], t) for kind, t in enumerate(tables)]
         )
+
+    def _make_tables(self, expressions: tuple[Expression, ...]) -> list[ElementTable]:
+        tables: list[ElementTable] = []
+        for lists in zip(*map(self._frequencies, expressions), strict=True):
+            distinct = dict.fromkeys(element for frequencies in lists for element in frequencies)
+            indices = {element: index for index, element in enumerate(distinct)}
+            tables.append((indices, _dense(lists, indices)[0]))
+        return tables
+
+
+def _total_variation(rows: Sequence[Frequencies], table: ElementTable) -> FloatArray:
+    """Compute half the L1 distances (n, m) of two lists of frequencies.
+
+    The dense arrays hold only elements of the table. The frequencies of all other elements add to
+    the distance in full.
+    """
+    indices, columns = table
+    dense, foreign = _dense(rows, indices)
+    return 0.5 * (cdist(dense, columns, metric="cityblock") + foreign[:, None])
+
+
+def _dense(
+    lists: Sequence[Frequencies], indices: Mapping[Any, int]
+) -> tuple[FloatArray, FloatArray]:
+    """Build the matrix of frequencies, and the sums (n,) of those without an index."""
+    matrix, foreign = np.zeros((len(lists), len(indices))), np.zeros(len(lists))
+    for row, frequencies in enumerate(lists):
+        for element, value in frequencies.items():
+            index = indices.get(element)
+            if index is None:
+                foreign[row] += value
+            else:
+                matrix[row, index] = value
+    return matrix, foreign
 
 
 class SurrogateGP:
@@ -170,7 +226,25 @@ class SurrogateGP:
             drawn, so that all calls return values of the same function, to some 1e-4 of the prior
             standard deviation.
         """
-        return _Draw(self, rng)
+        known, L = list(self._expressions), self._L
+        whitened = solve_triangular(L, self._y - self.theta[_MEAN], lower=True)
+        distances = self._kernel_kernel.distances
+
+        def values(expressions: Sequence[Expression]) -> FloatArray:
+            nonlocal L, whitened
+            cross = self._covariance(distances(expressions, known))
+            K = self._covariance(distances(expressions))
+            K += DRAW_JITTER * np.exp(self.theta[_LOG_VARIANCE]) * np.eye(len(K))
+            left = solve_triangular(L, cross.T, lower=True, check_finite=False).T
+            corner = cholesky(K - left @ left.T, lower=True)
+            white = rng.normal(size=len(K))
+            drawn = self.theta[_MEAN] + left @ whitened + corner @ white
+            L = np.block([[L, np.zeros_like(left.T)], [left, corner]])
+            whitened = np.append(whitened, white)
+            known.extend(expressions)
+            return self._shift + self._scale * drawn + self._offsets(expressions)
+
+        return values
 
     def _offsets(self, expressions: Sequence[Expression]) -> FloatArray:
         """Compute the part of the scores (n,) that is known beforehand."""
@@ -181,33 +255,6 @@ class SurrogateGP:
     def _covariance(self, distances: FloatArray) -> FloatArray:
         """Compute the noise-free covariance at the fitted hyperparameters."""
         return np.exp(self.theta[_LOG_VARIANCE] - np.tensordot(self.weights, distances, axes=1))
-
-
-class _Draw:
-    """A function drawn from the posterior; each call adds the values at further expressions."""
-
-    def __init__(self, surrogate: SurrogateGP, rng: np.random.Generator) -> None:
-        self._surrogate, self._rng = surrogate, rng
-        self._expressions = list(surrogate._expressions)
-        self._L = surrogate._L
-        residual = surrogate._y - surrogate.theta[_MEAN]
-        self._whitened = solve_triangular(surrogate._L, residual, lower=True)
-
-    def __call__(self, expressions: Sequence[Expression]) -> FloatArray:
-        """Draw values given all earlier values, and append rows to the Cholesky factor."""
-        gp = self._surrogate
-        distances = gp._kernel_kernel.distances
-        cross = gp._covariance(distances(expressions, self._expressions))
-        own = gp._covariance(distances(expressions))
-        own += DRAW_JITTER * np.exp(gp.theta[_LOG_VARIANCE]) * np.eye(len(own))
-        left = solve_triangular(self._L, cross.T, lower=True, check_finite=False).T
-        corner = cholesky(own - left @ left.T, lower=True)
-        white = self._rng.normal(size=len(own))
-        values = gp.theta[_MEAN] + left @ self._whitened + corner @ white
-        self._L = np.block([[self._L, np.zeros_like(left.T)], [left, corner]])
-        self._whitened = np.append(self._whitened, white)
-        self._expressions += expressions
-        return gp._shift + gp._scale * values + gp._offsets(expressions)
 
 
 def negative_log_likelihood(

@@ -28,12 +28,9 @@ from autokernel.inference import Covariance, ExactLikelihood, TrainingData
 from autokernel.inference.packed import unpack
 from autokernel.kernels import ADD, FEW_COLUMNS, MULTIPLY, Operator
 from autokernel.search import STRATEGIES
-from autokernel.search.distances import (
-    arc_distances,
-    hellinger_distances,
-    sot_distances,
-)
-from autokernel.search.sot import tree_features
+from autokernel.search.arc import ArcKernel
+from autokernel.search.boms import HellingerKernel
+from autokernel.search.sot import SOTKernel
 from tests.batteries import numerical_gradient, reshuffled, seeds
 from tests.fits import assert_predicts_as_its_kernel
 from tests.kernels.gate import EXACT_GATE, GATE, Gate, fall
@@ -236,10 +233,10 @@ def test_a_warm_start_takes_over_the_parameter_of_the_operator() -> None:
 
 def test_sot_tells_the_operands_apart_and_counts_what_is_shared() -> None:
     one, other = read("GATE[0](SE[0], LIN[0])"), read("GATE[0](LIN[0], SE[0])")
-    _, paths, subtrees = sot_distances([one], [other], n_features=1)
+    _, paths, subtrees = SOTKernel().distances([one], [other])
     assert paths == 1
     assert subtrees == pytest.approx(1 / 3)
-    _, paths, _ = tree_features(one)
+    _, paths, _ = SOTKernel().frequencies(one)
     assert list(paths) == ["GATE[0]0:SE[0]", "GATE[0]1:LIN[0]"]
 
 
@@ -247,9 +244,9 @@ def test_sot_tells_the_operands_apart_and_counts_what_is_shared() -> None:
 def test_distances_between_expressions_are_those_of_positive_kernels(trees: list) -> None:
     X = np.random.default_rng(0).uniform(size=(15, 2))
     for distances in (
-        *sot_distances(trees, n_features=2),
-        arc_distances(trees, n_features=2),
-        hellinger_distances(trees, X=X, n_samples=5),
+        *SOTKernel().distances(trees),
+        2 * ArcKernel().distances(trees).sum(axis=0),
+        *HellingerKernel(X, {}, n_samples=5).distances(trees),
     ):
         np.testing.assert_array_equal(distances, distances.T)
         assert np.diag(distances).max() == 0

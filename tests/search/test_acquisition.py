@@ -69,7 +69,7 @@ def scores(expressions):
 
 @pytest.fixture(scope="module")
 def surrogate(expressions, scores):
-    return SurrogateGP(SOTKernel(n_features=2), expressions[:40], scores)
+    return SurrogateGP(SOTKernel(), expressions[:40], scores)
 
 
 def same_cost(expressions):

@@ -7,7 +7,6 @@ from autokernel import parse_expression
 from autokernel.expression import Grammar, arrange
 from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY
 from autokernel.search.arc import N_LEVELS, ArcKernel
-from autokernel.search.distances import arc_distances
 
 GRAMMAR = Grammar(tuple(BASE_KERNELS.values()), (ADD, MULTIPLY), columns=(0, 1, 2), max_leaves=10)
 
@@ -22,9 +21,9 @@ def walks(n, seed):
 
 
 def distances(one, other):
-    """Distances (n_levels,) of two texts."""
-    kernel = ArcKernel(n_features=3)
-    return kernel.distances([parse_expression(one)], [parse_expression(other)])[:, 0, 0].tolist()
+    """Squared distances (n_levels,) of two texts, twice those of the kernel."""
+    halves = ArcKernel().distances([parse_expression(one)], [parse_expression(other)])
+    return (2 * halves[:, 0, 0]).tolist()
 
 
 def by_position(expression):
@@ -79,15 +78,5 @@ def test_distances_of_examples_by_hand(one, other, expected):
 def test_distances_are_those_of_the_definition_at_every_position():
     kernels = walks(40, seed=1)
     expected = np.array([[definition(e, f) for f in kernels] for e in kernels])
-    computed = ArcKernel(n_features=3).distances(kernels)
+    computed = 2 * ArcKernel().distances(kernels)
     np.testing.assert_array_equal(computed, np.moveaxis(expected, -1, 0))  # whole numbers
-
-
-def test_all_positions_together_count_the_same():
-    trees = [parse_expression(text) for text in ("SE[0]", "SE[0] + LIN[1]", "SE[0] * LIN[1]")]
-    # one position is other and two are active in one tree alone; one is other
-    expected = [[0, 4, 4], [4, 0, 2], [4, 2, 0]]
-    np.testing.assert_array_equal(arc_distances(trees, n_features=2), expected)
-    np.testing.assert_array_equal(
-        arc_distances(trees[:1], trees[1:], n_features=2), [expected[0][1:]]
-    )

@@ -16,7 +16,7 @@ from autokernel.kernels import ADD, FEW_COLUMNS, MULTIPLY
 from autokernel.search import BOMS, SOT, ExpectedImprovementPerSecond, History, Phase, Trial
 from autokernel.search.bayesian import evolve
 from autokernel.search.boms import HellingerKernel
-from autokernel.search.distances import sot_distances
+from autokernel.search.sot import SOTKernel
 
 SMALL = SOT(population_size=10, n_generations=2)
 
@@ -88,7 +88,7 @@ def test_distances_take_no_longer_than_the_time_that_is_left(make_task):
     task = make_task(3)
     expressions = task.grammar.random_walks(200, np.random.default_rng(0))
     deadline = Deadline(np.inf)
-    kernel_kernel = HellingerKernel(task.X, deadline=deadline)
+    kernel_kernel = HellingerKernel(task.X, {}, deadline=deadline)
     known = kernel_kernel.distances(expressions[:5])
     deadline.cancel()
     with pytest.raises(OutOfTimeError):
@@ -134,7 +134,7 @@ class Nearness:
 
     def __call__(self, expressions):
         self.asked.extend(expressions)
-        in_shape = sot_distances(expressions, [self.target], n_features=2).sum(axis=(0, 2))
+        in_shape = SOTKernel().distances(expressions, [self.target]).sum(axis=(0, 2))
         in_size = np.array([abs(e.n_leaves - self.target.n_leaves) for e in expressions])
         return -in_shape - 0.3 * in_size
 

@@ -1,4 +1,3 @@
-from functools import partial
 from math import exp, sqrt
 
 import numpy as np
@@ -9,7 +8,7 @@ from scipy.special import gammaincinv
 
 from autokernel import parse_expression
 from autokernel.expression import Grammar, arrange
-from autokernel.kernels import BASE_KERNELS, OPERATORS
+from autokernel.kernels import BASE_KERNELS, OPERATORS, PRESETS
 from autokernel.search.boms import (
     JITTER,
     MAX_CACHED_EXPRESSIONS,
@@ -18,7 +17,6 @@ from autokernel.search.boms import (
     log_determinants,
     sobol_points,
 )
-from autokernel.search.distances import hellinger_distances
 from tests.batteries import covariance
 
 GRAMMAR = Grammar(
@@ -37,9 +35,12 @@ def walks(n, seed):
     ]
 
 
+def distances(expressions, others=None, *, X=X, priors=PRESETS["default"], n_samples=100):
+    return HellingerKernel(X, priors, n_samples=n_samples).distances(expressions, others)[0]
+
+
 def distance(one, other, **options):
-    pair = [parse_expression(one)], [parse_expression(other)]
-    return hellinger_distances(*pair, **{"X": X, **options}).item()
+    return distances([parse_expression(one)], [parse_expression(other)], **options).item()
 
 
 def sampled_covariances(expression, X, n_samples, seed=0):
@@ -70,7 +71,7 @@ def test_the_distance_of_two_numbers_is_the_integral_of_its_definition():
         return prior * affinity(v + c + NOISE_VARIANCE, c + NOISE_VARIANCE)
 
     expected = 1 - dblquad(integrand, 0, 12, 0, 130, epsabs=1e-6)[0]
-    computed = distance("LIN[0]", "SE[0]", X=[[1.0]], n_samples=4096)
+    computed = distance("LIN[0]", "SE[0]", X=np.array([[1.0]]), n_samples=4096)
     assert computed == pytest.approx(expected, abs=1e-4)  # the quasi-Monte-Carlo error
 
 
@@ -78,7 +79,7 @@ def test_distances_are_those_of_the_definition():
     kernels = walks(12, seed=1)
     K = [sampled_covariances(kernel, X, n_samples=10) for kernel in kernels]
     expected = [[squared_hellinger(P, Q).mean() for Q in K] for P in K]
-    computed = hellinger_distances(kernels, X=X, n_samples=10)
+    computed = distances(kernels, n_samples=10)
     # determinants of twenty variances, which may be small: their roots cancel to eight digits
     np.testing.assert_allclose(computed, expected, atol=1e-8)
 
@@ -108,7 +109,7 @@ def test_log_determinants_are_those_of_numpy(n):
 
 
 def test_roots_of_distances_obey_the_triangle_inequality():
-    D = np.sqrt(hellinger_distances(walks(40, seed=4), X=X, n_samples=8))
+    D = np.sqrt(distances(walks(40, seed=4), n_samples=8))
     detours = (D[:, :, None] + D[None, :, :]).min(axis=1)
     assert (D - detours).max() <= 1e-6  # the root of the rounding of distances near zero
 
@@ -116,14 +117,14 @@ def test_roots_of_distances_obey_the_triangle_inequality():
 def test_smooth_kernels_are_nearer_to_each_other_than_to_a_line_or_a_period():
     # BOMS figure 1
     base = [parse_expression(f"{name}[0]") for name in ("SE", "RQ", "PER", "LIN")]
-    D = hellinger_distances(base, X=X)
+    D = distances(base)
     assert D[0, 1] < 0.5 * D[:2, 2:].min()
 
 
 def test_distances_do_not_depend_on_what_is_cached():
     kernels = list({kernel.canonical: kernel for kernel in walks(25, seed=9)}.values())
-    expected = hellinger_distances(kernels, X=X[:3], n_samples=1)
-    known = HellingerKernel(X[:3], n_samples=1)
+    expected = distances(kernels, X=X[:3], n_samples=1)
+    known = HellingerKernel(X[:3], PRESETS["default"], n_samples=1)
     known.distances(kernels[:5], kernels[:2])
     many = {e.canonical: e for e in walks(4 * MAX_CACHED_EXPRESSIONS, seed=12)}.values()
     assert len(many) > MAX_CACHED_EXPRESSIONS  # the first ones are dropped
@@ -132,48 +133,21 @@ def test_distances_do_not_depend_on_what_is_cached():
     np.testing.assert_allclose(known.distances(kernels)[0], expected, rtol=0, atol=ROUNDING)
 
 
-@pytest.mark.parametrize("n_inputs", [20, 50])
-def test_rng_draws_points_and_inputs(n_inputs):
-    compute = partial(distance, "SE[0]", "LIN[0]", X=np.linspace(0, 1, n_inputs)[:, None])
-    assert compute(rng=3) == compute(rng=np.random.default_rng(3))
-    assert compute(rng=3) != compute(rng=4)
-
-
 def test_the_noise_prior_does_not_matter_and_the_others_do():
     default = distance("SE[0]", "LIN[0]")
     assert default == distance("SE[0]", "LIN[0]", priors={"noise_variance": (1, 100)})
     assert default != distance("SE[0]", "LIN[0]", priors={"lengthscale": (3, 1)})
-    assert default != distance("SE[0]", "LIN[0]", priors="paper")  # of the slope
+    assert default != distance("SE[0]", "LIN[0]", priors=PRESETS["paper"])  # of the slope
 
 
 @pytest.mark.filterwarnings("error")
 def test_priors_may_be_so_wide_that_variances_vanish():
     priors = {"variance": (1e-3, 1), "lengthscale": (1e-3, 1)}
     kernels = [parse_expression(text) for text in ("SE[0]", " * ".join(["SE[0]"] * 10), "LIN[0]")]
-    D = hellinger_distances(kernels, X=X, priors=priors)
+    D = distances(kernels, priors=priors)
     assert np.isfinite(D).all()
 
 
 def test_covariances_that_overflow_are_an_error():
     with pytest.raises(ValueError, match=r"X must be .* of LIN\[0\] \* LIN\[0\] do not overflow"):
-        distance("LIN[0] * LIN[0]", "SE[0]", X=[[1e100], [2e100]])
-
-
-@pytest.mark.parametrize("pair", [("SE[0]", "LIN[0] + SE[3]"), ("LIN[0] + SE[3]", "SE[0]")])
-def test_a_column_that_the_inputs_do_not_have_is_an_error(pair):
-    with pytest.raises(ValueError, match=r"X must have .* got 3 columns and LIN\[0\] \+ SE\[3\]"):
-        distance(*pair)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_samples": 0}, "n_samples must be at least 1, got 0"),
-        ({"X": [[np.nan]]}, "X contains NaN"),
-        ({"X": [1.0, 2.0]}, "Expected 2D array"),
-        ({"priors": "wide"}, "priors must be one of"),
-    ],
-)
-def test_invalid_arguments_are_errors(options, message):
-    with pytest.raises(ValueError, match=message):
-        distance("SE[0]", "LIN[0]", **options)
+        distance("LIN[0] * LIN[0]", "SE[0]", X=np.array([[1e100], [2e100]]))

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from autokernel import parse_expression
 from autokernel.search.arc import ArcKernel
 from autokernel.search.boms import HellingerKernel
 from autokernel.search.sot import SOTKernel
@@ -9,9 +8,9 @@ from tests.batteries import reshuffled
 
 X = np.random.default_rng(0).uniform(size=(5, 2))
 BUILDERS = {
-    "sot": lambda: SOTKernel(n_features=2),
-    "hellinger": lambda: HellingerKernel(X),
-    "arc": lambda: ArcKernel(n_features=2),
+    "sot": lambda: SOTKernel(),
+    "hellinger": lambda: HellingerKernel(X, {}),
+    "arc": lambda: ArcKernel(),
 }
 
 
@@ -49,22 +48,22 @@ def test_weights_of_sot_are_shares_over_the_squared_lengthscale():
     params = np.array([0.8, -2.0, 0.5, 3.0])
     # SOT appendix A.5: sigmoids, normalised
     shares = [sigmoid(logit) / sum(map(sigmoid, params[1:])) for logit in params[1:]]
-    computed, _ = SOTKernel(n_features=1).weights(params)
+    computed, _ = SOTKernel().weights(params)
     np.testing.assert_allclose(computed, np.array(shares) / np.exp(0.8), rtol=1e-12)  # rounding
     assert computed.sum() == pytest.approx(np.exp(-0.8), rel=1e-12)
 
 
 def test_weight_of_hellinger_is_half_the_inverse_of_the_squared_lengthscale():
     lengthscale = 0.3
-    computed, _ = HellingerKernel(X).weights(np.array([2 * np.log(lengthscale)]))
+    computed, _ = HellingerKernel(X, {}).weights(np.array([2 * np.log(lengthscale)]))
     assert computed == pytest.approx([1 / (2 * lengthscale**2)], rel=1e-12)  # BOMS eq. 8
 
 
-def test_weights_of_arc_are_halves_of_products_of_squared_gammas_down_to_the_level():
-    params = random_params(ArcKernel(n_features=1), 0)
+def test_weights_of_arc_are_products_of_squared_gammas_down_to_the_level():
+    params = random_params(ArcKernel(), 0)
     gammas = [np.exp(-params[0] / 2), *sigmoid(params[1:])]  # the root's one over the lengthscale
-    expected = [0.5 * np.prod(gammas[: level + 1]) ** 2 for level in range(10)]
-    computed, _ = ArcKernel(n_features=1).weights(params)
+    expected = [np.prod(gammas[: level + 1]) ** 2 for level in range(10)]
+    computed, _ = ArcKernel().weights(params)
     np.testing.assert_allclose(computed, expected, rtol=1e-12)  # rounding of ten factors
 
 
@@ -133,19 +132,3 @@ def test_the_kernel_is_positive_semi_definite(seed, kernel_kernel, distances):
     # some are equal: the smallest eigenvalue is 0, and its computed value off by a small multiple
     # of eps times the norm, at most 200; distances are off by 1e-14, times weights of at most 55
     assert np.linalg.eigvalsh(K)[0] > -200 * (200 * np.finfo(float).eps + 55e-14)
-
-
-@pytest.mark.parametrize("bad", ["rows", "columns"])
-def test_a_column_beyond_the_data_is_an_error(bad, kernel_kernel):
-    inside, beyond = [parse_expression("SE[1]")], [parse_expression("SE[0] + LIN[2]")]
-    rows, columns = (beyond, inside) if bad == "rows" else (inside, beyond)
-    with pytest.raises(ValueError, match=r"columns in use, got 2 .*SE\[0\] \+ LIN\[2\]"):
-        kernel_kernel.distances(rows, columns)
-
-
-@pytest.mark.parametrize("side", ["rows", "columns"])
-def test_a_text_is_an_error_that_says_how_to_make_an_expression(side, kernel_kernel):
-    expressions, texts = [parse_expression("SE[1]")], ["SE[1]"]
-    rows, columns = (texts, expressions) if side == "rows" else (expressions, texts)
-    with pytest.raises(TypeError, match=r"must be Expression objects, got 'SE\[1\]': parse_expr"):
-        kernel_kernel.distances(rows, columns)

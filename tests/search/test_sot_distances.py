@@ -5,17 +5,14 @@ import numpy as np
 import pytest
 
 from autokernel import parse_expression
-from autokernel.search.distances import sot_distances
-from autokernel.search.sot import SOTKernel, tree_features
+from autokernel.search.sot import SOTKernel
 
 FIRST = "LIN[0] * (PER[0] * SE[0] + SE[0])"
 SECOND = "(LIN[0] + SE[0]) * (PER[0] * LIN[0] + SE[0])"
 
 
-def distances(first, second, n_features=1):
-    return sot_distances(
-        [parse_expression(first)], [parse_expression(second)], n_features=n_features
-    )[:, 0, 0]
+def distances(first, second):
+    return SOTKernel().distances([parse_expression(first)], [parse_expression(second)])[:, 0, 0]
 
 
 # A second implementation, in exact fractions and without any text as a key.
@@ -81,7 +78,7 @@ def test_distances_of_appendix_b():
 )
 def test_paths_and_subtrees_are_those_of_appendix_b(text, paths, subtrees):
     expression = parse_expression(text)
-    _, found, keys = tree_features(expression)
+    _, found, keys = SOTKernel().frequencies(expression)
     n, n_trees = expression.n_leaves, expression.n_subtrees
     assert found == pytest.approx({path: count / n for path, count in paths.items()})
     assert sorted(keys.values()) == pytest.approx([count / n_trees for count in subtrees])
@@ -90,7 +87,7 @@ def test_paths_and_subtrees_are_those_of_appendix_b(text, paths, subtrees):
 def test_kernel_of_appendix_b():
     shares, lengthscale = np.array([0.5, 0.2, 0.3]), 0.7
     logits = np.log(shares / (1 - shares))  # their sigmoids are the shares, the sum is one
-    kernel = SOTKernel(n_features=1)
+    kernel = SOTKernel()
     weights, _ = kernel.weights(np.array([2 * np.log(lengthscale), *logits]))
     D = kernel.distances([parse_expression(FIRST)], [parse_expression(SECOND)])
     distance = 0.5 * 3 / 20 + 0.2 * 11 / 20 + 0.3 * 11 / 21
@@ -104,13 +101,13 @@ def test_distances_agree_with_exact_fractions(n_features, random_expressions):
     expected = np.array(
         [[exact_distances(e, f, n_features) for f in expressions] for e in expressions], float
     )
-    computed = sot_distances(expressions, n_features=n_features)
+    computed = SOTKernel().distances(expressions)
     # at most a few dozen terms of size one
     np.testing.assert_allclose(computed, np.moveaxis(expected, -1, 0), atol=1e-14)
 
 
 def test_an_unused_column_counts_as_null():
-    # column 0: SE against nothing, column 1: nothing against SE, column 2: nothing in both
-    assert list(distances("SE[0]", "SE[1]", n_features=3)) == [2, 1, 1]
+    # column 0: SE against nothing, column 1: nothing against SE
+    assert list(distances("SE[0]", "SE[1]")) == [2, 1, 1]
     # column 0: the same, column 1: nothing against SE
-    assert distances("SE[0]", "SE[0] + SE[1]", n_features=2)[0] == 1
+    assert distances("SE[0]", "SE[0] + SE[1]")[0] == 1

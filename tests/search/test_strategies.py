@@ -1,7 +1,6 @@
 """What holds for every strategy."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -18,7 +17,9 @@ from autokernel.search import (
     RandomWalks,
     StopReason,
 )
-from autokernel.search.distances import arc_distances, hellinger_distances, sot_distances
+from autokernel.search.arc import ArcKernel
+from autokernel.search.boms import HellingerKernel
+from autokernel.search.sot import SOTKernel
 from tests.processes import outputs_under_two_hash_seeds
 
 BAYESIAN = ("sot", "boms", "arc")
@@ -285,15 +286,14 @@ def test_searches_do_not_depend_on_the_hash_seed():
 def test_proposals_are_better_than_what_walks_find(make_task, history_of, name):
     """Where scores go by the distance by which a strategy compares kernels."""
     task, target = make_task(), parse_expression("LIN[0] * PER[0] + SE[0]")
-    distances = {
-        "sot": partial(sot_distances, n_features=1),
-        "arc": partial(arc_distances, n_features=1),
-        "boms": partial(hellinger_distances, X=task.X),
+    kernel = {
+        "sot": SOTKernel(),
+        "arc": ArcKernel(),
+        "boms": HellingerKernel(task.X, task.priors),
     }[name]
 
     def score(expressions):
-        found = distances(expressions, [target])
-        return -found.reshape(-1, len(expressions)).sum(axis=0)
+        return -kernel.distances(expressions, [target]).sum(axis=(0, 2))
 
     found, met = [], []
     for seed in range(8):

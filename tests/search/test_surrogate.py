@@ -5,15 +5,14 @@ from scipy.stats import multivariate_normal
 
 from autokernel.search.arc import ArcKernel
 from autokernel.search.boms import HellingerKernel
-from autokernel.search.distances import sot_distances
 from autokernel.search.sot import SOTKernel
 from autokernel.search.surrogate import SurrogateGP, negative_log_likelihood
 
-SOT = SOTKernel(n_features=2)
+SOT = SOTKernel()
 KERNEL_KERNELS = {
     "sot": SOT,
-    "hellinger": HellingerKernel(np.random.default_rng(0).uniform(size=(5, 2))),
-    "arc": ArcKernel(n_features=2),
+    "hellinger": HellingerKernel(np.random.default_rng(0).uniform(size=(5, 2)), {}),
+    "arc": ArcKernel(),
 }
 TRUE_WEIGHTS, TRUE_MEAN, TRUE_SCALE = np.array([0.5, 0.3, 0.2]), -0.4, 0.2
 
@@ -31,7 +30,7 @@ def expressions(random_expressions):
 
 @pytest.fixture(scope="module")
 def distances(expressions):
-    return sot_distances(expressions, n_features=2)
+    return SOT.distances(expressions)
 
 
 @pytest.fixture(scope="module")
