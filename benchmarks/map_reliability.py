@@ -70,8 +70,8 @@ def baseline(
     bounds = np.stack([posterior.lower, posterior.upper], axis=1)
 
     def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        here = posterior.value_and_gradient(theta)
-        return -max(here.value, -FAR_BELOW), -here.gradient
+        value, gradient = posterior.value_and_gradient(theta)
+        return -max(value, -FAR_BELOW), -gradient
 
     ends = [
         minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds)

@@ -117,7 +117,9 @@ def likelihood(n_samples: int, repeats: int) -> Found:
     with package.one_blas_thread():
         seconds = median_seconds(lambda: one.value_and_gradient(theta), repeats)
         found = one.value_and_gradient(theta)
-    return seconds, {"value": found.value, "gradient": found.gradient.tolist()}
+    if not isinstance(found, tuple):  # once a record
+        found = found.value, found.gradient
+    return seconds, {"value": found[0], "gradient": found[1].tolist()}
 
 
 def evaluation() -> Found:

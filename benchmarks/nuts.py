@@ -120,8 +120,8 @@ def _run(
     def gradient_and_value(theta: np.ndarray) -> tuple[np.ndarray, float]:
         if np.any((theta < posterior.lower) | (theta > posterior.upper)):
             return np.zeros(len(theta)), np.inf
-        found = posterior.value_and_gradient(theta)
-        return -found.gradient, -found.value
+        value, gradient = posterior.value_and_gradient(theta)
+        return -gradient, -value
 
     def trace(state: ChainState) -> dict[str, object]:
         return {"theta": state.pos, "log_posterior": -system.neg_log_dens(state)}

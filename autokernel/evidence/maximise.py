@@ -10,7 +10,6 @@ import numpy as np
 from scipy.linalg.lapack import dposv
 
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.inference import ValueAndGradient
 from autokernel.typing import BoolArray, FloatArray
 
 MAX_STEPS = 300  # of a run to full precision
@@ -80,36 +79,36 @@ def maximise(
     """
     scales = posterior.step_scales(theta)
     theta = np.clip(theta, posterior.lower, posterior.upper)
-    here = posterior.value_and_gradient(theta)
-    if not np.isfinite(here.value):
+    value, gradient = posterior.value_and_gradient(theta)
+    if not np.isfinite(value):
         return Point(theta, -np.inf)
     longest = _MAX_FIRST_STEP if curvature is None else _MAX_STEP
     hessian = np.diag(scales**-2) if curvature is None else _positive_definite(curvature)
     for number in range(max_iterations):
-        free = ~_held(posterior, theta, here.gradient)
-        step = _newton_step(hessian, here.gradient, free)
+        free = ~_held(posterior, theta, gradient)
+        step = _newton_step(hessian, gradient, free)
         if step is None:  # rounding errors have cost the Hessian its positive definiteness
             hessian = _diagonal(hessian)
-            step = np.where(free, here.gradient / np.diag(hessian), 0.0)
-        gain, in_scales = 0.5 * float(here.gradient @ step), here.gradient[free] * scales[free]
+            step = np.where(free, gradient / np.diag(hessian), 0.0)
+        gain, in_scales = 0.5 * float(gradient @ step), gradient[free] * scales[free]
         if gain <= tolerance and 0.5 * in_scales @ in_scales <= _MAX_REAL_CURVATURE * tolerance:
             break
         step *= min(1.0, longest / float(np.abs(step / scales).max()))
         n_tried = _MAX_LENGTHS if gain > _ROUNDING_GAIN else _MAX_LENGTHS_AT_END
-        found = _search_along(posterior, theta, here, step, n_tried)
+        found = _search_along(posterior, theta, value, gradient, step, n_tried=n_tried)
         if found is None:
             diagonal = _diagonal(hessian)
             if gain < _ROUNDING_GAIN or np.array_equal(hessian, diagonal):
                 break
             hessian = diagonal
             continue
-        end, there = found
-        moved, fall = end - theta, here.gradient - there.gradient
+        end, value, slopes = found
+        moved, fall = end - theta, gradient - slopes
         if curvature is None and number == 0:
             hessian *= _measured_scale(moved, fall, hessian)
         hessian = _updated(hessian, moved, fall, shrinks=curvature is None)
-        theta, here, longest = end, there, _MAX_STEP
-    return Point(theta, here.value, hessian)
+        theta, gradient, longest = end, slopes, _MAX_STEP
+    return Point(theta, value, hessian)
 
 
 def _held(posterior: LogPosterior, theta: FloatArray, gradient: FloatArray) -> BoolArray:
@@ -139,20 +138,25 @@ def _newton_step(hessian: FloatArray, gradient: FloatArray, free: BoolArray) -> 
 def _search_along(
     posterior: LogPosterior,
     theta: FloatArray,
-    here: ValueAndGradient,
+    value: float,
+    gradient: FloatArray,
     step: FloatArray,
+    *,
     n_tried: int,
-) -> tuple[FloatArray, ValueAndGradient] | None:
-    """Shorten a step until it gains enough; None if no length that is tried does."""
+) -> tuple[FloatArray, float, FloatArray] | None:
+    """Shorten a step until it gains enough; None if no length that is tried does.
+
+    Returns the end of the step with its value and gradient.
+    """
     fraction = 1.0
     for _ in range(n_tried):
         end = np.clip(theta + fraction * step, posterior.lower, posterior.upper)
-        point = posterior.value_and_gradient(end)
-        gain, expected = point.value - here.value, float(here.gradient @ (end - theta))
+        there, slopes = posterior.value_and_gradient(end)
+        gain, expected = there - value, float(gradient @ (end - theta))
         if gain > max(0.0, _MIN_GAIN * expected):
             if fraction < 1.0:
-                return end, point
-            return _go_on(posterior, end, point, end - theta, expected)
+                return end, there, slopes
+            return _go_on(posterior, end, there, slopes, end - theta, expected=expected)
         if np.isfinite(gain) and gain < expected:
             top = expected / (2 * (expected - gain))  # of the parabola through what is known
             fraction *= min(max(top, _MIN_SHORTENING), _MAX_SHORTENING)
@@ -164,20 +168,23 @@ def _search_along(
 def _go_on(
     posterior: LogPosterior,
     theta: FloatArray,
-    here: ValueAndGradient,
+    value: float,
+    gradient: FloatArray,
     step: FloatArray,
+    *,
     expected: float,
-) -> tuple[FloatArray, ValueAndGradient]:
+) -> tuple[FloatArray, float, FloatArray]:
     """Double a step of an expected gain while the log posterior still rises nearly as steeply."""
     for _ in range(_MAX_DOUBLINGS):
-        if here.gradient @ step < _MIN_SLOPE_LEFT * expected:
+        if gradient @ step < _MIN_SLOPE_LEFT * expected:
             break
         end = np.clip(theta + step, posterior.lower, posterior.upper)
-        point = posterior.value_and_gradient(end)
-        if not point.value > here.value:
+        there, slopes = posterior.value_and_gradient(end)
+        if not there > value:
             break
-        theta, here, step, expected = end, point, 2 * step, 2 * expected
-    return theta, here
+        theta, value, gradient = end, there, slopes
+        step, expected = 2 * step, 2 * expected
+    return theta, value, gradient
 
 
 def _updated(

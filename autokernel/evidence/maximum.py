@@ -64,7 +64,7 @@ def measure_maximum(
         If the covariance has no Cholesky factor next to the point.
     """
     theta = mode.theta
-    gradient = posterior.value_and_gradient(theta).gradient
+    _, gradient = posterior.value_and_gradient(theta)
     at_lower = theta <= posterior.lower + _BOUND_DISTANCE
     at_upper = theta >= posterior.upper - _BOUND_DISTANCE
     outward = np.where(at_lower, -gradient, np.where(at_upper, gradient, 0.0))

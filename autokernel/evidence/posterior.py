@@ -8,7 +8,7 @@ import numpy as np
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.exceptions import NotAMaximumError
-from autokernel.inference import ExactLikelihood, Likelihood, ValueAndGradient
+from autokernel.inference import ExactLikelihood, Likelihood
 from autokernel.kernels import LogGammaPrior, Priors, Role
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
@@ -199,14 +199,12 @@ class LogPosterior:
         self._begin_call()
         return self.likelihood.value(theta) + float(self.prior.log_density(theta))
 
-    def value_and_gradient(self, theta: FloatArray) -> ValueAndGradient:
+    def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Compute the log posterior in nats, ``-inf`` if K has no factor, and its gradient."""
         self._begin_call()
-        likelihood = self.likelihood.value_and_gradient(theta)
-        return ValueAndGradient(
-            likelihood.value + float(self.prior.log_density(theta)),
-            likelihood.gradient + self.prior.gradient(theta),
-        )
+        value, gradient = self.likelihood.value_and_gradient(theta)
+        log_prior = float(self.prior.log_density(theta))
+        return value + log_prior, gradient + self.prior.gradient(theta)
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
         """Compute the log predictive density (n_samples,) of each target given all others."""
@@ -238,9 +236,9 @@ class LogPosterior:
         """
 
         def gradient(point: FloatArray) -> FloatArray:
-            found = self.value_and_gradient(point)
-            if not np.isfinite(found.value):
+            value, slopes = self.value_and_gradient(point)
+            if not np.isfinite(value):
                 raise NotAMaximumError("the covariance has no Cholesky factor next to the point")
-            return -found.gradient
+            return -slopes
 
         return difference_hessian(gradient, theta, oscillates=self.is_period)

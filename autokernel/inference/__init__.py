@@ -5,7 +5,6 @@ from autokernel.inference.base import (
     MakePredictor,
     Predictor,
     TrainingData,
-    ValueAndGradient,
     log_normal,
 )
 from autokernel.inference.covariance import (
@@ -46,7 +45,6 @@ __all__ = [
     "NeighbourPredictor",
     "Predictor",
     "TrainingData",
-    "ValueAndGradient",
     "check_memory_of_exact",
     "choose_inducing",
     "cross_covariance",

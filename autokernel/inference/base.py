@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -40,14 +39,6 @@ class TrainingData:
         return self._pairs[column]
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: gradient is an array
-class ValueAndGradient:
-    """A scalar and its gradient with respect to theta."""
-
-    value: float
-    gradient: FloatArray  # (n_params,)
-
-
 def log_normal(residual: FloatArray, variance: FloatArray) -> FloatArray:
     """Compute the log densities of independent normal variables, in nats."""
     return -0.5 * (residual**2 / variance + np.log(2 * np.pi * variance))
@@ -82,7 +73,7 @@ class Likelihood(ABC):
         """Compute the log likelihood in nats, ``-inf`` if that is not possible."""
 
     @abstractmethod
-    def value_and_gradient(self, theta: FloatArray) -> ValueAndGradient:
+    def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Compute the log likelihood in nats and its gradient, ``-inf`` and zeros on failure."""
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:

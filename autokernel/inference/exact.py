@@ -11,7 +11,6 @@ from autokernel.inference.base import (
     Predictor,
     Term,
     TrainingData,
-    ValueAndGradient,
     log_normal,
 )
 from autokernel.inference.covariance import Covariance, cross_covariance, diagonal_covariance
@@ -51,9 +50,9 @@ class ExactLikelihood(Likelihood):
             return -np.inf
         return self._value(cholesky, cholesky.solve(self.data.y))
 
-    def value_and_gradient(self, theta: FloatArray) -> ValueAndGradient:
+    def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Compute the log likelihood in nats and its gradient (R&W eq. 5.9). O(n^3)."""
-        failure = ValueAndGradient(-np.inf, np.zeros(len(theta)))
+        failure = -np.inf, np.zeros(len(theta))
         try:
             cholesky = self.factorise(theta)
         except LinAlgError:
@@ -64,9 +63,7 @@ class ExactLikelihood(Likelihood):
             return failure
         adjoint = cholesky.evidence_adjoint(alpha)
         noise_gradient = np.exp(theta[-1]) * adjoint[self._diagonal].sum()
-        return ValueAndGradient(
-            value, np.append(self._covariance.backward(adjoint), noise_gradient)
-        )
+        return value, np.append(self._covariance.backward(adjoint), noise_gradient)
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
         """Compute the log predictive density (n,) of each target given all others. O(n^3).

@@ -7,13 +7,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.sparse.linalg import LinearOperator, cg
 
 from autokernel.expression import Expression
-from autokernel.inference.base import (
-    Likelihood,
-    Predictor,
-    Term,
-    TrainingData,
-    ValueAndGradient,
-)
+from autokernel.inference.base import Likelihood, Predictor, Term, TrainingData
 from autokernel.inference.covariance import (
     Covariance,
     cross_covariance,
@@ -72,9 +66,9 @@ class InducingLikelihood(Likelihood):
         except LinAlgError:
             return -np.inf
 
-    def value_and_gradient(self, theta: FloatArray) -> ValueAndGradient:
+    def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Compute the lower bound in nats and its gradient."""
-        failure = ValueAndGradient(-np.inf, np.zeros(len(theta)))
+        failure = -np.inf, np.zeros(len(theta))
         try:
             at = self.condition(theta)
         except LinAlgError:
@@ -97,7 +91,7 @@ class InducingLikelihood(Likelihood):
             gradient += covariance.backward((np.outer(alpha, at.weights) + C @ M).ravel())
         trace = (len(y) - len(M) + np.trace(inverse_B)) / s
         of_s = 0.5 * (square - trace) + 0.5 * at.unexplained / s**2
-        return ValueAndGradient(at.bound, np.append(gradient, s * of_s))
+        return at.bound, np.append(gradient, s * of_s)
 
     def condition(self, theta: FloatArray) -> "Conditioned":
         """Compute the bound, and what predictions need, at log parameters.

@@ -6,13 +6,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from autokernel.expression import Expression
-from autokernel.inference.base import (
-    Likelihood,
-    Predictor,
-    Term,
-    TrainingData,
-    ValueAndGradient,
-)
+from autokernel.inference.base import Likelihood, Predictor, Term, TrainingData
 from autokernel.inference.covariance import diagonal_covariance, paired_covariance
 from autokernel.inference.exact import ExactLikelihood, ExactPredictor
 from autokernel.typing import FloatArray, IntArray
@@ -172,14 +166,14 @@ class Blocks:
             return np.full(len(y), -np.inf)
         return _log_densities(w[:, -1], np.einsum("ij,ij->i", w, y))
 
-    def value_and_gradient(self, params: FloatArray, y: FloatArray) -> ValueAndGradient:
+    def value_and_gradient(self, params: FloatArray, y: FloatArray) -> tuple[float, FloatArray]:
         """Compute the sum of :meth:`log_densities` and its gradient in the log parameters.
 
         With ``u = K^-1 y`` and the residual ``r = u_last / w_last``, the derivative of the log
         density along a symmetric change D of the matrix is ``w^T D v``, where
         ``v = r u - (1 / w_last + r^2) w / 2``.
         """
-        failure = ValueAndGradient(-np.inf, np.zeros(len(params)))
+        failure = -np.inf, np.zeros(len(params))
         try:
             solved = self.solve(params, np.stack([self._unit_vectors(), y], axis=-1))
         except np.linalg.LinAlgError:
@@ -195,8 +189,7 @@ class Blocks:
         adjoint += v[:, self._i] * w[:, self._j]
         adjoint[:, self._i == self._j] *= 0.5
         noise_gradient = params[-1] * np.vdot(w, v)
-        gradient = self._covariance.backward(adjoint.ravel())
-        return ValueAndGradient(value, np.append(gradient, noise_gradient))
+        return value, np.append(self._covariance.backward(adjoint.ravel()), noise_gradient)
 
     def _unit_vectors(self) -> FloatArray:
         """Return the last unit vector (n_blocks, n_rows) for each block."""
@@ -323,17 +316,14 @@ class NeighbourLikelihood(Likelihood):
             value += self.rows_for_each * float(blocks.log_densities(params, y).sum())
         return value
 
-    def value_and_gradient(self, theta: FloatArray) -> ValueAndGradient:
+    def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Compute the log likelihood in nats and its gradient."""
-        params, head = np.exp(theta), self._head.value_and_gradient(theta)
-        value, gradient = head.value, head.gradient
+        value, gradient = self._head.value_and_gradient(theta)
         for blocks, y in self._sweep():
-            found = blocks.value_and_gradient(params, y)
-            value += self.rows_for_each * found.value
-            gradient = gradient + self.rows_for_each * found.gradient
-        if not np.isfinite(value):
-            return ValueAndGradient(-np.inf, np.zeros(len(theta)))
-        return ValueAndGradient(value, gradient)
+            of_blocks, slopes = blocks.value_and_gradient(np.exp(theta), y)
+            value += self.rows_for_each * of_blocks
+            gradient = gradient + self.rows_for_each * slopes
+        return (value, gradient) if np.isfinite(value) else (-np.inf, np.zeros(len(theta)))
 
     def _sweep(self) -> Iterator[tuple[Blocks, FloatArray]]:
         """Yield blocks with their targets (n_blocks, n_neighbours + 1)."""

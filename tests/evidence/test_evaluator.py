@@ -307,7 +307,7 @@ def test_a_saddle_is_left_for_a_higher_point(monkeypatch):
         return theta
 
     best = minimize_scalar(
-        lambda t: -posterior.value_and_gradient(equal(t)).value, bounds=(-4, 0), method="bounded"
+        lambda t: -posterior.value_and_gradient(equal(t))[0], bounds=(-4, 0), method="bounded"
     )
     saddle = Point(equal(best.x), -best.fun)
     assert np.linalg.eigvalsh(posterior.hessian(saddle.theta))[0] < 0  # or the test shows nothing

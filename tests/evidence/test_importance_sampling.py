@@ -363,7 +363,7 @@ def of_kernel(text, X, y):
     )
     fit = evaluate_kernel(text, X, y, priors="paper")
     at_lower = fit.theta <= posterior.lower
-    slopes = -posterior.value_and_gradient(fit.theta).gradient
+    slopes = -posterior.value_and_gradient(fit.theta)[1]
     top = maximum_of(fit.theta, fit.log_posterior, fit.hessian, np.where(at_lower, slopes, 0.0))
     return posterior, Problem(posterior.value, [top], np.nan, posterior.lower, posterior.upper)
 
