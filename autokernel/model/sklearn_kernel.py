@@ -71,25 +71,6 @@ class FeatureKernel(Kernel):
             for h in self.kernel.hyperparameters
         ]
 
-    @property
-    def theta(self) -> FloatArray:
-        """Logs of the free hyperparameters of the inner kernel."""
-        return self.kernel.theta
-
-    @theta.setter
-    def theta(self, theta: FloatArray) -> None:
-        self.kernel.theta = theta
-
-    @property
-    def bounds(self) -> FloatArray:
-        """Bounds of theta."""
-        return self.kernel.bounds
-
-    @property
-    def requires_vector_input(self) -> bool:
-        """True, because only vectors have columns."""
-        return True
-
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, FeatureKernel)
@@ -272,17 +253,6 @@ class WrappedOperation(Kernel):
             stop = start + operand.n_dims
             operand.theta = theta[start:stop]
             start = stop
-
-    @property
-    def bounds(self) -> FloatArray:
-        """Bounds of theta."""
-        own = np.log(np.broadcast_to(self.params_bounds, (len(self.params), 2)))
-        return np.concatenate([own, *(operand.bounds for operand in self.operands)])
-
-    @property
-    def requires_vector_input(self) -> bool:
-        """True, because only vectors have columns."""
-        return True
 
     def __call__(
         self, X: FloatArray, Y: FloatArray | None = None, eval_gradient: bool = False
