@@ -13,15 +13,7 @@ from autokernel.typing import FloatArray, IntArray
 
 
 class TrainingData:
-    """Inputs, targets and the pairs of each column, which are computed on demand.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Inputs.
-    y : ndarray of shape (n_samples,)
-        Targets, of zero mean under the model.
-    """
+    """Inputs X (n_samples, n_features), targets y (n_samples,), and the pairs of each column."""
 
     def __init__(self, X: FloatArray, y: FloatArray) -> None:
         self.X, self.y = X, y
@@ -33,7 +25,7 @@ class TrainingData:
         return TrainingData(self.X[rows], self.y[rows])
 
     def pairs(self, column: int) -> PackedPairs:
-        """Return the pairs of one column, which only an exact likelihood needs."""
+        """Return the pairs of one column, computed once, which only an exact likelihood needs."""
         if column not in self._pairs:
             self._pairs[column] = PackedPairs(np.ascontiguousarray(self.X[:, column]))
         return self._pairs[column]
@@ -49,18 +41,6 @@ class Likelihood(ABC):
 
     ``theta`` (n_params,) holds the logs of the parameters in the order of ``parameters``: first the
     parameters of the expression, then the noise variance.
-
-    Parameters
-    ----------
-    expression : Expression
-        The kernel.
-    data : TrainingData
-        Inputs and targets.
-
-    Attributes
-    ----------
-    parameters : tuple of KernelParameter
-        Parameters whose logs are the entries of theta.
     """
 
     def __init__(self, expression: Expression, data: TrainingData) -> None:
@@ -86,16 +66,10 @@ class Likelihood(ABC):
 
 
 class Term:
-    """A term of a function, and its average over some rows.
+    """A term of a function, with parameters (not their logs) and rows to average it over, if any.
 
-    Parameters
-    ----------
-    expression : Expression
-        Kernel of the term.
-    params : ndarray of shape (n_params,)
-        Its parameters, not their logs.
-    about : ndarray of shape (m, n_features), optional
-        Rows of the average; without them the term is not compared with any.
+    The variance of a term that has such rows (m, n_features) is that of its difference from the
+    average over them.
     """
 
     def __init__(
@@ -108,7 +82,7 @@ class Term:
         return cross_covariance(self.expression, X, Z).forward(self.params)
 
     def variance(self, X: FloatArray) -> FloatArray:
-        """Compute the prior variance (n,) of the term, less its average, at rows X."""
+        """Compute the prior variance (n,) of the term at rows X."""
         variance = diagonal_covariance(self.expression, X).forward(self.params)
         if self.about is None:
             return variance
@@ -127,23 +101,12 @@ class Predictor(ABC):
     Moments are computed for one block of rows after the other, so that memory does not grow with
     the number of rows.
 
-    Parameters
-    ----------
-    expression : Expression
-        Expression of the kernel.
-    theta : ndarray of shape (n_params,)
-        Logs of the parameters, the noise variance last.
-    jitter : float
-        Jitter that the factorisation needed.
-    block : int
-        Number of rows of a block.
-
     Attributes
     ----------
     noise_variance : float
         Variance of the noise plus the jitter.
     jitter : float
-        Jitter, as given.
+        Jitter that the factorisation needed.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ from autokernel.kernels import (
 from autokernel.typing import FloatArray, IntArray
 
 
-class Node(ABC):
+class _Node(ABC):
     """A node of the covariance; ``value`` holds the result of the last forward sweep."""
 
     value: FloatArray
@@ -45,21 +45,20 @@ class Node(ABC):
         """Write this node's entries of the gradient, given the derivative in its values."""
 
 
-class ZeroNode(Node):
+class _ZeroNode(_Node):
     """The kernel of the null model, whose values are zero."""
 
     def __init__(self, pairs: Pairs) -> None:
         self.value = np.broadcast_to(0.0, pairs.shape)  # one number in memory
 
     def forward(self, params: FloatArray) -> FloatArray:  # noqa: ARG002 - there are none
-        """Return the zeros."""
         return self.value
 
     def backward(self, adjoint: FloatArray, gradient: FloatArray) -> None:
-        """Write nothing, as there are no parameters."""
+        pass
 
 
-class LeafNode(Node):
+class _LeafNode(_Node):
     """A leaf whose kernel is defined by its values, not by an exponent."""
 
     def __init__(self, kernel: BaseKernel, pairs: Pairs, entries: slice) -> None:
@@ -67,7 +66,6 @@ class LeafNode(Node):
         self.params = np.empty(0)
 
     def forward(self, params: FloatArray) -> FloatArray:
-        """Compute and store the values at these parameters, unless they are stored already."""
         if not np.array_equal(self.params, params[self.entries]):
             self.params = params[self.entries].copy()
             self.value = self.kernel.value(self.params, self.pairs)
@@ -79,7 +77,6 @@ class LeafNode(Node):
         return self.value
 
     def backward(self, adjoint: FloatArray, gradient: FloatArray) -> None:
-        """Write the gradient of the leaf."""
         own = self.kernel.gradient(self.params, self.pairs, adjoint)
         if np.shape(own) != self.params.shape:
             raise ValueError(
@@ -89,7 +86,7 @@ class LeafNode(Node):
         gradient[self.entries] = own
 
 
-class ExponentialTerm:
+class _ExponentialTerm:
     """An exponential leaf as a factor of an exponential node."""
 
     def __init__(self, kernel: ExponentialKernel, pairs: Pairs, entries: slice) -> None:
@@ -97,7 +94,6 @@ class ExponentialTerm:
         self.params = np.empty(0)
 
     def forward(self, params: FloatArray) -> FloatArray:
-        """Compute and store the exponent at these parameters, unless it is stored already."""
         if not np.array_equal(self.params, params[self.entries]):
             self.params = params[self.entries].copy()
             self.exponent = self.kernel.exponent(self.params, self.pairs)
@@ -105,7 +101,6 @@ class ExponentialTerm:
 
     @property
     def variance(self) -> FloatArray:
-        """The variance at the last parameters."""
         return self.params[self.kernel.variance_index]
 
     def backward(self, weights: FloatArray, total: float, gradient: FloatArray) -> None:
@@ -116,14 +111,13 @@ class ExponentialTerm:
         gradient[self.entries] = own
 
 
-class ExponentialNode(Node):
+class _ExponentialNode(_Node):
     """A product of exponential leaves, computed as the exponential of a sum of exponents."""
 
-    def __init__(self, terms: Sequence[ExponentialTerm]) -> None:
+    def __init__(self, terms: Sequence[_ExponentialTerm]) -> None:
         self.terms = terms
 
     def forward(self, params: FloatArray) -> FloatArray:
-        """Compute and store the values at these parameters."""
         first, *others = self.terms
         exponent, variance = first.forward(params), first.variance
         if others:
@@ -137,24 +131,22 @@ class ExponentialNode(Node):
         return self.value
 
     def backward(self, adjoint: FloatArray, gradient: FloatArray) -> None:
-        """Write the gradients of the leaves, by ``d value = value * d exponent``."""
-        weights = adjoint * self.value
+        weights = adjoint * self.value  # d value = value * d exponent
         total = float(weights.sum())
         for term in self.terms:
             term.backward(weights, total, gradient)
 
 
-class OperationNode(Node):
+class _OperationNode(_Node):
     """Nodes that are joined by an operator."""
 
     def __init__(
-        self, operator: Operator, children: Sequence[Node], pairs: Pairs | None, entries: slice
+        self, operator: Operator, children: Sequence[_Node], pairs: Pairs | None, entries: slice
     ) -> None:
         self.operator, self.children, self.entries = operator, children, entries
         self.operands = Operands((), np.empty(0), pairs)
 
     def forward(self, params: FloatArray) -> FloatArray:
-        """Compute and store the values at these parameters."""
         values = [child.forward(params) for child in self.children]
         own = params[self.entries] if self.operator.parameters else self.operands.params
         self.operands = Operands(values, own, self.operands.pairs)
@@ -162,7 +154,6 @@ class OperationNode(Node):
         return self.value
 
     def backward(self, adjoint: FloatArray, gradient: FloatArray) -> None:
-        """Write the gradient of the operator's parameters and pass the derivative on."""
         if self.operator.parameters:
             gradient[self.entries] = self.operator.gradient(self.operands, adjoint)
         adjoints = self.operator.adjoints(self.operands, adjoint)
@@ -170,19 +161,17 @@ class OperationNode(Node):
             child.backward(of_child, gradient)
 
 
-class ExpandedNode(Node):
+class _ExpandedNode(_Node):
     """A node over distinct lags, expanded to all pairs."""
 
-    def __init__(self, child: Node, indices: IntArray) -> None:
+    def __init__(self, child: _Node, indices: IntArray) -> None:
         self.child, self.indices = child, indices
 
     def forward(self, params: FloatArray) -> FloatArray:
-        """Compute the values at the distinct lags, and look up those of all pairs."""
         self.value = self.child.forward(params).take(self.indices, mode="clip")  # the fastest mode
         return self.value
 
     def backward(self, adjoint: FloatArray, gradient: FloatArray) -> None:
-        """Add up the derivative over the pairs of each lag, and pass it on."""
         n_lags = len(self.child.value)
         # the static type of bincount is that without weights
         of_lags: FloatArray = np.bincount(self.indices, adjoint, n_lags).astype(float, copy=False)
@@ -190,15 +179,7 @@ class ExpandedNode(Node):
 
 
 class Covariance:
-    """Covariance of an expression on pairs of points, as a function of the parameters.
-
-    Parameters
-    ----------
-    expression : Expression
-        The kernel.
-    pairs : callable of int to Pairs
-        Function that returns the pairs of a column.
-    """
+    """Covariance of an expression on the pairs of each column, as a function of the parameters."""
 
     def __init__(self, expression: Expression, pairs: Callable[[int], Pairs]) -> None:
         self.parameters = tuple(p for node in expression.nodes for p in node.parameters)
@@ -230,51 +211,45 @@ class _Compiler:
     def __init__(self, pairs: Callable[[int], Pairs], entries: Iterator[slice]) -> None:
         self._pairs, self._entries = pairs, entries  # the entries of theta, in node order
 
-    def compile(self, expression: Expression) -> Node:
+    def compile(self, expression: Expression) -> _Node:
         """Build the node of an expression; an operator that commutes gets all its terms."""
         if not expression.leaves:
-            return ZeroNode(self._pairs(0))  # the pairs of any column have the shape of all
+            return _ZeroNode(self._pairs(0))  # the pairs of any column have the shape of all
         distinct = self._distinct(expression)
         if distinct is not None:
-            return ExpandedNode(self._on_lags(distinct).compile(expression), distinct.indices)
+            return _ExpandedNode(self._on_lags(distinct).compile(expression), distinct.indices)
         if isinstance(expression, Leaf):
-            return self._compile_product([expression])
+            if isinstance(expression.kernel, ExponentialKernel):
+                return self._compile_product([expression])
+            pairs = self._pairs(expression.column)
+            return _LeafNode(expression.kernel, pairs, next(self._entries))
         assert isinstance(expression, Operation)
         operator = expression.operator
         if operator == MULTIPLY:
             return self._compile_product(expression.terms(operator))
         entries = next(self._entries) if operator.parameters else slice(0, 0)
-        pairs = None if expression.column is None else self._pairs(expression.column)
+        on_column = None if expression.column is None else self._pairs(expression.column)
         terms = expression.terms(operator) if operator.commutes else expression.operands
-        return OperationNode(operator, [self.compile(term) for term in terms], pairs, entries)
+        return _OperationNode(operator, [self.compile(term) for term in terms], on_column, entries)
 
-    def _compile_product(self, factors: Sequence[Expression]) -> Node:
+    def _compile_product(self, factors: Sequence[Expression]) -> _Node:
         """Build the node of a leaf or a product, with all exponential leaves in one node."""
-        nodes: list[Node] = []
-        terms: list[ExponentialTerm] = []
+        nodes: list[_Node] = []
+        terms: list[_ExponentialTerm] = []
         leaves = [factor for factor in factors if isinstance(factor, Leaf)]
         exponentials = [leaf for leaf in leaves if isinstance(leaf.kernel, ExponentialKernel)]
         distinct = self._distinct(*exponentials)
         of_leaves = self if distinct is None else self._on_lags(distinct)
         for factor in factors:
-            if not isinstance(factor, Leaf):
-                nodes.append(self.compile(factor))
-            elif isinstance(factor.kernel, ExponentialKernel):
+            if isinstance(factor, Leaf) and isinstance(factor.kernel, ExponentialKernel):
                 pairs = of_leaves._pairs(factor.column)
-                terms.append(ExponentialTerm(factor.kernel, pairs, next(self._entries)))
+                terms.append(_ExponentialTerm(factor.kernel, pairs, next(self._entries)))
             else:
-                nodes.append(self._compile_leaf(factor))
+                nodes.append(self.compile(factor))
         if terms:
-            node = ExponentialNode(terms)
-            nodes.append(node if distinct is None else ExpandedNode(node, distinct.indices))
-        return nodes[0] if len(nodes) == 1 else OperationNode(MULTIPLY, nodes, None, slice(0, 0))
-
-    def _compile_leaf(self, leaf: Leaf) -> Node:
-        """Build the node of a leaf that is defined by its values."""
-        distinct = self._distinct(leaf)
-        if distinct is not None:
-            return ExpandedNode(self._on_lags(distinct)._compile_leaf(leaf), distinct.indices)
-        return LeafNode(leaf.kernel, self._pairs(leaf.column), next(self._entries))
+            node = _ExponentialNode(terms)
+            nodes.append(node if distinct is None else _ExpandedNode(node, distinct.indices))
+        return nodes[0] if len(nodes) == 1 else _OperationNode(MULTIPLY, nodes, None, slice(0, 0))
 
     def _on_lags(self, distinct: DistinctLags) -> "_Compiler":
         """Return a compiler on the distinct lags, which goes on with the same entries."""

@@ -1,6 +1,7 @@
 """Exact inference: the likelihood of a kernel and its predictions."""
 
 import os
+from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -90,7 +91,7 @@ class ExactLikelihood(Likelihood):
         scipy.linalg.LinAlgError
             If the matrix is not positive definite to machine precision.
         """
-        cholesky = self.factorise(theta, jitter=jitter)
+        cholesky = self.factorise(theta, jitter)
         alpha = cholesky.solve(self.data.y)
         precision = cholesky.inverse_diagonal()
         return alpha / precision, 1 / precision
@@ -106,7 +107,7 @@ class ExactLikelihood(Likelihood):
             return np.full(len(self.data.y) - n_given, -np.inf)
         return log_normal(*cholesky.predict_later(self.data.y, n_given))
 
-    def factorise(self, theta: FloatArray, *, jitter: float = 0.0) -> Cholesky:
+    def factorise(self, theta: FloatArray, jitter: float = 0.0) -> Cholesky:
         """Factorise ``K_theta + (s + jitter) I``.
 
         Raises
@@ -118,11 +119,6 @@ class ExactLikelihood(Likelihood):
         K = self._covariance.forward(params[:-1]).copy()  # the reverse sweep needs the original
         K[self._diagonal] += params[-1] + jitter
         return DiagonalCholesky(K) if self._is_diagonal else PackedCholesky(K, len(self.data.y))
-
-    def mean_variance(self, theta: FloatArray) -> float:
-        """Compute the mean of the diagonal of ``K_theta + s I``."""
-        params = np.exp(theta)
-        return float(np.mean(self._covariance.forward(params[:-1])[self._diagonal]) + params[-1])
 
     def _value(self, cholesky: Cholesky, alpha: FloatArray) -> float:
         """Compute the log likelihood in nats from ``alpha`` (R&W alg. 2.1, line 7)."""
@@ -139,15 +135,6 @@ _COVARIANCES_PER_BLOCK = 2**17
 class ExactPredictor(Predictor):
     """The exact predictive distribution of a Gaussian process (R&W alg. 2.1).
 
-    Parameters
-    ----------
-    expression : Expression
-        Expression of the kernel.
-    theta : ndarray of shape (n_params,)
-        Logs of the parameters, the noise variance last.
-    data : TrainingData
-        Inputs and targets to condition on.
-
     Raises
     ------
     scipy.linalg.LinAlgError
@@ -156,8 +143,7 @@ class ExactPredictor(Predictor):
     Notes
     -----
     Construction takes O(n_samples^3 / 3); each new row takes O(n_samples) for its mean and
-    O(n_samples^2) for its variance. Rows are predicted in blocks, so that memory does not grow with
-    their number.
+    O(n_samples^2) for its variance.
     """
 
     text = "exact"
@@ -175,7 +161,7 @@ class ExactPredictor(Predictor):
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""
         cross = self._whole.cross(X, self._X)
         mean = cross @ self._alpha
-        V = self._cholesky.half_solve(cross.T, overwrite=True)
+        V = self._cholesky.half_solve(cross.T)
         K = self._whole.cross(X, X) - V.T @ V
         K[np.diag_indices(len(K))] += self.noise_variance
         return mean, K
@@ -186,7 +172,7 @@ class ExactPredictor(Predictor):
     def _part_of_block(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         cross = term.cross(X, self._X)
         mean = cross @ self._alpha
-        V = self._cholesky.half_solve(term.deviation(cross, self._X).T, overwrite=True)
+        V = self._cholesky.half_solve(term.deviation(cross, self._X).T)
         explained = np.einsum("ij,ij->j", V, V)
         return mean, np.maximum(term.variance(X) - explained, 0.0)
 
@@ -198,14 +184,12 @@ def _factorise(
 
     A large matrix is computed by blocks of rows, without the arrays of each base kernel.
     """
-    if len(data.X) <= _MAX_ROWS_AS_IN_LIKELIHOOD:
-        likelihood = ExactLikelihood(expression, data)
-        return factorise_with_jitter(
-            lambda jitter: likelihood.factorise(theta, jitter=jitter),
-            scale=likelihood.mean_variance(theta),
-        )
     n, params = len(data.X), np.exp(theta)
     diagonal = diagonal_covariance(expression, data.X).forward(params[:-1]) + params[-1]
+    scale = float(diagonal.mean())
+    if n <= _MAX_ROWS_AS_IN_LIKELIHOOD:
+        likelihood = ExactLikelihood(expression, data)
+        return factorise_with_jitter(partial(likelihood.factorise, theta), scale)
 
     def factorise(jitter: float) -> Cholesky:
         K = np.empty((n, n))
@@ -218,7 +202,7 @@ def _factorise(
         del K
         return PackedCholesky(packed, n)
 
-    return factorise_with_jitter(factorise, scale=float(diagonal.mean()))
+    return factorise_with_jitter(factorise, scale)
 
 
 _MATRICES_OF_FIT = 12  # packed matrices that a likelihood keeps at the same time, about

@@ -31,15 +31,6 @@ class InducingLikelihood(Likelihood):
 
     ``Q = K_nm K_mm^-1 K_mn``, where the inducing points are ``m`` points of the input space.
 
-    Parameters
-    ----------
-    expression : Expression
-        The kernel.
-    data : TrainingData
-        Inputs and targets.
-    points : ndarray of shape (n_inducing, n_features)
-        Inducing points.
-
     Notes
     -----
     The bound is that of Titsias (2009, AISTATS). With jitter in ``K_mm`` it remains a lower bound,
@@ -82,7 +73,9 @@ class InducingLikelihood(Likelihood):
             np.outer(at.whitened, at.whitened) + at.B - 2 * np.eye(len(M)) + inverse_B
         )
         of_P[np.diag_indices(len(M))] += _JITTER * np.trace(of_P) / len(M)
-        gradient = self._between.backward(_packed_adjoint(of_P))
+        packed = 2 * pack(of_P)  # the derivatives in both triangles
+        packed[packed_diagonal(len(M))] *= 0.5
+        gradient = self._between.backward(packed)
         gradient += self._variances.backward(np.full(len(y), -0.5 / s))
         square = 0.0
         for rows, covariance, C in self._sweep(params):
@@ -182,13 +175,6 @@ class Conditioned:
         return solve_triangular(self.L, half.T, lower=True, trans="T", check_finite=False)
 
 
-def _packed_adjoint(symmetric: FloatArray) -> FloatArray:
-    """Add up the derivatives in the two triangles of a matrix, in packed form."""
-    packed = 2 * pack(symmetric)
-    packed[packed_diagonal(len(symmetric))] *= 0.5
-    return packed
-
-
 def choose_inducing(
     expression: Expression, theta: FloatArray, X: FloatArray, n_points: int
 ) -> IntArray:
@@ -240,14 +226,21 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
     except LinAlgError:
         return np.inf
     y, n, s = likelihood.data.y, len(likelihood.data.y), at.noise
-    multiply = _CovarianceOperator(likelihood, theta)
+    X, step = likelihood.data.X, max(1, _COVARIANCES_PER_BLOCK // n)
     projected = likelihood.whitened(theta, at)  # (n_inducing, n), L^-1 K_mn
+
+    def covariance() -> Iterator[FloatArray]:
+        for first in range(0, n, step):
+            rows = cross_covariance(likelihood.expression, X[first : first + step], X)
+            yield rows.forward(np.exp(theta[:-1]))
+
+    kept = list(covariance()) if n**2 <= _MAX_KEPT_COVARIANCES else None
 
     def precondition(v: FloatArray) -> FloatArray:
         return (v - projected.T @ at.solve_b(projected @ v) / s) / s
 
     def noisy(v: FloatArray) -> FloatArray:
-        return multiply(v) + s * v
+        return np.concatenate([block @ v for block in kept or covariance()]) + s * v
 
     shape = (n, n)
     a, _ = cg(
@@ -263,42 +256,10 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
     return float(bound) if np.isfinite(bound) else np.inf
 
 
-class _CovarianceOperator:
-    """Products of the noise-free covariance matrix with vectors, by blocks of rows."""
-
-    def __init__(self, likelihood: InducingLikelihood, theta: FloatArray) -> None:
-        self._expression, self._X = likelihood.expression, likelihood.data.X
-        self._params = np.exp(theta[:-1])
-        n = len(self._X)
-        step = max(1, _COVARIANCES_PER_BLOCK // n)
-        self._rows = [slice(first, first + step) for first in range(0, n, step)]
-        self._kept = (
-            [self._block(rows) for rows in self._rows] if n**2 <= _MAX_KEPT_COVARIANCES else None
-        )
-
-    def __call__(self, v: FloatArray) -> FloatArray:
-        """Compute ``K v`` (n,)."""
-        blocks = map(self._block, self._rows) if self._kept is None else self._kept
-        return np.concatenate([block @ v for block in blocks])
-
-    def _block(self, rows: slice) -> FloatArray:
-        """Compute some rows of the matrix."""
-        return cross_covariance(self._expression, self._X[rows], self._X).forward(self._params)
-
-
 class InducingPredictor(Predictor):
     """The predictive distribution of the collapsed variational bound.
 
-    Parameters
-    ----------
-    expression : Expression
-        Expression of the kernel.
-    theta : ndarray of shape (n_params,)
-        Logs of the parameters, the noise variance last.
-    data : TrainingData
-        Inputs and targets to condition on.
-    n_inducing : int
-        Most inducing points, which are chosen among the first rows in a random order.
+    At most ``n_inducing`` points are chosen among the first rows in a random order.
 
     Raises
     ------

@@ -7,7 +7,11 @@ from scipy.spatial import KDTree
 
 from autokernel.expression import Expression
 from autokernel.inference.base import Likelihood, Predictor, Term, TrainingData
-from autokernel.inference.covariance import diagonal_covariance, paired_covariance
+from autokernel.inference.covariance import (
+    cross_covariance,
+    diagonal_covariance,
+    paired_covariance,
+)
 from autokernel.inference.exact import ExactLikelihood, ExactPredictor
 from autokernel.typing import FloatArray, IntArray
 
@@ -30,17 +34,6 @@ class NearestRows:
     Candidates are all rows where there are few of them. Otherwise, they are the rows nearest in a
     metric in which the kernel falls equally fast along all columns, and some rows at random: those
     one period away are not near.
-
-    Parameters
-    ----------
-    expression : Expression
-        The kernel.
-    theta : ndarray of shape (n_params,)
-        Logs of its parameters, the noise variance last.
-    X : ndarray of shape (n_samples, n_features)
-        Rows to choose from.
-    rng : numpy.random.Generator
-        Source of random candidates.
     """
 
     def __init__(
@@ -102,15 +95,10 @@ class NearestRows:
             shifted = at.copy()
             shifted[:, column] += _PROBE_STEP
             there = diagonal_covariance(self._expression, shifted).forward(self._params)
-            between = self._covariance_of_steps(at, shifted)
-            fall = here + there - 2 * between
+            between = cross_covariance(self._expression, at, shifted).forward(self._params)
+            fall = here + there - 2 * between.diagonal()
             scales[column] = np.sqrt(max(0.0, float(fall.mean() / here.mean()))) / _PROBE_STEP
         return scales
-
-    def _covariance_of_steps(self, at: FloatArray, shifted: FloatArray) -> FloatArray:
-        """Compute the covariances (n,) of points with the points shifted them."""
-        pairs = paired_covariance(self._expression, lambda c: (at[:, c], shifted[:, c]))
-        return pairs.forward(self._params)
 
 
 def _without_repetitions(candidates: IntArray) -> IntArray:
@@ -121,17 +109,8 @@ def _without_repetitions(candidates: IntArray) -> IntArray:
 
 
 class Blocks:
-    """Covariance matrices of equally many rows each, stored as lower triangles.
+    """Covariance matrices of blocks X (n_blocks, n_rows, n_features), stored as lower triangles.
 
-    Parameters
-    ----------
-    expression : Expression
-        The kernel.
-    X : ndarray of shape (n_blocks, n_rows, n_features)
-        Inputs of the rows of each block.
-
-    Notes
-    -----
     With ``w`` the last column of the inverse of ``K + s I``, the last target given the others is
     normal with the variance ``1 / w_last``, noise included, and has the residual ``w^T y / w_last``
     (R&W eq. 5.12).
@@ -229,22 +208,9 @@ def draw_neighbourhoods(
 ) -> tuple[IntArray, IntArray]:
     """Put the rows in random order, and choose neighbours for some of them among earlier rows.
 
-    Parameters
-    ----------
-    expression : Expression
-        The kernel.
-    theta : ndarray of shape (n_params,)
-        Logs of the parameters for which the neighbours are the most correlated rows.
-    X : ndarray of shape (n_samples, n_features)
-        Inputs.
-    n_head : int
-        Number of rows, the first ones, whose joint density is exact.
-    n_blocks : int
-        Most rows that have neighbours.
-    n_neighbours : int
-        Number of neighbours, at most ``n_head``; zero for noise alone, whose rows are independent.
-    rng : numpy.random.Generator
-        Source of the order and of the choice.
+    At most ``n_blocks`` rows have neighbours: the ``n_neighbours`` earlier rows, at most ``n_head``,
+    that are most correlated with them at ``theta``. Noise alone needs none, as its rows are
+    independent.
 
     Returns
     -------
@@ -273,16 +239,8 @@ class NeighbourLikelihood(Likelihood):
     """The log likelihood in which each row depends only on a few earlier rows.
 
     ``log p(y) = log p(y_head) + sum_i log p(y_i | y_neighbours(i))``: the joint density of the
-    head is exact, and the sum over all other rows is estimated from those that have neighbours.
-
-    Parameters
-    ----------
-    expression : Expression
-        The kernel.
-    data : TrainingData
-        Inputs and targets.
-    head, blocks : ndarray
-        Rows with an exact joint density and rows with neighbours, see :func:`draw_neighbourhoods`.
+    head is exact, and the sum over all other rows is estimated from those that have neighbours. See
+    :func:`draw_neighbourhoods`.
 
     Attributes
     ----------
@@ -338,17 +296,6 @@ class NeighbourLikelihood(Likelihood):
 
 class NeighbourPredictor(Predictor):
     """The predictive distribution of each row given only its nearest training rows.
-
-    Parameters
-    ----------
-    expression : Expression
-        Expression of the kernel.
-    theta : ndarray of shape (n_params,)
-        Logs of the parameters, the noise variance last.
-    data : TrainingData
-        Inputs and targets to condition on.
-    n_neighbours : int
-        Number of training rows that predict a row.
 
     Notes
     -----

@@ -73,13 +73,7 @@ class PackedCholesky:
 
     @property
     def factor(self) -> FloatArray:
-        """The packed factor.
-
-        Raises
-        ------
-        RuntimeError
-            If the inverse has overwritten it.
-        """
+        """The packed factor; an error once the inverse has overwritten it."""
         if self._factor is None:
             raise RuntimeError(
                 "the inverse has overwritten the factor: call the methods that need it first"
@@ -94,12 +88,9 @@ class PackedCholesky:
         """Solve for one right-hand side (n,). O(n^2)."""
         return dpftrs(self.n, self.factor, y[:, None], uplo="L")[0][:, 0]
 
-    def half_solve(self, B: FloatArray, *, overwrite: bool = False) -> FloatArray:
-        """Compute ``L^-1 B`` for right-hand sides (n, m), in their place with ``overwrite``.
-
-        O(n^2 m).
-        """
-        return dtfsm(1.0, self.factor, np.asfortranarray(B), uplo="L", overwrite_b=overwrite)
+    def half_solve(self, B: FloatArray) -> FloatArray:
+        """Compute ``L^-1 B`` for right-hand sides (n, m), in their place if possible. O(n^2 m)."""
+        return dtfsm(1.0, self.factor, np.asfortranarray(B), uplo="L", overwrite_b=1)
 
     def lower(self) -> FloatArray:
         """Return the full triangular factor (n, n)."""
@@ -147,18 +138,7 @@ class PackedCholesky:
 
 
 class DiagonalCholesky:
-    """Cholesky factor of a diagonal matrix, with the methods of :class:`PackedCholesky`. O(n).
-
-    Parameters
-    ----------
-    variances : ndarray of shape (n,)
-        The diagonal of the matrix.
-
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        If an entry is not positive and finite.
-    """
+    """Cholesky factor of a diagonal matrix, with the methods of :class:`PackedCholesky`. O(n)."""
 
     def __init__(self, variances: FloatArray) -> None:
         if not np.all((variances > 0) & np.isfinite(variances)):
@@ -173,13 +153,8 @@ class DiagonalCholesky:
         """Solve for one right-hand side (n,)."""
         return y / self._variances
 
-    def half_solve(
-        self,
-        B: FloatArray,
-        *,
-        overwrite: bool = False,  # noqa: ARG002 - a division makes a new array
-    ) -> FloatArray:
-        """Compute ``L^-1 B`` for right-hand sides (n, m), always as a new array."""
+    def half_solve(self, B: FloatArray) -> FloatArray:
+        """Compute ``L^-1 B`` for right-hand sides (n, m), as a new array."""
         return B / np.sqrt(self._variances)[:, None]
 
     def predict_later(self, y: FloatArray, n_given: int) -> tuple[FloatArray, FloatArray]:
