@@ -223,7 +223,9 @@ def test_jitter_that_a_factorisation_needs_is_counted_in_the_noise(kernel, param
         X = np.repeat(X, 3, axis=0)
     data = TrainingData(X, np.sin(6 * X[:, 0]))
     likelihood = ExactLikelihood(expression, data)
-    scale = np.exp(theta[-1]) + diagonal_covariance(expression, X).forward(params).mean()
+    scale = (
+        np.exp(theta[-1]) + diagonal_covariance(expression, X).forward(np.exp(theta[:-1])).mean()
+    )
     for jitter in (0.0, *(scale * 10.0**k for k in range(-14, round(np.log10(smallest))))):
         with pytest.raises(LinAlgError):
             likelihood.factorise(theta, jitter=jitter)
