@@ -208,9 +208,8 @@ def draw_neighbourhoods(
 ) -> tuple[IntArray, IntArray]:
     """Put the rows in random order, and choose neighbours for some of them among earlier rows.
 
-    At most ``n_blocks`` rows have neighbours: the ``n_neighbours`` earlier rows, at most ``n_head``,
-    that are most correlated with them at ``theta``. Noise alone needs none, as its rows are
-    independent.
+    At most ``n_blocks`` rows have neighbours: the ``n_neighbours`` <= ``n_head`` earlier rows that
+    are most correlated with them at ``theta``. Noise alone needs none.
 
     Returns
     -------
