@@ -32,7 +32,7 @@ from tests.own_kernels import (
     fitted,
     rough,
 )
-from tests.search.conftest import QUICK
+from tests.search.stand_ins import QUICK
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "own-kernels.md"
 

@@ -18,7 +18,7 @@ from autokernel.kernels import LENGTHSCALE, VARIANCE
 from autokernel.model import AVERAGES, posterior_over_kernels
 from autokernel.search import STRATEGIES
 from tests.own_kernels import OU, ByDifferences, OrnsteinUhlenbeck, exponential, fitted, rough
-from tests.search.conftest import QUICK
+from tests.search.stand_ins import QUICK
 
 
 class Nameless(OrnsteinUhlenbeck):

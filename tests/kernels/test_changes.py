@@ -21,7 +21,7 @@ from autokernel.kernels import (
 from autokernel.search import STRATEGIES
 from tests.batteries import numerical_gradient, seeds
 from tests.fits import assert_predicts_as_its_kernel
-from tests.search.conftest import QUICK
+from tests.search.stand_ins import QUICK
 
 
 def level_shift(n=60, at=0.6):

@@ -34,7 +34,7 @@ from autokernel.search.sot import SOTKernel
 from tests.batteries import numerical_gradient, reshuffled, seeds
 from tests.fits import assert_predicts_as_its_kernel
 from tests.kernels.gate import EXACT_GATE, GATE, Gate, fall
-from tests.search.conftest import QUICK
+from tests.search.stand_ins import QUICK
 
 OPERATORS = (ADD, MULTIPLY, GATE)
 GRAMMAR = Grammar(FEW_COLUMNS, OPERATORS, columns=(0, 1), max_leaves=5)

@@ -17,6 +17,7 @@ from autokernel.search.acquisition import (
 )
 from autokernel.search.sot import SOTKernel
 from autokernel.search.surrogate import SurrogateGP
+from tests.search.stand_ins import walks_of
 
 N_PARAMS = {"SE": 2, "LIN": 2, "PER": 3, "RQ": 3}
 
@@ -54,67 +55,41 @@ def test_without_uncertainty_it_is_the_improvement_of_the_mean():
     np.testing.assert_allclose(improvement([1.0, 2.0, 5.0], 0.0, 2.0), [0, 0, 3], atol=1e-12)
 
 
-@pytest.fixture(scope="module")
-def expressions(random_expressions):
-    """Distinct expressions."""
-    return list(dict.fromkeys(random_expressions(120, n_features=2, seed=0)))[:70]
+# distinct
+EXPRESSIONS = list(dict.fromkeys(walks_of(120, n_features=2, seed=0)))[:70]
+KNOWN, NEW = EXPRESSIONS[:40], EXPRESSIONS[40:]
 
 
 @pytest.fixture(scope="module")
-def scores(expressions):
-    """Scores of the first 40, which fall with the number of leaves, and vary."""
-    n_leaves = np.array([expression.n_leaves for expression in expressions[:40]])
-    return -0.1 * n_leaves + 0.1 * np.random.default_rng(1).normal(size=40)
+def surrogate():
+    """Of scores that fall with the number of leaves, and vary."""
+    n_leaves = np.array([expression.n_leaves for expression in KNOWN])
+    scores = -0.1 * n_leaves + 0.1 * np.random.default_rng(1).normal(size=40)
+    return SurrogateGP(SOTKernel(), KNOWN, scores)
 
 
-@pytest.fixture(scope="module")
-def surrogate(expressions, scores):
-    return SurrogateGP(SOTKernel(), expressions[:40], scores)
+def seconds_of(expressions):
+    return np.exp(-3 + 0.4 * count_params(expressions))
 
 
-def same_cost(expressions):
-    return np.full(len(expressions), 0.1)
-
-
-def values_of(acquisition, surrogate, expressions, *, best=0.0, cost=same_cost, seed=0):
-    belief = Belief(surrogate, best, cost, np.random.default_rng(seed))
+def values_of(acquisition, surrogate, expressions, *, seed=0):
+    belief = Belief(surrogate, -0.5, seconds_of, np.random.default_rng(seed))
     return acquisition.values(belief)(expressions)
 
 
-def test_ei_per_second_divides_by_the_predicted_seconds(surrogate, expressions):
-    def cost(expressions):
-        return np.exp(-3 + 0.4 * count_params(expressions))
-
-    per_second, ei = (
-        values_of(acquisition, surrogate, expressions, best=-0.5, cost=cost)
-        for acquisition in (ExpectedImprovementPerSecond(), ExpectedImprovement())
-    )
-    seconds = cost(expressions)
+def test_values_are_those_of_the_surrogate(surrogate):
+    mean, std = surrogate.predict(EXPRESSIONS)
+    seconds = seconds_of(EXPRESSIONS)
     assert seconds.max() > 100 * seconds.min()  # or the test shows nothing
-    np.testing.assert_allclose(per_second * seconds, ei, rtol=1e-12)  # rounding
-    expected = expected_improvement(*surrogate.predict(expressions), best=-0.5)
-    np.testing.assert_array_equal(ei, expected)
-
-
-@pytest.mark.parametrize("kappa", [0, 0.5, 2, 10.0])
-def test_ucb_is_the_mean_and_kappa_standard_deviations(kappa, surrogate, expressions):
-    mean, std = surrogate.predict(expressions)
-    np.testing.assert_array_equal(
-        values_of(UpperConfidenceBound(kappa=kappa), surrogate, expressions),
-        mean + kappa * std,
-    )
-
-
-def test_thompson_gives_an_expression_one_value(surrogate, expressions, scores):
-    belief = Belief(surrogate, 0.0, same_cost, np.random.default_rng(0))
-    function = ThompsonSampling().values(belief)
-    first, again, last = function(expressions), function(expressions), function(expressions[-1:])
-    # each answer has a variance of 1e-9 of that of the prior, of its own: five deviations
-    prior_std = scores.std() * np.exp(0.5 * surrogate.theta[0])
-    atol = 5 * np.sqrt(2e-9) * prior_std
-    np.testing.assert_allclose(again, first, atol=atol)
-    assert last[0] == pytest.approx(first[-1], abs=atol)
-    assert np.std(first) > 100 * atol  # or the test shows nothing
+    improvement = expected_improvement(mean, std, best=-0.5)
+    for acquisition, expected in [
+        (ExpectedImprovement(), improvement),
+        (ExpectedImprovementPerSecond(), improvement / seconds),
+        (UpperConfidenceBound(kappa=0), mean),
+        (UpperConfidenceBound(kappa=0.5), mean + 0.5 * std),
+        (ThompsonSampling(), surrogate.draw(np.random.default_rng(0))(EXPRESSIONS)),
+    ]:
+        np.testing.assert_array_equal(values_of(acquisition, surrogate, EXPRESSIONS), expected)
 
 
 def count_params(expressions):
@@ -122,11 +97,11 @@ def count_params(expressions):
     return np.array([1 + sum(N_PARAMS[leaf.kernel.name] for leaf in e.leaves) for e in expressions])
 
 
-def test_cost_is_the_least_squares_fit_of_log_seconds(expressions):
-    seconds = np.exp(np.random.default_rng(0).normal(size=len(expressions)))
-    slope, intercept = np.polyfit(count_params(expressions), np.log(seconds), 1)
-    predicted = fit_cost(expressions, seconds)(expressions)
-    expected = np.exp(intercept + slope * count_params(expressions))
+def test_cost_is_the_least_squares_fit_of_log_seconds():
+    seconds = np.exp(np.random.default_rng(0).normal(size=len(EXPRESSIONS)))
+    slope, intercept = np.polyfit(count_params(EXPRESSIONS), np.log(seconds), 1)
+    predicted = fit_cost(EXPRESSIONS, seconds)(EXPRESSIONS)
+    expected = np.exp(intercept + slope * count_params(EXPRESSIONS))
     np.testing.assert_allclose(predicted, expected, rtol=1e-11)  # rounding
 
 
@@ -140,8 +115,8 @@ def test_cost_of_equal_numbers_of_parameters_is_the_geometric_mean():
     np.testing.assert_allclose(others, 2.0, rtol=1e-12)  # rounding: no size is known to cost more
 
 
-def test_cost_of_zero_seconds_throughout_is_positive_and_finite(expressions):
-    seconds = fit_cost(expressions, np.zeros(len(expressions)))(expressions)
+def test_cost_of_zero_seconds_throughout_is_positive_and_finite():
+    seconds = fit_cost(EXPRESSIONS, np.zeros(70))(EXPRESSIONS)
     np.testing.assert_allclose(seconds, 1e-6, rtol=1e-10)  # rounding of logarithms of size 14
 
 
@@ -156,11 +131,6 @@ def test_the_registry_holds_every_acquisition_function():
     assert set(ACQUISITIONS.values()) == ours
 
 
-@pytest.fixture(params=ACQUISITIONS)
-def acquisition(request):
-    return ACQUISITIONS[request.param]()
-
-
 @pytest.mark.parametrize("kappa", [-1, -1e-9, np.nan, np.inf, "2", None])
 def test_a_kappa_that_is_no_finite_number_from_zero_is_an_error_that_says_so(kappa):
     expected = rf"'kappa' parameter of UpperConfidenceBound must be a float in .*Got {kappa!r}"
@@ -168,14 +138,12 @@ def test_a_kappa_that_is_no_finite_number_from_zero_is_an_error_that_says_so(kap
         UpperConfidenceBound(kappa=kappa)._validate_params()
 
 
-def test_it_prefers_a_kernel_that_is_better_in_mean_and_in_deviation(
-    acquisition, surrogate, expressions
-):
-    new = expressions[40:]
-    mean, std = surrogate.predict(new)
+@pytest.mark.parametrize("acquisition", [make() for make in ACQUISITIONS.values()], ids=str)
+def test_it_prefers_a_kernel_that_is_better_in_mean_and_in_deviation(acquisition, surrogate):
+    mean, std = surrogate.predict(NEW)
     above, wider = np.subtract.outer(mean, mean), np.subtract.outer(std, std)
     better, worse = np.unravel_index(np.argmax(np.where(wider > 0, above, -np.inf)), above.shape)
-    pair = [new[better], new[worse]]
+    pair = [NEW[better], NEW[worse]]
     n_draws = 200
     values = [values_of(acquisition, surrogate, pair, seed=seed) for seed in range(n_draws)]
     gain, loss = np.mean(values, axis=0)

@@ -17,8 +17,10 @@ from autokernel.search import BOMS, SOT, ExpectedImprovementPerSecond, History, 
 from autokernel.search.bayesian import evolve
 from autokernel.search.boms import HellingerKernel
 from autokernel.search.sot import SOTKernel
+from tests.search.stand_ins import fit_of, proposed, task_of
 
 SMALL = SOT(population_size=10, n_generations=2)
+either = pytest.mark.parametrize("strategy", [SMALL, BOMS()], ids=["evolution", "candidates"])
 
 
 class Noting(ExpectedImprovementPerSecond):
@@ -32,60 +34,54 @@ class Noting(ExpectedImprovementPerSecond):
         return super().values(belief)
 
 
-@pytest.fixture
-def timed(make_evaluation):
-    """Build trials of a phase from texts and seconds."""
-
-    def build(phase, *rows):
-        fits = [replace(make_evaluation(text, -1.0), seconds=seconds) for text, seconds in rows]
-        return [Trial(fit, phase, 0.0, 1.0) for fit in fits]
-
-    return build
+def trials_of(phase, *rows):
+    """Trials of a phase from texts and seconds."""
+    return [Trial(fit_of(text, -1.0, seconds=seconds), phase, 0.0, 1.0) for text, seconds in rows]
 
 
-def cost_of(make_task, trials):
+def cost_of(trials):
     noting = Noting()
-    strategy = SOT(population_size=10, n_generations=2, acquisition=noting)
-    strategy.propose(make_task(), History(10, trials), n_proposals=1, rng=np.random.default_rng(0))
+    proposed(clone(SMALL).set_params(acquisition=noting), task_of(), History(10, trials))
     [belief] = noting.beliefs
     return belief.cost
 
 
-DESIGN = [("SE[0]", 1.0), ("SE[0] + SE[0]", 10.0), ("SE[0] + SE[0] + SE[0]", 100.0)]
-SEARCHED = [(f"LIN[0] * {text}", 0.5) for text in ("SE[0]", "PER[0]", "RQ[0]", "LIN[0]")]
+DESIGN = trials_of(
+    Phase.INITIAL, ("SE[0]", 1.0), ("SE[0] + SE[0]", 10.0), ("SE[0] + SE[0] + SE[0]", 100.0)
+)
+SEARCHED = trials_of(
+    Phase.SEARCH, *((f"LIN[0] * {text}", 0.5) for text in ("SE[0]", "PER[0]", "RQ[0]", "LIN[0]"))
+)
 
 
-def test_seconds_of_the_design_count_until_there_are_enough_others(make_task, timed):
-    design = timed(Phase.INITIAL, *DESIGN)
-    [largest] = [trial.evaluation.expression for trial in design[-1:]]
-    alone = cost_of(make_task, design)
+def test_seconds_of_the_design_count_until_there_are_enough_others():
+    largest = DESIGN[-1].evaluation.expression
+    alone = cost_of(DESIGN)
     assert alone([largest]) == pytest.approx(100, rel=1e-9)  # rounding: a line through three points
-    few = cost_of(make_task, [*design, *timed(Phase.SEARCH, *SEARCHED)])
+    few = cost_of([*DESIGN, *SEARCHED])
     assert few([largest]) > 5
-    fifth = ("LIN[0] + PER[0]", 0.5)
-    enough = cost_of(make_task, [*design, *timed(Phase.SEARCH, *SEARCHED, fifth)])
+    enough = cost_of([*DESIGN, *SEARCHED, *trials_of(Phase.SEARCH, ("LIN[0] + PER[0]", 0.5))])
     assert enough([largest]) == pytest.approx(0.5, rel=1e-9)
 
 
-def test_kernels_that_were_not_even_tried_tell_nothing_about_seconds(make_task, timed):
-    design = timed(Phase.INITIAL, *DESIGN)
-    failed = replace(design[0].evaluation, seconds=0.0, log_posterior=-np.inf, score=-np.inf)
+def test_kernels_that_were_not_even_tried_say_nothing_about_seconds():
+    fit = DESIGN[0].evaluation
+    failed = replace(fit, seconds=0.0, log_posterior=-np.inf, score=-np.inf)
     untried = replace(failed, expression=failed.expression * failed.expression)
-    with_it = cost_of(make_task, [*design, Trial(untried, Phase.INITIAL, 0.0, 1.0)])
-    some = [trial.evaluation.expression for trial in design]
-    np.testing.assert_array_equal(with_it(some), cost_of(make_task, design)(some))
+    with_it = cost_of([*DESIGN, Trial(untried, Phase.INITIAL, 0.0, 1.0)])
+    some = [trial.evaluation.expression for trial in DESIGN]
+    np.testing.assert_array_equal(with_it(some), cost_of(DESIGN)(some))
 
 
-@pytest.mark.parametrize("strategy", [SMALL, BOMS()])
-def test_the_clock_is_looked_at_while_a_kernel_is_proposed(make_task, timed, strategy):
-    task = replace(make_task(), deadline=Deadline(-1.0))
-    history = History(10, timed(Phase.INITIAL, *DESIGN))
+@either
+def test_the_clock_is_looked_at_while_a_kernel_is_proposed(strategy):
+    task = replace(task_of(), deadline=Deadline(-1.0))
     with pytest.raises(OutOfTimeError):
-        strategy.propose(task, history, n_proposals=1, rng=np.random.default_rng(0))
+        proposed(strategy, task, History(10, DESIGN))
 
 
-def test_distances_take_no_longer_than_the_time_that_is_left(make_task):
-    task = make_task(3)
+def test_distances_take_no_longer_than_the_time_that_is_left():
+    task = task_of(3)
     expressions = task.grammar.random_walks(200, np.random.default_rng(0))
     deadline = Deadline(np.inf)
     kernel_kernel = HellingerKernel(task.X, {}, deadline=deadline)
@@ -96,21 +92,20 @@ def test_distances_take_no_longer_than_the_time_that_is_left(make_task):
     np.testing.assert_array_equal(kernel_kernel.distances(expressions[:5]), known)
 
 
-def test_nothing_is_kept_of_a_task_that_is_over(make_task, timed):
-    task = make_task()
-    history = History(10, timed(Phase.INITIAL, *DESIGN))
-    BOMS().propose(task, history, n_proposals=1, rng=np.random.default_rng(0))
+def test_nothing_is_kept_of_a_task_that_is_over():
+    task = task_of()
+    proposed(BOMS(), task, History(10, DESIGN))
     inputs = weakref.ref(task.X)
     del task
     gc.collect()
     assert inputs() is None
 
 
-@pytest.mark.parametrize("strategy", [SMALL, BOMS()])
-def test_each_next_kernel_is_sought_where_those_before_it_are_believed(make_task, timed, strategy):
-    noting, history = Noting(), History(10, timed(Phase.INITIAL, *DESIGN))
+@either
+def test_each_next_kernel_is_sought_where_those_before_it_are_believed(strategy):
+    noting = Noting()
     strategy = clone(strategy).set_params(acquisition=noting)
-    batch = strategy.propose(make_task(), history, n_proposals=3, rng=np.random.default_rng(0))
+    batch = proposed(strategy, task_of(), History(10, DESIGN), 3)
     for proposal, before, after in zip(batch, noting.beliefs, noting.beliefs[1:], strict=False):
         (mean, std), (believed, left) = (
             belief.surrogate.predict([proposal]) for belief in (before, after)
@@ -126,7 +121,7 @@ TARGETS = ["SE[0] * PER[0] + LIN[0]", "RQ[0] * (SE[0] + LIN[0])"]
 
 
 class Nearness:
-    """Minus the distance to a target, in shape and in size; remembers what it was asked."""
+    """Minus the distance to a target, in shape and in size; remembers what it was given."""
 
     def __init__(self, target):
         self.target = parse_expression(target)
@@ -162,11 +157,11 @@ def test_it_finds_a_planted_maximum(target):
         ).canonical
         for seed in range(10)
     ]
-    # no operation takes a leaf away, so that some runs end beside it: 2 of 60 with other seeds
+    # no operation takes a leaf away, so that some runs end near it: 2 of 60 with other seeds
     assert found.count(parse_expression(target).canonical) >= 8
 
 
-def test_the_result_has_the_highest_value_of_all_that_was_asked():
+def test_the_result_has_the_highest_value_of_all_that_was_met():
     acquisition = Nearness("PER[0] * PER[1] * SE[0] + LIN[1] * LIN[0]")
     found = evolved(acquisition, n_generations=2)
     assert acquisition([found])[0] == acquisition(list(acquisition.asked)).max() < 0

@@ -1,98 +1,165 @@
+"""Initial designs: what they hold, and what a search evaluates of them."""
+
 import numpy as np
 import pytest
 
+from autokernel.expression import NOISE
 from autokernel.kernels import OPERATORS
-from autokernel.search.design import classic_kernels, grown_kernels, relevant_columns
+from autokernel.search import SOT, History, Search
+from autokernel.search.design import (
+    DESIGNS,
+    MAX_DESIGN,
+    classic_kernels,
+    grown_kernels,
+    relevant_columns,
+)
+from tests.search.stand_ins import Laboratory, fit_of, task_of, texts
 
+MANY = {"n_features": 40, "base_kernels": ("SE", "RQ"), "max_leaves": 44}
+SOME = {"n_features": 10, "base_kernels": ("SE", "RQ"), "max_leaves": 14}  # 63 kernels
 
-def texts(expressions):
-    return [str(expression) for expression in expressions]
+ARD, ROUGH = "SE[0] * SE[1] * SE[2]", "RQ[0] * RQ[1] * RQ[2]"
+ADDITIVE, LINEAR = "SE[0] + SE[1] + SE[2]", "LIN[0] + LIN[1] + LIN[2]"
 
 
 def classics(task):
     return texts(classic_kernels(task.grammar, task.base_kernels))
 
 
-def grown(task, *, seed=0):
-    rng = np.random.default_rng(seed)
+def grown(task):
+    rng = np.random.default_rng(0)
     return [one.expression for one in grown_kernels(task.grammar, rng=rng)]
 
 
-def test_one_column_has_smooth_linear_and_seasonal_classics(make_task):
-    assert classics(make_task(1)) == ["SE[0]", "LIN[0]", "LIN[0] + PER[0] * SE[0] + SE[0]"]
+def design_of(name, task):
+    strategy = SOT(initial_design=name)
+    return Search(strategy, task, History(10), n_iter=0, seed=0).design
 
 
-def test_several_columns_have_ard_kernels_the_additive_and_the_linear_kernel(make_task):
-    smooth, rough = "SE[0] * SE[1] * SE[2]", "RQ[0] * RQ[1] * RQ[2]"
-    assert classics(make_task(3)) == [
-        smooth,
-        "SE[0] + SE[1] + SE[2]",
-        "LIN[0] + LIN[1] + LIN[2]",
-        rough,
-        f"{rough} + (SE[0] + SE[1] + SE[2])",
-        f"{smooth} + {rough}",
-    ]
+def evaluated(name, task, *, lengthscales=None, score=-1.0):
+    """What a search without proposals evaluates, given the lengthscales of all its fits.
 
+    The end is noise alone, which is left out. It is the best, so that nothing is pruned.
+    """
 
-def test_classics_may_use_base_kernels_that_the_grammar_does_not(make_task):
-    task = make_task(3, base_kernels=("SE", "RQ"), allowed=("SE", "LIN", "PER", "RQ"))
-    assert "LIN[0] + LIN[1] + LIN[2]" in classics(task)
+    def score_of(expression):
+        return score + (expression == NOISE)
+
+    laboratory = Laboratory(SOT(initial_design=name), task, score_of, lengthscales=lengthscales)
+    *design, last = [e.expression for e in laboratory.search().history.evaluations]
+    assert last == NOISE
+    return design
 
 
 @pytest.mark.parametrize(
-    ("n_features", "limits", "expected"),
+    ("limits", "expected"),
     [
-        (1, {"base_kernels": ("SE", "LIN", "RQ")}, ["SE[0]", "LIN[0]"]),
-        (1, {"base_kernels": ("PER",)}, []),
-        (1, {"operators": ("+",)}, ["SE[0]", "LIN[0]"]),
-        (1, {"max_leaves": 3}, ["SE[0]", "LIN[0]"]),
-        (2, {"base_kernels": ("SE", "LIN")}, ["SE[0] * SE[1]", "SE[0] + SE[1]", "LIN[0] + LIN[1]"]),
+        ({}, ["SE[0]", "LIN[0]", "LIN[0] + PER[0] * SE[0] + SE[0]"]),
+        ({"base_kernels": ("SE", "LIN", "RQ")}, ["SE[0]", "LIN[0]"]),
+        ({"base_kernels": ("PER",)}, []),
+        ({"operators": ("+",)}, ["SE[0]", "LIN[0]"]),
+        ({"max_leaves": 3}, ["SE[0]", "LIN[0]"]),
         (
-            2,
-            {"base_kernels": ("SE", "RQ"), "max_leaves": 3},
+            {"n_features": 3},
+            [ARD, ADDITIVE, LINEAR, ROUGH, f"{ROUGH} + ({ADDITIVE})", f"{ARD} + {ROUGH}"],
+        ),
+        (  # of base kernels that the grammar does not use
+            {"n_features": 3, "base_kernels": ("SE", "RQ"), "allowed": ("SE", "LIN", "RQ")},
+            [ARD, ADDITIVE, LINEAR, ROUGH, f"{ROUGH} + ({ADDITIVE})", f"{ARD} + {ROUGH}"],
+        ),
+        (
+            {"n_features": 2, "base_kernels": ("SE", "LIN")},
+            ["SE[0] * SE[1]", "SE[0] + SE[1]", "LIN[0] + LIN[1]"],
+        ),
+        (
+            {"n_features": 2, "base_kernels": ("SE", "RQ"), "max_leaves": 3},
             ["SE[0] * SE[1]", "SE[0] + SE[1]", "RQ[0] * RQ[1]"],
         ),
-        (2, {"operators": ("*",)}, ["SE[0] * SE[1]", "RQ[0] * RQ[1]"]),
-        (2, {"operators": ("+",)}, ["SE[0] + SE[1]", "LIN[0] + LIN[1]"]),
-        (4, {"max_leaves": 3}, []),
+        ({"n_features": 2, "operators": ("*",)}, ["SE[0] * SE[1]", "RQ[0] * RQ[1]"]),
+        ({"n_features": 2, "operators": ("+",)}, ["SE[0] + SE[1]", "LIN[0] + LIN[1]"]),
+        ({"n_features": 4, "max_leaves": 3}, []),
     ],
 )
-def test_classics_keep_to_base_kernels_operators_and_size(make_task, n_features, limits, expected):
-    assert classics(make_task(n_features, **limits)) == expected
+def test_classics_keep_to_base_kernels_operators_and_size(limits, expected):
+    assert classics(task_of(**limits)) == expected
 
 
 @pytest.mark.parametrize("n_features", [1, 3])
-def test_every_base_kernel_on_every_column_comes_first(make_task, n_features):
-    task = make_task(n_features)
-    assert grown(task)[: 4 * n_features] == list(task.grammar.leaves)
-
-
-def test_two_operations_from_each_base_kernel_come_next(make_task):
-    task = make_task(3)
+def test_base_kernels_come_first_and_then_two_operations_from_each(n_features):
+    task = task_of(n_features)
     bases = task.grammar.leaves
-    rest = grown(task)[len(bases) :]
-    assert len(rest) == 2 * len(bases)
-    for number, base in enumerate(bases):
-        for expression in rest[2 * number : 2 * number + 2]:
+    assert grown(task)[: len(bases)] == list(bases)
+    if n_features > 1:  # so many kernels that none is met twice
+        rest = grown(task)[len(bases) :]
+        assert len(rest) == 2 * len(bases)
+        for number, expression in enumerate(rest):
             # in this space an exchange gives a base kernel again, which is in the design already
             assert expression.n_leaves == 2
-            assert base in expression.leaves
+            assert bases[number // 2] in expression.leaves
 
 
 @pytest.mark.parametrize("limits", [{}, {"operators": ("*",)}, {"base_kernels": ("SE", "PER")}])
-def test_grown_kernels_stay_in_the_grammar(make_task, limits):
-    grammar = make_task(2, **limits).grammar
-    for expression in grown(make_task(2, **limits)):
+def test_grown_kernels_stay_in_the_grammar(limits):
+    grammar = task_of(2, **limits).grammar
+    for expression in grown(task_of(2, **limits)):
         assert set(expression.leaves) <= set(grammar.leaves)
         assert expression.n_leaves <= grammar.max_leaves
         used = {OPERATORS[symbol] for symbol in "+*" if symbol in str(expression)}
         assert used <= set(grammar.operators)
 
 
-def test_columns_go_by_their_lengthscale_in_the_ard_fit(make_task, make_evaluation):
-    scales = {0: 0.8, 1: 5.0, 2: 0.1}
-    ard = make_evaluation("SE[0] * SE[1] * SE[2]", -10.0, lengthscales=scales)
-    misleading = make_evaluation(
-        "SE[0] + SE[1] + SE[2]", -5.0, lengthscales={0: 3.0, 1: 2.0, 2: 1.0}
-    )
+def test_columns_go_by_their_lengthscale_in_the_ard_fit():
+    ard = fit_of(ARD, -10.0, lengthscales={0: 0.8, 1: 5.0, 2: 0.1})
+    misleading = fit_of(ADDITIVE, -5.0, lengthscales={0: 3.0, 1: 2.0, 2: 1.0})
     assert relevant_columns(range(3), [misleading, ard], ard.expression) == (2, 0, 1)
+
+
+@pytest.mark.parametrize("score", [-1.0, -np.inf])
+@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"base_kernels": ("SE", "LIN")},  # so small that kernels meet again
+        {"n_features": 2, "operators": ("+",)},
+        {"n_features": 3, "max_leaves": 1},
+        MANY,
+        SOME,
+    ],
+)
+def test_its_size_is_what_is_evaluated(limits, name, score):
+    task = task_of(**limits)
+    design = design_of(name, task)
+    canonical = [e.canonical for e in evaluated(name, task, score=score)]
+    assert len(canonical) == len(set(canonical)) == design.size
+    assert design.size <= MAX_DESIGN or name == "paper"
+
+
+# 12 kernels grow from a column; in one column two of the three classics are base kernels too
+@pytest.mark.parametrize(("n_features", "size"), [(1, 13), (3, 42)])
+def test_a_small_one_is_complete_classics_first_then_base_kernels_then_what_grew(n_features, size):
+    task = task_of(n_features)
+    first = classic_kernels(task.grammar, task.base_kernels)
+    known = {e.canonical for e in first}
+    paper = design_of("paper", task).grown
+    rest = [g.expression for g in paper if g.expression.canonical not in known]
+    if n_features > 1:  # those with a period are fitted from nothing, before the others
+        rest.sort(key=lambda e: "PER" not in e.canonical)
+    assert len(first) + len(rest) == size
+    # nothing is cut, so that nothing is moved
+    assert evaluated("default", task, lengthscales={0: 3.0, 1: 2.0, 2: 1.0}) == [*first, *rest]
+
+
+def test_of_many_columns_the_most_relevant_stay():
+    task, columns = task_of(**MANY), range(40)
+    n_fixed = len(design_of("default", task).fixed)
+    assert n_fixed == 3
+    later_is_shorter = {column: 1.0 / (1 + column) for column in columns}
+    found = evaluated("default", task, lengthscales=later_is_shorter)[n_fixed:]
+    # 57 of 80 base kernels, two on a column
+    assert (
+        texts(found)
+        == [f"{name}[{column}]" for column in range(39, 10, -1) for name in ("SE", "RQ")][:57]
+    )
+    later_is_longer = {column: 1.0 + column for column in columns}
+    found = evaluated("default", task, lengthscales=later_is_longer)[n_fixed:]
+    assert {leaf.column for e in found for leaf in e.leaves} == set(range(29))

@@ -7,6 +7,7 @@ from autokernel.search.arc import ArcKernel
 from autokernel.search.boms import HellingerKernel
 from autokernel.search.sot import SOTKernel
 from autokernel.search.surrogate import SurrogateGP, negative_log_likelihood
+from tests.search.stand_ins import walks_of
 
 SOT = SOTKernel()
 KERNEL_KERNELS = {
@@ -22,28 +23,20 @@ def decay(distances, weights):
     return np.exp(-np.tensordot(weights, distances, axes=1))
 
 
-@pytest.fixture(scope="module")
-def expressions(random_expressions):
-    """Distinct expressions."""
-    return list(dict.fromkeys(random_expressions(220, n_features=2, seed=0)))[:120]
+# distinct
+EXPRESSIONS = list(dict.fromkeys(walks_of(220, n_features=2, seed=0)))[:120]
+DISTANCES = SOT.distances(EXPRESSIONS)
 
 
-@pytest.fixture(scope="module")
-def distances(expressions):
-    return SOT.distances(expressions)
+def drawn(weights, seed, n_draws, *, jitter):
+    """Draw from a prior (n, n_draws)."""
+    L = np.linalg.cholesky(decay(DISTANCES, weights) + jitter * np.eye(len(EXPRESSIONS)))
+    return L @ np.random.default_rng(seed).normal(size=(len(EXPRESSIONS), n_draws))
 
 
-@pytest.fixture(scope="module")
-def prior_draws(distances):
-    """Ten draws (n, 10) from the prior, in the size of scores per sample."""
-    K = decay(distances, TRUE_WEIGHTS)
-    L = np.linalg.cholesky(K + 1e-10 * np.eye(len(K)))
-    return TRUE_MEAN + TRUE_SCALE * L @ np.random.default_rng(1).normal(size=(len(K), 10))
-
-
-@pytest.fixture(scope="module")
-def scores(prior_draws):
-    return prior_draws[:, 0]
+# ten draws (n, 10) in the size of scores per sample
+PRIOR_DRAWS = TRUE_MEAN + TRUE_SCALE * drawn(TRUE_WEIGHTS, 1, 10, jitter=1e-10)
+SCORES = PRIOR_DRAWS[:, 0]
 
 
 def covariance(theta, distances):
@@ -62,10 +55,10 @@ def posterior(theta, distances, y):
 
 
 @pytest.fixture(params=KERNEL_KERNELS)
-def thirty(request, expressions, scores):
+def thirty(request):
     """A kernel-kernel, the distances of 30 expressions, and their scores."""
     kernel_kernel = KERNEL_KERNELS[request.param]
-    return kernel_kernel, kernel_kernel.distances(expressions[:30]), scores[:30]
+    return kernel_kernel, kernel_kernel.distances(EXPRESSIONS[:30]), SCORES[:30]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -90,40 +83,36 @@ def test_gradient_of_the_objective_is_that_of_finite_differences(seed, thirty):
     assert np.linalg.norm(objective(theta)[1]) > 1
 
 
-def test_prediction_is_that_of_the_dense_formulas(expressions, distances, scores):
+def test_prediction_is_that_of_the_dense_formulas():
     n = 80
-    surrogate = SurrogateGP(SOT, expressions[:n], scores[:n])
-    mean, std = surrogate.predict(expressions[n:])
-    shift, scale = scores[:n].mean(), scores[:n].std()
-    expected, C = posterior(surrogate.theta, distances, (scores[:n] - shift) / scale)
+    surrogate = SurrogateGP(SOT, EXPRESSIONS[:n], SCORES[:n])
+    mean, std = surrogate.predict(EXPRESSIONS[n:])
+    shift, scale = SCORES[:n].mean(), SCORES[:n].std()
+    expected, C = posterior(surrogate.theta, DISTANCES, (SCORES[:n] - shift) / scale)
     # rounding: a noise of at least 1e-5 keeps the condition number below 1e8
     np.testing.assert_allclose(mean, (shift + scale * expected)[n:], atol=1e-7)
     np.testing.assert_allclose(std, scale * np.sqrt(np.diag(C)[n:]), atol=1e-6)
 
 
-def test_fitting_raises_the_likelihood_above_that_of_the_true_hyperparameters(
-    expressions, distances, scores
-):
-    surrogate = SurrogateGP(SOT, expressions, scores)
-    y = (scores - scores.mean()) / scores.std()
+def test_fitting_raises_the_likelihood_above_that_of_the_true_hyperparameters():
+    surrogate = SurrogateGP(SOT, EXPRESSIONS, SCORES)
+    y = (SCORES - SCORES.mean()) / SCORES.std()
     logits = np.log(TRUE_WEIGHTS / (1 - TRUE_WEIGHTS))  # their sigmoids are the weights
-    log_variance = np.log(TRUE_SCALE**2 / scores.var())
-    mean = (TRUE_MEAN - scores.mean()) / scores.std()
-    objective = negative_log_likelihood(SOT, distances, y)
+    log_variance = np.log(TRUE_SCALE**2 / SCORES.var())
+    mean = (TRUE_MEAN - SCORES.mean()) / SCORES.std()
+    objective = negative_log_likelihood(SOT, DISTANCES, y)
     true = np.array([log_variance, 0, *logits, np.log(1e-5), mean])
     # no slack: a maximum is above any other point, by about half a nat per hyperparameter
     assert objective(surrogate.theta)[0] < objective(true)[0]
 
 
-def test_it_predicts_almost_as_well_as_with_the_true_hyperparameters(
-    expressions, distances, prior_draws
-):
+def test_it_predicts_almost_as_well_as_with_the_true_hyperparameters():
     n = 80
-    K = decay(distances, TRUE_WEIGHTS)
+    K = decay(DISTANCES, TRUE_WEIGHTS)
     gain = np.linalg.solve(K[:n, :n], K[:n, n:]).T
     total, total_oracle, total_mean, standardised = 0.0, 0.0, 0.0, []
-    for seen, unseen in zip(prior_draws[:n].T, prior_draws[n:].T, strict=True):
-        mean, std = SurrogateGP(SOT, expressions[:n], seen).predict(expressions[n:])
+    for seen, unseen in zip(PRIOR_DRAWS[:n].T, PRIOR_DRAWS[n:].T, strict=True):
+        mean, std = SurrogateGP(SOT, EXPRESSIONS[:n], seen).predict(EXPRESSIONS[n:])
         error = mean - unseen
         total += np.mean(error**2)
         total_oracle += np.mean((TRUE_MEAN + gain @ (seen - TRUE_MEAN) - unseen) ** 2)
@@ -136,10 +125,10 @@ def test_it_predicts_almost_as_well_as_with_the_true_hyperparameters(
     assert np.mean(standardised) == pytest.approx(1, abs=0.33)
 
 
-def test_an_affine_change_of_the_scores_changes_predictions_and_draws_alike(expressions, scores):
-    n, new = 40, expressions[40:]
-    plain = SurrogateGP(SOT, expressions[:n], scores[:n])
-    changed = SurrogateGP(SOT, expressions[:n], 300 * scores[:n] - 70)
+def test_an_affine_change_of_the_scores_changes_predictions_and_draws_alike():
+    n, new = 40, EXPRESSIONS[40:]
+    plain = SurrogateGP(SOT, EXPRESSIONS[:n], SCORES[:n])
+    changed = SurrogateGP(SOT, EXPRESSIONS[:n], 300 * SCORES[:n] - 70)
     (mean, std), (changed_mean, changed_std) = plain.predict(new), changed.predict(new)
     # standardised scores are equal to rounding; the optimiser may end up to 1e-5 apart
     np.testing.assert_allclose(changed_mean, 300 * mean - 70, rtol=1e-3)
@@ -148,18 +137,16 @@ def test_an_affine_change_of_the_scores_changes_predictions_and_draws_alike(expr
     np.testing.assert_allclose(redrawn, 300 * drawn - 70, rtol=1e-3)
 
 
-def test_the_weight_goes_to_the_distance_that_matters(expressions, distances):
-    K = decay(distances, np.array([1.0, 0.0, 0.0]))
-    L = np.linalg.cholesky(K + 1e-6 * np.eye(len(K)))
-    scores = L @ np.random.default_rng(2).normal(size=len(K))
-    weights = SurrogateGP(SOT, expressions, scores).weights
+def test_the_weight_goes_to_the_distance_that_matters():
+    scores = drawn(np.array([1.0, 0.0, 0.0]), 2, 1, jitter=1e-6)[:, 0]
+    weights = SurrogateGP(SOT, EXPRESSIONS, scores).weights
     assert weights[0] > 0.8 * weights.sum()  # sigmoids within [0.018, 0.982] allow up to 0.96
 
 
 @pytest.fixture(scope="module")
-def conditioned(expressions, scores):
+def conditioned():
     """A surrogate of 60 scores; it takes two fifths of their variance for noise."""
-    return SurrogateGP(SOT, expressions[:60], scores[:60])
+    return SurrogateGP(SOT, EXPRESSIONS[:60], SCORES[:60])
 
 
 def standardise(values, scores):
@@ -167,39 +154,30 @@ def standardise(values, scores):
     return (values - scores.mean()) / scores.std()
 
 
-def test_believing_is_conditioning_on_its_own_predictions(
-    conditioned, expressions, distances, scores
-):
+def test_believing_is_conditioning_on_its_own_predictions(conditioned):
     n, m = 60, 65
-    mean, std = conditioned.believing(expressions[n:m]).predict(expressions[m:])
-    known = np.append(scores[:n], conditioned.predict(expressions[n:m])[0])
-    y = standardise(known, scores[:n])
-    expected, C = posterior(conditioned.theta, distances, y)
+    before, _ = conditioned.predict(EXPRESSIONS[n:])
+    mean, std = conditioned.believing(EXPRESSIONS[n:m]).predict(EXPRESSIONS[n:])
+    known = np.append(SCORES[:n], before[: m - n])
+    expected, C = posterior(conditioned.theta, DISTANCES, standardise(known, SCORES[:n]))
     # as for the prediction above: a condition number below 1e8
-    np.testing.assert_allclose(standardise(mean, scores[:n]), expected[m:], atol=1e-7)
-    expected_std = scores[:n].std() * np.sqrt(np.diag(C)[m:])
-    np.testing.assert_allclose(std, expected_std, atol=1e-6)
+    np.testing.assert_allclose(standardise(mean, SCORES[:n]), expected[n:], atol=1e-7)
+    np.testing.assert_allclose(std, SCORES[:n].std() * np.sqrt(np.diag(C)[n:]), atol=1e-6)
+    # the mean stays where it was (Ginsbourger et al. 2010, kriging believer)
+    np.testing.assert_allclose(mean, before, atol=1e-7)
+    assert before.std() > 0.1 * SCORES.std()  # or the test shows nothing
 
 
-def test_believing_leaves_the_mean_where_it_was_everywhere(conditioned, expressions, scores):
-    n, m = 60, 65
-    before, _ = conditioned.predict(expressions[n:])
-    after, _ = conditioned.believing(expressions[n:m]).predict(expressions[n:])
-    # what was expected tells nothing new (Ginsbourger et al. 2010, kriging believer)
-    np.testing.assert_allclose(after, before, atol=1e-7)
-    assert before.std() > 0.1 * scores.std()  # or the test shows nothing
-
-
-def test_believing_leaves_of_the_uncertainty_at_the_new_ones_that_of_the_noise(expressions):
+def test_believing_leaves_of_the_uncertainty_at_the_new_ones_that_of_the_noise():
     n, m = 60, 63
     noisy = np.random.default_rng(3).normal(size=n)
-    surrogate = SurrogateGP(SOT, expressions[:n], noisy)
-    _, before = surrogate.predict(expressions[n:])
-    _, after = surrogate.believing(expressions[n:m]).predict(expressions[n:])
+    surrogate = SurrogateGP(SOT, EXPRESSIONS[:n], noisy)
+    _, before = surrogate.predict(EXPRESSIONS[n:])
+    _, after = surrogate.believing(EXPRESSIONS[n:m]).predict(EXPRESSIONS[n:])
     # one more observation: the variances add up as their inverses do (R&W eq. A.7)
     noise = noisy.std() * np.exp(0.5 * surrogate.theta[5])
     assert noise > 0.05  # or the test shows nothing
-    new = [expressions[n]]
+    new = [EXPRESSIONS[n]]
     _, (at_it,) = surrogate.believing(new).predict(new)
     assert at_it**-2 == pytest.approx(before[0] ** -2 + noise**-2, rel=1e-6)
     assert np.all(after[:3] < noise)
@@ -207,37 +185,37 @@ def test_believing_leaves_of_the_uncertainty_at_the_new_ones_that_of_the_noise(e
 
 
 @pytest.fixture(scope="module")
-def precise(expressions, scores):
+def precise():
     """A surrogate of 80 scores; it finds the smallest noise."""
-    return SurrogateGP(SOT, expressions[:80], scores[:80])
+    return SurrogateGP(SOT, EXPRESSIONS[:80], SCORES[:80])
 
 
 @pytest.mark.parametrize("n_believed", [0, 4])
 @pytest.mark.parametrize("sizes", [[40], [1, 39], [17, 3, 20]])
 def test_a_draw_is_the_mean_and_a_factor_of_the_covariance_times_normal_numbers(
-    sizes, n_believed, conditioned, expressions, distances, scores
+    sizes, n_believed, conditioned
 ):
     n = 60 + n_believed
-    surrogate = conditioned.believing(expressions[60:n])
+    surrogate = conditioned.believing(EXPRESSIONS[60:n])
     function = surrogate.draw(np.random.default_rng(0))
     pieces = np.split(np.arange(80, 120), np.cumsum(sizes)[:-1])
-    values = np.concatenate([function([expressions[i] for i in piece]) for piece in pieces])
-    known = np.append(scores[:60], conditioned.predict(expressions[60:n])[0])
-    mean, C = posterior(surrogate.theta, distances, standardise(known, scores[:60]))
+    values = np.concatenate([function([EXPRESSIONS[i] for i in piece]) for piece in pieces])
+    known = np.append(SCORES[:60], conditioned.predict(EXPRESSIONS[60:n])[0])
+    mean, C = posterior(surrogate.theta, DISTANCES, standardise(known, SCORES[:60]))
     normal = np.random.default_rng(0).normal(size=40)
     expected = mean[80:] + np.linalg.cholesky(C[80:, 80:]) @ normal
     # what is added to the diagonal, 1e-9, over roots of eigenvalues of at least 1e-2
-    np.testing.assert_allclose(standardise(values, scores[:60]), expected, atol=1e-7)
+    np.testing.assert_allclose(standardise(values, SCORES[:60]), expected, atol=1e-7)
 
 
-def test_a_draw_gives_the_same_value_whenever_it_is_asked(precise, expressions, scores):
+def test_a_draw_gives_the_same_value_whenever_it_is_called(precise):
     function = precise.draw(np.random.default_rng(0))
-    first = function(expressions)
-    again = function(expressions)
+    first = function(EXPRESSIONS)
+    again = function(EXPRESSIONS)
     shuffled = np.random.default_rng(1).permutation(120)
     parts = np.split(shuffled, 4)
-    later = np.concatenate([function([expressions[i] for i in part]) for part in parts])
-    prior_std = scores[:80].std() * np.exp(0.5 * precise.theta[0])
+    later = np.concatenate([function([EXPRESSIONS[i] for i in part]) for part in parts])
+    prior_std = SCORES[:80].std() * np.exp(0.5 * precise.theta[0])
     atol = 5 * np.sqrt(2e-9) * prior_std  # each answer has its own variance of 1e-9
     np.testing.assert_allclose(again, first, atol=atol)
     np.testing.assert_allclose(later, first[shuffled], atol=atol)

@@ -10,28 +10,17 @@ from scipy.stats import binomtest, chisquare
 from autokernel.expression import Leaf
 from autokernel.kernels import LINEAR, SMOOTH
 from autokernel.search import Phase, TreeGEP
+from tests.search.stand_ins import Laboratory, history_of, proposed, task_of
 
-MANY_COLUMNS = 500  # so many that a tree of one leaf is seldom drawn twice
-
-
-@pytest.fixture
-def task(make_task):
-    """New trees hold SE alone, while known ones may hold LIN: what is planted can be told apart."""
-    return make_task(MANY_COLUMNS, base_kernels=("SE",), allowed=("SE", "LIN"), max_leaves=1000)
+MANY_COLUMNS = 500  # enough that a tree of one leaf is seldom drawn twice
 
 
-@pytest.fixture
-def history_of(make_history):
-    """Build a history of the design and of what was searched, each in pairs with scores."""
-
-    def build(design, searched=()):
-        return make_history(*design, *searched, n_design=len(design))
-
-    return build
+# new trees hold SE alone, while known ones may hold LIN: what is planted can be recognised
+TASK = task_of(MANY_COLUMNS, base_kernels=("SE",), allowed=("SE", "LIN"), max_leaves=1000)
 
 
 def bush(column, *, height=4):
-    """A sum that tells its column wherever one subtree is replaced, the whole excepted."""
+    """A sum that shows its column wherever one subtree is replaced, the whole excepted."""
     return reduce(lambda tree, _: tree + tree, range(height), Leaf(LINEAR, column))
 
 
@@ -40,29 +29,24 @@ def columns_of(expression):
     return {leaf.column for leaf in expression.leaves if leaf.kernel == LINEAR}
 
 
-def propose(strategy, task, history, n_proposals, *, seed=0):
-    rng = np.random.default_rng(seed)
-    return strategy.propose(task, history, n_proposals=n_proposals, rng=rng)
-
-
 @pytest.mark.parametrize("mutation", [0.0, 0.2, 0.5, 1.0])
-def test_mutants_and_crossings_come_with_their_probabilities(task, history_of, mutation):
+def test_mutants_and_crossings_come_with_their_probabilities(mutation):
     parents = [
         reduce(mul, [Leaf(LINEAR, 7 * number + i) for i in range(6)]) for number in range(40)
     ]
-    history = history_of([(parent, -number) for number, parent in enumerate(parents)])
-    children = propose(TreeGEP(mutation=mutation), task, history, 400)
+    history = history_of(*((parent, -number) for number, parent in enumerate(parents)), n_design=40)
+    children = proposed(TreeGEP(mutation=mutation), TASK, history, 400)
     n_mutants = sum(any(leaf.kernel == SMOOTH for leaf in child.leaves) for child in children)
     # some crossings, 2 in 100, give what is known and are bred again: far below the standard error
     assert binomtest(n_mutants, 400, mutation).pvalue > 1e-3
 
 
-def test_a_mutant_has_a_new_tree_of_one_to_four_leaves_in_a_random_place(task, history_of):
+def test_a_mutant_has_a_new_tree_of_one_to_four_leaves_in_a_random_place():
     a, b, c = (Leaf(LINEAR, column) for column in range(3))
     parent = (a + b) * c
-    history = history_of([(parent, -1.0)])
+    history = history_of((parent, -1.0))
     indices, sizes = Counter(), Counter()
-    for child in propose(TreeGEP(mutation=1.0), task, history, 600):
+    for child in proposed(TreeGEP(mutation=1.0), TASK, history, 600):
         [(index, planted)] = [
             (index, subtree)
             for index, subtree in ((i, child.subtree(i)) for i in range(min(5, child.n_subtrees)))
@@ -77,10 +61,10 @@ def test_a_mutant_has_a_new_tree_of_one_to_four_leaves_in_a_random_place(task, h
     assert chisquare(list(sizes.values())).pvalue > 1e-3
 
 
-def test_a_crossing_plants_a_random_subtree_of_one_parent_in_another(task, history_of):
+def test_a_crossing_plants_a_random_subtree_of_one_parent_in_another():
     a, b, c, d, e, f = (Leaf(LINEAR, column) for column in range(6))
     parents = [(a + b) * c, d * (e + f)]
-    history = history_of([(parent, -1.0) for parent in parents])
+    history = history_of(*((parent, -1.0) for parent in parents))
     possible = {
         mother.replace(index, father.subtree(other)).canonical
         for mother in parents
@@ -89,16 +73,17 @@ def test_a_crossing_plants_a_random_subtree_of_one_parent_in_another(task, histo
         for other in range(5)
     } - history.canonical_texts()
     # the parents have the same chance where one is drawn for a tournament
-    children = propose(TreeGEP(mutation=0.0, tournament=0.01), task, history, len(possible))
+    children = proposed(TreeGEP(mutation=0.0, tournament=0.01), TASK, history, len(possible))
     assert {child.canonical for child in children} == possible
 
 
 @pytest.mark.parametrize(("tournament", "n_drawn"), [(0.01, 1), (0.06, 2), (0.1, 2), (0.25, 5)])
-def test_the_best_of_those_that_are_drawn_is_a_parent(task, history_of, tournament, n_drawn):
+def test_the_best_of_those_that_are_drawn_is_a_parent(tournament, n_drawn):
     ranks = np.random.default_rng(3).permutation(20)
-    history = history_of([(bush(column), -float(rank)) for column, rank in enumerate(ranks)])
+    rows = [(bush(column), -float(rank)) for column, rank in enumerate(ranks)]
+    history = history_of(*rows, n_design=len(rows))
     strategy = TreeGEP(mutation=1.0, tournament=tournament)
-    children = propose(strategy, task, history, 600)
+    children = proposed(strategy, TASK, history, 600)
     counts = Counter(int(ranks[column]) for child in children for column in columns_of(child))
     assert counts.total() > 550  # the whole is replaced in one of 31 cases
     # all others that are drawn with the best one are worse
@@ -110,14 +95,14 @@ def test_the_best_of_those_that_are_drawn_is_a_parent(task, history_of, tourname
     assert chisquare([*observed, others[0]], expected).pvalue > 1e-3
 
 
-def parents_of(task, history, **params):
+def parents_of(history, **params):
     """Columns of all bushes that have children, where each of them has the same chance."""
     strategy = TreeGEP(mutation=1.0, tournament=0.01, **params)
-    children = propose(strategy, task, history, 250)
+    children = proposed(strategy, TASK, history, 250)
     return set().union(*map(columns_of, children))
 
 
-def test_generations_follow_one_another(task, history_of):
+def test_generations_follow_one_another():
     """Of a population of ten, the two best stay and eight are new."""
     design = [(bush(column), -float(column)) for column in (3, 1, 0, 2)]
     searched = [(bush(10 + number), -1.5 - number) for number in range(17)]
@@ -132,20 +117,17 @@ def test_generations_follow_one_another(task, history_of):
         (16, second),
         (17, second),
     ]:
-        history = history_of(design, searched[:n_searched])
-        assert parents_of(task, history, **params) == parents
+        history = history_of(*design, *searched[:n_searched], n_design=4)
+        assert parents_of(history, **params) == parents
     better = [(bush(10 + number), float(number)) for number in range(16)]
     # from the first generation the best two, from the second all
-    assert parents_of(task, history_of(design, better), **params) == set(range(16, 26))
+    assert parents_of(history_of(*design, *better, n_design=4), **params) == set(range(16, 26))
 
 
 @pytest.mark.parametrize(("max_leaves", "max_depth"), [(30, 3), (6, 10), (8, 5)])
-def test_children_keep_to_the_limits_of_leaves_and_depth(
-    run, planted, make_task, max_leaves, max_depth
-):
-    task = make_task(2, max_leaves=max_leaves)
+def test_children_keep_to_the_limits_of_leaves_and_depth(max_leaves, max_depth):
     strategy = TreeGEP(population_size=10, max_depth=max_depth)
-    history = run(planted, strategy, task, n_iter=60).history
-    children = [t.evaluation.expression for t in history if t.phase is Phase.SEARCH]
+    laboratory = Laboratory(strategy, task_of(2, max_leaves=max_leaves)).search(n_iter=60)
+    children = [t.evaluation.expression for t in laboratory.history if t.phase is Phase.SEARCH]
     assert max(child.depth for child in children) == min(max_depth, max_leaves - 1)
     assert max(child.n_leaves for child in children) <= max_leaves

@@ -1,0 +1,246 @@
+"""Cheap stand-ins for evaluated kernels, tasks, and searches that note what happens in them."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+import pytest
+
+from autokernel import parse_expression
+from autokernel.deadline import NEVER
+from autokernel.evidence import Evaluation
+from autokernel.expression import Expression, Grammar, Operation
+from autokernel.kernels import ADD, BASE_KERNELS, FEW_COLUMNS, MULTIPLY, OPERATORS
+from autokernel.search import (
+    BOMS,
+    SKC,
+    SOT,
+    Arc,
+    Design,
+    Greedy,
+    History,
+    Phase,
+    RandomWalks,
+    Search,
+    Strategy,
+    Task,
+    TreeGEP,
+    Trial,
+)
+from autokernel.search.design import Grown
+from tests.fits import evaluation_of
+
+EVERY_BASE = ("SE", "LIN", "PER", "RQ")
+BAYESIAN = ("sot", "boms", "arc")
+
+# each strategy at sizes at which a search takes a moment
+QUICK: Mapping[str, Strategy] = {
+    "sot": SOT(population_size=20, n_generations=2),
+    "boms": BOMS(n_walks=3, n_neighbours=6, n_candidates=20),
+    "greedy": Greedy(),
+    "skc": SKC(),
+    "tree_gep": TreeGEP(population_size=6, reproduction=0.4, tournament=0.5),
+    "random": RandomWalks(),
+    "arc": Arc(population_size=20, n_generations=2),
+}
+every_strategy = pytest.mark.parametrize("strategy", QUICK.values(), ids=QUICK)
+every_bayesian = pytest.mark.parametrize("name", BAYESIAN)
+
+
+class Script(Strategy):
+    """Follows a script; notes what it was given."""
+
+    def __init__(self, *, fixed=(), grown=(), proposals=(), n_draws=()):
+        self.fixed = fixed
+        self.grown = grown
+        self.proposals = proposals
+        self.n_draws = n_draws
+        self.first_draws = []
+        self.shown = []  # texts of the kernels in the history of each proposal
+
+    def design(self, task, *, rng):
+        fixed = tuple(map(parse_expression, self.fixed))
+        grown = tuple(Grown(parse_expression(text), 0) for text in self.grown)
+        return Design(fixed, grown, len(fixed) + len(grown), fixed[0] if fixed else None)
+
+    def propose(self, task, history, *, n_proposals, rng):
+        number = len(self.first_draws)
+        self.first_draws.append(rng.uniform())
+        self.shown.append(texts(one.expression for one in history.evaluations))
+        rng.uniform(size=self.n_draws[number] if self.n_draws else 0)
+        start = history.n_searched
+        return [parse_expression(text) for text in self.proposals[start : start + n_proposals]]
+
+
+class Diary:
+    """An observer that writes down what it hears, and may do something after some trials."""
+
+    def __init__(self, n_trials=None, act=lambda: True):
+        self.n_trials, self.act = n_trials, act
+        self.lines = []
+
+    def begin(self, phase):
+        self.lines.append(f"begin {phase}")
+
+    def end(self, history):
+        self.lines.append(f"end {len(history)}")
+        return bool(len(history) == self.n_trials and self.act())
+
+    def abandon(self):
+        self.lines.append("abandon")
+
+
+def planted(expression: Expression) -> float:
+    """Score a kernel by what its text holds, in the size of nats for ten samples."""
+    text = expression.canonical
+    return 3.0 * ("PER" in text) + 2.0 * ("+" in text) - 0.7 * expression.n_leaves
+
+
+class Laboratory:
+    """Searches in which a function scores kernels, with None where time does not suffice."""
+
+    def __init__(
+        self,
+        strategy: Strategy,
+        task: Task,
+        score: Callable[[Expression], float | None] = planted,
+        *,
+        history: Iterable[Trial] = (),
+        lengthscales: Mapping[int, float] | None = None,
+    ) -> None:
+        self.strategy, self.task, self.score = strategy, task, score
+        self.lengthscales = lengthscales  # of every fit, by column
+        self.history = History(10, list(history))
+        self.reason = None
+        self.fits = []  # the text of each kernel, and the texts of what was known
+        self.rounds = []  # texts of the kernels that were evaluated together
+        self.generators = []
+
+    def search(self, *, deadline=NEVER, observer=None, **settings):
+        """Search from the present history on."""
+        given = {"n_iter": 0, "seed": 0, **settings}
+        search = Search(self.strategy, self.task, self.history, **given)
+        self.reason = search.run(self._evaluate_all, deadline=deadline, observer=observer)
+        return self
+
+    def _evaluate_all(self, expressions, known):
+        self.rounds.append(texts(expressions))
+        self.generators.append(self._evaluate(expressions, known))
+        return self.generators[-1]
+
+    def _evaluate(self, expressions, known):
+        for expression in expressions:
+            self.fits.append((str(expression), texts(one.expression for one in known)))
+            score = self.score(expression)
+            yield (
+                None if score is None else fit_of(expression, score, lengthscales=self.lengthscales)
+            )
+
+    @property
+    def trials(self) -> list[tuple[str, Phase]]:
+        """What was evaluated, in order, and in which phase."""
+        return [(str(trial.evaluation.expression), trial.phase) for trial in self.history]
+
+    def texts_of(self, *phases: Phase) -> list[str]:
+        """Texts of the kernels of some phases, by default of all."""
+        return [text for text, phase in self.trials if not phases or phase in phases]
+
+
+def texts(expressions: Iterable[Expression]) -> list[str]:
+    """Texts of expressions."""
+    return [str(expression) for expression in expressions]
+
+
+def fit_of(
+    kernel: str | Expression,
+    score: float,
+    *,
+    seconds: float = 0.25,
+    lengthscales: Mapping[int, float] | None = None,
+) -> Evaluation:
+    """Build an evaluation with a score and, by column, lengthscales."""
+    expression = parse_expression(kernel) if isinstance(kernel, str) else kernel
+    theta = [
+        np.log((lengthscales or {}).get(leaf.column, 1.0))
+        if parameter.name == "lengthscale"
+        else 0.0
+        for leaf in expression.leaves
+        for parameter in leaf.parameters
+    ]
+    status = "ok" if np.isfinite(score) else "no factor"
+    theta = np.array([*theta, -5.0])
+    return evaluation_of(expression, theta, score=score, status=status, seconds=seconds)
+
+
+def history_of(*rows: tuple[str | Expression, float], n_design: int = 2) -> History:
+    """Build the history, of ten samples, of pairs of a kernel and a score; the design first."""
+    trials = [
+        Trial(
+            fit_of(kernel, score),
+            Phase.INITIAL if number < n_design else Phase.SEARCH,
+            proposal_seconds=0.5 * number,
+            elapsed=1.0 + number,
+            start=max(0, number - n_design),
+        )
+        for number, (kernel, score) in enumerate(rows)
+    ]
+    return History(10, trials)
+
+
+def task_of(
+    n_features: int = 1,
+    *,
+    base_kernels: tuple[str, ...] = EVERY_BASE,
+    operators: tuple[str, ...] = ("+", "*"),
+    max_leaves: int = 8,
+    columns: tuple[int, ...] | None = None,
+    allowed: tuple[str, ...] | None = None,
+    reduces: bool = False,
+) -> Task:
+    """Build a task on a number of columns."""
+    grammar = Grammar(
+        tuple(BASE_KERNELS[name] for name in base_kernels),
+        tuple(OPERATORS[symbol] for symbol in operators),
+        tuple(range(n_features)) if columns is None else columns,
+        max_leaves,
+        reduces=reduces,
+    )
+    X = np.random.default_rng(0).uniform(size=(25, n_features))
+    return Task(grammar, tuple(BASE_KERNELS[name] for name in allowed or base_kernels), X)
+
+
+def proposed(
+    strategy: Strategy, task: Task, history: History, n_proposals: int = 1, *, seed: int = 0
+) -> list[Expression]:
+    """Let a strategy propose."""
+    rng = np.random.default_rng(seed)
+    return strategy.propose(task, history, n_proposals=n_proposals, rng=rng)
+
+
+def walks_of(n: int, *, n_features: int, seed: int) -> list[Expression]:
+    """Build n expressions, walks of up to seven steps."""
+    columns = tuple(range(n_features))
+    grammar = Grammar(FEW_COLUMNS, (ADD, MULTIPLY), columns, max_leaves=8)
+    rng = np.random.default_rng(seed)
+    bases = grammar.leaves
+    return [
+        grammar.random_walk(bases[number % len(bases)], int(rng.integers(8)), rng)
+        for number in range(n)
+    ]
+
+
+def every_kernel(grammar: Grammar) -> list[Expression]:
+    """List all kernels of a small grammar, one for each canonical text."""
+
+    def trees(n_leaves: int) -> list[Expression]:
+        if n_leaves == 1:
+            return list(grammar.leaves)
+        return [
+            Operation(operator, left, right)
+            for n_left in range(1, n_leaves)
+            for left in trees(n_left)
+            for right in trees(n_leaves - n_left)
+            for operator in grammar.operators
+        ]
+
+    sizes = range(1, grammar.max_leaves + 1)
+    return list({e.canonical: e for n in sizes for e in trees(n)}.values())
