@@ -89,7 +89,7 @@ def test_base_kernels_come_first_and_then_two_operations_from_each(n_features):
     task = task_of(n_features)
     bases = task.grammar.leaves
     assert grown(task)[: len(bases)] == list(bases)
-    if n_features > 1:  # so many kernels that none is met twice
+    if n_features > 1:  # enough kernels that none is met twice
         rest = grown(task)[len(bases) :]
         assert len(rest) == 2 * len(bases)
         for number, expression in enumerate(rest):

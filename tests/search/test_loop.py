@@ -58,6 +58,12 @@ def test_only_noise_is_evaluated_if_no_column_varies():
     assert laboratory.trials == [("NOISE", "initial")]
 
 
+def test_equal_kernels_are_evaluated_once():
+    fixed = ["SE[0] + LIN[0]", "LIN[0] + SE[0]", "SE[0] + SE[0]", "SE[0]"]
+    laboratory = Laboratory(Script(fixed=fixed), task_of(reduces=True), lambda e: -e.n_leaves)
+    assert sorted(laboratory.search().texts_of()) == ["LIN[0] + SE[0]", "NOISE", "SE[0]"]
+
+
 @pytest.mark.parametrize("batch_size", [1, 2])
 def test_the_observer_sees_every_trial_as_it_begins_and_ends(laboratory, batch_size):
     diary = Diary()
