@@ -59,7 +59,7 @@ def test_only_noise_is_evaluated_if_no_column_varies():
 
 
 def test_equal_kernels_are_evaluated_once():
-    fixed = ["SE[0] + LIN[0]", "LIN[0] + SE[0]", "SE[0] + SE[0]", "SE[0]"]
+    fixed = ["SE[0] + LIN[0]", "LIN[0] + SE[0]", "SE[0] * SE[0]", "SE[0]"]
     laboratory = Laboratory(Script(fixed=fixed), task_of(reduces=True), lambda e: -e.n_leaves)
     assert sorted(laboratory.search().texts_of()) == ["LIN[0] + SE[0]", "NOISE", "SE[0]"]
 
