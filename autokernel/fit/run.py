@@ -332,7 +332,7 @@ class Run:
     def _fit_roughly(self) -> FittedModel | None:
         """Fit the first kernel of the design quickly on a few rows, or the next one if it fails."""
         design = self._search.design
-        for expression in [*design.fixed, *(one.expression for one in design.grown), NOISE]:
+        for expression in [*design.fixed, *design.grown, NOISE]:
             with suppress(EvaluationError):
                 return self._conditioned(self.evaluator.run_roughly(expression))
         return None

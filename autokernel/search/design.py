@@ -1,9 +1,8 @@
 """Initial designs: the kernels that are evaluated before a strategy has anything to learn from."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import NamedTuple
 
 import numpy as np
 
@@ -30,19 +29,12 @@ DESIGNS = ("default", "paper")
 MAX_GROWTHS = 20  # operations tried for a result that is not yet in the design
 
 
-class Grown(NamedTuple):
-    """A base kernel on a column, or a kernel grown from it."""
-
-    expression: Expression
-    column: int
-
-
 @dataclass(frozen=True, slots=True)
 class Design:
     """Kernels to evaluate before anything is learned from scores."""
 
     fixed: tuple[Expression, ...]  # kernels evaluated first
-    grown: tuple[Grown, ...]  # kernels evaluated next, none of them in ``fixed``
+    grown: Mapping[Expression, int]  # kernels evaluated next, and the column they have grown on
     size: int  # number of kernels of both parts together
     ard: Expression | None = None  # product over all columns, whose lengthscales rank them
 
@@ -54,18 +46,17 @@ class Design:
         """
         n_rest = self.size - len(self.fixed)
         if n_rest == len(self.grown):
-            return [one.expression for one in self.grown]
-        columns = list(dict.fromkeys(one.column for one in self.grown))
+            return list(self.grown)
+        columns = list(dict.fromkeys(self.grown.values()))
         ranked = relevant_columns(columns, evaluations, self.ard)
         rank = {column: number for number, column in enumerate(ranked)}
-        order = sorted(self.grown, key=lambda one: (one.expression.n_leaves > 1, rank[one.column]))
-        return [one.expression for one in order[:n_rest]]
+        return sorted(self.grown, key=lambda e: (e.n_leaves > 1, rank[self.grown[e]]))[:n_rest]
 
     def beginning_with(self, start: Sequence[Expression]) -> "Design":
         """Return the design that evaluates these kernels first."""
         texts = {expression.canonical for expression in start}
         fixed = (*start, *(one for one in self.fixed if one.canonical not in texts))
-        grown = tuple(one for one in self.grown if one.expression.canonical not in texts)
+        grown = {e: column for e, column in self.grown.items() if e.canonical not in texts}
         n_more = len(fixed) + len(grown) - len(self.fixed) - len(self.grown)
         return replace(self, fixed=fixed, grown=grown, size=self.size + n_more)
 
@@ -81,12 +72,13 @@ def initial_design(
     """
     fixed = classic_kernels(grammar, base_kernels) if name == "default" else []
     known = {expression.canonical for expression in fixed}
-    grown = [g for g in grown_kernels(grammar, rng=rng) if g.expression.canonical not in known]
+    kernels = grown_kernels(grammar, rng=rng).items()
+    grown = {e: column for e, column in kernels if e.canonical not in known}
     size = len(fixed) + len(grown)
     if name == "default":
         size = min(size, max(MAX_DESIGN, len(fixed)))
     ard = _over_columns(MULTIPLY, SMOOTH, grammar) if grammar.columns else None
-    return Design(tuple(fixed), tuple(grown), size, ard)
+    return Design(tuple(fixed), grown, size, ard)
 
 
 def classic_kernels(grammar: Grammar, base_kernels: tuple[BaseKernel, ...]) -> list[Expression]:
@@ -132,18 +124,19 @@ def relevant_columns(
     return tuple(columns)
 
 
-def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> list[Grown]:
-    """List every base kernel on every column, then two random operations from each."""
-    bases = grammar.leaves
-    design = {base.canonical: Grown(base, base.column) for base in bases}
-    for base in bases:
+def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> dict[Expression, int]:
+    """Return every base kernel, then two random operations from each, and their columns."""
+    grown: dict[Expression, int] = {base: base.column for base in grammar.leaves}
+    texts = {base.canonical for base in grammar.leaves}
+    for base in grammar.leaves:
         for _ in range(2):
             for _ in range(MAX_GROWTHS):
-                grown = grammar.random_neighbour(base, rng)
-                if grown.canonical not in design:
-                    design[grown.canonical] = Grown(grown, base.column)
+                kernel = grammar.random_neighbour(base, rng)
+                if kernel.canonical not in texts:
+                    grown[kernel] = base.column
+                    texts.add(kernel.canonical)
                     break
-    return list(design.values())
+    return grown
 
 
 def _over_columns(operator: Operator, kernel: BaseKernel, grammar: Grammar) -> Expression:

@@ -87,7 +87,7 @@ class Search:
     ) -> None:
         self._strategy, self._task, self._history = strategy, task, history
         self._n_iter, self._seed, self._batch_size, self._tol = n_iter, seed, batch_size, tol
-        self.design = Design((), (), 0)
+        self.design = Design((), {}, 0)
         if task.grammar.columns:
             rng = np.random.default_rng([seed, DESIGN_STREAM])
             self.design = strategy.design(task, rng=rng).beginning_with(task.start)

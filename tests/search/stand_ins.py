@@ -26,7 +26,6 @@ from autokernel.search import (
     TreeGEP,
     Trial,
 )
-from autokernel.search.design import Grown
 from tests.fits import evaluation_of
 
 EVERY_BASE = ("SE", "LIN", "PER", "RQ")
@@ -59,7 +58,7 @@ class Script(Strategy):
 
     def design(self, task, *, rng):
         fixed = tuple(map(parse_expression, self.fixed))
-        grown = tuple(Grown(parse_expression(text), 0) for text in self.grown)
+        grown = {parse_expression(text): 0 for text in self.grown}
         return Design(fixed, grown, len(fixed) + len(grown), fixed[0] if fixed else None)
 
     def propose(self, task, history, *, n_proposals, rng):

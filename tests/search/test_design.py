@@ -28,7 +28,7 @@ def classics(task):
 
 def grown(task):
     rng = np.random.default_rng(0)
-    return [one.expression for one in grown_kernels(task.grammar, rng=rng)]
+    return list(grown_kernels(task.grammar, rng=rng))
 
 
 def design_of(name, task):
@@ -141,7 +141,7 @@ def test_a_small_one_is_complete_classics_first_then_base_kernels_then_what_grew
     first = classic_kernels(task.grammar, task.base_kernels)
     known = {e.canonical for e in first}
     paper = design_of("paper", task).grown
-    rest = [g.expression for g in paper if g.expression.canonical not in known]
+    rest = [expression for expression in paper if expression.canonical not in known]
     if n_features > 1:  # those with a period are fitted from nothing, before the others
         rest.sort(key=lambda e: "PER" not in e.canonical)
     assert len(first) + len(rest) == size
