@@ -98,11 +98,11 @@ class Evaluator:
         criterion: str | Criterion = "laplace",
         structure_prior: StructurePrior = uniform_prior,
     ) -> None:
-        self._criterion = check_criterion(criterion)
-        self._criterion.check_data(X, y)
+        self.criterion = check_criterion(criterion)
+        self.criterion.check_data(X, y)
         self.data = TrainingData(X, y)
-        self._priors, self._seed = priors, seed
-        self._structure_prior = structure_prior
+        self.priors, self.seed = priors, seed
+        self.structure_prior = structure_prior
         self._find_modes = ModeSearch(self.data, priors=priors, seed=seed)
 
     def __call__(self, expression: Expression, known: Iterable[Evaluation] = ()) -> Evaluation:
@@ -143,7 +143,7 @@ class Evaluator:
                     log_evidence=evidence,
                     n_other_evaluations=n_on_subsample,
                     seconds=time.perf_counter() - began,
-                    log_structure_prior=self._structure_prior(job.expression),
+                    log_structure_prior=self.structure_prior(job.expression),
                 )
         except EvaluationError as error:
             seconds = time.perf_counter() - began
@@ -151,7 +151,7 @@ class Evaluator:
 
     def priced(self, evaluation: Evaluation) -> Evaluation:
         """Replace the log prior of the structure in the score by that of this evaluator."""
-        log_prior = self._structure_prior(evaluation.expression)
+        log_prior = self.structure_prior(evaluation.expression)
         if log_prior == evaluation.log_structure_prior:
             return evaluation  # to the last bit
         by = log_prior - evaluation.log_structure_prior
@@ -178,14 +178,14 @@ class Evaluator:
     ) -> Evaluation:
         """Record a kernel that was not fitted, at the prior mean."""
         likelihood = ExactLikelihood(expression, self.data.take(np.arange(1)))
-        posterior = LogPosterior(likelihood, priors=self._priors)
+        posterior = LogPosterior(likelihood, priors=self.priors)
         return record_fit(
             expression,
             posterior,
             Point(np.log(posterior.prior.shape / posterior.prior.rate), -np.inf),
             status=reason,
             seconds=seconds,
-            log_structure_prior=self._structure_prior(expression),
+            log_structure_prior=self.structure_prior(expression),
         )
 
     def sample(
@@ -208,7 +208,7 @@ class Evaluator:
                 [measure_maximum(posterior, mode, evaluation.hessian)],
                 lower=posterior.lower,
                 upper=posterior.upper,
-                rng=random_stream(self._seed, evaluation.expression, "draws"),
+                rng=random_stream(self.seed, evaluation.expression, "draws"),
                 max_draws=max_draws,
                 standard_error=_STANDARD_ERROR_OF_DRAWS,
             )
@@ -232,18 +232,18 @@ class Evaluator:
     @property
     def score_is_laplace(self) -> bool:
         """Whether scores hold Laplace's approximation, which draws can correct."""
-        return isinstance(self._criterion, Laplace)
+        return isinstance(self.criterion, Laplace)
 
     def fingerprint(self) -> str:
         """Digest the data and the settings: all that a score depends on besides the job."""
-        criterion = type(self._criterion)
+        criterion = type(self.criterion)
         return digest(
             self.data.X.tobytes(),
             self.data.y.tobytes(),
-            sorted(self._priors.items()),
-            self._seed,
+            sorted(self.priors.items()),
+            self.seed,
             (criterion.__module__, criterion.__qualname__),
-            joblib.hash(sorted(self._criterion.get_params().items())),
+            joblib.hash(sorted(self.criterion.get_params().items())),
         )
 
     def key(self, job: Job) -> str:
@@ -259,7 +259,7 @@ class Evaluator:
 
     def _posterior(self, expression: Expression, deadline: Deadline = NEVER) -> LogPosterior:
         likelihood = ExactLikelihood(expression, self.data)
-        return LogPosterior(likelihood, priors=self._priors, deadline=deadline)
+        return LogPosterior(likelihood, priors=self.priors, deadline=deadline)
 
     def _score(
         self, posterior: LogPosterior, modes: Sequence[Point], best: float
@@ -276,8 +276,8 @@ class Evaluator:
                 )
             maximum = self._far_maximum(posterior, modes[0], best)
             maximum = maximum or find_best_maximum(posterior, modes)
-            rng = random_stream(self._seed, posterior.expression, "criterion")
-            score = self._criterion(KernelFit(posterior, maximum, modes[1:], rng))
+            rng = random_stream(self.seed, posterior.expression, "criterion")
+            score = self.criterion(KernelFit(posterior, maximum, modes[1:], rng))
             if not np.isfinite(score.value):
                 raise NotAMaximumError(f"the criterion is {score.value} at the best mode")
         except NotAMaximumError as error:
@@ -292,7 +292,7 @@ class Evaluator:
         """
         if not self.score_is_laplace or not np.isfinite(best):
             return None
-        least = best - FAR_BELOW_BEST - self._structure_prior(posterior.expression)
+        least = best - FAR_BELOW_BEST - self.structure_prior(posterior.expression)
         with suppress(NotAMaximumError):
             maximum = estimate_maximum(posterior, mode)
             if log_evidence_at(maximum) < least:
@@ -304,14 +304,14 @@ class Evaluator:
         return {
             "X": self.data.X,
             "y": self.data.y,
-            "priors": self._priors,
-            "seed": self._seed,
-            "criterion": self._criterion,
-            "structure_prior": self._structure_prior,
+            "priors": self.priors,
+            "seed": self.seed,
+            "criterion": self.criterion,
+            "structure_prior": self.structure_prior,
         }
 
     def __reduce__(self) -> tuple[object, ...]:
-        name = f"{self.fingerprint()} {joblib.hash(self._structure_prior)}"
+        name = f"{self.fingerprint()} {joblib.hash(self.structure_prior)}"
         return _rebuilt_evaluator, (name, type(self), self._settings())
 
 

@@ -1,7 +1,7 @@
 """One run of ``fit`` or ``refit``: the data, the search, and the model that results."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.data.scaling import TargetScaling, unit_scaling
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Evaluation, Evaluator
+from autokernel.evidence import Criterion, Evaluation, Evaluator
 from autokernel.evidence.evaluator import kernel_errors, reason_of
 from autokernel.exceptions import EvaluationError, OutOfTimeError, warn_user
 from autokernel.expression import (
@@ -135,7 +135,7 @@ class Run:
         searched = data
         if self.n_searched < n:
             searched = data.take(np.sort(shuffled_rows(n, self.seed)[: self.n_searched]))
-        self.evaluator = (self._bounded_evaluator if by_bounds else self._evaluator)(searched)
+        self.evaluator = self._evaluator(searched, by_bounds=by_bounds)
         self._data = self.evaluator.data if self.searches_all_exactly else data
         self.task = Task(
             self.space.grammar,
@@ -403,15 +403,7 @@ class Run:
         deadline: Deadline,
     ) -> FittedModel:
         """Build the model that predicts with the kernel that is best on all rows."""
-        rows = ManyRows(
-            approximation,
-            self._data,
-            priors=self.arguments.priors,
-            structure_prior=self._structure_prior,
-            criterion=self.arguments.criterion.for_approximations(),
-            seed=self.seed,
-            deadline=deadline,
-        )
+        rows = ManyRows(approximation, self._data, self.evaluator, deadline=deadline)
         evaluation, draws, make_predictor = fit_all_rows(
             best_first, rows, n_searched=self.n_searched, grammar=grammar
         )
@@ -469,19 +461,8 @@ class Run:
             predictor.text if n == len(self.y) else f"{predictor.text}, given {n} rows",
         )
 
-    def _evaluator(self, data: TrainingData) -> Evaluator:
-        """Build the evaluator of exact fits."""
-        return Evaluator(
-            data.X,
-            data.y,
-            priors=self.arguments.priors,
-            seed=self.seed,
-            criterion=self.arguments.criterion,
-            structure_prior=self._structure_prior,
-        )
-
-    def _bounded_evaluator(self, data: TrainingData) -> Evaluator:
-        """Build the evaluator of a search by bounds.
+    def _evaluator(self, data: TrainingData, *, by_bounds: bool = False) -> Evaluator:
+        """Build the evaluator of exact fits, or that of a search by bounds.
 
         Raises
         ------
@@ -489,19 +470,22 @@ class Run:
             If the criterion has no bounds.
         """
         arguments = self.arguments
-        criterion = arguments.criterion.for_approximations()
+        make: Callable[..., Evaluator] = Evaluator
+        criterion: Criterion | None = arguments.criterion
+        if by_bounds:
+            make = partial(BoundedEvaluator, n_inducing=arguments.n_inducing)
+            criterion = arguments.criterion.for_approximations()
         if criterion is None:
             raise ValueError(
                 f"strategy={arguments.strategy!r} bounds the log likelihood, and needs "
                 f"criterion='laplace', 'importance', 'bic' or 'aic', got {arguments.criterion!r}"
             )
-        return BoundedEvaluator(
+        return make(
             data.X,
             data.y,
-            n_inducing=arguments.n_inducing,
-            criterion=criterion,
             priors=arguments.priors,
             seed=self.seed,
+            criterion=criterion,
             structure_prior=self._structure_prior,
         )
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from functools import reduce
 from operator import mul
@@ -75,9 +76,9 @@ def fit_all_rows(
         fit, make_predictor = _fit_and_choose(best_first, rows, n_searched, grammar)
         second = rows.approximation.for_weak_signals
         if second is not None and fit.evaluation.expression == NOISE:
-            other = rows.with_approximation(second)
+            other = copy(rows)
+            other.approximation = second
             again = _fit_and_choose(best_first, other, n_searched, grammar)
-            rows.failures += other.failures
             if not rows.deadline.has_passed:
                 fit, make_predictor = again
     n_rows, how = len(rows.data.y), rows.approximation.text

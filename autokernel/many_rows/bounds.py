@@ -105,7 +105,8 @@ class BoundedEvaluator(Evaluator):
         """
         first = RowsFit(of_few, len(self.data.y))
         if of_few.expression == NOISE:
-            exact = self._rows(ByInducingPoints(1), deadline).fit_exactly(first).evaluation
+            rows = ManyRows(ByInducingPoints(1), self._many, self, deadline=deadline)
+            exact = rows.fit_exactly(first).evaluation
             return replace(exact, upper_bound=exact.score)
         starts, n_evaluations = [first], of_few.n_evaluations
         n_points = min(FEWEST_POINTS, self._n_inducing)
@@ -113,7 +114,8 @@ class BoundedEvaluator(Evaluator):
             points = ByInducingPoints(n_points)
             bounds = [self._bounds(points, fit.evaluation) for fit in starts]
             highest = int(np.argmax([lower for lower, _ in bounds]))
-            found = self._rows(points, deadline).fit(starts[highest], thorough=True, best=best)
+            rows = ManyRows(points, self._many, self, deadline=deadline)
+            found = rows.fit(starts[highest], thorough=True, best=best)
             evaluation = found.evaluation
             n_evaluations += evaluation.n_evaluations
             _, upper = self._bounds(points, evaluation)
@@ -128,17 +130,6 @@ class BoundedEvaluator(Evaluator):
         bound = points.bound(fit.expression, fit.theta, self._many)
         lower, upper = bound.value(fit.theta), upper_bound(bound, fit.theta)
         return lower + fit.log_prior, upper + fit.log_prior
-
-    def _rows(self, approximation: ByInducingPoints, deadline: Deadline) -> ManyRows:
-        return ManyRows(
-            approximation,
-            self._many,
-            priors=self._priors,
-            structure_prior=self._structure_prior,
-            criterion=self._criterion,
-            seed=self._seed,
-            deadline=deadline,
-        )
 
     def _settings(self) -> dict[str, Any]:
         """Return the arguments from which another process rebuilds this evaluator."""

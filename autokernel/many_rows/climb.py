@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Criterion, Evaluation, KernelFit, Score
+from autokernel.evidence import Evaluation, Evaluator, KernelFit, Score
 from autokernel.evidence.evaluation import record_fit
 from autokernel.evidence.evaluator import FAR_BELOW_BEST, kernel_errors
 from autokernel.evidence.laplace import log_evidence_or_nothing
@@ -17,9 +17,7 @@ from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.maximum import Maximum, measure_maximum
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import EvaluationError, NotAMaximumError
-from autokernel.expression import StructurePrior
 from autokernel.inference import ExactLikelihood, Likelihood, TrainingData
-from autokernel.kernels import Priors
 from autokernel.many_rows.approximation import Approximation, n_held_out, shuffled_rows
 from autokernel.typing import FloatArray
 
@@ -47,19 +45,15 @@ class ManyRows:
         Makes the likelihoods.
     data : TrainingData
         All rows, in the units of the search.
-    priors : mapping
-        Priors of the parameters.
-    structure_prior : StructurePrior
-        Log prior of each expression.
-    criterion : Criterion or None
-        Gives the scores. With None, a kernel keeps the score that it has.
-    seed : int
-        Seed of the choice of rows, which are the same for all kernels.
+    evaluator : Evaluator
+        Scores kernels on fewer rows. Its seed chooses rows, which are the same for all kernels.
     deadline : Deadline
         Moment after which no fit ends.
 
     Attributes
     ----------
+    criterion : Criterion or None
+        Gives the scores. With None, a kernel keeps the score that it has.
     failures : list of str
         Each fit that has failed, with the reason.
     """
@@ -68,41 +62,26 @@ class ManyRows:
         self,
         approximation: Approximation,
         data: TrainingData,
+        evaluator: Evaluator,
         *,
-        priors: Priors,
-        structure_prior: StructurePrior,
-        criterion: Criterion | None,
-        seed: int,
         deadline: Deadline = NEVER,
     ) -> None:
         self.approximation, self.data = approximation, data
-        self.criterion, self.seed, self.deadline = criterion, seed, deadline
+        self.evaluator, self.deadline = evaluator, deadline
+        self.criterion = evaluator.criterion.for_approximations()
         self.failures: list[str] = []
-        self._priors, self._structure_prior = priors, structure_prior
 
     @cached_property
     def held_out(self) -> TrainingData:
         """Rows for the choice of a predictor, none of which the search has seen."""
-        order = shuffled_rows(len(self.data.y), self.seed)
+        order = shuffled_rows(len(self.data.y), self.evaluator.seed)
         return self.data.take(order[len(order) - n_held_out(len(order)) :])
 
     @cached_property
     def given(self) -> TrainingData:
         """Rows to predict the held-out ones from."""
-        order = shuffled_rows(len(self.data.y), self.seed)
+        order = shuffled_rows(len(self.data.y), self.evaluator.seed)
         return self.data.take(order[: len(order) - n_held_out(len(order))][:MAX_GIVEN_ROWS])
-
-    def with_approximation(self, approximation: Approximation) -> "ManyRows":
-        """Return the same data and settings with another approximation."""
-        return ManyRows(
-            approximation,
-            self.data,
-            priors=self._priors,
-            structure_prior=self._structure_prior,
-            criterion=self.criterion,
-            seed=self.seed,
-            deadline=self.deadline,
-        )
 
     def fit(self, before: RowsFit, *, thorough: bool = False, best: float = -np.inf) -> RowsFit:
         """Fit a kernel further.
@@ -130,7 +109,7 @@ class ManyRows:
                 start.theta,
                 self.data,
                 thorough=thorough,
-                rng=np.random.default_rng([self.seed, _CLIMB_STREAM]),
+                rng=np.random.default_rng([self.evaluator.seed, _CLIMB_STREAM]),
             )
             found = self._climb(before, likelihood, rows_for_each, completes=thorough, best=best)
         if not np.isfinite(found.evaluation.log_posterior):
@@ -163,7 +142,7 @@ class ManyRows:
 
         The likelihood of some rows, counted several times each, is not as sharp as it seems.
         """
-        rng = np.random.default_rng([self.seed, _DRAW_STREAM])
+        rng = np.random.default_rng([self.evaluator.seed, _DRAW_STREAM])
         theta, hessian = fit.evaluation.theta, fit.evaluation.hessian / fit.rows_for_each
         try:
             L = cholesky(hessian, lower=True)
@@ -186,16 +165,16 @@ class ManyRows:
         With ``completes``, the score is that of all rows at the maximum.
         """
         began, start = time.perf_counter(), before.evaluation
-        posterior = LogPosterior(likelihood, priors=self._priors, deadline=self.deadline)
+        posterior = LogPosterior(likelihood, priors=self.evaluator.priors, deadline=self.deadline)
         n_rows, n_all = len(likelihood.data.y), len(self.data.y)
         curvature = _for_more_rows(start.hessian, n_rows / before.n_rows, posterior, start.theta)
         mode = maximise(posterior, start.theta, max_iterations=MAX_STEPS, curvature=curvature)
-        log_structure_prior = self._structure_prior(start.expression)
+        log_structure_prior = self.evaluator.structure_prior(start.expression)
         fitted = posterior
         maximum = _measured(posterior, mode, best - FAR_BELOW_BEST - log_structure_prior)
         if completes and n_rows < n_all:
             of_all = self.approximation.of_all_rows(likelihood, self.data)
-            fitted = LogPosterior(of_all, priors=self._priors, deadline=self.deadline)
+            fitted = LogPosterior(of_all, priors=self.evaluator.priors, deadline=self.deadline)
             maximum = _on_more_rows(maximum, fitted, n_all / n_rows)
             n_rows = n_all
         # rows that have not entered are as likely as those that have, less one nat a parameter

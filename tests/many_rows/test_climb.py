@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from autokernel.evidence import Evaluator, Laplace
+from autokernel.evidence import Evaluator
 from autokernel.evidence.laplace import laplace_log_evidence
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.expression import NOISE, parse_expression, uniform_prior
+from autokernel.expression import NOISE, parse_expression
 from autokernel.inference import InducingLikelihood, TrainingData
 from autokernel.kernels import PRESETS
 from autokernel.many_rows import (
@@ -21,20 +21,13 @@ PRIORS = dict(PRESETS["default"])
 
 
 def many_rows(X, y, approximation):
-    return ManyRows(
-        approximation_for(approximation, len(y), 20),
-        TrainingData(X, y),
-        priors=PRIORS,
-        structure_prior=uniform_prior,
-        criterion=Laplace(),
-        seed=0,
-    )
+    """Rows of which the first hundred are searched."""
+    evaluator = Evaluator(X[:100], y[:100], priors=PRIORS, seed=0)
+    return ManyRows(approximation_for(approximation, len(y), 20), TrainingData(X, y), evaluator)
 
 
-def searched(rows, text, n=100):
-    """The fit of a search to the first rows."""
-    evaluator = Evaluator(rows.data.X[:n], rows.data.y[:n], priors=PRIORS, seed=0)
-    return RowsFit(evaluator(parse_expression(text)), n)
+def searched(rows, text):
+    return RowsFit(rows.evaluator(parse_expression(text)), 100)
 
 
 def test_evidence_from_a_part_of_the_rows_is_that_of_all():
