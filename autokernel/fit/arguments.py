@@ -79,6 +79,7 @@ class Arguments:
 
     base_kernels: tuple[BaseKernel, ...] | None  # of columns without an entry; None for "auto"
     by_column: Mapping[str | int, tuple[BaseKernel, ...] | None]
+    named_kernels: tuple[BaseKernel, ...]  # of any column, those of "auto" left out
     periods: Mapping[str | int, tuple[float, ...]]
     start_kernel: tuple[str | Expression, ...]
     operators: tuple[Operator, ...]
@@ -109,11 +110,14 @@ class Arguments:
         """
         given = estimator.get_params(deep=False)
         base_kernels, by_column = check_base_kernels_by_column(given["base_kernels"])
-        named = _distinct_kernels([base_kernels, *by_column.values()])
-        names = {*BASE_KERNELS, *(kernel.name for kernel in named)}
+        selections = [base_kernels, *by_column.values()]
+        named = [kernel for selection in selections for kernel in selection or ()]
+        names = with_custom_kernels(named)  # refuses two kernels of one name
         operators = check_operators(given["operators"], base_kernels=names)
         known = parameters_of((*BASE_KERNELS.values(), *named, *operators))
-        max_leaves = given["max_leaves"]
+        max_leaves, averaging = given["max_leaves"], given["averaging"]
+        if averaging is not None:
+            averaging = resolve("averaging", averaging, registry=AVERAGES, kind=Averaging)
         if isinstance(given["structure_prior"], bool):
             raise ValueError(
                 "structure_prior must be 'default', None or a number of nats, got "
@@ -122,6 +126,7 @@ class Arguments:
         return cls(
             base_kernels,
             by_column,
+            tuple(dict.fromkeys(named)),
             check_periods(given["periods"]),
             check_start_kernel(given["start_kernel"]),
             operators,
@@ -130,7 +135,7 @@ class Arguments:
             None if isinstance(max_leaves, str) else int(max_leaves),
             check_priors(given["priors"], parameters=known.values()),
             given["structure_prior"],
-            check_averaging(given["averaging"]),
+            averaging,
             given["approximation"],
             int(given["n_inducing"]),
             given["n_iter"],
@@ -141,33 +146,6 @@ class Arguments:
             given["n_jobs"],
             given["random_state"],
         )
-
-    @property
-    def named_kernels(self) -> tuple[BaseKernel, ...]:
-        """The base kernels that the user has chosen for any column."""
-        return _distinct_kernels([self.base_kernels, *self.by_column.values()])
-
-
-def _distinct_kernels(
-    selections: Iterable[tuple[BaseKernel, ...] | None],
-) -> tuple[BaseKernel, ...]:
-    """Join selections of base kernels.
-
-    Raises
-    ------
-    ValueError
-        If two different kernels have the same name.
-    """
-    kernels = [kernel for selection in selections for kernel in selection or ()]
-    with_custom_kernels(kernels)
-    return tuple({kernel.name: kernel for kernel in kernels}.values())
-
-
-def check_averaging(averaging: str | Averaging | None) -> Averaging | None:
-    """Turn the ``averaging`` argument into an object, or None."""
-    if averaging is None:
-        return None
-    return resolve("averaging", averaging, registry=AVERAGES, kind=Averaging)
 
 
 def check_nested(params: Mapping[str, Any], current: Mapping[str, Any]) -> None:

@@ -158,9 +158,7 @@ class Run:
 
     @property
     def text(self) -> str:
-        """What the run does, in one line."""
-        if self.searches_all_exactly:
-            return f"{len(self.y)} rows, exact inference"
+        """How all rows are fitted, in one line."""
         how = "exactly" if self.approximation is None else self.approximation.text
         by_bounds = ", by bounds" if self.arguments.strategy.scores_by_bounds else ""
         return (

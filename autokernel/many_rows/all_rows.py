@@ -36,7 +36,7 @@ N_ROUNDS = 2  # thorough fits of the best kernel, each with its own neighbours o
 
 MIN_HELD_OUT_ROWS = 20  # with fewer, nothing is chosen by them
 WORTHWHILE_GAIN = 0.02  # nats per row for which a more expensive predictor is taken
-ALLOWED_LOSS = 0.005  # nats per row that the rival of the other predictors may lack
+ALLOWED_LOSS = 0.005  # nats per row by which the predictor of the rival may be worse
 N_TIMED_ROWS = 1000  # whose exact conditioning is timed, to know how long that of all takes
 
 ROUGH_SHARE_OF_NOISE = 0.5  # of the variance, which a rough term explains at first
@@ -74,10 +74,10 @@ def fit_all_rows(
     """
     with one_blas_thread():
         fit, make_predictor = _fit_and_choose(best_first, rows, n_searched, grammar)
-        second = rows.approximation.for_weak_signals
-        if second is not None and fit.evaluation.expression == NOISE:
+        rival = rows.approximation.rival
+        if rival is not None and fit.evaluation.expression == NOISE:
             other = copy(rows)
-            other.approximation = second
+            other.approximation = rival
             again = _fit_and_choose(best_first, other, n_searched, grammar)
             if not rows.deadline.has_passed:
                 fit, make_predictor = again
@@ -213,8 +213,10 @@ def _choose(fits: Sequence[RowsFit], rows: ManyRows) -> tuple[RowsFit, MakePredi
         if found < best + WORTHWHILE_GAIN:
             break
         made, best = other, found
-    if rival and _can_choose(rows) and _held_out_density(fit, rival, rows) > best - ALLOWED_LOSS:
-        made = rival
+    if rival is not None and _can_choose(rows):
+        smooth = rival.predictors[0]
+        if _held_out_density(fit, smooth, rows) > best - ALLOWED_LOSS:
+            made = smooth
     return fit, made
 
 

@@ -77,13 +77,8 @@ class Approximation(ABC):
         """Approximate predictors, the cheapest first."""
 
     @property
-    def rival(self) -> MakePredictor | None:
-        """A predictor that is taken if it predicts as well as the best of the others."""
-        return None
-
-    @property
-    def for_weak_signals(self) -> "Approximation | None":
-        """An approximation that may show a signal if this one shows noise alone."""
+    def rival(self) -> "Approximation | None":
+        """An approximation that may show a signal if this one does not, and that may predict."""
         return None
 
 
@@ -93,7 +88,7 @@ class ByNeighbours(Approximation):
 
     text: ClassVar[str] = "each row given its nearest neighbours"
     predicts_exactly: ClassVar[bool] = True
-    n_inducing: int | None = None  # of predictors from inducing points, None for none of these
+    n_inducing: int | None = None  # of the rival, None for no rival
 
     def likelihood(
         self,
@@ -124,13 +119,8 @@ class ByNeighbours(Approximation):
         return [partial(NeighbourPredictor, n_neighbours=n) for n in NEIGHBOURS_OF_PREDICTIONS]
 
     @property
-    def rival(self) -> MakePredictor | None:
-        """Inducing points, whose predictions are smooth and cheaper."""
-        return None if self.n_inducing is None else ByInducingPoints(self.n_inducing).predictors[0]
-
-    @property
-    def for_weak_signals(self) -> Approximation | None:
-        """Inducing points, which gather what many rows show together."""
+    def rival(self) -> Approximation | None:
+        """Inducing points: they gather weak signals, and predictions are smooth and cheaper."""
         return None if self.n_inducing is None else ByInducingPoints(self.n_inducing)
 
 

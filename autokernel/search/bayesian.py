@@ -159,10 +159,15 @@ class EvolvingStrategy(BayesianStrategy):
         """Choose the kernels of highest acquisition value, fewer where no more are left."""
         parents = parents_of(task, history)[:N_PARENTS]
         steps = count(history.n_searched)
+        takes_local_steps, n_generations = self.local_steps, self.n_generations
+        if takes_local_steps == "auto":  # the algorithm of the paper has none
+            takes_local_steps = task.grammar.reduces
+        if isinstance(n_generations, str):
+            n_generations = 6 if len(task.grammar.columns) == 1 else 10  # SOT, appendix D
 
         def maximise(values: Values, known: Sequence[Expression]) -> Expression | None:
             excluded = frozenset(expression.canonical for expression in known)
-            if next(steps) % 2 == 0 and self._takes_local_steps(task.grammar):
+            if next(steps) % 2 == 0 and takes_local_steps:
                 near = task.grammar.shuffled_neighbours(parents[0], rng)
                 new = (neighbour for neighbour in near if neighbour.canonical not in excluded)
                 if some := list(islice(new, N_LOCAL_NEIGHBOURS)):
@@ -174,7 +179,7 @@ class EvolvingStrategy(BayesianStrategy):
                 excluded=excluded,
                 n_survivors=max(1, self.population_size // (self.n_offspring + 1)),
                 n_offspring=self.n_offspring,
-                n_generations=self._resolve_generations(task.grammar),
+                n_generations=n_generations,
                 rng=rng,
             )
 
@@ -193,16 +198,6 @@ class EvolvingStrategy(BayesianStrategy):
             for number in range(self.population_size - n_walks)
         ]
         return [*grammar.random_walks(n_walks, rng), *neighbours]
-
-    def _takes_local_steps(self, grammar: Grammar) -> bool:
-        """Turn ``"auto"`` into a choice: the algorithm of the paper has no local steps."""
-        return grammar.reduces if self.local_steps == "auto" else bool(self.local_steps)
-
-    def _resolve_generations(self, grammar: Grammar) -> int:
-        """Turn ``"auto"`` into a number (SOT, appendix D)."""
-        if isinstance(self.n_generations, Integral):
-            return int(self.n_generations)
-        return 6 if len(grammar.columns) == 1 else 10
 
 
 def evolve(

@@ -102,7 +102,8 @@ class TreeGEP(DesignedStrategy):
         if rng.uniform() < self.mutation:
             planted = task.grammar.random_tree(int(rng.integers(1, _MUTANT_LEAVES + 1)), rng)
         else:
-            planted = _random_subtree(self._winner(parents, rng), rng)
+            father = self._winner(parents, rng)
+            planted = father.subtree(int(rng.integers(father.n_subtrees)))
         child = mother.replace(int(rng.integers(mother.n_subtrees)), planted)
         return task.grammar.tidy(child)
 
@@ -110,9 +111,3 @@ class TreeGEP(DesignedStrategy):
         """Return the winner of a tournament among ``parents``, which are sorted, the best first."""
         n_drawn = math.ceil(self.tournament * len(parents))
         return parents[int(rng.choice(len(parents), size=n_drawn, replace=False).min())]
-
-
-def _random_subtree(expression: Expression, rng: np.random.Generator) -> Expression:
-    """Draw one of all subtrees with equal probability."""
-    subtrees = list(expression.subtrees())
-    return subtrees[int(rng.integers(len(subtrees)))]
