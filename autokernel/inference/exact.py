@@ -35,18 +35,18 @@ class ExactLikelihood(Likelihood):
 
     def __init__(self, expression: Expression, data: TrainingData) -> None:
         super().__init__(expression, data)
-        self._is_diagonal = expression == NOISE
-        if self._is_diagonal:
+        self.factorise: type[Cholesky]
+        if expression == NOISE:
             self._covariance = diagonal_covariance(expression, data.X)
-            self._diagonal = np.arange(len(data.y))
+            self._diagonal, self.factorise = np.arange(len(data.y)), DiagonalCholesky
         else:
             self._covariance = Covariance(expression, data.pairs)
-            self._diagonal = packed_diagonal(len(data.y))
+            self._diagonal, self.factorise = packed_diagonal(len(data.y)), PackedCholesky
 
     def value(self, theta: FloatArray) -> float:
         """Compute the log likelihood in nats. O(n^3 / 3)."""
         try:
-            cholesky = self.factorise(theta)
+            cholesky = self.factorise(self.matrix(theta))
         except LinAlgError:
             return -np.inf
         return self._value(cholesky, cholesky.solve(self.data.y))
@@ -55,7 +55,7 @@ class ExactLikelihood(Likelihood):
         """Compute the log likelihood in nats and its gradient (R&W eq. 5.9). O(n^3)."""
         failure = -np.inf, np.zeros(len(theta))
         try:
-            cholesky = self.factorise(theta)
+            cholesky = self.factorise(self.matrix(theta))
         except LinAlgError:
             return failure
         alpha = cholesky.solve(self.data.y)
@@ -91,7 +91,7 @@ class ExactLikelihood(Likelihood):
         scipy.linalg.LinAlgError
             If the matrix is not positive definite to machine precision.
         """
-        cholesky = self.factorise(theta, jitter)
+        cholesky = self.factorise(self.matrix(theta, jitter))
         alpha = cholesky.solve(self.data.y)
         precision = cholesky.inverse_diagonal()
         return alpha / precision, 1 / precision
@@ -102,23 +102,17 @@ class ExactLikelihood(Likelihood):
         Each target is predicted by itself, in nats and including its noise. O(n^3 / 3).
         """
         try:
-            cholesky = self.factorise(theta)
+            cholesky = self.factorise(self.matrix(theta))
         except LinAlgError:
             return np.full(len(self.data.y) - n_given, -np.inf)
         return log_normal(*cholesky.predict_later(self.data.y, n_given))
 
-    def factorise(self, theta: FloatArray, jitter: float = 0.0) -> Cholesky:
-        """Factorise ``K_theta + (s + jitter) I``.
-
-        Raises
-        ------
-        scipy.linalg.LinAlgError
-            If the matrix is not positive definite to machine precision.
-        """
+    def matrix(self, theta: FloatArray, jitter: float = 0.0) -> FloatArray:
+        """Compute ``K_theta + (s + jitter) I`` in the storage of its Cholesky factor."""
         params = np.exp(theta)
         K = self._covariance.forward(params[:-1]).copy()  # the reverse sweep needs the original
         K[self._diagonal] += params[-1] + jitter
-        return DiagonalCholesky(K) if self._is_diagonal else PackedCholesky(K, len(self.data.y))
+        return K
 
     def _value(self, cholesky: Cholesky, alpha: FloatArray) -> float:
         """Compute the log likelihood in nats from ``alpha`` (R&W alg. 2.1, line 7)."""
@@ -189,20 +183,20 @@ def _factorise(
     scale = float(diagonal.mean())
     if n <= _MAX_ROWS_AS_IN_LIKELIHOOD:
         likelihood = ExactLikelihood(expression, data)
-        return factorise_with_jitter(partial(likelihood.factorise, theta), scale)
+        return factorise_with_jitter(
+            likelihood.factorise, partial(likelihood.matrix, theta), scale=scale
+        )
 
-    def factorise(jitter: float) -> Cholesky:
+    def matrix(jitter: float) -> FloatArray:
         K = np.empty((n, n))
         step = max(1, _COVARIANCES_PER_BLOCK // n)
         for start in range(0, n, step):
             rows = slice(start, start + step)
             K[rows] = cross_covariance(expression, data.X[rows], data.X).forward(params[:-1])
         K[np.diag_indices(n)] += params[-1] + jitter
-        packed = pack(K.T)  # symmetric, and in the order of LAPACK without a copy
-        del K
-        return PackedCholesky(packed, n)
+        return pack(K.T)  # symmetric, and in the order of LAPACK without a copy
 
-    return factorise_with_jitter(factorise, scale)
+    return factorise_with_jitter(PackedCholesky, matrix, scale=scale)
 
 
 _MATRICES_OF_FIT = 12  # packed matrices that a likelihood keeps at the same time, about

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import lru_cache
+from math import isqrt
 
 import numpy as np
 from scipy.linalg import LinAlgError, solve_triangular
@@ -61,8 +62,8 @@ class PackedCholesky:
         If the matrix is not positive definite to machine precision.
     """
 
-    def __init__(self, packed: FloatArray, n: int) -> None:
-        self.n = n
+    def __init__(self, packed: FloatArray) -> None:
+        self.n = n = isqrt(2 * len(packed))
         factor, info = dpftrf(n, packed, uplo="L", overwrite_a=1)
         self._factor: FloatArray | None = factor
         self._diagonal = factor[packed_diagonal(n)]
@@ -174,16 +175,12 @@ Cholesky = PackedCholesky | DiagonalCholesky
 
 
 def factorise_with_jitter(
-    factorise: Callable[[float], Cholesky], scale: float
+    factorise: Callable[[FloatArray], Cholesky], matrix: Callable[[float], FloatArray], scale: float
 ) -> tuple[Cholesky, float]:
     """Factorise without jitter, or else with the smallest decade of jitter that suffices.
 
-    Parameters
-    ----------
-    factorise : callable
-        Function that factorises the matrix with a given jitter added to its diagonal.
-    scale : float
-        Mean of the diagonal, which is the largest jitter that is tried.
+    ``matrix`` computes the matrix with a given jitter added to its diagonal, and ``scale`` is the
+    mean of the diagonal, the largest jitter that is tried.
 
     Raises
     ------
@@ -194,7 +191,7 @@ def factorise_with_jitter(
         raise LinAlgError("K has entries that are not finite")
     for jitter in (0.0, *(scale * 10.0**k for k in range(-14, 1))):
         try:
-            return factorise(jitter), jitter
+            return factorise(matrix(jitter)), jitter
         except LinAlgError:
             continue
     raise LinAlgError("K is not positive definite, even with its mean added to its diagonal")

@@ -272,7 +272,7 @@ def negative_log_likelihood(
         noisy = K.copy()
         noisy[diagonal] += noise
         try:
-            factor = PackedCholesky(noisy, n)
+            factor = PackedCholesky(noisy)
         except LinAlgError:
             return 1e12, np.zeros(len(theta))
         residual = y - theta[_MEAN]

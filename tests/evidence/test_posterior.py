@@ -32,7 +32,7 @@ def test_value_is_that_of_value_and_gradient_for_one_call(posterior):
 class Singular(ExactLikelihood):
     """A likelihood whose covariance has no factor anywhere."""
 
-    def factorise(self, theta, *, jitter=0.0):
+    def matrix(self, theta, jitter=0.0):
         raise LinAlgError("not positive definite")
 
 

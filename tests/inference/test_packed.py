@@ -26,13 +26,14 @@ def positive_definite(n):
 
 
 def packed_cholesky(K):
-    return PackedCholesky(pack(K), len(K))
+    return PackedCholesky(pack(K))
 
 
 def with_jitter(K):
     """Factorise with the smallest jitter that suffices, and return it."""
     return factorise_with_jitter(
-        lambda jitter: packed_cholesky(K + jitter * np.eye(len(K))),
+        packed_cholesky,
+        lambda jitter: K + jitter * np.eye(len(K)),
         scale=float(np.mean(np.diag(K))),
     )
 
@@ -161,7 +162,7 @@ def test_only_errors_of_the_matrix_are_mended_by_jitter():
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        factorise_with_jitter(interrupted, scale=1.0)
+        factorise_with_jitter(packed_cholesky, interrupted, scale=1.0)
 
 
 @pytest.mark.parametrize("overwrite", ["evidence_adjoint", "inverse_diagonal"])

@@ -228,7 +228,7 @@ def test_jitter_that_a_factorisation_needs_is_counted_in_the_noise(kernel, param
     )
     for jitter in (0.0, *(scale * 10.0**k for k in range(-14, round(np.log10(smallest))))):
         with pytest.raises(LinAlgError):
-            likelihood.factorise(theta, jitter=jitter)
+            likelihood.factorise(likelihood.matrix(theta, jitter))
     predictor = ExactPredictor(expression, theta, data)
     assert predictor.jitter == pytest.approx(smallest * scale, rel=1e-12)  # the next decade
     assert predictor.noise_variance == np.exp(theta[-1]) + predictor.jitter
