@@ -1,7 +1,6 @@
 """Criteria: the scores by which fitted kernels are compared."""
 
 import math
-import warnings
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ from autokernel.evidence.laplace import log_evidence
 from autokernel.evidence.maximise import HOPELESS_GAP, MAX_STEPS, Point, maximise
 from autokernel.evidence.maximum import Maximum, measure_maximum
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.exceptions import NotAMaximumError
+from autokernel.exceptions import NotAMaximumError, warn_user
 from autokernel.expression import node_swaps, theta_order
 from autokernel.typing import FloatArray, IntArray
 from autokernel.validation import resolve
@@ -315,11 +314,9 @@ class CrossValidation(Criterion):
 
         in_order = (np.diff(X, axis=0) >= 0).all(axis=0).any() if X.shape[1] else True
         if isinstance(self.cv, TimeSeriesSplit) and not in_order:
-            warnings.warn(
+            warn_user(
                 "TimeSeriesSplit takes rows in the order of time, but no column of X rises from "
-                "row to row: sort the rows by time",
-                UserWarning,
-                stacklevel=2,
+                "row to row: sort the rows by time"
             )
 
     def _folds(self, X: FloatArray, y: FloatArray) -> list[tuple[IntArray, IntArray]]:
@@ -343,8 +340,7 @@ class CrossValidation(Criterion):
 def _refit(fit: KernelFit, rows: IntArray) -> FloatArray:
     """Fit the parameters to some of the rows, starting from the mode of all rows."""
     training = fit._posterior.on_rows(rows)
-    start = np.clip(fit.theta, training.lower, training.upper)
-    mode = maximise(training, start, max_iterations=MAX_STEPS, curvature=fit.hessian)
+    mode = maximise(training, fit.theta, max_iterations=MAX_STEPS, curvature=fit.hessian)
     fit._posterior.n_evaluations += training.n_evaluations
     return mode.theta
 

@@ -72,26 +72,9 @@ def record_fit(
 ) -> Evaluation:
     """Record a fit of an expression, or of its arranged form, in the order of the expression.
 
-    Parameters
-    ----------
-    expression : Expression
-        The kernel as the user wrote it.
-    posterior : LogPosterior
-        Log posterior of ``expression`` or of :func:`arrange` of it.
-    point : Point or Maximum
-        End of the fit; the Hessian of a point is not known.
-    status : str
-        "ok", or the reason for a failure.
-    score : Score
-        Value of the criterion.
-    log_evidence : float
-        Laplace's approximation, in nats.
-    n_other_evaluations : int
-        Likelihood calls besides those of ``posterior``.
-    seconds : float
-        Time of the fit.
-    log_structure_prior : float
-        Log prior of the expression in nats, which is added to the score.
+    The Hessian at a mere point is not known. ``score`` is the value of the criterion, to which the
+    log prior of the structure is added; ``n_other_evaluations`` are likelihood calls besides those
+    of ``posterior``.
     """
     mode = point.mode if isinstance(point, Maximum) else point
     n_params = len(mode.theta)

@@ -72,20 +72,8 @@ class Evaluator:
     depend on the order of evaluation or on the process. A pickled evaluator leaves out its caches;
     a process that unpickles it keeps one evaluator for all of its jobs.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Inputs, used as they come.
-    y : ndarray of shape (n_samples,)
-        Targets, used as they come.
-    priors : mapping
-        Gamma priors by parameter name, as :func:`check_priors` returns them.
-    seed : int
-        Seed of the random numbers, not negative.
-    criterion : str or Criterion
-        Name from :data:`CRITERIA`, or a criterion object.
-    structure_prior : StructurePrior
-        Log prior of each expression, which is added to the criterion.
+    Inputs and targets are used as they come. ``priors`` are as :func:`check_priors` returns them.
+    The structure prior of an expression is added to the criterion.
     """
 
     def __init__(
@@ -193,12 +181,8 @@ class Evaluator:
     ) -> ImportanceSample:
         """Draw from the posterior of a kernel's parameters around its best mode.
 
-        Raises
-        ------
-        EvaluationError
-            If the kernel has no Hessian, no draw has a finite density, or the kernel fails at one.
-        OutOfTimeError
-            Once the deadline has passed.
+        An ``EvaluationError`` is raised if the kernel has no Hessian, no draw has a finite density,
+        or the kernel fails at one.
         """
         mode = Point(evaluation.theta, evaluation.log_posterior)
         with kernel_errors(), one_blas_thread():
@@ -218,12 +202,7 @@ class Evaluator:
     ) -> FloatArray:
         """Compute log densities (n_draws, n_samples) of each row given all others.
 
-        Raises
-        ------
-        EvaluationError
-            If the kernel fails at a draw.
-        OutOfTimeError
-            Once the deadline has passed.
+        An ``EvaluationError`` is raised if the kernel fails at a draw.
         """
         with kernel_errors(), one_blas_thread():
             posterior = self._posterior(expression, deadline)

@@ -18,12 +18,7 @@ _QUADRATURE_TOLERANCE = 1e-9  # relative error of the integral
 def log_evidence(posterior: LogPosterior, maximum: Maximum) -> float:
     """Compute the log evidence of a fitted kernel, in nats.
 
-    It is exact if the noise variance is the only parameter, and Laplace's approximation otherwise.
-
-    Raises
-    ------
-    NotAMaximumError
-        If the density does not decrease in all directions.
+    It is exact if the noise variance is the only parameter, and :func:`log_evidence_at` otherwise.
     """
     if len(maximum.mode.theta) == 1:
         return integrated_log_evidence(posterior, maximum)
@@ -41,20 +36,6 @@ def log_evidence_or_nothing(posterior: LogPosterior, maximum: Maximum) -> float:
 def integrated_log_evidence(posterior: LogPosterior, maximum: Maximum) -> float:
     """Integrate a posterior of one parameter between its bounds, to a relative 1e-9.
 
-    Parameters
-    ----------
-    posterior : LogPosterior
-        Log posterior of noise alone, as a density in theta.
-    maximum : Maximum
-        The maximum of the posterior.
-
-    Returns
-    -------
-    float
-        Log evidence in nats.
-
-    Notes
-    -----
     The quadrature takes 100 to 400 likelihood calls. Its variable is the distance from the mode in
     standard deviations or, at a bound where the density falls more steeply, in units of the inverse
     slope. Its pieces are so short next to the mode that no rule can step over the mass there.

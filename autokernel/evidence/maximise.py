@@ -4,6 +4,7 @@ A call of a posterior costs far more than the algebra of a dense Hessian. A run 
 Hessian of a similar kernel, and then takes fewer calls.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +42,15 @@ class Point:
     curvature: FloatArray | None = None  # estimate of the Hessian of the negative log posterior
 
 
+def distinct_points(points: Iterable[Point], distance: float) -> list[Point]:
+    """Sort points, the highest first, and drop every one that is close to a higher one."""
+    kept: list[Point] = []
+    for point in sorted(points, key=lambda point: point.log_posterior, reverse=True):
+        if all(np.abs(point.theta - other.theta).max() > distance for other in kept):
+            kept.append(point)
+    return kept
+
+
 def maximise(
     posterior: LogPosterior,
     theta: FloatArray,
@@ -56,7 +66,7 @@ def maximise(
     posterior : LogPosterior
         Log posterior to maximise.
     theta : ndarray of shape (n_params,)
-        The point.
+        The point, which is moved to the bounds if it lies beyond them.
     max_iterations : int
         Largest number of steps.
     tolerance : float
@@ -77,8 +87,8 @@ def maximise(
     the slope holds at a bound stay there; all others take a Newton step, cut off at the bounds. If
     the covariance has no Cholesky factor at a point, the step is shortened.
     """
-    scales = posterior.step_scales(theta)
     theta = np.clip(theta, posterior.lower, posterior.upper)
+    scales = posterior.step_scales(theta)
     value, gradient = posterior.value_and_gradient(theta)
     if not np.isfinite(value):
         return Point(theta, -np.inf)

@@ -105,12 +105,7 @@ def find_maximum(posterior: LogPosterior, mode: Point) -> Maximum:
         if not starts:
             break
         ends = [
-            maximise(
-                posterior,
-                np.clip(start, posterior.lower, posterior.upper),
-                max_iterations=MAX_STEPS,
-                curvature=maximum.hessian,
-            )
+            maximise(posterior, start, max_iterations=MAX_STEPS, curvature=maximum.hessian)
             for start in starts
         ]
         best = max(ends, key=lambda other: other.log_posterior)
@@ -157,26 +152,21 @@ def _steps_on(maximum: Maximum, longest: float) -> list[FloatArray]:
         lowest = max(-curvatures[0], 1e-9)
         step = direction * min(1 / np.sqrt(lowest), 1 / np.abs(direction).max()) * longest
         return [-step, step]
-    if _newton_gain(maximum) <= _MAX_GAIN_LEFT:
+    if 0.5 * (slopes**2 / curvatures).sum() <= _MAX_GAIN_LEFT:
         return []
     return [np.zeros(len(maximum.gradient)), directions @ (slopes / curvatures)]
 
 
 def _check_convergence(maximum: Maximum) -> None:
-    gain = _newton_gain(maximum)
+    _, slopes, curvatures = _principal_axes(maximum)
+    if np.any(curvatures <= 0):  # a saddle that could not be left
+        return
+    gain = 0.5 * (slopes**2 / curvatures).sum()
     if gain > _MIN_GAIN_OF_FAILURE:
         raise NotAMaximumError(
             "the search of the maximum has not converged, a Newton step would still gain "
             f"{gain:.2g} nats"
         )
-
-
-def _newton_gain(maximum: Maximum) -> float:
-    """Compute the gain of a Newton step in nats, zero at a saddle."""
-    _, slopes, curvatures = _principal_axes(maximum)
-    if np.any(curvatures <= 0):
-        return 0.0
-    return float(0.5 * (slopes**2 / curvatures).sum())
 
 
 def _principal_axes(maximum: Maximum) -> tuple[FloatArray, FloatArray, FloatArray]:

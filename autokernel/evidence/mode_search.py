@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from autokernel.deadline import Deadline
-from autokernel.evidence.maximise import HOPELESS_GAP, MAX_STEPS, Point, maximise
+from autokernel.evidence.maximise import HOPELESS_GAP, MAX_STEPS, Point, distinct_points, maximise
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.scan import CoordinateScan
 from autokernel.evidence.starts import DataScales, draw_starts, take_from_noise
@@ -59,20 +59,16 @@ def find_modes(
 
     Parameters
     ----------
-    posterior : LogPosterior
-        Log posterior to maximise.
     starts : sequence of Point
         Starting points, with a curvature where they are from the fit of a similar kernel.
     scan : CoordinateScan or None
-        Scan for further starting points around a mode; None for no scan.
+        Scan for further starting points around a mode.
     variants : callable or None
         Function from the best mode to points that may lead to a higher one. Those of the highest
         posterior are followed on all rows.
     subsample : LogPosterior or None
         A cheaper posterior of the same parameters, such as one on some of the rows. The search uses
         it, and its best modes are starting points for runs on ``posterior``.
-    budget : Budget
-        Numbers of runs and scans.
 
     Returns
     -------
@@ -181,20 +177,14 @@ def _long_runs(posterior: LogPosterior, ends: Iterable[Point]) -> list[Point]:
 
 def _new(modes: Iterable[Point], known: list[Point]) -> list[Point]:
     """Return the modes that are not close to a known mode."""
-    return [mode for mode in modes if all(_apart(mode, other, _NEW_DISTANCE) for other in known)]
+    return [
+        mode
+        for mode in modes
+        if all(np.abs(mode.theta - other.theta).max() > _NEW_DISTANCE for other in known)
+    ]
 
 
-def _distinct_modes(modes: Iterable[Point]) -> list[Point]:
-    """Sort the modes, the best first, and drop every mode that is close to a better one."""
-    kept: list[Point] = []
-    for mode in sorted(modes, key=lambda mode: mode.log_posterior, reverse=True):
-        if all(_apart(mode, other, _DISTINCT_DISTANCE) for other in kept):
-            kept.append(mode)
-    return kept
-
-
-def _apart(one: Point, other: Point, distance: float) -> bool:
-    return bool(np.abs(one.theta - other.theta).max() > distance)
+_distinct_modes = partial(distinct_points, distance=_DISTINCT_DISTANCE)
 
 
 _MAX_FULL_ROWS = 250  # with more rows, modes are searched on a subsample
@@ -218,15 +208,6 @@ class ModeSearch:
 
     A result depends on the structure of the kernel, the seed and the warm starts, but not on the
     order of the searches or on the process.
-
-    Parameters
-    ----------
-    data : TrainingData
-        Inputs and targets.
-    priors : mapping
-        Priors as returned by :func:`check_priors`.
-    seed : int
-        Seed of the random numbers, not negative.
     """
 
     def __init__(self, data: TrainingData, *, priors: Priors, seed: int) -> None:
@@ -245,14 +226,8 @@ class ModeSearch:
     ) -> tuple[list[Point], int]:
         """Search for the modes of the log posterior of an arranged kernel on all rows.
 
-        Parameters
-        ----------
-        posterior : LogPosterior
-            Log posterior of an expression that :func:`arrange` has returned. Its deadline applies
-            to the whole search.
-        warm_starts : sequence of sequence of WarmStart
-            Parameters of similar kernels. The search starts from those of the highest log
-            posterior, and scans only nodes that the first of them does not have.
+        The search starts from the warm starts of the highest log posterior, and scans only nodes
+        that the first of them does not have. The deadline of the posterior applies to all of it.
 
         Returns
         -------
@@ -260,24 +235,17 @@ class ModeSearch:
             Distinct modes, the best first.
         n_evaluations : int
             Likelihood calls on a subsample, those for the modes of parts included.
-
-        Raises
-        ------
-        OutOfTimeError
-            Once the deadline of the posterior has passed.
         """
         expression, subsample = posterior.expression, None
         if self._subsample is not self._data:
             subsample = self._on_subsample(expression, posterior.deadline)
         calls: Mapping[str, int] = {}
+        budget, nodes = LIGHT, _nodes_to_scan(expression)
         if warm_starts:
-            budget = LIGHT
-            taken = warm_starts[0][0].nodes
-            nodes = [node for node in _nodes_to_scan(expression) if node not in taken]
+            nodes = [node for node in nodes if node not in warm_starts[0][0].nodes]
         else:
             budget = THOROUGH
             warm_starts, calls = self._from_parts(expression, posterior.deadline)
-            nodes = _nodes_to_scan(expression)
         starts = self._starting_points(posterior, warm_starts, purpose="whole")
         if budget is LIGHT:
             starts = [*starts, *self._taken_from_noise(posterior, warm_starts)]
@@ -300,12 +268,7 @@ class ModeSearch:
         likelihood = ExactLikelihood(expression, self._data.take(rows))
         posterior = LogPosterior(likelihood, priors=self._priors)
         starts = self._starting_points(posterior, [], purpose="rough")
-        thetas = sorted((start.theta for start in starts), key=posterior.value, reverse=True)
-        ends = [
-            maximise(posterior, theta, max_iterations=_SHORT_STEPS)
-            for theta in thetas[:_N_ROUGH_RUNS]
-        ]
-        return max(ends, key=lambda mode: mode.log_posterior)
+        return _runs(posterior, _highest(posterior, starts, _N_ROUGH_RUNS), steps=_SHORT_STEPS)[0]
 
     def _fit_part(
         self, expression: Expression, deadline: Deadline
@@ -337,24 +300,14 @@ class ModeSearch:
         if not expression.has_many_modes:
             return warm_starts, calls
         for split in _splits_to_fit(expression):
-            of_rest, of_term = (
-                self._modes_of_part(part, nodes, calls, deadline=deadline)
-                for part, nodes in (
-                    (split.rest, split.rest_nodes),
-                    (split.term, split.term_nodes),
-                )
-            )
+            of_rest = self._modes_of_part(split.rest, split.rest_nodes, calls, deadline)
+            of_term = self._modes_of_part(split.term, split.term_nodes, calls, deadline)
             for start in of_rest:
                 warm_starts += [[start], *([start, other] for other in of_term)]
         return warm_starts, calls
 
     def _modes_of_part(
-        self,
-        part: Expression,
-        nodes: Sequence[int],
-        calls: dict[str, int],
-        *,
-        deadline: Deadline,
+        self, part: Expression, nodes: Sequence[int], calls: dict[str, int], deadline: Deadline
     ) -> list[WarmStart]:
         """Return warm starts at the best modes of a part; ``nodes`` are its nodes in the whole."""
         arranged, order = arrange(part)
@@ -373,11 +326,12 @@ class ModeSearch:
     ) -> list[Point]:
         """Draw starting points, most of them with warm starts."""
         expression = posterior.expression
-        sizes = [1 if _is_complete(fits, expression) else _N_DRAWS for fits in warm_starts]
+        n_nodes = len(expression.nodes)
+        n_known = [sum(len(fit.nodes) for fit in fits) for fits in warm_starts]
+        sizes = [1 if n >= n_nodes else _N_DRAWS for n in n_known]
+        n_own = _N_STARTS_PERIODIC if expression.has_many_modes else _N_STARTS
         if warm_starts:
             n_own = _N_STARTS_WITH_WARM
-        else:
-            n_own = _N_STARTS_PERIODIC if expression.has_many_modes else _N_STARTS
         rng = random_stream(self._seed, expression, purpose)
         draws = draw_starts(posterior, self._scales, n_own + sum(sizes), rng=rng)
         own, *others = np.split(rng.permutation(draws), n_own + np.cumsum([0, *sizes])[:-1])
@@ -449,11 +403,6 @@ def _warm(
         scales = posterior.step_scales(theta)
         curvature = curvature_from(posterior.expression, fits, scales)
         yield Point(theta, curvature=curvature)
-
-
-def _is_complete(fits: Sequence[WarmStart], expression: Expression) -> bool:
-    """Return whether warm starts have every node."""
-    return sum(len(fit.nodes) for fit in fits) >= len(expression.nodes)
 
 
 def random_stream(seed: int, expression: Expression, purpose: str) -> np.random.Generator:

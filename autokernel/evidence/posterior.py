@@ -127,21 +127,10 @@ _WIDEST = np.log(1e6)  # largest distance of theta from the logs of the prior me
 class LogPosterior:
     """The unnormalised log posterior: the log likelihood plus the log density of the priors.
 
-    Parameters
-    ----------
-    likelihood : Likelihood
-        The likelihood of one kernel on one data set.
-    priors : mapping
-        Priors as returned by :func:`check_priors`.
-    deadline : Deadline
-        Time after which every call raises an ``OutOfTimeError``.
+    Once the deadline has passed, every call raises an ``OutOfTimeError``.
 
     Attributes
     ----------
-    likelihood : Likelihood
-        The likelihood, as given.
-    prior : LogGammaPrior
-        The prior of theta.
     lower, upper : ndarray of shape (n_params,)
         Bounds of theta.
     is_period : ndarray of shape (n_params,)

@@ -8,12 +8,12 @@ over the grid are starting points for the maximiser. The parameters of a leaf de
 are scanned, and on which grid.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import combinations, product
 
 import numpy as np
 
-from autokernel.evidence.maximise import Point
+from autokernel.evidence.maximise import Point, distinct_points
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.starts import DataScales
 from autokernel.expression import Expression, Slot, meeting_operator, slots_of
@@ -37,30 +37,22 @@ _MIN_DISTANCE = 0.02  # in a log parameter, between two points of a scan
 class CoordinateScan:
     """Starting points, derived from one mode of a posterior, that may lead to higher modes.
 
-    Parameters
-    ----------
-    posterior : LogPosterior
-        The log posterior.
-    scales : DataScales
-        Scales of the data of the posterior.
-    nodes : sequence of int or None
-        Indices of the nodes to scan; None for all nodes.
-    coarse : bool
-        Whether periods are scanned at every other lengthscale, and with the noise as it is.
+    ``nodes`` are the indices of the nodes to scan. With ``coarse``, periods are scanned at every
+    other lengthscale, and with the noise as it is.
     """
 
     def __init__(
         self,
         posterior: LogPosterior,
         scales: DataScales,
-        nodes: Sequence[int] | None = None,
+        nodes: Iterable[int],
         *,
         coarse: bool = False,
     ) -> None:
         self._posterior, self._scales, self._coarse = posterior, scales, coarse
         expression = posterior.expression
         slots = slots_of(expression)
-        scanned = range(len(slots)) if nodes is None else sorted(nodes)
+        scanned = sorted(nodes)
         periodic = [n for n in scanned if _is_periodic(slots[n])][:_MAX_PERIODIC_LEAVES]
         others = [n for n in scanned if not _is_periodic(slots[n]) and _has_grid(slots[n])]
         self._scanned = [slots[n] for n in (*others, *periodic)]
@@ -75,11 +67,7 @@ class CoordinateScan:
 
     def around(self, theta: FloatArray) -> list[Point]:
         """List points by decreasing log posterior, without those that are close to a better one."""
-        kept: list[Point] = []
-        for point in sorted(self._all(theta), key=lambda found: -found.log_posterior):
-            if all(np.abs(point.theta - other.theta).max() > _MIN_DISTANCE for other in kept):
-                kept.append(point)
-        return kept
+        return distinct_points(self._all(theta), _MIN_DISTANCE)
 
     def _all(self, theta: FloatArray) -> Iterator[Point]:
         """Yield the local maxima of all grids."""

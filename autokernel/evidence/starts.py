@@ -25,7 +25,7 @@ class DataScales:
     def __init__(self, data: TrainingData) -> None:
         self._data = data
         self._scales: dict[int, tuple[float, float]] = {}
-        self._periods: dict[tuple[int, float, float], FloatArray] = {}
+        self._periods: dict[tuple[int, tuple[float, float] | None], FloatArray] = {}
         self.mean_square = data.mean_square or 1.0
         self.n_samples = len(data.y)
 
@@ -44,46 +44,52 @@ class DataScales:
 
         ``within`` is the range of periods that a parameter declares, in extents of the column.
         """
-        low, high = within or (0.0, np.inf)
-        if (column, low, high) not in self._periods:
+        if (column, within) not in self._periods:
             x, y = self._data.X[:, column], self._data.y
-            extent = self.spacing_and_extent(column)[1]
-            self._periods[column, low, high] = (
-                periodogram_periods(x, y)
-                if within is None
-                else peaks_within(x, y, extent * low, extent * high)
-            )
-        return self._periods[column, low, high]
+            self._periods[column, within] = periodogram_periods(x, y, within)
+        return self._periods[column, within]
 
 
-def periodogram_periods(x: FloatArray, y: FloatArray) -> FloatArray:
+def periodogram_periods(
+    x: FloatArray, y: FloatArray, within: tuple[float, float] | None = None
+) -> FloatArray:
     """Return the periods at the highest peaks of the Lomb-Scargle periodogram, the highest first.
 
     Parameters
     ----------
     x, y : ndarray of shape (n_samples,)
         One input column and the target, from which a parabola in ``x`` is subtracted first.
+    within : pair of float or None
+        Least and largest period, in extents of ``x``.
 
     Returns
     -------
     ndarray of shape (n_peaks,)
-        At most ``MAX_PEAKS`` periods, in the unit of ``x``. One period below twice the mean spacing
-        precedes them if its peak is high enough. Empty if there are too few distinct inputs.
+        At most ``MAX_PEAKS`` periods, in the unit of ``x``. Without a range, one period below twice
+        the mean spacing precedes them if its peak is high enough. Empty if there are too few
+        distinct inputs, or too many cycles in the range for a quick periodogram.
     """
     distinct = _distinct_values(x)
     if len(distinct) < _MIN_DISTINCT:
         return np.empty(0)
     extent = distinct[-1] - distinct[0]
-    centred, residual = _without_parabola(x, y, distinct)
-    if np.ptp(residual) <= 1e-10 * max(1.0, np.ptp(y)):
-        return np.empty(0)
-    # Irregularly spaced rows can show periods far below their mean spacing, such as a week in a
-    # sample of daily figures. But among many frequencies, high peaks also occur by chance.
-    half = len(distinct) / 2
-    most = np.clip(0.5 * extent / np.diff(distinct).min(), half, _MAX_CYCLES * half)
-    most = max(half, min(most, _MAX_CYCLES_TIMES_ROWS / len(x)))
+    centred = (x - distinct[0]) / extent - 0.5
+    residual = y - np.polynomial.Polynomial.fit(centred, y, 2)(centred)
     # A peak is one cycle over the extent wide at its base: four frequencies per cycle miss none.
-    cycles = np.arange(1.0, most + 0.25, 0.25)
+    if within is not None:
+        half, (last, first) = np.inf, (1 / end for end in within)
+        if (last - first) * len(x) > _MAX_CYCLES_TIMES_ROWS:
+            return np.empty(0)
+        cycles = np.linspace(first, last, 3 + int(4 * (last - first)))
+    elif np.ptp(residual) <= 1e-10 * max(1.0, np.ptp(y)):
+        return np.empty(0)
+    else:
+        # Irregularly spaced rows can show periods far below their mean spacing, such as a week in
+        # a sample of daily figures. But among many frequencies, high peaks also occur by chance.
+        half = len(distinct) / 2
+        most = np.clip(0.5 * extent / np.diff(distinct).min(), half, _MAX_CYCLES * half)
+        most = max(half, min(most, _MAX_CYCLES_TIMES_ROWS / len(x)))
+        cycles = np.arange(1.0, most + 0.25, 0.25)
     power = _power(centred, residual, cycles)
     peaks = scipy.signal.find_peaks(np.concatenate([[0.0], power, [0.0]]))[0] - 1
     peaks = peaks[np.argsort(-power[peaks], kind="stable")]
@@ -92,34 +98,6 @@ def periodogram_periods(x: FloatArray, y: FloatArray) -> FloatArray:
     if len(fast) and (len(slow) == 0 or power[fast[0]] > _MIN_FAST_PEAK * power[slow[0]]):
         return extent / cycles[np.append(fast, slow)]
     return extent / cycles[slow]
-
-
-def peaks_within(x: FloatArray, y: FloatArray, low: float, high: float) -> FloatArray:
-    """Return the periods between two periods at the highest peaks there, the highest first.
-
-    There are at most ``MAX_PEAKS``, and none if there are too few distinct inputs, or too many
-    cycles for a quick periodogram.
-    """
-    distinct = _distinct_values(x)
-    if len(distinct) < _MIN_DISTINCT:
-        return np.empty(0)
-    extent = distinct[-1] - distinct[0]
-    first, last = extent / high, extent / low
-    if (last - first) * len(x) > _MAX_CYCLES_TIMES_ROWS:
-        return np.empty(0)
-    centred, residual = _without_parabola(x, y, distinct)
-    cycles = np.linspace(first, last, 3 + int(4 * (last - first)))
-    power = _power(centred, residual, cycles)
-    peaks = scipy.signal.find_peaks(np.concatenate([[0.0], power, [0.0]]))[0] - 1
-    return extent / cycles[peaks[np.argsort(-power[peaks], kind="stable")][:MAX_PEAKS]]
-
-
-def _without_parabola(
-    x: FloatArray, y: FloatArray, distinct: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Scale inputs to an extent of one, and subtract a parabola in them from the target."""
-    centred = (x - distinct[0]) / (distinct[-1] - distinct[0]) - 0.5
-    return centred, y - np.polynomial.Polynomial.fit(centred, y, 2)(centred)
 
 
 def _power(centred: FloatArray, residual: FloatArray, cycles: FloatArray) -> FloatArray:

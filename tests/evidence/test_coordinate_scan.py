@@ -16,6 +16,7 @@ def build(text, x, y, *, nodes=None, coarse=False, base_kernels=()):
     expression = parse_expression(text, base_kernels=base_kernels)
     data = TrainingData(x[:, None], y)
     posterior = LogPosterior(ExactLikelihood(expression, data), priors=check_priors("paper"))
+    nodes = range(len(expression.nodes)) if nodes is None else nodes
     return posterior, CoordinateScan(posterior, DataScales(data), nodes, coarse=coarse)
 
 
@@ -100,7 +101,7 @@ def test_leaves_on_other_columns_keep_their_parameters():
     data, expression = TrainingData(X, y), parse_expression("SE[0] + SE[1]")
     posterior = LogPosterior(ExactLikelihood(expression, data), priors=check_priors("paper"))
     theta = np.log([0.5, 0.7, 0.04, 0.2, 0.1])
-    found = CoordinateScan(posterior, DataScales(data)).around(theta)
+    found = CoordinateScan(posterior, DataScales(data), range(2)).around(theta)
     changed = np.array([one.theta for one in found]) != theta
     assert found
     assert not np.any(changed[:, :2].any(axis=1) & changed[:, 2:4].any(axis=1))
