@@ -349,7 +349,6 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         return Run(data.X, data.y, arguments, feature_names=data.feature_names, past=past)
 
     def _say(self, line: str | None) -> None:
-        """Print a line if there is one and ``verbose`` is set."""
         if self.verbose and line is not None:
             print_now(line)
 

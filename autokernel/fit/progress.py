@@ -91,7 +91,6 @@ class Monitor(Observer):
         self._task.call_on_fit_task_end(**self._given)
 
     def _print_line(self, history: History) -> None:
-        """Print number, seconds, score and kernel of the last trial."""
         latest, elapsed = history.trials[-1].evaluation, history.elapsed
         improved = history.best is latest and latest.status == "ok"
         if not improved and self._verbose < 2:

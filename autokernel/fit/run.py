@@ -460,13 +460,7 @@ class Run:
         )
 
     def _evaluator(self, data: TrainingData, *, by_bounds: bool = False) -> Evaluator:
-        """Build the evaluator of exact fits, or that of a search by bounds.
-
-        Raises
-        ------
-        ValueError
-            If the criterion has no bounds.
-        """
+        """Build the evaluator of exact fits, or that of a search by bounds."""
         arguments = self.arguments
         make: Callable[..., Evaluator] = Evaluator
         criterion: Criterion | None = arguments.criterion
@@ -489,7 +483,6 @@ class Run:
 
 
 def _structure_prior(grammar: Grammar, arguments: Arguments) -> StructurePrior:
-    """Build the prior over the structures of a grammar."""
     n_columns, chosen = len(grammar.columns), arguments.structure_prior
     if chosen is None:
         return uniform_prior

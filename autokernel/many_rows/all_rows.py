@@ -138,7 +138,11 @@ def _fit_and_choose(
     if races and kernels:
         raced = _race(kernels, rows)
         if raced and grammar is not None:
-            raced += _roughened(raced[0], rows, n_searched, grammar)
+            best = raced[0]
+            rough = with_rough_term(
+                best.evaluation, rows.data, n_searched=n_searched, grammar=grammar
+            )
+            raced += _race([] if rough is None else [replace(best, evaluation=rough)], rows)
         kernels = [_best_of(_best_first(raced)[:N_COMPARED], rows)] if raced else kernels[:1]
     fits = _follow(kernels, rows) or started[:1]
     if noise:  # a weak signal that is not an accident has more evidence on all rows
@@ -264,16 +268,6 @@ def _has_time_for_exact(fit: RowsFit, rows: ManyRows) -> bool:
         return False
     seconds = time.perf_counter() - began
     return seconds * (n_rows / len(some.y)) ** 3 < rows.deadline.seconds_left
-
-
-def _roughened(fit: RowsFit, rows: ManyRows, n_searched: int, grammar: Grammar) -> list[RowsFit]:
-    """Fit a kernel with another term, a rough one, if the grammar and the time allow for it."""
-    rough = with_rough_term(fit.evaluation, rows.data, n_searched=n_searched, grammar=grammar)
-    if rough is None:
-        return []
-    with suppress(OutOfTimeError):
-        return rows.fit_if_possible(replace(fit, evaluation=rough))
-    return []
 
 
 def with_rough_term(

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Criterion, Evaluation, Evaluator, Job
+from autokernel.evidence import Evaluation, Evaluator, Job
 from autokernel.evidence.evaluator import digest, kernel_errors
 from autokernel.exceptions import EvaluationError
-from autokernel.expression import NOISE, StructurePrior
+from autokernel.expression import NOISE
 from autokernel.inference import TrainingData, one_blas_thread, upper_bound
-from autokernel.kernels import Priors
 from autokernel.many_rows.approximation import ByInducingPoints
 from autokernel.many_rows.climb import ManyRows, RowsFit
 from autokernel.typing import FloatArray
@@ -37,32 +36,15 @@ class BoundedEvaluator(Evaluator):
         Targets, used as they come.
     n_inducing : int
         Most inducing points.
-    criterion : Criterion
-        Criterion for approximate likelihoods.
-    priors, seed, structure_prior
-        As for :class:`Evaluator`.
+    seed, **settings
+        As for :class:`Evaluator`. The criterion must be one for approximate likelihoods.
     """
 
     def __init__(
-        self,
-        X: FloatArray,
-        y: FloatArray,
-        *,
-        n_inducing: int,
-        criterion: Criterion,
-        priors: Priors,
-        seed: int,
-        structure_prior: StructurePrior,
+        self, X: FloatArray, y: FloatArray, *, n_inducing: int, seed: int, **settings: Any
     ) -> None:
         rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:N_FIRST_ROWS])
-        super().__init__(
-            X[rows],
-            y[rows],
-            priors=priors,
-            seed=seed,
-            criterion=criterion,
-            structure_prior=structure_prior,
-        )
+        super().__init__(X[rows], y[rows], seed=seed, **settings)
         self._many, self._n_inducing = TrainingData(X, y), n_inducing
 
     def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:
@@ -132,7 +114,6 @@ class BoundedEvaluator(Evaluator):
         return lower + fit.log_prior, upper + fit.log_prior
 
     def _settings(self) -> dict[str, Any]:
-        """Return the arguments from which another process rebuilds this evaluator."""
         settings = super()._settings()
         many = {"X": self._many.X, "y": self._many.y}
         return {**settings, **many, "n_inducing": self._n_inducing}

@@ -77,7 +77,6 @@ class BayesianStrategy(DesignedStrategy):
         self._resolve_acquisition()
 
     def _resolve_acquisition(self) -> Acquisition:
-        """Turn a name into an object, and check its parameters."""
         return resolve("acquisition", self.acquisition, registry=ACQUISITIONS, kind=Acquisition)
 
     def propose_by_surrogate(

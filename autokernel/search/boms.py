@@ -15,8 +15,6 @@ from autokernel.deadline import NEVER, Deadline
 from autokernel.expression import Expression, arrange
 from autokernel.inference import Covariance
 from autokernel.kernels import (
-    BASE_KERNELS,
-    OPERATORS,
     BroadcastPairs,
     KernelParameter,
     Pairs,
@@ -253,7 +251,6 @@ class HellingerKernel(KernelKernel):
             self._table = table
 
     def _indices(self, expressions: Sequence[Expression]) -> IntArray:
-        """Look up the indices of expressions in the table."""
         return np.array([self._known[e.canonical] for e in expressions], dtype=np.intp)
 
     def _unknown(self, rows: IntArray, columns: IntArray) -> IntArray:
@@ -279,7 +276,7 @@ class HellingerKernel(KernelKernel):
             log_affinity -= 0.5 * log_determinants(packed).reshape(log_affinity.shape)
         # Rounding may give a distance just below zero.
         distances = np.maximum(-np.expm1(log_affinity).mean(axis=1), 0.0)
-        # A custom kernel whose covariances cannot be computed is far from all others.
+        # A kernel whose covariances cannot be computed is far from all others.
         return np.where(np.isfinite(distances), distances, 1.0)
 
     def _covariances_of(self, index: int) -> PriorCovariances:
@@ -310,25 +307,13 @@ class PriorSampler:
     def __call__(self, expression: Expression) -> PriorCovariances:
         """Compute the covariances of an arranged expression.
 
-        A custom base kernel or operator may fail: the log determinants are nan then.
-
-        Raises
-        ------
-        ValueError
-            If covariances of built-in kernels overflow.
+        If they fail, or overflow, the log determinants are nan.
         """
-        with np.errstate(all="ignore"):  # numbers that are not finite raise below, or become nan
+        with np.errstate(all="ignore"):
             try:
                 K = self._covariances(expression)
             except Exception:  # custom code may raise anything
-                if _is_built_in(expression):
-                    raise
                 K = np.full((self.n_entries, len(self._points)), np.nan)
-            if _is_built_in(expression) and not np.isfinite(K).all():
-                raise ValueError(
-                    f"X must be of a size at which the covariances of {expression} do not "
-                    "overflow: scale it to the unit interval"
-                )
             diagonal = self._rows == self._columns
             K[diagonal] += NOISE_VARIANCE + JITTER * K[diagonal].mean(axis=0)
             return 0.5 * K, log_determinants(K)
@@ -359,12 +344,6 @@ class PriorSampler:
             x = self._X[:, column, None] if known is self._pairs else self._X[:, column]
             known[column] = BroadcastPairs(x[self._rows], x[self._columns])
         return known[column]
-
-
-def _is_built_in(expression: Expression) -> bool:
-    """Whether an expression has no custom base kernel and no custom operator."""
-    built_in = (*BASE_KERNELS.values(), *OPERATORS.values())
-    return all(tree.declared in built_in for tree in expression.subtrees())
 
 
 def sobol_points(n_samples: int, rng: np.random.Generator) -> FloatArray:
