@@ -63,22 +63,11 @@ class MixtureComponent:
 def posterior_over_kernels(
     evaluator: Evaluator, best_first: Iterable[Evaluation], *, deadline: Deadline = NEVER
 ) -> list[KernelPosterior]:
-    """Compute the posterior over the kernels that a search has evaluated.
+    """Compute the posterior over the kernels that a search has evaluated, the most probable first.
 
-    Parameters
-    ----------
-    evaluator : Evaluator
-        Evaluator of the search.
-    best_first : iterable of Evaluation
-        Evaluations with a finite score, the best first.
-    deadline : Deadline
-        Moment after which the remaining kernels are left out.
-
-    Returns
-    -------
-    list of KernelPosterior
-        The most probable kernel first. Probabilities sum to one. The first evaluation is always
-        among them, if only at its best parameters.
+    The evaluations ``best_first`` have finite scores. Kernels that are not reached before the
+    deadline are left out, except for the first one, which then is taken at its best parameters.
+    Probabilities sum to one.
     """
     best, *others = best_first
     near = [other for other in others if other.score > best.score - _SCORE_WINDOW]
@@ -249,19 +238,9 @@ def systematic(weights: FloatArray, n: int) -> FloatArray:
 
 
 def support_points(draws: FloatArray, n: int) -> IntArray:
-    """Choose ``n`` draws whose distribution is close to that of all.
+    """Choose ``n`` of the draws (n_draws, n_params) whose distribution is close to that of all.
 
-    Parameters
-    ----------
-    draws : ndarray of shape (n_draws, n_params)
-        Equally probable draws.
-    n : int
-        Number of draws to choose; a draw can be chosen several times.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Indices of the chosen draws.
+    Returns their indices (n,); a draw can be chosen several times.
 
     Notes
     -----
@@ -305,16 +284,7 @@ def loo_log_densities(
 ) -> FloatArray:
     """Compute the log density (n_samples,) of each row given all others, parameters integrated out.
 
-    Parameters
-    ----------
-    evaluator : Evaluator
-        Evaluator of the kernel.
-    expression : Expression
-        The kernel.
-    draws : ndarray of shape (n_draws, n_params)
-        Draws from the posterior of its parameters given all rows.
-    deadline : Deadline
-        Moment after which an ``OutOfTimeError`` is raised.
+    ``draws`` (n_draws, n_params) are from the posterior of the parameters given all rows.
 
     Notes
     -----
@@ -335,17 +305,10 @@ def loo_log_densities(
 
 
 def stacking_weights(log_densities: FloatArray) -> FloatArray:
-    """Maximise the log density of a mixture over its weights, which sum to one.
+    """Maximise the log density of a mixture over its weights (n_kernels,), which sum to one.
 
-    Parameters
-    ----------
-    log_densities : ndarray of shape (n_kernels, n_samples)
-        Log densities of each row under each kernel.
-
-    Returns
-    -------
-    ndarray of shape (n_kernels,)
-        The weights. The problem is concave, and expectation maximisation converges to its solution.
+    ``log_densities`` (n_kernels, n_samples) are those of each row under each kernel. The problem is
+    concave, and expectation maximisation converges to its solution.
     """
     n_kernels, n_samples = log_densities.shape
     log_weights = np.full(n_kernels, -np.log(n_kernels))

@@ -25,15 +25,7 @@ from autokernel.typing import FloatArray
 class MixturePredictor:
     """A mixture of predictive distributions, one for each kernel with its parameters.
 
-    Parameters
-    ----------
-    components : sequence of MixtureComponent
-        Kernels with parameters and weights. One whose covariance matrix has no Cholesky factor is
-        left out.
-    data : TrainingData
-        Inputs and targets to condition on.
-    make_predictor : callable
-        Function that makes the predictor of one component.
+    A component whose covariance matrix has no Cholesky factor is left out.
 
     Attributes
     ----------
@@ -41,8 +33,6 @@ class MixturePredictor:
         Components that are not left out.
     weights : ndarray of shape (n_components,)
         Their weights, which sum to one.
-    predictors : list of Predictor
-        Their predictors. The mean of the mixture is the weighted sum of the means of these.
 
     Raises
     ------

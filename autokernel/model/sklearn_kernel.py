@@ -327,19 +327,9 @@ def to_sklearn(
 ) -> Kernel:
     """Build the scikit-learn kernel that has the same values on inputs before scaling.
 
-    Parameters
-    ----------
-    expression : Expression
-        Expression of the kernel.
-    theta : ndarray of shape (n_params,)
-        Logs of the parameters on scaled inputs, noise variance last.
-    scaling : Scaling
-        Scaling of the inputs before the fit.
-    noise_variance : float, optional
-        Variance of the noise with the jitter that the factorisation needed, by default that in
-        ``theta``.
-    feature_names : sequence of str, optional
-        Names of the columns, for the text of the kernel.
+    ``theta`` are the logs of the parameters on scaled inputs, the noise variance last. With
+    ``noise_variance``, which includes the jitter of the factorisation, that in ``theta`` is not
+    used. The names of the columns are for the text of the kernel.
 
     Returns
     -------
