@@ -196,25 +196,24 @@ class Search:
         return (is_single and self._task.has_many_modes) or expression.has_many_modes
 
     def _proposed(self) -> Iterator["_KernelBatch"]:
-        """Yield the proposals of the strategy, until there are enough or no more."""
+        """Yield the proposals of the strategy, until there are enough or no more.
+
+        The last batch is proposed again if its evaluation may be incomplete.
+        """
         history, task = self._history, self._task
         while (
             history.n_searched < self._n_iter
             and task.grammar.columns
             and not task.deadline.has_passed
         ):
-            batch = self._rest_of_batch()
-            if batch is None and not history.has_converged(self._tol):
-                batch = self._batch_after(history.n_searched)
+            start, n_searched = history.last_start, history.n_searched
+            starts = [start] if 0 < n_searched - start < self._batch_size else []
+            if not history.has_converged(self._tol):
+                starts.append(n_searched)
+            batch = next(filter(None, map(self._batch_after, starts)), None)
             if batch is None:
                 return
             yield batch
-
-    def _rest_of_batch(self) -> "_KernelBatch | None":
-        """Propose the last batch again if its evaluation may be incomplete."""
-        start, n_searched = self._history.last_start, self._history.n_searched
-        is_complete = n_searched - start >= self._batch_size or n_searched == start
-        return None if is_complete else self._batch_after(start)
 
     def _batch_after(self, start: int) -> "_KernelBatch | None":
         """Propose the batch after ``start`` search trials; None if all of it is evaluated."""
