@@ -103,7 +103,7 @@ def count_evaluations():
 
 
 class At:
-    """A callback that does something when a kernel begins, or when one ends."""
+    """A callback that does something when a kernel begins, or when one ends, and may stop then."""
 
     def __init__(self, act, *, begun=None, ended=None):
         self.act, self.begun, self.ended = act, begun, ended
@@ -124,8 +124,8 @@ class At:
     def on_fit_task_end(self, estimator, context, **given):
         if context.task_name == "kernel":
             self.n_ended += 1
-            if self.n_ended == self.ended:
-                self.act()
+            return self.n_ended == self.ended and bool(self.act())
+        return False
 
 
 def interrupt():

@@ -1,0 +1,396 @@
+"""Fits with workers of every kind and with a memory: the same result, whatever ends a process."""
+
+import json
+import os
+import pickle
+import signal
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from autokernel import SOT
+from autokernel.evidence import Evaluator, Importance, Laplace
+from autokernel.expression import parse_expression
+from autokernel.kernels import PRESETS
+from autokernel.search import evaluate_in_parallel
+from tests.fits import (
+    PATIENCE,
+    TIMES,
+    At,
+    count_evaluations,
+    end_of,
+    kernels,
+    left_of_group,
+    rows,
+    run_together,
+    running,
+    small,
+    wave,
+)
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups are of POSIX")
+PERIODIC = {"base_kernels": ["SE", "PER"], "n_iter": 2, "batch_size": 2}
+ONE = {"base_kernels": ["SE"], "max_leaves": 1}
+
+FIT_ELSEWHERE = """
+import json, os, sys
+import joblib
+from dask.distributed import Client, LocalCluster
+from autokernel.evidence import Evaluator
+from tests.fits import rows, small, wave
+
+if __name__ == "__main__":
+    here, run = os.getpid(), Evaluator.run
+
+    def run_elsewhere(self, job, **options):
+        assert os.getpid() != here, "no worker"
+        return run(self, job, **options)
+
+    Evaluator.run = run_elsewhere
+    settings = json.loads(sys.argv[1])
+    found = []
+    with joblib.parallel_config(backend="multiprocessing", n_jobs=2):
+        found.append(rows(small(**settings).fit(*wave())))
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None) as cluster,
+        cluster.get_client(),
+        joblib.parallel_config(backend="dask"),
+    ):
+        found.append(rows(small(**settings).fit(*wave())))
+    print(json.dumps(found))
+"""
+
+FIT_LONG = """
+import sys
+from tests.fits import small, wave
+small(memory=sys.argv[1], max_leaves=6, n_iter=60, verbose=2).fit(*wave())
+"""
+
+FIT_UNTIL_INTERRUPTED = """
+import json, signal, sys, time
+import numpy as np
+from autokernel import Laplace
+from tests.fits import PATIENCE, rows, small, wave
+
+class Endless(Laplace):
+    "Waits at one kernel, or at each one, for a signal to end it."
+
+    def __init__(self, text=""):
+        self.text = text
+
+    def __call__(self, fit):
+        if self.text in ("", str(fit.expression)):
+            print("waits", flush=True)
+            for _ in range(int(10 * PATIENCE)):
+                time.sleep(0.1)
+        return super().__call__(fit)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's "&" has it ignored
+X, y = wave()
+model = small(criterion=Endless(sys.argv[1]), verbose=2, **json.loads(sys.argv[2]))
+try:
+    model.fit(X, y)
+except KeyboardInterrupt:
+    finite = bool(np.isfinite(model.predict(X, return_std=True)).all())
+    report = {"rows": rows(model), "reason": model.stop_reason_, "finite": finite}
+    print(json.dumps(report), flush=True)
+    raise
+"""
+
+
+@pytest.fixture(scope="module")
+def undisturbed():
+    """A search that keeps nothing."""
+    return small().fit(*wave())
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """A search without workers."""
+    return small(**PERIODIC).fit(*wave())
+
+
+@pytest.fixture
+def evaluated():
+    """Texts of the kernels that are evaluated here."""
+    return count_evaluations()
+
+
+def n_kept(folder):
+    return len(list(folder.rglob("output.pkl")))
+
+
+# Workers. Local classes can travel to any worker.
+
+
+def elsewhere():
+    """A criterion that has a value in other processes only."""
+    here = os.getpid()
+
+    class Elsewhere(Laplace):
+        def __call__(self, fit):
+            assert os.getpid() != here
+            return super().__call__(fit)
+
+    return Elsewhere()
+
+
+def test_two_processes_find_what_one_finds_and_keep_it(alone, tmp_path):
+    model = small(n_jobs=2, criterion=elsewhere(), memory=tmp_path, **PERIODIC).fit(*wave())
+    assert rows(model) == rows(alone)
+    again = model.set_params(n_jobs=None).fit(*wave())  # nothing is evaluated in this process
+    assert rows(again) == rows(alone)
+    assert n_kept(tmp_path) == len(rows(alone))
+
+
+def test_two_threads_find_what_one_finds(alone):
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        assert rows(small(**PERIODIC).fit(*wave())) == rows(alone)
+
+
+def test_workers_of_other_kinds_find_what_one_process_finds(alone):
+    pytest.importorskip("distributed")
+    assert run_together(FIT_ELSEWHERE, json.dumps(PERIODIC)) == [[rows(alone)] * 2]
+
+
+@posix
+@pytest.mark.parametrize(
+    ("whom", "n_jobs", "place"), [("process", 1, 0), ("process", 2, 4), ("group", 2, 0)]
+)
+def test_ctrl_c_leaves_a_fitted_model_and_no_worker(undisturbed, whom, n_jobs, place):
+    text = undisturbed.search_history_["kernel"][place] if place else ""
+    settings = json.dumps({"n_jobs": n_jobs, "batch_size": 4})
+    with running(FIT_UNTIL_INTERRUPTED, text, settings) as process:
+        waits, n_rows = False, 0
+        while not waits or n_rows < place:
+            line = process.stdout.readline()
+            assert line, process.communicate()
+            waits, n_rows = waits or line == "waits\n", n_rows + (" s " in line)
+        (os.killpg if whom == "group" else os.kill)(process.pid, signal.SIGINT)
+        out, err = end_of(process)
+        assert left_of_group(process) == []
+    # Python ends with this signal if it has raised KeyboardInterrupt to the end
+    assert process.returncode == -signal.SIGINT, err
+    # the traceback of the one that is not caught; in a group, joblib's workers may print theirs
+    assert err.count("Traceback") == 1 or whom == "group", err
+    assert err.endswith("KeyboardInterrupt\n"), err
+    expected = {"rows": rows(undisturbed)[:place], "reason": "interrupted", "finite": True}
+    assert json.loads(out.splitlines()[-1]) == expected
+
+
+def test_a_search_with_workers_can_be_stopped(alone):  # and the next test has workers again
+    model = small(n_jobs=2, criterion=elsewhere(), **PERIODIC)
+    model.set_callbacks(At(lambda: True, ended=2)).fit(*wave())  # warnings are errors
+    assert model.stop_reason_ == "callback"
+    assert rows(model) == rows(alone)[:2]
+
+
+def test_a_kernel_that_kills_its_worker_is_a_row_of_the_history_and_the_search_goes_on(
+    undisturbed, tmp_path
+):
+    text = "LIN[0] * SE[0]"  # in the second part of the design: no other begins at its fit
+
+    class Deadly(Laplace):
+        def __call__(self, fit):
+            if str(fit.expression) == text:
+                os._exit(1)
+            return super().__call__(fit)
+
+    model = small(criterion=Deadly(), n_jobs=2, n_iter=1, memory=tmp_path).fit(*wave())
+    history = model.search_history_
+    place = list(history["kernel"]).index(text)
+    assert history["score"][place] == -np.inf
+    assert history["status"][place].startswith("the worker failed: TerminatedWorkerError")
+    assert list(history["status"]).count("ok") == len(history["kernel"]) - 1 == n_kept(tmp_path)
+    assert model.stop_reason_ == "n_iter"
+    n_initial = list(history["phase"]).count("initial")
+    found, expected = (
+        rows(one, without=("fit_seconds", "elapsed", "best_score"))[:n_initial]
+        for one in (model, undisturbed)
+    )
+    assert found[:place] + found[place + 1 :] == expected[:place] + expected[place + 1 :]
+
+
+def test_an_error_outside_of_evaluations_is_the_failure_of_one_kernel():
+    class Unlucky(Evaluator):
+        def run(self, job, **options):
+            if str(job.expression) == "LIN[0]":
+                raise RuntimeError("no such\nluck")
+            return super().run(job, **options)
+
+    evaluator = Unlucky(*wave(), priors=PRESETS["default"], seed=0)
+    expressions = [parse_expression(text) for text in ("SE[0]", "LIN[0]", "NOISE")]
+    found = list(evaluate_in_parallel(evaluator, expressions))
+    assert [one.expression for one in found] == expressions
+    failure = "the worker failed: RuntimeError: no such luck"
+    assert [one.status for one in found] == ["ok", failure, "ok"]
+    assert [np.isfinite(one.score) for one in found] == [True, False, True]
+
+
+def test_time_is_over_for_workers_too_and_what_is_cut_short_is_not_kept(tmp_path):
+    class Slow(Laplace):
+        """Takes minutes unless the time is over; it looks at the clock meanwhile."""
+
+        def __call__(self, fit):
+            for _ in range(int(100 * PATIENCE)):
+                fit.log_density(fit.theta)
+                time.sleep(0.01)
+            return super().__call__(fit)
+
+    model = small(max_time=1, n_iter=0, criterion=Slow(), n_jobs=2, memory=tmp_path)
+    with pytest.warns(ConvergenceWarning, match="max_time ended the search before any kernel"):
+        model.fit(*wave())
+    assert model.stop_reason_ == "max_time"
+    assert rows(model) == []
+    assert np.isfinite(model.predict(wave()[0])).all()
+    assert n_kept(tmp_path) == 0
+
+
+# Memory.
+
+
+@pytest.mark.parametrize("form", [str, Path, joblib.Memory])
+def test_a_longer_search_evaluates_only_what_is_new_and_finds_the_same(
+    tmp_path, evaluated, undisturbed, capfd, form
+):
+    (X, y), memory = wave(), form(tmp_path / "new" / "kept")
+    known = kernels(small(n_iter=2, memory=memory).fit(X, y))
+    assert evaluated == known
+    longer = small(memory=memory).fit(X, y)
+    assert evaluated == kernels(undisturbed)
+    assert rows(longer) == rows(undisturbed)
+    again = small(memory=memory).fit(X, y)
+    assert evaluated == kernels(undisturbed)
+    # seconds of the fits too, which are those of the evaluations that are kept
+    assert rows(again, without=TIMES[1:]) == rows(longer, without=TIMES[1:])
+    assert again.predict(X).tolist() == undisturbed.predict(X).tolist()
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"base_kernels": ["SE"]},
+        {"max_leaves": 2},
+        {"strategy": SOT(population_size=20, initial_design="paper")},
+    ],
+    ids=str,
+)
+def test_settings_that_a_score_does_not_depend_on_share_what_is_kept(tmp_path, evaluated, settings):
+    history = small(memory=tmp_path).fit(*wave()).search_history_
+    evaluated.clear()
+    other = small(memory=tmp_path, n_iter=0, **settings).fit(*wave())
+    alone = (history["phase"] == "initial") & (history["n_leaves"] == 1)
+    known = set(history["kernel"][alone])  # the others had warm starts
+    assert not known & set(evaluated)
+    assert known & set(other.search_history_["kernel"])
+    # what had other warm starts is not shared; a log prior that is exchanged costs a rounding
+    scores, expected = other.search_history_["score"], small(n_iter=0, **settings).fit(*wave())
+    np.testing.assert_allclose(scores, expected.search_history_["score"], rtol=1e-13)
+
+
+OTHERS = {
+    "seed": {"random_state": 1},
+    "priors": {"priors": "paper"},
+    "one prior": {"priors": {"noise_variance": (2, 9)}},
+    "criterion": {"criterion": "importance"},
+    "draws": {"criterion": Importance(max_draws=101)},
+    "standard error": {"criterion": Importance(max_draws=100, standard_error=0.2)},
+}
+
+
+@pytest.mark.parametrize("settings", OTHERS.values(), ids=OTHERS)
+def test_settings_that_a_score_depends_on_do_not_share_what_is_kept(tmp_path, settings):
+    base = {"criterion": Importance(max_draws=100), "n_iter": 0, **ONE}
+    small(memory=tmp_path, **base).fit(*wave())
+    n_before = n_kept(tmp_path)
+    small(memory=tmp_path, **{**base, **settings}).fit(*wave())
+    assert n_kept(tmp_path) == 2 * n_before == 4
+
+
+@pytest.mark.parametrize("change", ["X", "y", "order", "fewer"])
+def test_other_data_do_not_share_what_is_kept(tmp_path, evaluated, change):
+    X, y = wave()
+    small(memory=tmp_path, **ONE).fit(X, y)
+    if change == "X":
+        X[3] += 1e-9
+    elif change == "y":
+        y[3] += 1e-9
+    X, y = {"order": (X[::-1], y[::-1]), "fewer": (X[1:], y[1:])}.get(change, (X, y))
+    small(memory=tmp_path, **ONE).fit(X, y)
+    assert evaluated == ["SE[0]", "NOISE"] * 2
+
+
+def test_other_units_share_what_is_kept(tmp_path, evaluated):
+    X, y = wave()
+    # halves and doubles are exact, so that what is scaled inside is the same to the last bit
+    for unit in (0.5, 2.0):
+        small(memory=tmp_path, **ONE).fit(unit * X, unit * y)
+    assert evaluated == ["SE[0]", "NOISE"]
+
+
+class Foreign:
+    """What another program may have left."""
+
+    def __reduce__(self):
+        return int, ("no number",)
+
+
+CORRUPT = {
+    "empty": lambda whole: b"",
+    "cut in the middle": lambda whole: whole[: len(whole) // 2],
+    "cut at the end": lambda whole: whole[:-1],
+    "zeros": lambda whole: bytes(len(whole)),
+    "text": lambda whole: b"this is no pickle\n",
+    "something else": lambda whole: pickle.dumps({"score": 1.0}),
+    "nothing": lambda whole: pickle.dumps(None),
+    "a kernel": lambda whole: pickle.dumps(parse_expression("SE[0]")),
+    "a class that has gone": lambda whole: whole.replace(b"Parameter", b"Diameter_"),
+    "a pickle that raises": lambda whole: pickle.dumps(Foreign()),
+    "compressed": lambda whole: b"\x1f\x8b" + whole,
+}
+
+
+def test_what_cannot_be_read_is_evaluated_and_kept_again_without_a_word(tmp_path, evaluated, capfd):
+    settings = {"n_iter": 6, "memory": tmp_path}
+    first = small(**settings).fit(*wave())
+    files = sorted(tmp_path.rglob("output.pkl"))
+    assert len(files) == len(evaluated) >= len(CORRUPT)
+    for file, corrupt in zip(files, CORRUPT.values(), strict=False):
+        whole = file.read_bytes()
+        file.write_bytes(corrupt(whole))
+        assert file.read_bytes() != whole
+    for n_evaluated in (len(CORRUPT), 0):
+        evaluated.clear()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            again = small(**settings).fit(*wave())
+        assert len(evaluated) == n_evaluated
+        assert rows(again) == rows(first)
+        assert [str(warning.message) for warning in caught] == []
+        assert capfd.readouterr() == ("", "")
+
+
+@posix
+def test_processes_at_once_may_share_a_folder_and_one_of_them_may_be_killed(tmp_path, evaluated):
+    undisturbed = small(max_leaves=6, n_iter=6).fit(*wave())
+    known, n_ended = kernels(undisturbed), 3
+    evaluated.clear()
+    with running(FIT_LONG, tmp_path) as process:
+        lines = [process.stdout.readline() for _ in range(n_ended)]
+        assert all(" s " in line for line in lines)
+        model = small(max_leaves=6, n_iter=0, memory=tmp_path).fit(*wave())  # at the same time
+        process.send_signal(signal.SIGKILL)
+        assert process.wait(timeout=PATIENCE) == -signal.SIGKILL
+    assert rows(model) == rows(undisturbed)[: len(rows(model))]
+    again = small(max_leaves=6, n_iter=6, memory=tmp_path).fit(*wave())
+    assert rows(again) == rows(undisturbed)
+    # no evaluation that had ended is repeated
+    assert set(evaluated) <= set(known[n_ended:])
+    assert len(set(evaluated)) == len(evaluated)
