@@ -60,12 +60,25 @@ def difference_hessian(
 
     @cache
     def central_row(number: int, scale: float) -> FloatArray:
-        most = scale * longest[number]
-        return _central_row(gradient, theta, here, axes[number], scale=scale, longest=most)
+        """Compute one row; the step shrinks until it is short in the standard deviation found."""
+        axis, step = axes[number], scale * _FIRST
+        for _ in range(_ROUNDS):
+            above, below = gradient(theta + step * axis), gradient(theta - step * axis)
+            # The larger of both sides counts: far from the point, one may vanish by chance.
+            curvature = float(max(abs(axis @ (above - here)), abs(axis @ (here - below))) / step)
+            row = (above - below) / (2 * step)
+            if step * sqrt(curvature) <= scale * longest[number]:
+                break
+            step = scale * _STEP / sqrt(curvature)
+        return row
 
     def quick_row(number: int) -> FloatArray:
-        found = None if oscillates[number] else _one_sided_row(gradient, theta, here, axes[number])
-        return central_row(number, 1.0) if found is None else found
+        """Compute one row by a one-sided difference, if its step is not too long."""
+        if oscillates[number]:
+            return central_row(number, 1.0)
+        row = (gradient(theta + _ONE_SIDED * axes[number]) - here) / _ONE_SIDED
+        is_too_long = _ONE_SIDED * sqrt(abs(axes[number] @ row)) > _LONGEST_ONE_SIDED
+        return central_row(number, 1.0) if is_too_long else row
 
     answers = []
     for make_row in (quick_row, lambda n: central_row(n, 1.0), lambda n: central_row(n, 10.0)):
@@ -74,38 +87,6 @@ def difference_hessian(
             break
     best = min(answers, key=_disagreement)
     return (best + best.T) / 2
-
-
-def _one_sided_row(
-    gradient: Gradient, theta: FloatArray, here: FloatArray, axis: FloatArray
-) -> FloatArray | None:
-    """Compute one row by a one-sided difference; None where its step is too long."""
-    row = (gradient(theta + _ONE_SIDED * axis) - here) / _ONE_SIDED
-    if _ONE_SIDED * sqrt(abs(axis @ row)) > _LONGEST_ONE_SIDED:
-        return None
-    return row
-
-
-def _central_row(
-    gradient: Gradient,
-    theta: FloatArray,
-    here: FloatArray,
-    axis: FloatArray,
-    *,
-    scale: float,
-    longest: float,
-) -> FloatArray:
-    """Compute one row; the step shrinks until it is short in the standard deviation found."""
-    step = scale * _FIRST
-    for _ in range(_ROUNDS):
-        above, below = gradient(theta + step * axis), gradient(theta - step * axis)
-        # The larger of both sides counts: far from the point, one may vanish by chance.
-        curvature = float(max(abs(axis @ (above - here)), abs(axis @ (here - below))) / step)
-        row = (above - below) / (2 * step)
-        if step * sqrt(curvature) <= longest:
-            break
-        step = scale * _STEP / sqrt(curvature)
-    return row
 
 
 def _disagreement(rows: FloatArray) -> float:

@@ -49,29 +49,25 @@ class NearestRows:
 
     def of(self, points: FloatArray, n_neighbours: int) -> IntArray:
         """Choose rows (n, n_neighbours) for points (n, n_features), in ascending order."""
+        n_near = min(len(self._X), _NEAR_CANDIDATES * n_neighbours)
+        n_candidates = len(self._X) if self._tree is None else n_near + _RANDOM_CANDIDATES
+        step = max(1, _CORRELATIONS_PER_BLOCK // n_candidates)
         found = np.empty((len(points), n_neighbours), dtype=np.intp)
-        for rows, candidates in self._candidates(points, n_neighbours):
-            found[rows] = self._most_correlated(points[rows], candidates, n_neighbours)
+        for first in range(0, len(points), step):
+            some = points[first : first + step]
+            candidates = self._candidates(some, n_near)
+            found[first : first + step] = self._most_correlated(some, candidates, n_neighbours)
         return found
 
-    def _candidates(
-        self, points: FloatArray, n_neighbours: int
-    ) -> Iterator[tuple[slice, IntArray]]:
-        """Yield blocks of points with their candidates (n_block, n_candidates), -1 for none."""
-        n = len(self._X)
-        n_near = min(n, _NEAR_CANDIDATES * n_neighbours)
-        n_candidates = n if self._tree is None else n_near + _RANDOM_CANDIDATES
-        size = max(1, _CORRELATIONS_PER_BLOCK // n_candidates)
-        for first in range(0, len(points), size):
-            rows = slice(first, first + size)
-            n_points = len(points[rows])
-            if self._tree is None:
-                candidates = np.broadcast_to(np.arange(n), (n_points, n))
-            else:
-                _, near = self._tree.query(points[rows] * self._scales, k=n_near)
-                at_random = np.broadcast_to(self._random, (n_points, _RANDOM_CANDIDATES))
-                candidates = _without_repetitions(np.concatenate([near, at_random], axis=1))
-            yield rows, candidates
+    def _candidates(self, points: FloatArray, n_near: int) -> IntArray:
+        """List the candidates (n, n_candidates) for some points in ascending order, -1 for none."""
+        if self._tree is None:
+            return np.broadcast_to(np.arange(len(self._X)), (len(points), len(self._X)))
+        _, near = self._tree.query(points * self._scales, k=n_near)
+        at_random = np.broadcast_to(self._random, (len(points), _RANDOM_CANDIDATES))
+        ordered = np.sort(np.concatenate([near, at_random], axis=1), axis=1)
+        ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = -1  # no row stands twice
+        return ordered
 
     def _most_correlated(
         self, points: FloatArray, candidates: IntArray, n_neighbours: int
@@ -101,13 +97,6 @@ class NearestRows:
         return scales
 
 
-def _without_repetitions(candidates: IntArray) -> IntArray:
-    """Sort each row of candidates, and replace repetitions by -1."""
-    ordered = np.sort(candidates, axis=1)
-    ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = -1
-    return ordered
-
-
 class Blocks:
     """Covariance matrices of blocks X (n_blocks, n_rows, n_features), stored as lower triangles.
 
@@ -118,8 +107,9 @@ class Blocks:
 
     def __init__(self, expression: Expression, X: FloatArray) -> None:
         self.shape = X.shape[:2]
-        self._i, self._j = np.tril_indices(X.shape[1])
-        i, j = self._i, self._j
+        self._i, self._j = i, j = np.tril_indices(X.shape[1])
+        self._last = np.zeros(self.shape)  # the last unit vector for each block
+        self._last[:, -1] = 1.0
         self._covariance = paired_covariance(
             expression, lambda column: (X[:, i, column].ravel(), X[:, j, column].ravel())
         )
@@ -132,21 +122,21 @@ class Blocks:
         numpy.linalg.LinAlgError
             If a matrix is singular.
         """
-        return self.solve(params, self._unit_vectors()[..., None])[..., 0]
+        return self.solve(params, self._last[..., None])[..., 0]
 
-    def log_densities(self, params: FloatArray, y: FloatArray) -> FloatArray:
-        """Compute the log density (n_blocks,) of the last of the targets (n_blocks, n_rows) each.
+    def value(self, params: FloatArray, y: FloatArray) -> float:
+        """Sum the log densities of the last targets given the others, for all (n_blocks, n_rows).
 
-        It is given the other targets, and ``-inf`` where a matrix is not positive definite.
+        It is ``-inf`` if a matrix is not positive definite.
         """
         try:
             w = self.last_columns(params)
         except np.linalg.LinAlgError:
-            return np.full(len(y), -np.inf)
-        return _log_densities(w[:, -1], np.einsum("ij,ij->i", w, y))
+            return -np.inf
+        return _log_density(w[:, -1], np.einsum("ij,ij->i", w, y))
 
     def value_and_gradient(self, params: FloatArray, y: FloatArray) -> tuple[float, FloatArray]:
-        """Compute the sum of :meth:`log_densities` and its gradient in the log parameters.
+        """Compute :meth:`value` and its gradient in the log parameters.
 
         With ``u = K^-1 y`` and the residual ``r = u_last / w_last``, the derivative of the log
         density along a symmetric change D of the matrix is ``w^T D v``, where
@@ -154,12 +144,12 @@ class Blocks:
         """
         failure = -np.inf, np.zeros(len(params))
         try:
-            solved = self.solve(params, np.stack([self._unit_vectors(), y], axis=-1))
+            solved = self.solve(params, np.stack([self._last, y], axis=-1))
         except np.linalg.LinAlgError:
             return failure
         w, u = solved[..., 0], solved[..., 1]
         precision, weighted = w[:, -1], u[:, -1]
-        value = float(_log_densities(precision, weighted).sum())
+        value = _log_density(precision, weighted)
         if not np.isfinite(value):
             return failure
         residual = (weighted / precision)[:, None]
@@ -169,12 +159,6 @@ class Blocks:
         adjoint[:, self._i == self._j] *= 0.5
         noise_gradient = params[-1] * np.vdot(w, v)
         return value, np.append(self._covariance.backward(adjoint.ravel()), noise_gradient)
-
-    def _unit_vectors(self) -> FloatArray:
-        """Return the last unit vector (n_blocks, n_rows) for each block."""
-        last = np.zeros(self.shape)
-        last[:, -1] = 1.0
-        return last
 
     def solve(self, params: FloatArray, right: FloatArray) -> FloatArray:
         """Solve each matrix for its right-hand sides (n_blocks, n_rows, n_sides)."""
@@ -189,11 +173,11 @@ class Blocks:
         return np.linalg.solve(K, right).astype(float, copy=False)
 
 
-def _log_densities(precision: FloatArray, weighted: FloatArray) -> FloatArray:
-    """Compute log densities at residuals ``weighted / precision``, in nats."""
+def _log_density(precision: FloatArray, weighted: FloatArray) -> float:
+    """Compute the log density of residuals ``weighted / precision``, in nats."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         logs = 0.5 * (np.log(precision) - weighted**2 / precision - np.log(2 * np.pi))
-    return np.where(np.isfinite(logs), logs, -np.inf)
+    return float(logs.sum()) if np.isfinite(logs).all() else -np.inf
 
 
 def draw_neighbourhoods(
@@ -270,7 +254,7 @@ class NeighbourLikelihood(Likelihood):
         """Compute the log likelihood in nats."""
         params, value = np.exp(theta), self._head.value(theta)
         for blocks, y in self._sweep():
-            value += self.rows_for_each * float(blocks.log_densities(params, y).sum())
+            value += self.rows_for_each * blocks.value(params, y)
         return value
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
