@@ -89,11 +89,12 @@ def test_the_estimate_stays_positive_definite_where_the_posterior_curves_upwards
     assert np.linalg.eigvalsh(mode.curvature)[0] > 0
 
 
-@pytest.mark.parametrize("begin", [0.0, 3.0], ids=["held at first", "free at once"])
+@pytest.mark.parametrize("begin", [0.0, 3.0, 9.0], ids=["held at first", "free", "beyond a bound"])
 def test_a_parameter_at_a_bound_is_held_only_while_the_slope_holds_it(begin):
+    met = []
     # the second parameter rises only once the first has passed 2
     hill = hill_of(
-        lambda t: -0.5 * (t[0] - 4) ** 2 + t[1] * (t[0] - 2) - 0.5 * t[1] ** 2,
+        lambda t: met.append(t) or -0.5 * (t[0] - 4) ** 2 + t[1] * (t[0] - 2) - 0.5 * t[1] ** 2,
         lambda t: np.array([4 - t[0] + t[1], t[0] - 2 - t[1]]),
         bound=5.0,
     )
@@ -101,6 +102,7 @@ def test_a_parameter_at_a_bound_is_held_only_while_the_slope_holds_it(begin):
     hill.upper = np.array([4.5, 5.0])
     mode = maximise(hill, np.array([begin, 0.0]), max_iterations=100)
     np.testing.assert_allclose(mode.theta, [4.5, 2.5], atol=1e-3)  # t0 at its bound, t1 = t0 - 2
+    assert np.all((hill.lower <= met) & (met <= hill.upper))
 
 
 def test_a_run_that_goes_on_with_the_curvature_of_its_end_takes_fewer_calls():
