@@ -187,12 +187,7 @@ class Run:
     def search(self, observer: Observer, *, deadline: Deadline = NEVER) -> StopReason:
         """Search and return why it ended; the history keeps all trials, also after Ctrl-C.
 
-        Parameters
-        ----------
-        observer : Observer
-            Receives the begin and end of every trial.
-        deadline : Deadline
-            Moment by which all must be done, the model included.
+        The deadline is that of the model, for which time is reserved.
         """
         arguments, self._deadline = self.arguments, deadline
         if not self.task.grammar.columns:

@@ -39,11 +39,9 @@ MAX_CACHED_EXPRESSIONS = 2048  # in the distance table: at most 32 MB
 NOISE_VARIANCE = 1e-2
 """Variance that is added to the diagonal of every covariance, for a target of variance one.
 
-The covariance matrix of a smooth kernel has eigenvalues of rounding size in most of the 20
-dimensions. With only the jitter that a factorisation needs, two kernels differ there by many orders
-of magnitude, almost all distances are one, and the surrogate learns nothing from one kernel about
-another. The value is the prior mean of the noise variance in SOT, so that differences too small to
-show in data do not count.
+Most eigenvalues of a smooth kernel are of rounding size. With only the jitter of a factorisation,
+almost all distances would be one. This is the prior mean of the noise variance in SOT: differences
+too small to show in data do not count.
 """
 
 JITTER = 1e-9
@@ -131,7 +129,9 @@ class BOMS(BayesianStrategy):
         found: dict[str, Expression] = {}
         for n_searched in sorted({0, *starts, history.n_searched}, reverse=True):
             before = history.before(n_searched)
-            best, seed, is_first = parents_of(task, before)[0], _checksum(before), not n_searched
+            best, is_first = parents_of(task, before)[0], not n_searched
+            texts = "\n".join(evaluation.expression.canonical for evaluation in before.evaluations)
+            seed = zlib.crc32(texts.encode())
             key = (best, seed, is_first, self.n_walks, self.n_neighbours)
             used[key] = cached.get(key) or self._added(task, best, seed=seed, is_first=is_first)
             for expression in used[key]:
@@ -155,12 +155,6 @@ class BOMS(BayesianStrategy):
             bases = task.grammar.leaves
             added += [task.grammar.random_walk(base, N_FIRST_STEPS, rng) for base in bases]
         return added
-
-
-def _checksum(history: History) -> int:
-    """Compute a seed from the known kernels."""
-    texts = "\n".join(evaluation.expression.canonical for evaluation in history.evaluations)
-    return zlib.crc32(texts.encode())
 
 
 class HellingerKernel(KernelKernel):
