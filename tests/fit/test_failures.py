@@ -166,8 +166,7 @@ class Broken(Laplace):
         return super().__call__(fit)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("name", ["SE", "OWN"])
+@pytest.mark.parametrize(("value", "name"), [(np.nan, "SE"), (np.inf, "OWN")])
 def test_a_criterion_that_returns_no_finite_number_has_failed(value, name, sound):
     model = estimator(criterion=Broken(value, f"{name}[")).fit(X, Y)
     assert_only_these_failed(model, rows_with(model, name), sound, reason=".")
