@@ -33,7 +33,7 @@ def tiny(**parameters):
 
 
 class Recorder:
-    """A callback that remembers what it was told, and may stop or break a search."""
+    """A callback that remembers what it was given, and may stop or break a search."""
 
     def __init__(self, *, stop_at=None, raise_at=None, error=None):
         self.hooks, self.contexts, self.models, self.given = [], [], [], []
@@ -82,7 +82,7 @@ class Propagated(Recorder):
 
 
 def whole(n_kernels):
-    """What a callback hears of a fit that evaluates so many kernels and finds none to prune."""
+    """What a callback hears of a fit that evaluates n kernels and finds none to prune."""
     kernels = [("begin", KERNEL), ("end", KERNEL)] * n_kernels
     return [("setup", FIT), ("begin", FIT), *kernels, ("end", FIT), ("teardown", FIT)]
 
@@ -91,7 +91,6 @@ def whole(n_kernels):
     ("parameters", "n_features", "n_kernels"),
     [
         ({}, 2, 5),
-        ({"n_iter": 2, "max_leaves": 3}, 1, None),
         ({"n_iter": 3, "batch_size": 2, "max_leaves": 3}, 1, None),
         ({"n_iter": 1, "strategy": SOT(initial_design="paper"), "max_leaves": 2}, 2, None),
         ({"base_kernels": ["LIN"], "max_leaves": "auto"}, 23, 61),
@@ -112,28 +111,21 @@ def test_a_fit_is_a_task_with_one_task_below_it_for_each_kernel(parameters, n_fe
     assert all(context.max_subtasks == 0 for context in kernels)
 
 
-def test_total_of_a_search_that_goes_on_counts_what_is_left():
-    model = tiny(n_iter=1, max_leaves=3, warm_start=True).fit(X, Y)
-    n_first = len(model.search_history_["kernel"])
-    for n_iter, n_left in ((1, 0), (3, 2)):
-        recorder = Recorder()
-        model.set_params(n_iter=n_iter).set_callbacks(recorder).fit(X, Y)
-        assert recorder.root.max_subtasks == n_left + N_PRUNINGS
-        assert recorder.tasks == whole(n_left)
-    assert len(model.search_history_["kernel"]) == n_first + 2
-
-
 @pytest.mark.parametrize(
-    ("n_iter", "batch_size"), [((2, 3), (1, 3)), ((2, 4), (1, 4)), ((1, 3), (3, 2))]
+    ("first", "second"),
+    [((1, 1), (1, 1)), ((1, 1), (3, 1)), ((2, 1), (3, 3)), ((2, 1), (4, 4)), ((1, 3), (3, 2))],
+    ids=str,
 )
-def test_a_search_that_goes_on_in_other_batches_keeps_to_its_total(n_iter, batch_size):
-    recorder = Recorder()
-    model = tiny(warm_start=True, max_leaves=4, strategy=SOT(population_size=20))
-    model.set_params(n_iter=n_iter[0], batch_size=batch_size[0]).fit(X[:, :1], Y)
-    model.set_params(n_iter=n_iter[1], batch_size=batch_size[1])
+def test_total_of_a_search_that_goes_on_counts_what_is_left(first, second):
+    """The number of proposals and the size of a batch, before and after."""
+    model = tiny(warm_start=True, max_leaves=4, strategy="random")
+    model.set_params(n_iter=first[0], batch_size=first[1]).fit(X[:, :1], Y)
+    recorder, n_left = Recorder(), second[0] - first[0]
+    model.set_params(n_iter=second[0], batch_size=second[1])
     model.set_callbacks(recorder).fit(X[:, :1], Y)
-    assert model.n_iter_ == n_iter[1]
-    assert recorder.tasks == whole(n_iter[1] - n_iter[0])
+    assert model.n_iter_ == second[0]
+    assert recorder.root.max_subtasks == n_left + N_PRUNINGS
+    assert recorder.tasks == whole(n_left)
 
 
 def test_total_is_an_upper_bound_where_the_space_ends_before_it():
