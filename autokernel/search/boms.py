@@ -170,6 +170,9 @@ class HellingerKernel(KernelKernel):
         Priors of the parameters.
     n_samples : int
         Number of Sobol points over which the expectation is taken.
+    rng : int, numpy.random.Generator or None
+        Source of the choice of inputs and the scrambling of the Sobol points; None is a fixed
+        seed.
     deadline : Deadline
         Moment after which calls raise an ``OutOfTimeError`` if they have distances to compute.
 
@@ -190,11 +193,17 @@ class HellingerKernel(KernelKernel):
     bounds = (LOG_BOUNDS,)
 
     def __init__(
-        self, X: FloatArray, priors: Priors, *, n_samples: int = 100, deadline: Deadline = NEVER
+        self,
+        X: FloatArray,
+        priors: Priors,
+        *,
+        n_samples: int = 100,
+        rng: int | np.random.Generator | None = None,
+        deadline: Deadline = NEVER,
     ) -> None:
-        rng = np.random.default_rng(SOBOL_SEED)
-        inputs = X if len(X) <= N_INPUTS else X[rng.choice(len(X), N_INPUTS, replace=False)]
-        self._sampler = PriorSampler(inputs, priors, sobol_points(n_samples, rng))
+        generator = np.random.default_rng(SOBOL_SEED if rng is None else rng)
+        inputs = X if len(X) <= N_INPUTS else X[generator.choice(len(X), N_INPUTS, replace=False)]
+        self._sampler = PriorSampler(inputs, priors, sobol_points(n_samples, generator))
         self._n_samples, self._deadline = n_samples, deadline
         self._max_kept = max(4, MAX_COVARIANCE_BYTES // self._sampler.n_bytes)
         self._begin([], np.empty((0, 0)))
