@@ -186,10 +186,8 @@ class Importance(Criterion):
     def __call__(self, fit: KernelFit) -> Score:
         """Score by draws around all modes that may add to the evidence."""
         sample = importance_sample(
-            fit.log_density,
+            fit._posterior,
             _maxima_to_sample(fit),
-            lower=fit._posterior.lower,
-            upper=fit._posterior.upper,
             rng=fit.rng,
             max_draws=self.max_draws,
             standard_error=self.standard_error,

@@ -188,10 +188,8 @@ class Evaluator:
         with kernel_errors(), one_blas_thread():
             posterior = self._posterior(evaluation.expression, deadline)
             return importance_sample(
-                posterior.value,
+                posterior,
                 [measure_maximum(posterior, mode, evaluation.hessian)],
-                lower=posterior.lower,
-                upper=posterior.upper,
                 rng=random_stream(self.seed, evaluation.expression, "draws"),
                 max_draws=max_draws,
                 standard_error=_STANDARD_ERROR_OF_DRAWS,

@@ -1,6 +1,6 @@
 """The log evidence by importance sampling."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +8,7 @@ from scipy.special import gammaln, logsumexp, softmax
 
 from autokernel.evidence.laplace import boundary_log_mass
 from autokernel.evidence.maximum import Maximum
+from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import NotAMaximumError
 from autokernel.typing import BoolArray, FloatArray
 
@@ -272,16 +273,14 @@ class ImportanceSample:
 
 
 def importance_sample(
-    log_density: Callable[[FloatArray], float],
+    posterior: LogPosterior,
     maxima: Sequence[Maximum],
     *,
-    lower: FloatArray,
-    upper: FloatArray,
     rng: np.random.Generator,
     max_draws: int = MAX_DRAWS,
     standard_error: float = STANDARD_ERROR,
 ) -> ImportanceSample:
-    """Draw from a density over a box, and estimate the log of its integral.
+    """Draw from a posterior within its bounds, and estimate the log of its integral.
 
     The first ``FIRST_DRAWS`` draws come from a mixture of Student t distributions, one around each
     maximum. Each later batch doubles the number of draws, and comes from a mixture fitted to all
@@ -290,12 +289,10 @@ def importance_sample(
 
     Parameters
     ----------
-    log_density : callable
-        Function from theta (n_params,) to the log density in nats, ``-inf`` where it is zero.
+    posterior : LogPosterior
+        The log density, with its bounds. A draw beyond them has the weight zero and costs no call.
     maxima : sequence of Maximum
         The distinct modes. The mass of another mode far from all of them is missed.
-    lower, upper : ndarray of shape (n_params,)
-        Bounds of the box. A draw outside has the weight zero and costs no call.
     rng : numpy.random.Generator
         Source of the draws.
     max_draws : int
@@ -326,6 +323,7 @@ def importance_sample(
     by proposals that were fitted to them. With so few draws, this lowered the log evidence of
     kernels with 11 to 15 parameters by 0.2 to 0.3 nats.
     """
+    lower, upper = posterior.lower, posterior.upper
     first = fitted = Mixture.around(maxima, lower=lower, upper=upper)
     thetas: list[FloatArray] = []  # of each batch
     log_weights: list[FloatArray] = []  # of each batch, -inf outside the bounds
@@ -338,7 +336,7 @@ def importance_sample(
         theta = proposal.draw(n_more, rng)
         inside = np.all((lower <= theta) & (theta <= upper), axis=1)
         logs = np.full(n_more, -np.inf)
-        logs[inside] = [log_density(point) for point in theta[inside]]
+        logs[inside] = [posterior.value(point) for point in theta[inside]]
         logs[inside] -= proposal.log_density(theta[inside])
         thetas.append(theta)
         log_weights.append(logs)

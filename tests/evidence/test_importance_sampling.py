@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -41,10 +42,8 @@ class Problem:
     upper: FloatArray
 
     def estimate(self, seed=0, **limits):
-        rng = np.random.default_rng(seed)
-        return importance_sample(
-            self.log_density, self.maxima, lower=self.lower, upper=self.upper, rng=rng, **limits
-        )
+        density = SimpleNamespace(value=self.log_density, lower=self.lower, upper=self.upper)
+        return importance_sample(density, self.maxima, rng=np.random.default_rng(seed), **limits)
 
     def counted(self, seed=0, **limits):
         """Return the estimate and the points at which it has asked for the density."""
