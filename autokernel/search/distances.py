@@ -47,7 +47,7 @@ def sot_distances(
     -----
     SOT eqs. 2 and 3, with the symmetries of appendix A.1.
     """
-    _check([*expressions, *(others or ())], n_features)
+    _require_columns([*expressions, *(others or ())], n_features)
     return SOTKernel().distances(expressions, others)
 
 
@@ -79,7 +79,7 @@ def arc_distances(
     The squared pseudo-metric of Hutter and Osborne (2013), section 3, with ``omega = 1`` for all
     positions.
     """
-    _check([*expressions, *(others or ())], n_features)
+    _require_columns([*expressions, *(others or ())], n_features)
     # by their definition, a position counts twice its total variation
     return 2 * ArcKernel().distances(expressions, others).sum(axis=0)
 
@@ -128,7 +128,7 @@ def hellinger_distances(
         raise ValueError(f"n_samples must be at least 1, got {n_samples}")
     inputs: FloatArray = check_array(X, dtype=np.float64, input_name="X")
     everything = [*expressions, *(others or ())]
-    _check(everything, inputs.shape[1])
+    _require_columns(everything, inputs.shape[1])
     parameters = [p for kernel in BASE_KERNELS.values() for p in kernel.parameters]
     parameters += [p for one in everything for node in one.nodes for p in node.parameters]
     kernel = HellingerKernel(
@@ -137,7 +137,7 @@ def hellinger_distances(
     return kernel.distances(expressions, others)[0]
 
 
-def _check(expressions: Sequence[object], n_features: int) -> None:
+def _require_columns(expressions: Sequence[object], n_features: int) -> None:
     for one in expressions:
         if not isinstance(one, Expression):
             raise TypeError(
