@@ -34,7 +34,11 @@ class SOTKernel(FrequencyKernel):
         keys: list[str] = []
         _list_paths(expression, "", paths)
         _list_subtrees(expression, keys)
-        return _base_frequencies(expression), _shares(paths), _shares(keys)
+        return (
+            _base_frequencies(expression),
+            _relative_frequencies(paths),
+            _relative_frequencies(keys),
+        )
 
     def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Divide the sigmoids by their sum and by the squared lengthscale."""
@@ -133,7 +137,7 @@ def _base_frequencies(expression: Expression) -> Frequencies:
     return {**shares, **dict.fromkeys(per_column, 1.0)}
 
 
-def _shares(elements: Sequence[str]) -> Frequencies:
+def _relative_frequencies(elements: Sequence[str]) -> Frequencies:
     return {element: count / len(elements) for element, count in _count(elements).items()}
 
 
