@@ -1,34 +1,34 @@
+"""Importance sampling: known integrals, its proposals, and its Pareto-smoothed weights."""
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from numpy.polynomial.laguerre import laggauss
-from scipy.integrate import quad
-from scipy.special import gammaln, logsumexp
-from scipy.stats import genpareto, multivariate_normal, norm
+from scipy.integrate import dblquad, quad
+from scipy.special import gammaln
+from scipy.stats import genpareto, kstest, multivariate_normal, multivariate_t, norm
+from scipy.stats import t as student
 
-from autokernel import evaluate_kernel
-from autokernel.evidence import importance
 from autokernel.evidence.importance import (
     FIRST_DRAWS,
     MAX_DRAWS,
     STANDARD_ERROR,
+    FoldedT,
     Mixture,
     importance_sample,
     pareto_shape,
+    pareto_smoothed,
 )
+from autokernel.evidence.laplace import boundary_log_mass, laplace_log_evidence
 from autokernel.evidence.maximum import Maximum
-from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import NotAMaximumError
-from autokernel.expression import parse_expression
-from autokernel.inference import ExactLikelihood, TrainingData
-from autokernel.kernels.parameters import check_priors
 from autokernel.typing import FloatArray
 from tests.maxima import maximum_of
 
 N_SEEDS = 20
+SOUND_PARETO_K = 0.5  # below it, weights have a finite variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +72,8 @@ def problem(log_density, maxima, log_mass, *, lower=None, upper=None):
     return Problem(log_density, maxima, log_mass, lower, upper)
 
 
-def gaussian(n_params, *, told=1.0):
-    """A correlated Gaussian whose Hessian is told as a multiple of what it is."""
+def gaussian(n_params, *, factor_of_hessian=1.0):
+    """A correlated Gaussian, with a multiple of its Hessian."""
     factor = np.random.default_rng(n_params).normal(size=(n_params, n_params))
     covariance = factor @ factor.T / n_params + 0.05 * np.eye(n_params)
     hessian = np.linalg.inv(covariance)
@@ -82,7 +82,9 @@ def gaussian(n_params, *, told=1.0):
         return float(4 - 0.5 * (theta - 1) @ hessian @ (theta - 1))
 
     log_mass = 4 + n_params / 2 * np.log(2 * np.pi) + np.linalg.slogdet(covariance)[1] / 2
-    return problem(log_density, [peak(log_density, np.ones(n_params), told * hessian)], log_mass)
+    return problem(
+        log_density, [peak(log_density, np.ones(n_params), factor_of_hessian * hessian)], log_mass
+    )
 
 
 def log_gamma(*shapes):
@@ -170,11 +172,27 @@ def flat():
     return problem(log_density, [peak(log_density, [0], [[0]])], np.log(2) + gammaln(1.25))
 
 
+def flat_at_a_bound():
+    """The same from zero on, with a slope and a curvature that say nothing of its width."""
+    half = flat()
+    maxima = [peak(half.log_density, [0], [[-2]], [1e-12])]
+    return problem(half.log_density, maxima, gammaln(1.25), lower=[0])
+
+
+def holes():
+    """A Gaussian that is cut off where no bounds are."""
+
+    def log_density(theta):
+        return -np.inf if abs(theta[0]) > 1 else float(norm.logpdf(theta[0]))
+
+    return problem(log_density, [peak(log_density, [0], [[1]])], np.log(2 * norm.cdf(1) - 1))
+
+
 PROBLEMS = {
     "gaussian of 1": gaussian(1),
     "gaussian of 12": gaussian(12),
-    "too narrow hessian": gaussian(4, told=9.0),
-    "too wide hessian": gaussian(4, told=1 / 9),
+    "too narrow hessian": gaussian(4, factor_of_hessian=9.0),
+    "too wide hessian": gaussian(4, factor_of_hessian=1 / 9),
     "log gamma": log_gamma(1.0, 2.0, 4.0),
     "two modes": two_modes(),
     "half line": half_line(),
@@ -183,6 +201,8 @@ PROBLEMS = {
     "cut": cut(),
     "saddle": saddle(),
     "flat": flat(),
+    "flat at a bound": flat_at_a_bound(),
+    "holes": holes(),
 }
 every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
 
@@ -200,7 +220,7 @@ def test_the_evidence_is_that_of_a_known_integral_within_the_error_that_is_claim
 def test_the_fitted_proposals_leave_no_bias(name):
     # no early stop: then the mean of the evidences is exact, whatever the proposals are fitted to
     estimates = [
-        PROBLEMS[name].estimate(seed, standard_error=0.0, max_draws=800) for seed in range(40)
+        PROBLEMS[name].estimate(seed, standard_error=0.0, max_draws=400) for seed in range(40)
     ]
     ratios = np.exp([e.log_evidence - PROBLEMS[name].log_mass for e in estimates])
     # four standard errors of a mean of 40
@@ -212,39 +232,25 @@ def test_the_fitted_proposals_leave_no_bias(name):
 
 @every_problem
 def test_it_stops_as_soon_as_it_knows_enough_and_never_after_the_most(problem):
-    for seed in range(5):
-        estimate, points = problem.counted(seed)
-        assert np.all((problem.lower <= points) & (points <= problem.upper))
-        enough = (
-            estimate.standard_error < STANDARD_ERROR
-            and estimate.pareto_k < importance._SOUND_PARETO_K
-        )
-        if np.isinf(problem.lower).all() and np.isinf(problem.upper).all():
-            # each batch doubles the number of draws
-            assert len(points) in {
-                FIRST_DRAWS,
-                2 * FIRST_DRAWS,
-                4 * FIRST_DRAWS,
-                8 * FIRST_DRAWS,
-                MAX_DRAWS,
-            }
-            assert enough or len(points) == MAX_DRAWS
-        assert len(points) <= MAX_DRAWS
+    estimate, points = problem.counted()
+    assert np.all((problem.lower <= points) & (points <= problem.upper))
+    assert len(points) <= MAX_DRAWS
+    if np.isinf(problem.lower).all() and np.isinf(problem.upper).all():
+        # each batch doubles the number of draws
+        assert len(points) in {*(FIRST_DRAWS * 2**n for n in range(4)), MAX_DRAWS}
+        is_small = estimate.standard_error < STANDARD_ERROR
+        assert (is_small and estimate.pareto_k < SOUND_PARETO_K) or len(points) == MAX_DRAWS
 
 
-def test_a_gaussian_needs_one_batch():
+def test_a_gaussian_needs_one_batch_unless_its_error_should_vanish():
     _, points = PROBLEMS["gaussian of 1"].counted()
     assert len(points) == FIRST_DRAWS
-
-
-def test_a_small_error_with_a_heavy_tail_of_weights_is_not_enough(monkeypatch):
-    monkeypatch.setattr(importance, "_SOUND_PARETO_K", -np.inf)
-    estimate, points = PROBLEMS["gaussian of 1"].counted()
-    assert estimate.standard_error < STANDARD_ERROR
+    estimate, points = PROBLEMS["gaussian of 1"].counted(standard_error=0.0)
+    assert estimate.pareto_k < SOUND_PARETO_K  # a sound tail does not suffice
     assert len(points) == MAX_DRAWS
 
 
-@pytest.mark.parametrize("max_draws", [100, 199, 200, 201, 219, 220, 401, 799, 801])
+@pytest.mark.parametrize("max_draws", [100, 199, 201, 219, 220, 401])
 def test_every_number_of_draws_has_an_error(max_draws):
     settings = {"standard_error": 0.0, "max_draws": max_draws}
     estimate, points = PROBLEMS["gaussian of 1"].counted(**settings)
@@ -252,32 +258,25 @@ def test_every_number_of_draws_has_an_error(max_draws):
     assert np.isfinite([estimate.standard_error, estimate.log_evidence]).all()
 
 
-def test_a_small_tail_with_a_large_error_is_not_enough():
-    estimate, points = PROBLEMS["gaussian of 1"].counted(standard_error=0.0)
-    assert estimate.pareto_k < importance._SOUND_PARETO_K
-    assert len(points) == MAX_DRAWS
-
-
-@pytest.mark.parametrize("told", [1 / 9, 9.0])
-def test_a_wrong_hessian_is_made_up_for_by_fitting(told, monkeypatch):
-    def variance_of_a_draw():
-        found = [gaussian(4, told=told).counted(seed) for seed in range(5)]
-        return np.mean([len(points) * e.standard_error**2 for e, points in found])
-
-    fitted = variance_of_a_draw()
-    monkeypatch.setattr(Mixture, "refit", lambda mixture, theta, weights: mixture)
-    # widths wrong by three in four directions: a third of the variance and less
-    assert fitted < variance_of_a_draw() / 2
-
-
-def test_a_tail_that_is_heavier_than_the_proposal_shows_in_pareto_k():
+def test_a_tail_that_is_heavier_than_the_proposal_shows_in_pareto_k_and_needs_all_draws():
     def log_density(theta):
         return float(-np.log1p(theta[0] ** 2))
 
     cauchy = problem(log_density, [peak(log_density, [0], [[1e4]])], np.log(np.pi))
-    found = [cauchy.counted(seed) for seed in range(10)]
+    # any error would be small enough, but it cannot be trusted
+    found = [cauchy.counted(seed, standard_error=1e3) for seed in range(10)]
     assert all(len(points) == MAX_DRAWS for _, points in found)
     assert np.median([e.pareto_k for e, _ in found]) > 0.7
+
+
+@pytest.mark.parametrize("name", ["too narrow hessian", "too wide hessian"])
+def test_a_wrong_hessian_is_made_up_for_by_fitting(name):
+    def variance_of_a_draw(**limits):
+        found = [PROBLEMS[name].counted(seed, standard_error=0.0, **limits) for seed in range(5)]
+        return np.mean([len(points) * e.standard_error**2 for e, points in found])
+
+    # widths wrong by three in four directions: a third of the variance and less
+    assert variance_of_a_draw() < variance_of_a_draw(max_draws=FIRST_DRAWS) / 2
 
 
 def test_the_same_generator_gives_the_same_and_another_seed_another_estimate():
@@ -286,41 +285,48 @@ def test_the_same_generator_gives_the_same_and_another_seed_another_estimate():
     assert hard.estimate(1).log_evidence != hard.estimate(2).log_evidence
 
 
-def test_a_density_that_is_nowhere_positive_is_refused():
-    nowhere = maximum_of(np.zeros(2), 0.0, np.eye(2))
-    with pytest.raises(NotAMaximumError, match="got -inf as the largest log weight"):
-        problem(lambda theta: -np.inf, [nowhere], 0.0).estimate()
+@pytest.mark.parametrize(
+    ("beyond", "reason"), [(-np.inf, "-inf"), (np.nan, "nan"), (np.inf, "inf")], ids=str
+)
+def test_a_density_that_is_nowhere_positive_or_not_a_number_is_refused(beyond, reason):
+    here = maximum_of(np.zeros(2), 0.0, np.eye(2))
+    with pytest.raises(NotAMaximumError, match=f"got {reason} as the largest log weight"):
+        problem(lambda theta: beyond, [here], 0.0).estimate()
 
 
 def test_draws_that_all_miss_the_box_are_refused():
-    tiny = problem(lambda theta: 0.0, [maximum_of(np.zeros(1), 0.0, np.eye(1))], 0.0)
-    with pytest.raises(NotAMaximumError, match="got -inf as the largest log weight"):
-        Problem(tiny.log_density, tiny.maxima, 0.0, np.array([7e3]), np.array([8e3])).estimate()
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_density_that_is_not_a_number_is_refused(value):
-    def log_density(theta):
-        return value if theta[0] > 1 else -0.5 * theta[0] ** 2
-
     here = maximum_of(np.zeros(1), 0.0, np.eye(1))
-    with pytest.raises(NotAMaximumError, match=f"got {value} as the largest log weight"):
-        problem(log_density, [here], 0.0).estimate()
+    away = problem(lambda theta: 0.0, [here], 0.0, lower=[7e3], upper=[8e3])
+    with pytest.raises(NotAMaximumError, match="got -inf as the largest log weight"):
+        away.estimate()
 
 
-def test_holes_in_the_density_have_no_mass():
-    def log_density(theta):
-        return -np.inf if abs(theta[0]) > 1 else float(norm.logpdf(theta[0]))
-
-    holed = problem(log_density, [peak(log_density, [0], [[1]])], np.log(2 * norm.cdf(1) - 1))
-    assert np.abs(holed.errors()).max() < 4.0
+def test_no_maxima_are_refused():
+    with pytest.raises(NotAMaximumError, match="must hold a mode"):
+        replace(PROBLEMS["cut"], maxima=[]).estimate()
 
 
-@pytest.mark.parametrize("shape", [0.2, 0.6, 1.0])
+@pytest.mark.parametrize(
+    "maximum",
+    [
+        maximum_of(np.zeros(2), 0.0, np.full((2, 2), np.nan)),
+        maximum_of(np.zeros(2), -np.inf, np.eye(2)),
+        maximum_of([np.nan, 0.0], 0.0, np.eye(2)),
+    ],
+    ids=["hessian", "log density", "theta"],
+)
+def test_a_maximum_that_is_not_finite_is_refused(maximum):
+    with pytest.raises(NotAMaximumError, match="a maximum must be finite"):
+        replace(PROBLEMS["cut"], maxima=[maximum]).estimate()
+
+
+@pytest.mark.parametrize("shape", [-1.0, 0.2, 0.6, 1.0])
 def test_pareto_shape_is_that_of_the_tail(shape):
     weights = genpareto(shape).rvs(size=40_000, random_state=0)
     # a tail of 600: the deviation of k is (1 + k) / sqrt(600), and the prior takes 2 percent
-    assert pareto_shape(weights) == pytest.approx(shape, abs=3 * (1 + shape) / np.sqrt(600))
+    expected = (600 * shape + 10 * 0.5) / 610
+    deviation = max(1 + shape, 0.5) / np.sqrt(600)
+    assert pareto_shape(weights) == pytest.approx(expected, abs=3 * deviation)
     assert pareto_shape(1e-200 * weights) == pytest.approx(pareto_shape(weights), rel=1e-9)
 
 
@@ -335,10 +341,6 @@ def test_pareto_shape_is_near_to_the_most_likely_one_and_leans_towards_a_half(se
     assert pareto_shape(weights) == pytest.approx(expected, abs=0.02)
 
 
-def test_pareto_shape_of_bounded_weights_is_negative():
-    assert pareto_shape(np.random.default_rng(0).uniform(size=2000)) < -0.5
-
-
 def test_pareto_shape_of_equal_weights_says_that_there_is_no_tail():
     assert pareto_shape(np.full(200, 0.3)) == -np.inf
 
@@ -349,56 +351,266 @@ def test_pareto_shape_of_a_few_weights_that_stand_out_says_that_it_cannot_tell()
     assert pareto_shape(weights) == np.inf
 
 
+SPREADS = [0.1, 0.5, 1.0, 2.0, 3.0]  # of the log weights: light to very heavy tails
+
+
+def log_weights(spread, *, n=400, seed=0):
+    """Logs of log-normal weights."""
+    return spread * np.random.default_rng(seed).normal(size=n)
+
+
+def normalised(log_weights):
+    weights = np.exp(log_weights - log_weights.max())
+    return weights / weights.sum()
+
+
+def tail_size(n):
+    """Number of weights in the tail (Vehtari et al. 2024, eq. 12)."""
+    return int(min(0.2 * n, 3 * np.sqrt(n)))
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, 30, 400])
+@pytest.mark.parametrize("spread", SPREADS)
+def test_smoothed_weights_sum_to_one_and_are_not_negative(spread, n):
+    weights = pareto_smoothed(log_weights(spread, n=n))
+    assert weights.shape == (n,)
+    assert weights.min() >= 0
+    assert weights.sum() == pytest.approx(1.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("spread", SPREADS)
+def test_smoothing_changes_only_the_tail_and_keeps_the_order_and_the_bounds(spread, seed):
+    logs = log_weights(spread, seed=seed)
+    order, n_body = np.argsort(logs), len(logs) - tail_size(len(logs))
+    raw, smoothed = np.exp(logs - logs.max())[order], pareto_smoothed(logs)[order]
+    assert np.all(np.diff(smoothed) >= -1e-15)  # rounding of the quotient by the sum
+    smoothed *= raw[n_body - 1] / smoothed[n_body - 1]  # in the unit of the raw weights
+    np.testing.assert_allclose(smoothed[:n_body], raw[:n_body], rtol=1e-12)
+    assert not np.allclose(smoothed[n_body:], raw[n_body:], rtol=1e-6)
+    assert smoothed[-1] <= raw[-1] * (1 + 1e-12)
+
+
+def test_smoothing_puts_the_quantiles_of_the_fitted_distribution_in_place_of_the_tail():
+    logs = log_weights(1.0, n=2000)
+    order, n_tail = np.argsort(logs), tail_size(len(logs))
+    raw, smoothed = np.exp(logs - logs.max())[order], pareto_smoothed(logs)[order]
+    smoothed *= raw[0] / smoothed[0]
+    excess = smoothed[-n_tail:] - raw[-n_tail - 1]
+    levels = (np.arange(n_tail) + 0.5) / n_tail
+    # the scale is free, as the shape is not: quotients of quantiles depend on k alone
+    expected = genpareto.ppf(levels, pareto_shape(np.exp(logs)))
+    expected *= excess[0] / expected[0]
+    below = smoothed[-n_tail:] < raw[-1] * (1 - 1e-9)  # the others are cut at the largest weight
+    assert below.sum() > 0.9 * n_tail
+    np.testing.assert_allclose(excess[below], expected[below], rtol=1e-9)
+
+
+def test_a_light_tail_hardly_changes():
+    # weights uniform on (1, 2): their tail is a line, of shape -1
+    weights = np.random.default_rng(0).uniform(1, 2, size=2000)
+    expected, found = weights / weights.sum(), pareto_smoothed(np.log(weights))
+    # the tail of 134 weights lies in 6 percent of their range, from 1.93 to 2
+    assert np.abs(found / expected - 1).max() < 0.03
+    assert np.abs(found - expected).sum() < 2e-3
+
+
+@pytest.mark.parametrize("n", [5, 100])
+def test_equal_weights_stay_equal(n):
+    np.testing.assert_allclose(pareto_smoothed(np.full(n, -700.0)), 1 / n, rtol=1e-12)
+
+
+def test_a_constant_added_to_the_log_weights_changes_nothing():
+    logs = log_weights(2.0)
+    for constant in (-1e4, 800.0):
+        np.testing.assert_allclose(pareto_smoothed(logs + constant), pareto_smoothed(logs), 1e-8)
+
+
+def test_a_weight_of_zero_stays_zero():
+    logs = log_weights(2.0)
+    logs[:50] = -np.inf
+    smoothed = pareto_smoothed(logs)
+    np.testing.assert_array_equal(smoothed[:50], 0.0)
+    assert smoothed[50:].min() > 0
+
+
+def test_too_few_weights_for_a_tail_are_only_normalised():
+    logs = log_weights(3.0, n=20)  # four in the tail
+    np.testing.assert_allclose(pareto_smoothed(logs), normalised(logs), rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1.5, 2.0, 3.0])
+def test_the_mean_under_heavy_tailed_weights_has_a_smaller_error(scale):
+    """Draws are normal, while the target is wider, so that few draws have most of the weight."""
+    errors = {normalised: [], pareto_smoothed: []}
+    for seed in range(200):
+        draws = np.random.default_rng(seed).normal(size=400)
+        logs = draws**2 / 2 - (draws / scale) ** 2 / 2
+        for weigh, own in errors.items():
+            own.append(weigh(logs) @ draws)  # the mean of the target is zero
+    raw, smoothed = (np.sqrt(np.mean(np.square(own))) for own in errors.values())
+    # 0.70, 0.58 and 0.57 of the error; over 200 seeds a quotient is known to some 8 percent
+    assert smoothed < 0.85 * raw
+
+
+ANYWHERE = np.full(3, np.inf)
+HESSIAN = np.array([[2.0, 0.7, -0.3], [0.7, 1.0, 0.1], [-0.3, 0.1, 5.0]])
+TOP = np.array([0.5, -1.0, 2.0])
+
+
+def free(theta=TOP, hessian=HESSIAN, log_density=0.0):
+    return maximum_of(theta, log_density, hessian)
+
+
+def around(maximum, lower=-ANYWHERE, upper=ANYWHERE):
+    return FoldedT.around(maximum, lower=lower, upper=upper)
+
+
+def mixture_of(*maxima):
+    return Mixture.around(maxima, lower=-ANYWHERE, upper=ANYWHERE)
+
+
 @pytest.fixture
-def line():
-    x = np.sort(np.random.default_rng(3).uniform(size=20))
-    return x[:, None], 1.5 * x - 1
+def held():
+    """The first parameter on its upper bound, the second free, the third next to its lower one."""
+    lower, upper = np.array([-9.0, -9.0, 2.0]), np.array([0.5, 9.0, 9.0])
+    top = maximum_of(TOP + np.array([0, 0, 1e-10]), 0.0, HESSIAN, np.array([3.0, 0.0, 0.2]))
+    return around(top, lower, upper)
 
 
-def of_kernel(text, X, y):
-    """Its fit, its posterior and the problem, with the Hessian and the slopes of the fit."""
-    posterior = LogPosterior(
-        ExactLikelihood(parse_expression(text), TrainingData(X, y)), priors=check_priors("paper")
+def test_the_density_on_the_inner_side_integrates_to_one():
+    lower, upper = np.array([0.0, -np.inf]), np.array([np.inf, np.inf])
+    hessian = np.array([[1.0, 0.4], [0.4, 2.0]])
+    part = FoldedT.around(
+        maximum_of(np.zeros(2), 0.0, hessian, [2.0, 0.0]), lower=lower, upper=upper
     )
-    fit = evaluate_kernel(text, X, y, priors="paper")
-    at_lower = fit.theta <= posterior.lower
-    slopes = -posterior.value_and_gradient(fit.theta)[1]
-    top = maximum_of(fit.theta, fit.log_posterior, fit.hessian, np.where(at_lower, slopes, 0.0))
-    return posterior, Problem(posterior.value, [top], np.nan, posterior.lower, posterior.upper)
-
-
-def log_sum_over_grid(posterior, axes, log_weights):
-    """Log of the sum over a grid of three axes."""
-    values = [
-        [[posterior.value(np.array([a, b, c])) for c in axes[2]] for b in axes[1]] for a in axes[0]
-    ]
-    return logsumexp(np.array(values) + log_weights)
-
-
-def test_the_evidence_of_a_kernel_agrees_with_a_sum_over_a_grid(line):
-    X, y = line
-    posterior, kernel = of_kernel("LIN[0]", X, y + 0.1 * np.random.default_rng(0).normal(size=20))
-    # smooth and vanishing at the ends, where the trapezoidal rule is exact to many digits: half as
-    # many points change the sum by 1e-4
-    axes = [np.linspace(-8, 3, 34), np.linspace(-8, 3, 34), np.linspace(-6.5, -2, 28)]
-    cell = sum(np.log(axis[1] - axis[0]) for axis in axes)
-    exact = log_sum_over_grid(posterior, axes, cell)
-    estimate = kernel.estimate()
-    assert estimate.standard_error < 0.05
-    assert estimate.log_evidence == pytest.approx(exact, abs=4 * estimate.standard_error)
-
-
-def test_the_evidence_with_the_noise_held_by_its_floor_agrees_with_a_sum_over_a_grid(line):
-    posterior, kernel = of_kernel("LIN[0]", *line)
-    (top,) = kernel.maxima
-    assert top.outward[2] > 1  # or nothing is held
-    nodes, weights = laggauss(12)  # int exp(-t) f(t) dt
-    noise = top.mode.theta[2] + nodes / top.outward[2]
-    axes = [np.linspace(-8, 3, 34), np.linspace(-8, 3, 34), noise]
-    cell = sum(np.log(axis[1] - axis[0]) for axis in axes[:2])
-    exact = log_sum_over_grid(
-        posterior, axes, cell + np.log(weights) + nodes - np.log(top.outward[2])
+    mass, _ = dblquad(
+        lambda y, x: np.exp(part.log_density(np.array([[x, y]]))[0]), 0, 60, -60, 60, epsabs=1e-6
     )
-    estimate = kernel.estimate()
-    assert estimate.standard_error < 0.05
-    assert estimate.log_evidence == pytest.approx(exact, abs=4 * estimate.standard_error)
+    # beyond 60 widths a t of five degrees of freedom has 1e-7
+    assert mass == pytest.approx(1.0, abs=1e-5)
+
+
+def test_draws_follow_the_density(held):
+    draws = held.draw(4000, np.random.default_rng(0))
+    # the marginals of a t are t
+    for index, sign in ((0, -1.0), (2, 1.0)):
+        distance = sign * (draws[:, index] - TOP[index])
+        assert np.all(distance >= 0)
+        standard = distance / np.abs(held.factor[index, index])
+        assert kstest(standard, lambda t: 2 * student(5).cdf(t) - 1).pvalue > 0.01
+    standard = (draws[:, 1] - TOP[1]) * np.sqrt(HESSIAN[1, 1])
+    assert kstest(standard, student(5).cdf).pvalue > 0.01
+
+
+def test_a_held_parameter_begins_on_its_bound_with_the_width_of_its_mass(held):
+    np.testing.assert_array_equal(held.centre, TOP)
+    np.testing.assert_array_equal(held.held, [True, False, True])
+    widths = np.diag(held.factor)
+    assert widths[0] == pytest.approx(-np.exp(boundary_log_mass(3.0, 2.0)), rel=1e-12)
+    assert widths[2] == pytest.approx(np.exp(boundary_log_mass(0.2, 5.0)), rel=1e-12)
+    assert np.count_nonzero(held.factor - np.diag(widths)) == 0
+
+
+def test_log_volume_is_that_of_laplace(held):
+    expected = laplace_log_evidence(0.0, HESSIAN)
+    assert around(free()).log_volume == pytest.approx(expected, rel=1e-12)
+    expected = (
+        boundary_log_mass(3.0, 2.0) + 0.5 * np.log(2 * np.pi / 1.0) + boundary_log_mass(0.2, 5.0)
+    )
+    assert held.log_volume == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("maxima", "shares"),
+    [
+        # a quarter of the width, twice as high
+        (
+            [free(hessian=np.diag([16.0, 1, 1]), log_density=np.log(2)), free(hessian=np.eye(3))],
+            [1 / 3, 2 / 3],
+        ),
+        # no mode has less than a twentieth of the draws
+        ([free(), free(log_density=-700.0)], [1 / 1.05, 0.05 / 1.05]),
+        # but many low modes together have no more than a fifth of what the others have
+        ([free(), *[free(log_density=-700.0)] * 50], np.array([51, *[0.2] * 50]) / 61),
+    ],
+    ids=["masses", "one low mode", "many low modes"],
+)
+def test_shares_are_those_of_the_laplace_masses_but_none_is_too_small(maxima, shares):
+    np.testing.assert_allclose(mixture_of(*maxima).shares, shares, rtol=1e-12)
+
+
+def test_a_mode_without_draws_keeps_its_least_share():
+    refitted = mixture_of(free(), free(log_density=-700.0)).refit(
+        np.tile(TOP, (9, 1)), np.full(9, 1 / 9)
+    )
+    assert refitted.shares.min() > 0.04
+
+
+def test_the_density_of_a_mixture_is_the_sum_of_its_parts():
+    mixture = mixture_of(free(), free(theta=TOP + 4))
+    third = mixture.with_part_of(mixture_of(free(hessian=np.eye(3))), share=0.1)
+    np.testing.assert_allclose(third.shares, [0.45, 0.45, 0.1], rtol=1e-12)
+    theta = np.random.default_rng(0).normal(1, 3, size=(20, 3))
+    covariance = np.linalg.inv(HESSIAN)
+    expected = (
+        0.45 * multivariate_t(TOP, covariance, df=5).pdf(theta)
+        + 0.45 * multivariate_t(TOP + 4, covariance, df=5).pdf(theta)
+        + 0.1 * multivariate_t(TOP, np.eye(3), df=5).pdf(theta)
+    )
+    # another factorisation of the same matrices: rounding
+    np.testing.assert_allclose(np.exp(third.log_density(theta)), expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("shift", "scales", "is_held"),
+    [(0.5, 2.0, False), (-0.5, 0.5, False), (0.0, [2.0, 1.0, 0.5], True)],
+    ids=["wide", "narrow", "held"],
+)
+def test_refitting_to_draws_ends_at_their_distribution(held, shift, scales, is_held):
+    target = held if is_held else around(free())
+    draws = target.draw(20_000, np.random.default_rng(1))
+    part = FoldedT(target.centre + shift, scales * target.factor, target.held)
+    for _ in range(20):
+        part = part.refit(draws, np.full(20_000, 1 / 20_000))
+    # four deviations of means of 20000, widths of about one
+    np.testing.assert_allclose(part.centre, TOP, atol=0.05)
+    np.testing.assert_array_equal(part.centre[target.held], TOP[target.held])
+    found, expected = part.factor @ part.factor.T, target.factor @ target.factor.T
+    np.testing.assert_allclose(found, expected, rtol=0.08, atol=0.03)
+    assert np.all(np.sign(np.diag(part.factor))[target.held] == [-1, 1][: target.held.sum()])
+
+
+def test_refitting_counts_weights_as_multiplicities():
+    target = around(free())
+    draws = target.draw(300, np.random.default_rng(1))
+    times = np.random.default_rng(2).integers(1, 4, size=300)
+    once = target.refit(draws, times / times.sum())
+    again = target.refit(np.repeat(draws, times, axis=0), np.full(times.sum(), 1 / times.sum()))
+    # the two lean differently on what was before, as repeated points seem to be more
+    np.testing.assert_allclose(once.centre, again.centre, atol=5e-3)
+    np.testing.assert_allclose(once.factor, again.factor, atol=2e-2)
+
+
+def test_refitting_to_few_points_hardly_moves():
+    part = around(free())
+    once = part.refit(TOP[None] + 3.0, np.ones(1))
+    # one point against the nine numbers of a centre and a covariance
+    np.testing.assert_allclose(once.centre - TOP, 0.1 * 3.0, rtol=1e-9)
+
+
+def test_refitting_to_nothing_leaves_the_part_as_it_is():
+    part = around(free())
+    assert part.refit(np.full((5, 3), 1e9), np.zeros(5)) is part
+
+
+def test_refitting_a_mixture_gives_each_point_to_the_mode_it_is_near():
+    mixture = mixture_of(free(), free(theta=TOP + 50))
+    rng = np.random.default_rng(0)
+    draws = np.concatenate([mixture.components[i].draw(2000, rng) for i in (0, 1, 1, 1)])
+    for _ in range(5):
+        mixture = mixture.refit(draws, np.full(8000, 1 / 8000))
+    np.testing.assert_allclose(mixture.shares, [0.25, 0.75], atol=1e-3)  # tails alone are shared
+    # four deviations of means of 2000
+    np.testing.assert_allclose(mixture.components[0].centre, TOP, atol=0.15)
+    np.testing.assert_allclose(mixture.components[1].centre, TOP + 50, atol=0.15)
