@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from autokernel.evidence.maximise import Point
 from autokernel.evidence.maximum import Maximum
+from autokernel.evidence.posterior import difference_hessian
 
 
 def maximum_of(
@@ -20,16 +21,29 @@ def maximum_of(
 
 
 class Toy:
-    """A log posterior given by two functions."""
+    """A log posterior given by two functions, which has no value where it ``fails``.
 
-    def __init__(self, value, gradient, *, lower, upper):
-        self.value, self.gradient = value, gradient
+    ``points`` are those at which it was evaluated, by themselves and not for a Hessian.
+    """
+
+    def __init__(self, value, gradient, *, lower=(-60, -60), upper=(60, 60), fails=lambda t: False):
+        self.value, self.gradient, self.fails = value, gradient, fails
         self.lower, self.upper = np.array(lower, float), np.array(upper, float)
-        self.n_evaluations = 0
+        self.points = []
+
+    @property
+    def n_evaluations(self):
+        return len(self.points)
 
     def step_scales(self, theta):
         return np.ones(len(theta))
 
     def value_and_gradient(self, theta):
-        self.n_evaluations += 1
+        self.points.append(theta)
+        if self.fails(theta):
+            return -np.inf, np.zeros(len(theta))
         return float(self.value(theta)), self.gradient(theta)
+
+    def hessian(self, theta):
+        never = np.zeros(len(theta), dtype=bool)
+        return difference_hessian(lambda point: -self.gradient(point), theta, oscillates=never)
