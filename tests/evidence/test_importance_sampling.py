@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -35,15 +34,14 @@ SOUND_PARETO_K = 0.5  # below it, weights have a finite variance
 class Problem:
     """A log density with its modes, and the log of its integral over the box."""
 
-    log_density: Callable[[FloatArray], float]
+    value: Callable[[FloatArray], float]
     maxima: list[Maximum]
     log_mass: float
     lower: FloatArray
     upper: FloatArray
 
     def estimate(self, seed=0, **limits):
-        density = SimpleNamespace(value=self.log_density, lower=self.lower, upper=self.upper)
-        return importance_sample(density, self.maxima, rng=np.random.default_rng(seed), **limits)
+        return importance_sample(self, self.maxima, rng=np.random.default_rng(seed), **limits)
 
     def counted(self, seed=0, **limits):
         """Return the estimate and the points at which it has asked for the density."""
@@ -51,9 +49,9 @@ class Problem:
 
         def log_density(theta):
             points.append(theta)
-            return self.log_density(theta)
+            return self.value(theta)
 
-        return replace(self, log_density=log_density).estimate(seed, **limits), points
+        return replace(self, value=log_density).estimate(seed, **limits), points
 
     def errors(self):
         """Errors of the estimates with several seeds, in their standard errors."""
@@ -175,8 +173,8 @@ def flat():
 def flat_at_a_bound():
     """The same from zero on, with a slope and a curvature that say nothing of its width."""
     half = flat()
-    maxima = [peak(half.log_density, [0], [[-2]], [1e-12])]
-    return problem(half.log_density, maxima, gammaln(1.25), lower=[0])
+    maxima = [peak(half.value, [0], [[-2]], [1e-12])]
+    return problem(half.value, maxima, gammaln(1.25), lower=[0])
 
 
 def holes():

@@ -160,6 +160,7 @@ def test_a_parameter_at_a_bound_is_held_only_while_the_slope_holds_it(begin):
     )
     mode = maximise(hill, np.array([begin, 0.0]), max_iterations=100)
     np.testing.assert_allclose(mode.theta, [4.5, 2.5], atol=1e-3)  # t0 at its bound, t1 = t0 - 2
+    assert np.all((hill.lower <= hill.points) & (hill.points <= hill.upper))
 
 
 def test_a_run_that_goes_on_with_the_curvature_of_its_end_takes_fewer_calls():
