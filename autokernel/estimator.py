@@ -151,9 +151,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     best_score_ : float
         Score of the best kernel in nats: the value of ``criterion``, by default the log evidence
         for the standardised target, plus the log prior of the structure. It is the score for all
-        rows. It is that for the rows of the search, 500 if there are more than 600, after Ctrl-C,
-        for ``criterion="loo"`` and ``"cv"`` above 1000 rows, and if the fit to all rows fails, with
-        a warning. ``-inf`` for the rough fit of a ``max_time`` that was too short.
+        rows; with an approximation, ``"importance"`` is replaced by Laplace's method. It is the
+        score for the rows of the search, if these are fewer, after Ctrl-C, for ``"loo"`` and
+        ``"cv"`` with an approximation, and, with a warning, if the fit to all rows fails or
+        ``max_time`` ends it. ``-inf`` for the rough fit of a ``max_time`` that was too short.
     posterior_ : dict of ndarray of shape (n_kernels,)
         The most probable kernels, with ``probability``, ``log_evidence``, ``log_prior``,
         ``n_leaves``, ``pareto_k`` and ``kernel``. Prints as a table.
@@ -253,10 +254,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Raises
         ------
         ValueError
-            If a name is unknown, or if ``strategy`` is a string instead of an object, which has no
-            parameters.
+            If a name is unknown, or if ``strategy`` or its ``acquisition`` is a string instead of
+            an object, which has no parameters.
         """
-        check_nested(params, self.get_params(deep=False))
+        check_nested(params, self)
         return super().set_params(**params)
 
     # scikit-learn has no type hints

@@ -31,7 +31,7 @@ from autokernel.kernels import (
 )
 from autokernel.many_rows import APPROXIMATIONS
 from autokernel.model import AVERAGES, Averaging
-from autokernel.search import STRATEGIES, Strategy
+from autokernel.search import ACQUISITIONS, STRATEGIES, Strategy
 from autokernel.validation import did_you_mean, resolve
 
 CONSTRAINTS: dict[str, list[Any] | str] = {
@@ -68,6 +68,7 @@ OTHERS = "*"
 
 _REGISTRIES: Mapping[str, Mapping[str, type]] = {
     "strategy": STRATEGIES,
+    "acquisition": ACQUISITIONS,
     "criterion": CRITERIA,
     "averaging": AVERAGES,
 }
@@ -148,17 +149,19 @@ class Arguments:
         )
 
 
-def check_nested(params: Mapping[str, Any], current: Mapping[str, Any]) -> None:
+def check_nested(params: Mapping[str, Any], estimator: BaseEstimator) -> None:
     """Refuse nested parameters of an argument that is a name instead of an object."""
     for key in params:
-        argument, _, parameter = key.partition("__")
-        name = params.get(argument, current.get(argument))
-        if parameter and isinstance(name, str) and name in _REGISTRIES.get(argument, ()):
-            example = f"{argument}={_REGISTRIES[argument][name].__name__}()"
-            raise ValueError(
-                f"{argument} must be an object for {key} to be set, got {name!r}: "
-                f"set {example} first"
-            )
+        path, owner = key.split("__"), estimator
+        for depth, argument in enumerate(path[:-1], start=1):
+            prefix = "__".join(path[:depth])
+            owner = params.get(prefix, getattr(owner, argument, None))
+            if isinstance(owner, str) and owner in _REGISTRIES.get(argument, ()):
+                example = f"{prefix}={_REGISTRIES[argument][owner].__name__}()"
+                raise ValueError(
+                    f"{prefix} must be an object for {key} to be set, got {owner!r}: "
+                    f"set {example} first"
+                )
 
 
 def check_memory(
