@@ -1,11 +1,15 @@
-"""The search of the estimator: history, reproducibility, progress lines."""
+"""The search of the estimator: history, reproducibility, every strategy."""
+
+from typing import ClassVar
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 
-from autokernel import AutoKernelGPRegressor, parse_expression
+from autokernel import parse_expression
 from autokernel.datasets import load_airline
-from tests.fits import wave
+from autokernel.search import STRATEGIES, Greedy, UpperConfidenceBound
+from tests.fits import rows, small, tiny, wave
 from tests.processes import outputs_under_two_hash_seeds
 
 KEYS = {"kernel", "score", "log_prior", "score_per_sample", "best_score", "n_leaves", "n_params"}
@@ -13,15 +17,10 @@ KEYS |= {"phase", "status", "fit_seconds", "proposal_seconds", "elapsed"}
 KEYS |= {"standard_error", "pareto_k", "upper_bound"}
 
 
-def quick(**parameters):
-    """An estimator that is done in a second."""
-    fixed = {"n_iter": 1, "random_state": 0, "averaging": None}
-    return AutoKernelGPRegressor(**{**fixed, **parameters})
-
-
 def test_fit_on_the_airline_series_extrapolates_far_better_than_an_rbf_kernel():
     X, y = load_airline(return_X_y=True)
-    model = quick(n_iter=0, averaging=None).fit(X[:129], y[:129])
+    model = tiny(base_kernels=["SE", "LIN", "PER"], max_leaves=4, averaging=None)
+    model.fit(X[:129], y[:129])
     rmse = np.sqrt(np.mean((model.predict(X[129:]) - y[129:]) ** 2))
     # a hand-made trend + season kernel reaches 25, a straight line 72, an RBF kernel 200
     assert rmse < 40
@@ -32,7 +31,7 @@ def test_fit_on_the_airline_series_extrapolates_far_better_than_an_rbf_kernel():
 
 def test_history_is_one_row_per_kernel_in_the_order_of_evaluation():
     X, y = wave(n_features=3)
-    model = quick(n_iter=3, base_kernels=["SE", "LIN"]).fit(X, y)
+    model = small(n_iter=3).fit(X, y)
     history = model.search_history_
     assert len({len(column) for column in history.values()}) == 1
     assert list(history["phase"]).count("search") == model.n_iter_ == 3
@@ -50,41 +49,12 @@ def test_history_is_one_row_per_kernel_in_the_order_of_evaluation():
     assert np.all(np.diff(history["elapsed"]) > 0)
 
 
-def test_order_of_the_base_kernels_does_not_matter():
-    X, y = wave()
-    first, second = (
-        quick(base_kernels=names).fit(X, y) for names in ({"RQ", "SE"}, np.array(["SE", "RQ"]))
-    )
-    assert list(first.search_history_["kernel"]) == list(second.search_history_["kernel"])
-
-
-def test_the_kernels_that_a_person_would_try_first_are_tried():
-    X, y = wave(n_features=3)
-    kernels = {
-        parse_expression(text).canonical
-        for text in quick(base_kernels=["SE"], n_iter=0).fit(X, y).search_history_["kernel"]
-    }
-    assert {"SE[0] * SE[1] * SE[2]", "SE[0] + SE[1] + SE[2]"} <= kernels
-
-
-def test_column_names_of_a_frame_appear_in_the_expressions():
-    pandas = pytest.importorskip("pandas")
-    X, y = wave(n_features=2)
-    frame = pandas.DataFrame(X, columns=["day of year", "3"])
-    model = quick(base_kernels=["SE"], n_iter=0).fit(frame, y)
-    assert set(model.search_history_["kernel"]) >= {"SE[day of year]", 'SE["3"]'}
-    names = list(model.feature_names_in_)
-    assert parse_expression(model.best_expression_, names).to_text(names) == model.best_expression_
-    assert model.predict(frame).shape == (20,)
-    assert len(pandas.DataFrame(model.search_history_)) == len(model.search_history_["kernel"])
-
-
 _HISTORY_SCRIPT = """
 import numpy as np
 from autokernel import AutoKernelGPRegressor
 rng = np.random.default_rng(0)
-X = rng.uniform(size=(20, 2))
-model = AutoKernelGPRegressor(base_kernels=["SE", "LIN"], max_leaves=3, n_iter=3, random_state=7)
+X = rng.uniform(size=(15, 2))
+model = AutoKernelGPRegressor(base_kernels=["SE", "LIN"], max_leaves=3, n_iter=2, random_state=7)
 model.fit(X, np.sin(6 * X[:, 0]) + X[:, 1])
 for kernel, score in zip(model.search_history_["kernel"], model.search_history_["score"]):
     print(kernel, float(score).hex())
@@ -99,31 +69,57 @@ def test_history_depends_neither_on_the_process_nor_on_the_hash_seed():
 
 
 def test_another_random_state_searches_elsewhere():
-    X, y = wave()
-    first, second = (
-        quick(n_iter=4, base_kernels=["SE", "LIN"], random_state=seed).fit(X, y) for seed in (0, 1)
-    )
+    first, second = (small(random_state=seed).fit(*wave()) for seed in (0, 1))
     assert list(first.search_history_["kernel"]) != list(second.search_history_["kernel"])
 
 
-def test_verbose_prints_a_line_per_improvement_or_per_kernel(capsys):
-    X, y = wave()
-    few = {"base_kernels": ["SE", "LIN"], "max_leaves": 2}
-    model = quick(**few).fit(X, y)
-    assert capsys.readouterr().out == ""
-    n_improved = len(np.unique(model.search_history_["best_score"]))
-    n_kernels = len(model.search_history_["kernel"])
-    quick(verbose=1, **few).fit(X, y)
-    assert capsys.readouterr().out.count("\n") == n_improved
-    quick(verbose=2, **few).fit(X, y)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == n_kernels
-    assert "SE[0]" in lines[0]
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_every_strategy_finds_a_kernel_and_the_same_one_with_workers_and_in_steps(name, tmp_path):
+    settings = {"n_iter": 2, "batch_size": 2, "memory": tmp_path}
+    whole = small(strategy=name, **settings).fit(*wave())
+    assert whole.stop_reason_ == "n_iter"
+    assert whole.n_iter_ == 2
+    assert whole.score(*wave()) > 0.9
+    # SE and LIN, and two from each, where from LIN alone one is left; then noise alone; no kernel
+    # of one leaf has a simpler form to try
+    n_initial = {"greedy": 3, "skc": 3}.get(name, 6)
+    assert list(whole.search_history_["phase"]) == n_initial * ["initial"] + 2 * ["search"]
+    assert whole.search_history_["kernel"][n_initial - 1] == "NOISE"
+    model = small(strategy=STRATEGIES[name](), n_jobs=2, warm_start=True, **settings)
+    with parallel_config(backend="threading"):
+        for n_iter in (0, 1, 2):
+            model.set_params(n_iter=n_iter).fit(*wave())
+    assert rows(model) == rows(whole)
+    assert model.best_expression_ == whole.best_expression_
 
 
-def test_a_tiny_space_is_searched_to_its_end():
-    X, y = wave()
-    model = quick(base_kernels=["SE", "LIN"], max_leaves=1, n_iter=10).fit(X, y)
-    assert sorted(model.search_history_["kernel"]) == ["LIN[0]", "NOISE", "SE[0]"]
-    assert model.stop_reason_ == "exhausted"
-    assert model.n_iter_ == 0
+@pytest.mark.parametrize("name", ["sot", "boms", "arc"])
+def test_an_acquisition_function_is_given_by_name_or_as_an_object(tmp_path, name):
+    settings = {"memory": tmp_path, "n_iter": 2}
+    make = STRATEGIES[name]
+    by_name = small(strategy=make(acquisition="ucb"), **settings).fit(*wave())
+    ucb = UpperConfidenceBound(kappa=2.0)
+    as_object = small(strategy=make(acquisition=ucb), **settings).fit(*wave())
+    assert rows(as_object) == rows(by_name)
+    as_object.set_params(strategy__acquisition__kappa=-1.0)
+    with pytest.raises(ValueError, match=r"'kappa' .*of UpperConfidenceBound .*\[0.0, inf\)"):
+        as_object.fit(*wave())
+
+
+class NotingLimits(Greedy):
+    """Notes how large a kernel may be."""
+
+    limits: ClassVar[list[int]] = []
+
+    def propose(self, task, history, *, n_proposals, rng):
+        self.limits.append(task.grammar.max_leaves)
+        return super().propose(task, history, n_proposals=n_proposals, rng=rng)
+
+
+def test_the_more_columns_the_larger_kernels_may_be_by_default():
+    NotingLimits.limits.clear()
+    X = np.random.default_rng(0).uniform(size=(8, 6))
+    for n_features, max_leaves in [(1, "auto"), (3, "auto"), (4, "auto"), (6, "auto"), (6, 5)]:
+        model = tiny(base_kernels=["LIN"], n_iter=1, max_leaves=max_leaves, averaging=None)
+        model.set_params(strategy=NotingLimits()).fit(X[:, :n_features], X.sum(axis=1))
+    assert NotingLimits.limits == [10, 10, 12, 16, 5]

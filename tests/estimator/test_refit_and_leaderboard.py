@@ -5,30 +5,20 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-import skops.io
 from sklearn.exceptions import ConvergenceWarning
 
 from autokernel import (
-    AutoKernelGPRegressor,
     CallableKernel,
-    EvaluationError,
-    ExpressionSyntaxError,
     evaluate_kernel,
     parse_expression,
 )
 from autokernel.explain import Table
 from autokernel.export import from_dict, to_dict
 from autokernel.kernels import VARIANCE
-from tests.fits import assert_predicts_as_its_kernel, small, wave
+from tests.fits import assert_predicts_as_its_kernel, small, tiny, wave
 
 X, Y = wave(20, n_features=2)
 X_NEW, Y_NEW = wave(15, n_features=2, seed=1)
-
-
-def tiny(**parameters):
-    """An estimator that looks at two base kernels on each column."""
-    fixed = {"n_iter": 0, "base_kernels": ["SE", "LIN"], "max_leaves": 1, "random_state": 0}
-    return AutoKernelGPRegressor(**{**fixed, **parameters})
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +38,12 @@ def scaled(X, y):
     return (X - X.min(axis=0)) / np.ptp(X, axis=0), (y - y.mean()) / y.std()
 
 
-@pytest.mark.parametrize("k", [1, 3, 1000])
-def test_leaderboard_is_the_best_rows_of_the_history_each_kernel_once(fitted, k):
+@pytest.mark.parametrize("limit", [(), (1,), (1000,)])
+def test_leaderboard_is_the_best_rows_of_the_history_each_kernel_once(fitted, limit):
     history = fitted.search_history_
-    n_rows = min(k, len(history["kernel"]))
-    assert n_rows == len(history["kernel"]) or k < 1000
-    table = fitted.leaderboard(k)
+    assert len(history["kernel"]) > 10
+    n_rows = min(limit[0] if limit else 10, len(history["kernel"]))
+    table = fitted.leaderboard(*limit)
     assert {len(column) for column in table.values()} == {n_rows}
     np.testing.assert_array_equal(table["score"], np.sort(history["score"])[::-1][:n_rows])
     np.testing.assert_array_equal(table["rank"], np.arange(1, n_rows + 1))
@@ -64,21 +54,6 @@ def test_leaderboard_is_the_best_rows_of_the_history_each_kernel_once(fitted, k)
     assert len(set(canonical)) == n_rows
     assert list(table["chosen"]) == [True] + [False] * (n_rows - 1)
     assert table["kernel"][0] == fitted.best_expression_
-
-
-def test_leaderboard_shows_ten_kernels_unless_told(fitted):
-    assert len(fitted.search_history_["kernel"]) > 10
-    assert len(fitted.leaderboard()["kernel"]) == 10
-    assert repr(fitted.leaderboard()) == repr(fitted.leaderboard(k=10))
-
-
-def test_leaderboard_goes_into_a_frame(fitted):
-    table = fitted.leaderboard(4)
-    frame = pd.DataFrame(table)
-    assert frame.shape == (4, len(table))
-    assert list(frame.columns) == list(table)
-    assert list(frame["kernel"]) == list(table["kernel"])
-    assert frame["chosen"].dtype == bool
 
 
 def test_leaderboard_prints_a_line_for_each_kernel_with_a_mark_at_the_chosen(fitted):
@@ -170,8 +145,6 @@ def test_refit_reads_the_names_of_columns():
     np.testing.assert_array_equal(
         model.predict(frame), tiny().refit(X, Y, "LIN[1] + SE[0]").predict(X)
     )
-    with pytest.raises(ExpressionSyntaxError, match="unknown column 'depth', the known ones are"):
-        model.refit(frame, Y, "SE[depth]")
     assert model.refit(frame, Y, "LIN[1]").best_expression_ == "LIN[wind speed]"
 
 
@@ -199,12 +172,9 @@ def test_a_moment_of_time_gives_a_rough_model_and_a_warning():
     assert np.isfinite(model.refit(X, Y).best_score_)
 
 
-def test_the_leaderboard_of_a_fit_has_no_note(model):
-    assert model.leaderboard().note == ""
-
-
-def test_the_leaderboard_tells_that_scores_are_those_before_a_refit_to_other_rows(model):
+def test_the_leaderboard_says_that_scores_are_those_before_a_refit_to_other_rows(model):
     searched = model.best_score_
+    assert model.leaderboard().note == ""
     model.refit(X_NEW, Y_NEW)
     assert model.best_score_ != searched
     table = model.leaderboard()
@@ -238,16 +208,6 @@ def test_an_estimator_that_has_only_refitted_says_that_there_was_no_search():
     assert (model.stop_reason_, model.n_iter_) == ("n_iter", 1)
 
 
-def test_skops_saves_and_loads_a_fitted_model_that_can_go_on(model, tmp_path):
-    path = tmp_path / "model.skops"
-    skops.io.dump(model, path)
-    loaded = skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))
-    np.testing.assert_array_equal(loaded.predict(X_NEW), model.predict(X_NEW))
-    assert str(loaded.leaderboard()) == str(model.leaderboard())
-    loaded.set_params(warm_start=True, n_iter=1, max_leaves=2).fit(X, Y)
-    assert loaded.n_iter_ == 1
-
-
 def test_the_history_prints_its_main_columns_and_keeps_all(model):
     lines = str(model.search_history_).splitlines()
     assert lines[0].split() == ["score", "n_leaves", "phase", "status", "elapsed", "kernel"]
@@ -263,7 +223,7 @@ def nan(X, Y, variance):
     return np.full((len(X), len(Y)), np.nan)
 
 
-def test_a_kernel_that_cannot_be_fitted_is_last_and_a_refit_to_it_changes_nothing():
+def test_a_kernel_that_cannot_be_fitted_is_last_with_its_reason():
     model = tiny(base_kernels=["LIN", CallableKernel("BAD", nan, (VARIANCE,))]).fit(X, Y)
     table = model.leaderboard()
     failed = np.array([kernel.startswith("BAD") for kernel in table["kernel"]])
@@ -272,8 +232,3 @@ def test_a_kernel_that_cannot_be_fitted_is_last_and_a_refit_to_it_changes_nothin
     (reason,) = set(table["status"][failed])
     assert reason != "ok"
     assert sum(reason in line for line in str(table).splitlines()) == 2
-    before = model.predict(X_NEW)
-    with pytest.raises(EvaluationError, match=r"BAD\[0\] could not be fitted because: "):
-        model.refit(X_NEW, Y_NEW, "BAD[0]")
-    np.testing.assert_array_equal(model.predict(X_NEW), before)
-    np.testing.assert_array_equal(model.X_train_, X)
