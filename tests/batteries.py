@@ -1,6 +1,6 @@
 """Random expressions, parameters and data, and derivatives by differences."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,32 +18,20 @@ from autokernel.expression import (
 from autokernel.inference.covariance import Covariance
 from autokernel.inference.packed import unpack
 from autokernel.inference.pairs import PackedPairs
-from autokernel.kernels import (
-    ADD,
-    BASE_KERNELS,
-    FEW_COLUMNS,
-    MULTIPLY,
-    OPERATORS,
-    BaseKernel,
-    Operator,
-)
+from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY, OPERATORS, BaseKernel, Operator
 from autokernel.model import to_sklearn
 from autokernel.typing import FloatArray
+from tests.kernels.gate import GATE
 
 EPS = float(np.finfo(float).eps)
 GRAMMAR = Grammar(tuple(BASE_KERNELS.values()), (ADD, MULTIPLY), columns=(0, 1, 2), max_leaves=6)
 
-OF_ALL_OPERATORS = Grammar(FEW_COLUMNS, tuple(OPERATORS.values()), columns=(0, 1), max_leaves=5)
+# with change points, change windows and an operator from outside of the package
+EVERY_OPERATOR = Grammar(
+    tuple(BASE_KERNELS.values()), (*OPERATORS.values(), GATE), columns=(0, 1, 2), max_leaves=6
+)
 
 seeds = st.integers(0, 2**32 - 1)
-
-
-@st.composite
-def walks(draw: st.DrawFn, grammar: Grammar = OF_ALL_OPERATORS) -> Expression:
-    """Draw a walk of a grammar, which joins subtrees by all its operators."""
-    rng = np.random.default_rng(draw(seeds))
-    leaf = grammar.leaves[int(rng.integers(len(grammar.leaves)))]
-    return grammar.random_walk(leaf, int(rng.integers(1, 6)), rng)
 
 
 @st.composite
@@ -76,6 +64,18 @@ def expressions(
         return Operation(operator, tree(n_left), tree(n_leaves - n_left), column=column)
 
     return tree(draw(st.integers(1, max_leaves or grammar.max_leaves)))
+
+
+def every_tree(grammar: Grammar, n_leaves: int) -> Iterator[Expression]:
+    """All trees with this number of leaves over a grammar of operators with two operands."""
+    if n_leaves == 1:
+        yield from grammar.leaves
+    for n_left in range(1, n_leaves):
+        for left in every_tree(grammar, n_left):
+            for right in every_tree(grammar, n_leaves - n_left):
+                for operator in grammar.operators:
+                    for column in grammar.columns if operator.acts_on_column else (None,):
+                        yield Operation(operator, left, right, column=column)
 
 
 def flat_terms(expression: Expression, operator: Operator) -> list[Expression]:

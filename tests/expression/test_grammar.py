@@ -12,7 +12,6 @@ from autokernel.expression import Expression, Grammar, Leaf, Operation, parse_ex
 from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY
 from tests.batteries import expressions, grammars, seeds
 from tests.kernels.gate import GATE
-from tests.processes import outputs_under_two_hash_seeds
 
 SE, LIN = BASE_KERNELS["SE"], BASE_KERNELS["LIN"]
 SMALL = Grammar((SE, LIN), (ADD, MULTIPLY), columns=(0, 1), max_leaves=4)
@@ -49,8 +48,9 @@ def deletions(tree: Expression) -> Iterator[Expression]:
 
 @st.composite
 def grammars_with_members(draw: st.DrawFn) -> tuple[Grammar, Expression]:
+    """A grammar, and an expression of it or of another one."""
     grammar = draw(grammars())
-    return grammar, draw(expressions(grammar))
+    return grammar, draw(expressions(grammar) | expressions(max_leaves=3))
 
 
 def every_result(grammar: Grammar, expression: Expression) -> list[Expression]:
@@ -65,51 +65,18 @@ def test_operations_are_exactly_those_of_the_definition(
     assert Counter(every_result(grammar, expression)) == Counter(rewritings(expression, grammar))
 
 
-@given(grammars(), expressions(max_leaves=3))
-def test_operations_apply_to_expressions_of_another_grammar_too(
-    grammar: Grammar, expression: Expression
-) -> None:
-    assert Counter(every_result(grammar, expression)) == Counter(rewritings(expression, grammar))
-
-
-@given(grammars_with_members())
+@given(grammars_with_members(), st.booleans())
 def test_neighbours_are_the_distinct_results_without_the_start(
-    member: tuple[Grammar, Expression],
+    member: tuple[Grammar, Expression], reduces: bool
 ) -> None:
-    grammar, expression = member
+    grammar, expression = replace(member[0], reduces=reduces), member[1]
     neighbours = grammar.neighbours(expression)
+    results = every_result(grammar, expression)
     texts = [neighbour.canonical for neighbour in neighbours]
-    expected = {e.canonical for e in rewritings(expression, grammar)} - {expression.canonical}
     assert len(texts) == len(set(texts))
-    assert set(texts) == expected
-    assert set(neighbours) <= set(rewritings(expression, grammar))
-
-
-@given(grammars_with_members())
-def test_results_stay_in_the_grammar(member: tuple[Grammar, Expression]) -> None:
-    grammar, expression = member
-    for result in every_result(grammar, expression):
-        assert result.n_leaves <= grammar.max_leaves
-        assert set(result.leaves) <= set(grammar.leaves)
-        operators = {e.operator for e in result.subtrees() if isinstance(e, Operation)}
-        assert operators <= set(grammar.operators)
-
-
-def test_a_full_expression_is_only_exchanged() -> None:
-    expression = parse_expression("SE[0] * LIN[0] + SE[1] * LIN[1]")
-    assert SMALL.n_operations(expression) == 4 * 3  # four leaves, three other base kernels
-    assert all(e.n_leaves == 4 for e in every_result(SMALL, expression))
-
-
-def test_operations_of_a_single_leaf_come_in_a_fixed_order() -> None:
-    grammar = Grammar((SE, LIN), (ADD, MULTIPLY), columns=(1,), max_leaves=2)
-    assert list(map(str, every_result(grammar, Leaf(SE, 1)))) == [
-        "SE[1] + SE[1]",
-        "SE[1] + LIN[1]",
-        "SE[1] * SE[1]",
-        "SE[1] * LIN[1]",
-        "LIN[1]",
-    ]
+    assert set(texts) == {e.canonical for e in results} - {expression.canonical}
+    assert set(neighbours) <= set(results)
+    assert not reduces or all(reduced(neighbour) is neighbour for neighbour in neighbours)
 
 
 @given(grammars_with_members(), st.integers(0, 3))
@@ -142,16 +109,6 @@ def test_random_neighbour_is_the_expression_itself_if_no_operation_applies() -> 
     assert grammar.n_operations(start) == 0
     assert grammar.random_neighbour(start, np.random.default_rng(0)) == start
     assert grammar.neighbours(start) == ()
-
-
-@given(grammars_with_members(), seeds)
-def test_random_neighbour_is_the_result_of_one_operation(
-    member: tuple[Grammar, Expression], seed: int
-) -> None:
-    grammar, expression = member
-    neighbour = grammar.random_neighbour(expression, np.random.default_rng(seed))
-    assert neighbour in {*rewritings(expression, grammar)} or neighbour == expression
-    assert (neighbour == expression) == (grammar.n_operations(expression) == 0)
 
 
 @given(grammars_with_members(), seeds, st.integers(0, 5))
@@ -202,7 +159,7 @@ def test_a_random_tree_has_as_many_leaves_as_the_grammar_allows(
 
 
 def test_random_walks_have_geometric_lengths() -> None:
-    # where a leaf can only be added, the number of leaves tells the length
+    # where a leaf can only be added, the number of leaves gives the length
     grammar = Grammar((SE,), (ADD,), columns=(0,), max_leaves=1000)
     walks = grammar.random_walks(2000, np.random.default_rng(0))
     lengths = np.array([walk.n_leaves - 1 for walk in walks])
@@ -216,17 +173,16 @@ def test_random_walks_have_geometric_lengths() -> None:
     assert SMALL.random_walks(0, np.random.default_rng(0)) == []
 
 
-@given(grammars(), seeds)
-def test_random_walks_stay_in_the_grammar(grammar: Grammar, seed: int) -> None:
-    walks = grammar.random_walks(7, np.random.default_rng(seed))
-    assert len(walks) == 7
-    assert all(grammar.spans(walk, grammar.base_kernels) for walk in walks)
+class WithoutSteps(np.random.Generator):
+    """Random numbers with which no walk leaves its start."""
+
+    def geometric(self, p: float, size: int) -> np.ndarray:
+        return np.zeros(size, dtype=int)
 
 
-def test_random_walks_begin_at_every_base_kernel_as_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Grammar, "random_walk", lambda self, start, n_steps, rng: start)
+def test_random_walks_begin_at_every_base_kernel_as_often() -> None:
     for n in (1, 4, 10):
-        starts = Counter(SMALL.random_walks(n, np.random.default_rng(0)))
+        starts = Counter(SMALL.random_walks(n, WithoutSteps(np.random.PCG64(0))))
         counts = [starts[leaf] for leaf in SMALL.leaves]
         assert sum(counts) == n
         assert max(counts) - min(counts) <= 1
@@ -240,23 +196,6 @@ def test_a_grammar_is_immutable_and_hashable() -> None:
     with pytest.raises(FrozenInstanceError):
         SMALL.max_leaves = 5
     assert len({SMALL, Grammar((SE, LIN), (ADD, MULTIPLY), columns=(0, 1), max_leaves=4)}) == 1
-
-
-def test_order_does_not_depend_on_the_hash_seed_of_the_process() -> None:
-    code = """
-import numpy as np
-from autokernel.expression import Grammar, parse_expression
-from autokernel.kernels import LINEAR, PERIODIC, SMOOTH
-from autokernel.kernels import ADD, MULTIPLY
-
-grammar = Grammar((SMOOTH, LINEAR, PERIODIC), (ADD, MULTIPLY), (0, 1), max_leaves=4)
-start = parse_expression("SE[0] * LIN[0] + LIN[1]")
-print(*grammar.neighbours(start), sep="; ")
-print(grammar.random_walk(start, 20, np.random.default_rng(0)))
-"""
-    outputs = outputs_under_two_hash_seeds(code)
-    assert len(outputs) == 1
-    assert outputs != {""}
 
 
 @given(grammars_with_members())
@@ -293,22 +232,6 @@ def test_a_kernel_that_is_too_large_for_the_grammar_can_shrink() -> None:
     grammar = Grammar((SE,), (ADD,), columns=(0,), max_leaves=1, reduces=True)
     start = parse_expression("SE[0] + SE[0] + SE[0]")
     assert set(map(str, grammar.neighbours(start))) == {"SE[0]", "SE[0] + SE[0]"}
-
-
-@given(grammars_with_members())
-def test_neighbours_in_a_grammar_that_reduces_are_reduced_and_not_the_start(
-    member: tuple[Grammar, Expression],
-) -> None:
-    grammar, start = replace(member[0], reduces=True), member[1]
-    neighbours = grammar.neighbours(start)
-    texts = [neighbour.canonical for neighbour in neighbours]
-    assert len(texts) == len(set(texts))
-    assert {*texts, start.canonical} == {
-        start.canonical,
-        *(e.canonical for e in every_result(grammar, start)),
-    }
-    assert start.canonical not in texts
-    assert all(reduced(neighbour) is neighbour for neighbour in neighbours)
 
 
 def test_neighbours_of_a_base_kernel_in_a_grammar_that_reduces() -> None:

@@ -1,6 +1,5 @@
 """Priors over structures, against products of probabilities by hand."""
 
-from collections.abc import Iterator
 from functools import partial
 from itertools import combinations
 from math import comb, exp, log
@@ -14,7 +13,6 @@ from autokernel.expression import (
     NOISE,
     Expression,
     Grammar,
-    Operation,
     StructurePrior,
     grammar_prior,
     normal_form,
@@ -22,7 +20,7 @@ from autokernel.expression import (
     unit_prior,
 )
 from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY
-from tests.batteries import expressions, reshuffled, seeds
+from tests.batteries import every_tree, expressions, reshuffled, seeds
 from tests.kernels.gate import GATE
 
 ARD = " * ".join(f"SE[{column}]" for column in range(8))
@@ -47,18 +45,6 @@ def grammar_of(
 ) -> StructurePrior:
     sizes = {"n_kernels": n_kernels, "n_operators": n_operators, "n_columns": n_columns}
     return partial(grammar_prior, **sizes, strength=strength)
-
-
-def every_tree(grammar: Grammar, n_leaves: int) -> Iterator[Expression]:
-    """All trees with this number of leaves over a grammar of operators with two operands."""
-    if n_leaves == 1:
-        yield from grammar.leaves
-    for n_left in range(1, n_leaves):
-        for left in every_tree(grammar, n_left):
-            for right in every_tree(grammar, n_leaves - n_left):
-                for operator in grammar.operators:
-                    for column in grammar.columns if operator.acts_on_column else (None,):
-                        yield Operation(operator, left, right, column=column)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +122,7 @@ def test_the_grammar_prior_is_the_product_of_all_choices(text, sizes, probabilit
 
 @pytest.mark.parametrize("text", ["SE[0] * SE[1]", "SE[1]"])
 @pytest.mark.parametrize("n_varying", [0, 1])
-def test_a_kernel_on_columns_that_do_not_vary_can_be_asked_for(text, n_varying):
+def test_a_kernel_on_columns_that_do_not_vary_can_be_fitted(text, n_varying):
     X, y = np.random.default_rng(0).uniform(size=(12, 2)), np.arange(12.0)
     X[:, n_varying:] = 1.0
     model = AutoKernelGPRegressor(base_kernels=["SE"], random_state=0).refit(X, y, text)

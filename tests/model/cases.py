@@ -16,6 +16,7 @@ from autokernel.kernels import (
     Operator,
     Unit,
 )
+from tests.kernels.gate import fall
 
 SHIPPED = tuple(BASE_KERNELS.values())
 
@@ -96,8 +97,13 @@ def _covariance(expression, params, X, Z):
         own = [next(params) for _ in expression.parameters]
         x, z = X[:, expression.column, None], Z[None, :, expression.column]
         return FORMULAS[expression.kernel.name](x, z, *own)
+    own = [next(params) for _ in expression.parameters]
     first, second = (_covariance(operand, params, X, Z) for operand in expression.operands)
-    return first + second if expression.operator == ADD else first * second
+    if expression.column is None:
+        return first + second if expression.operator == ADD else first * second
+    weight = WEIGHTS[expression.operator.symbol]
+    a, b = (weight(rows[:, expression.column], *own) for rows in (X, Z))
+    return np.outer(a, b) * first + np.outer(1 - a, 1 - b) * second
 
 
 def _matern_32(x, z, lengthscale, variance):
@@ -122,4 +128,13 @@ FORMULAS = {
     "MAT32": _matern_32,
     "MAT52": _matern_52,
     "OU": lambda x, z, length, variance: variance * np.exp(-abs(x - z) / length),
+}
+
+# of the first operand of an operator that acts on a column
+WEIGHTS = {
+    "CP": lambda x, location, width: expit((location - x) / width),
+    "CW": lambda x, centre, length, width: (
+        1 - expit((x - centre + length / 2) / width) * expit((centre + length / 2 - x) / width)
+    ),
+    "GATE": fall,
 }
