@@ -107,13 +107,10 @@ class Evaluator:
         return Job(expression, tuple(tuple(together) for together in warm_starts), best)
 
     def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:
-        """Fit and score one kernel.
+        """Fit and score one kernel, or raise an ``OutOfTimeError``.
 
-        Raises
-        ------
-        OutOfTimeError
-            Once the deadline has passed. Any other error becomes a record with its reason, because
-            one kernel that fails must not end a long search.
+        Any other error becomes a record with its reason, because one kernel that fails must not end
+        a long search.
         """
         began = time.perf_counter()
         try:
@@ -444,17 +441,7 @@ def check_expression(
     base_kernels: Iterable[str | BaseKernel] = (),
     operators: Iterable[str | Operator] = (),
 ) -> Expression:
-    """Parse an expression if it is a text, and check that the data have its columns.
-
-    Raises
-    ------
-    ExpressionSyntaxError
-        If the text cannot be read.
-    TypeError
-        If ``expression`` is neither a text nor an expression.
-    ValueError
-        If a column is not below ``n_features``.
-    """
+    """Parse an expression if it is a text, and check that the data have its columns."""
     if not isinstance(expression, (str, Expression)):
         raise TypeError(
             f"{argument} must be a str such as 'SE[0] + LIN[0]' or an Expression, "

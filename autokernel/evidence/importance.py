@@ -20,18 +20,10 @@ _MIN_TAIL = 5  # weights from which the shape of their distribution is estimated
 
 
 def pareto_shape(weights: FloatArray) -> float:
-    """Estimate the shape k of a generalised Pareto distribution of the largest weights.
+    """Estimate the shape k of a generalised Pareto distribution of the largest weights (n_draws,).
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_draws,)
-        Weights, not negative and in any unit.
-
-    Returns
-    -------
-    float
-        The shape k: moments of the weights below the order ``1 / k`` exist. It is ``-inf`` for
-        equal weights, and ``inf`` if fewer than five weights lie above the start of the tail.
+    Moments of the weights below the order ``1 / k`` exist. The shape is ``-inf`` for equal weights,
+    and ``inf`` if fewer than five weights lie above the start of the tail.
 
     Notes
     -----
@@ -45,15 +37,8 @@ def pareto_shape(weights: FloatArray) -> float:
 def pareto_smoothed(log_weights: FloatArray) -> FloatArray:
     """Replace the largest weights by quantiles of their Pareto distribution, and normalise.
 
-    Parameters
-    ----------
-    log_weights : ndarray of shape (n_draws,)
-        Logs of the weights up to a constant, ``-inf`` for zero.
-
-    Returns
-    -------
-    ndarray of shape (n_draws,)
-        Weights that sum to one. Before normalisation none is larger than the largest one was.
+    The log weights (n_draws,) are known up to a constant. Before normalisation no weight is larger
+    than the largest one was.
 
     Notes
     -----

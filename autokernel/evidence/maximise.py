@@ -63,12 +63,8 @@ def maximise(
 
     Parameters
     ----------
-    posterior : LogPosterior
-        Log posterior to maximise.
     theta : ndarray of shape (n_params,)
         The point, which is moved to the bounds if it lies beyond them.
-    max_iterations : int
-        Largest number of steps.
     tolerance : float
         Nats that a Newton step is expected to gain at most, at the end.
     curvature : ndarray of shape (n_params, n_params) or None

@@ -26,22 +26,10 @@ Gradient = Callable[[FloatArray], FloatArray]
 def difference_hessian(
     gradient: Gradient, theta: FloatArray, *, oscillates: BoolArray
 ) -> FloatArray:
-    """Compute the Hessian of a function of log parameters from its exact gradient.
+    """Compute the Hessian H of a function of log parameters from its exact gradient.
 
-    Parameters
-    ----------
-    gradient : callable
-        Function from a point (n_params,) to the gradient (n_params,) there.
-    theta : ndarray of shape (n_params,)
-        The point.
-    oscillates : ndarray of shape (n_params,)
-        Whether the function oscillates along a parameter, as it does along a period. Its fourth
-        derivative is then larger, and the steps are shorter.
-
-    Returns
-    -------
-    ndarray of shape (n_params, n_params)
-        The symmetric Hessian H.
+    The mask ``oscillates`` (n_params,) is true for parameters along which the function oscillates,
+    as it does along a period. Its fourth derivative is then larger, and the steps are shorter.
 
     Notes
     -----

@@ -81,15 +81,7 @@ class ExactLikelihood(Likelihood):
     ) -> tuple[FloatArray, FloatArray]:
         """Predict each target from all others, with its noise (R&W eq. 5.12). O(n^3).
 
-        Returns
-        -------
-        residual, variance : ndarray of shape (n_samples,)
-            Errors of the predictions, and the variances of these errors.
-
-        Raises
-        ------
-        scipy.linalg.LinAlgError
-            If the matrix is not positive definite to machine precision.
+        Returns the errors (n,) of the predictions, and the variances (n,) of these errors.
         """
         cholesky = self.factorise(self.matrix(theta, jitter))
         alpha = cholesky.solve(self.data.y)

@@ -205,14 +205,8 @@ def choose_inducing(
 def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: int = 100) -> float:
     """Compute an upper bound on the exact log likelihood in nats, ``inf`` on failure.
 
-    Parameters
-    ----------
-    likelihood : InducingLikelihood
-        The kernel with its data and inducing points.
-    theta : ndarray of shape (n_params,)
-        Log parameters, for which the lower bound is ``likelihood.value(theta)``.
-    n_steps : int
-        Most steps of conjugate gradients, each O(n_samples^2).
+    The lower bound is ``likelihood.value(theta)``. At most ``n_steps`` steps of conjugate gradients
+    are made, each O(n_samples^2).
 
     Notes
     -----

@@ -128,16 +128,7 @@ Bounds = tuple[float, float] | Sequence[tuple[float, float]]
 class WrappedKernel(Kernel):
     """A base kernel of this package as a scikit-learn kernel on one column.
 
-    Parameters
-    ----------
-    base_kernel : BaseKernel
-        Base kernel to wrap.
-    params : array-like of shape (n_params,)
-        Parameters of the base kernel on inputs divided by ``scale``.
-    scale : float, default=1.0
-        Number by which inputs are divided.
-    params_bounds : pair of float or array-like of shape (n_params, 2), default=(1e-5, 1e5)
-        Bounds of the parameters.
+    The parameters, within ``params_bounds``, are those on inputs divided by ``scale``.
     """
 
     def __init__(
@@ -188,24 +179,10 @@ class WrappedKernel(Kernel):
 
 
 class WrappedOperation(Kernel):
-    """An operator of this package between scikit-learn kernels.
+    """An operator of this package between scikit-learn kernels on all columns.
 
-    Parameters
-    ----------
-    operator : Operator
-        Operator to wrap.
-    operands : sequence of Kernel
-        Scikit-learn kernels on all columns.
-    params : array-like of shape (n_params,)
-        Parameters of the operator itself, on scaled inputs.
-    feature : int or None
-        Column on which the operator acts.
-    shift, scale : float
-        Scaling of the column: ``(x - shift) / scale``.
-    params_bounds : pair of float or array-like of shape (n_params, 2), default=(1e-5, 1e5)
-        Bounds of the operator's own parameters.
-    name : str, optional
-        Name of the column, for the text of the kernel.
+    If it acts on a column, its parameters, within ``params_bounds``, are those on the scaled column
+    ``(x - shift) / scale``. The name of the column is for the text of the kernel.
     """
 
     def __init__(
