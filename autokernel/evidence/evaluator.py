@@ -167,7 +167,7 @@ class Evaluator:
         return record_fit(
             expression,
             posterior,
-            Point(np.log(posterior.prior.shape / posterior.prior.rate), -np.inf),
+            Point(posterior.centre, -np.inf),
             status=reason,
             seconds=seconds,
             log_structure_prior=self.structure_prior(expression),

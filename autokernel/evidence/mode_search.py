@@ -345,12 +345,11 @@ class ModeSearch:
     ) -> Iterator[Point]:
         """Yield starts at warm starts where new nodes explain some of the noise."""
         expression = posterior.expression
-        mean = np.log(posterior.prior.shape / posterior.prior.rate)
         for fits in warm_starts:
             taken = {node for fit in fits for node in fit.nodes}
             new = [node for node in range(len(expression.nodes)) if node not in taken]
             if new:
-                point = with_warm_starts(expression, mean[None], fits)
+                point = with_warm_starts(expression, posterior.centre[None], fits)
                 take_from_noise(point, expression, new, scales=self._scales)
                 yield from _warm(posterior, point, fits)
 

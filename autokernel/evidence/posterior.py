@@ -100,6 +100,8 @@ class LogPosterior:
 
     Attributes
     ----------
+    centre : ndarray of shape (n_params,)
+        Logs of the prior means.
     lower, upper : ndarray of shape (n_params,)
         Bounds of theta.
     is_period : ndarray of shape (n_params,)
@@ -116,8 +118,8 @@ class LogPosterior:
         self._priors = priors
         self.n_evaluations = 0
         self.prior = LogGammaPrior.of(likelihood.parameters, priors=priors)
-        centre = np.log(self.prior.shape / self.prior.rate)
-        self.lower, self.upper = centre - _WIDEST, centre + _WIDEST
+        self.centre = np.log(self.prior.shape / self.prior.rate)
+        self.lower, self.upper = self.centre - _WIDEST, self.centre + _WIDEST
         mean_square = self.data.mean_square
         if NOISE_FLOOR * mean_square > 0:
             self.lower[-1] = np.log(NOISE_FLOOR * mean_square)

@@ -30,6 +30,8 @@ from autokernel.kernels import (
 )
 from autokernel.typing import FloatArray, IntArray
 
+MAX_KEPT_LEAF_VALUES = 2**24  # values of base kernels that stay in memory for blocks of rows
+
 
 class _Node(ABC):
     """A node of the covariance; ``value`` holds the result of the last forward sweep."""

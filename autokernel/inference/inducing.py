@@ -9,6 +9,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from autokernel.expression import Expression
 from autokernel.inference.base import Likelihood, Predictor, Term, TrainingData
 from autokernel.inference.covariance import (
+    MAX_KEPT_LEAF_VALUES,
     Covariance,
     cross_covariance,
     diagonal_covariance,
@@ -19,7 +20,6 @@ from autokernel.typing import FloatArray, IntArray
 
 _COVARIANCES_PER_SWEEP_BLOCK = 2**19  # of rows with inducing points, values and gradients
 _COVARIANCES_PER_BLOCK = 2**20  # values only
-_MAX_KEPT_LEAF_VALUES = 2**24  # values of base kernels that stay in memory between two sweeps
 _MAX_KEPT_COVARIANCES = 2**26  # entries of K that stay between two steps of conjugate gradients
 _JITTER = 1e-8  # fraction of the mean diagonal that is added to the covariance of the points
 _CANDIDATE_ROWS = 2**13  # rows among which a predictor chooses inducing points
@@ -47,7 +47,7 @@ class InducingLikelihood(Likelihood):
         step = max(1, _COVARIANCES_PER_SWEEP_BLOCK // m)
         self._rows = [slice(first, first + step) for first in range(0, n, step)]
         self._kept: list[Covariance] | None = None
-        if n * m * expression.n_leaves <= _MAX_KEPT_LEAF_VALUES:
+        if n * m * expression.n_leaves <= MAX_KEPT_LEAF_VALUES:
             self._kept = [self._with_points(rows) for rows in self._rows]
 
     def value(self, theta: FloatArray) -> float:

@@ -8,6 +8,7 @@ from scipy.spatial import KDTree
 from autokernel.expression import Expression
 from autokernel.inference.base import Likelihood, Predictor, Term, TrainingData
 from autokernel.inference.covariance import (
+    MAX_KEPT_LEAF_VALUES,
     cross_covariance,
     diagonal_covariance,
     paired_covariance,
@@ -22,7 +23,6 @@ _CORRELATIONS_PER_BLOCK = 2**18
 _PROBE_STEP = 1e-4  # along a column, whose extent is one, for the derivatives of a kernel
 _PROBE_ROWS = 200  # at which the derivatives are averaged
 _PAIRS_PER_BLOCK = 2**17  # so that the arrays of the covariances stay in the cache
-_MAX_KEPT_LEAF_VALUES = 2**24  # values of base kernels that stay in memory between calls
 _SEGMENT_GROWTH = 1.5  # factor between the numbers of rows among which neighbours are sought
 _MAX_JOINT_ROWS = 2048  # training rows of the joint distribution of several new rows
 _SEED = 0  # of the candidates that are drawn, so that equal rows have equal predictions
@@ -247,7 +247,7 @@ class NeighbourLikelihood(Likelihood):
         step = max(1, _PAIRS_PER_BLOCK // n_pairs)
         self._parts = [blocks[first : first + step] for first in range(0, len(blocks), step)]
         self._kept: list[Blocks] | None = None
-        if len(blocks) * n_pairs * expression.n_leaves <= _MAX_KEPT_LEAF_VALUES:
+        if len(blocks) * n_pairs * expression.n_leaves <= MAX_KEPT_LEAF_VALUES:
             self._kept = [self._blocks(part) for part in self._parts]
 
     def value(self, theta: FloatArray) -> float:
