@@ -184,6 +184,25 @@ def test_ctrl_c_leaves_a_fitted_model_and_no_worker(undisturbed, whom, n_jobs, p
     assert json.loads(out.splitlines()[-1]) == expected
 
 
+def test_time_is_over_for_workers_too_and_what_is_cut_short_is_not_kept(tmp_path):
+    class Slow(Laplace):
+        """Takes minutes unless the time is over; it looks at the clock meanwhile."""
+
+        def __call__(self, fit):
+            for _ in range(int(100 * PATIENCE)):
+                fit.log_density(fit.theta)
+                time.sleep(0.01)
+            return super().__call__(fit)
+
+    model = small(max_time=1, n_iter=0, criterion=Slow(), n_jobs=2, memory=tmp_path)
+    with pytest.warns(ConvergenceWarning, match="max_time ended the search before any kernel"):
+        model.fit(*wave())
+    assert model.stop_reason_ == "max_time"
+    assert rows(model) == []
+    assert np.isfinite(model.predict(wave()[0])).all()
+    assert n_kept(tmp_path) == 0
+
+
 def test_a_search_with_workers_can_be_stopped(alone):  # and the next test has workers again
     model = small(n_jobs=2, criterion=elsewhere(), **PERIODIC)
     model.set_callbacks(At(lambda: True, ended=2)).fit(*wave())  # warnings are errors
@@ -231,25 +250,6 @@ def test_an_error_outside_of_evaluations_is_the_failure_of_one_kernel():
     failure = "the worker failed: RuntimeError: no such luck"
     assert [one.status for one in found] == ["ok", failure, "ok"]
     assert [np.isfinite(one.score) for one in found] == [True, False, True]
-
-
-def test_time_is_over_for_workers_too_and_what_is_cut_short_is_not_kept(tmp_path):
-    class Slow(Laplace):
-        """Takes minutes unless the time is over; it looks at the clock meanwhile."""
-
-        def __call__(self, fit):
-            for _ in range(int(100 * PATIENCE)):
-                fit.log_density(fit.theta)
-                time.sleep(0.01)
-            return super().__call__(fit)
-
-    model = small(max_time=1, n_iter=0, criterion=Slow(), n_jobs=2, memory=tmp_path)
-    with pytest.warns(ConvergenceWarning, match="max_time ended the search before any kernel"):
-        model.fit(*wave())
-    assert model.stop_reason_ == "max_time"
-    assert rows(model) == []
-    assert np.isfinite(model.predict(wave()[0])).all()
-    assert n_kept(tmp_path) == 0
 
 
 # Memory.

@@ -14,7 +14,7 @@ from autokernel.kernels import PRESETS
 from autokernel.many_rows import BoundedEvaluator
 from tests.fits import rows, small
 
-N = 300
+N = 200
 SETTINGS = {"priors": dict(PRESETS["default"]), "seed": 0, "structure_prior": uniform_prior}
 
 
