@@ -33,6 +33,7 @@ from tests.fits import (
     small,
     wave,
 )
+from tests.own_kernels import OrnsteinUhlenbeck
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups are of POSIX")
 PERIODIC = {"base_kernels": ["SE", "PER"], "n_iter": 2, "batch_size": 2}
@@ -333,6 +334,28 @@ def test_other_units_share_what_is_kept(tmp_path, evaluated):
     for unit in (0.5, 2.0):
         small(memory=tmp_path, **ONE).fit(unit * X, unit * y)
     assert evaluated == ["SE[0]", "NOISE"]
+
+
+class Moody(OrnsteinUhlenbeck):
+    """A kernel that can be computed only at times."""
+
+    _fails = True
+
+    def value(self, params, pairs):
+        if self._fails:
+            raise MemoryError("9 GiB")
+        return super().value(params, pairs)
+
+
+def test_a_kernel_that_could_not_be_fitted_is_tried_again(tmp_path, evaluated):
+    kernel = Moody()
+    settings = {"base_kernels": ["SE", kernel], "max_leaves": 1, "n_iter": 0, "memory": tmp_path}
+    small(**settings).fit(*wave())
+    assert evaluated == ["SE[0]", "NOISE"]
+    kernel._fails = False
+    model = small(**settings).fit(*wave())
+    assert evaluated == ["SE[0]", "NOISE", "OU[0]"]
+    assert set(model.search_history_["status"]) == {"ok"}
 
 
 class Foreign:

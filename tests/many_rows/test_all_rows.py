@@ -363,8 +363,9 @@ def test_no_fit_to_all_rows_begins_after_the_deadline(column, signal):
 
 
 def test_a_fit_without_time_predicts_all_the_same(table, new):
-    with pytest.warns(ConvergenceWarning, match="max_time"):
+    with pytest.warns(ConvergenceWarning, match="max_time") as caught:
         model = fit(table, max_time=0.01)
+    assert {warning.filename for warning in caught} == {__file__}  # where fit is called
     assert np.isfinite(model.predict(new)).all()
 
 
