@@ -146,17 +146,19 @@ def test_a_change_that_cost_little_before_is_tried_first():
     assert removals == [{0}, {1}, {2}, {3}, {4}, {3, 4}, {2, 4}, {1, 4}, {0, 4}]
 
 
-@pytest.mark.parametrize("ended_by", ["deadline", "observer"])
+@pytest.mark.parametrize("ended_by", ["deadline", "deadline on the way", "observer", "exhausted"])
 def test_a_search_that_goes_on_and_ends_early_keeps_what_pruning_had_found(ended_by):
-    """The best kernel of the pruning is not lost if the next search proposes nothing in time."""
-    given = {"fixed": ["SE[0]"], "proposals": [LATE, "LIN[0] * PER[0]"]}
-    subject = laboratory({LATE: 1.0, "PER[0]": 2.0}, **given).search(n_iter=1)
+    """The best kernel of the pruning is not lost if the next search does not prune again."""
+    proposals = [LATE] if ended_by == "exhausted" else [LATE, "LIN[0] * PER[0]"]
+    scores = {LATE: 1.0, "PER[0]": 2.0}
+    subject = laboratory(scores, fixed=["SE[0]"], proposals=proposals).search(n_iter=1)
     assert subject.history.best.expression.canonical == "PER[0]"
-    before = subject.trials
-    if ended_by == "deadline":
-        subject.search(n_iter=2, deadline=Deadline(0.0))
+    before, n_fits = subject.trials, len(subject.fits)
+    deadline = Deadline(0.0 if ended_by == "deadline" else np.inf)
+    diary = {"deadline on the way": Diary(4, deadline.cancel), "observer": Diary(3)}.get(ended_by)
+    subject.search(n_iter=2, deadline=deadline, observer=diary)
+    if diary is None:
         assert subject.trials == before
-    else:
-        subject.search(n_iter=2, observer=Diary(3))
-        assert {text for text, _ in before} <= set(subject.texts_of())
+        assert len(subject.fits) == n_fits  # nothing is evaluated again
+    assert {text for text, _ in before} <= set(subject.texts_of())
     assert subject.history.best.expression.canonical == "PER[0]"
