@@ -1,20 +1,19 @@
 """Parts of a kernel that are computed once for each distinct lag of a column."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 
-from autokernel.expression import Grammar, Operation, n_kernel_params, parse_expression
+from autokernel.expression import Leaf, n_kernel_params, parse_expression
 from autokernel.inference import TrainingData
 from autokernel.inference.covariance import Covariance
 from autokernel.inference.pairs import PackedPairs
-from autokernel.kernels import BASE_KERNELS, OPERATORS, BaseKernel, SquaredExponential
-from tests.batteries import expressions, seeds
-from tests.kernels.gate import Gate
+from autokernel.kernels import BASE_KERNELS, BaseKernel, SquaredExponential
+from tests.batteries import EVERY_OPERATOR, expressions, seeds
 
-GRAMMAR = Grammar(
-    tuple(BASE_KERNELS.values()), tuple(OPERATORS.values()), columns=(0, 1, 2, 3), max_leaves=7
-)
+GRAMMAR = replace(EVERY_OPERATOR, columns=(0, 1, 2, 3), max_leaves=7)
 
 
 class AllPairs(PackedPairs):
@@ -69,9 +68,8 @@ def test_values_and_gradients_are_those_of_all_pairs(expression, seed):
 @pytest.mark.parametrize(("column", "size"), [(0, 60), (1, 9), (2, 60 * 61 // 2)])
 def test_a_kernel_is_computed_once_for_each_distinct_lag(column, size):
     kernel = CountedLags()
-    (leaf,) = Grammar((kernel,), tuple(OPERATORS.values()), (column,), max_leaves=1).leaves
     X = inputs(np.random.default_rng(0))
-    values = Covariance(leaf, TrainingData(X, X[:, 0]).pairs).forward(np.ones(2))
+    values = Covariance(Leaf(kernel, column), TrainingData(X, X[:, 0]).pairs).forward(np.ones(2))
     assert kernel._sizes == [size]
     assert len(values) == 60 * 61 // 2
 
@@ -79,22 +77,10 @@ def test_a_kernel_is_computed_once_for_each_distinct_lag(column, size):
 @pytest.mark.parametrize("other", ["LIN[0]", "SE[2]", "LIN[0] + SE[2]"])
 def test_a_factor_is_computed_so_next_to_others_that_are_not(other):
     kernel = CountedLags()
-    (leaf,) = Grammar((kernel,), tuple(OPERATORS.values()), (0,), max_leaves=1).leaves
     X = inputs(np.random.default_rng(0))
-    product = leaf * parse_expression(other)
+    product = Leaf(kernel, 0) * parse_expression(other)
     Covariance(product, TrainingData(X, X[:, 0]).pairs).forward(np.ones(n_kernel_params(product)))
     assert kernel._sizes == [60]
-
-
-@given(seed=seeds)
-def test_an_operator_on_the_column_sees_the_inputs_themselves(seed):
-    rng = np.random.default_rng(seed)
-    X = inputs(rng)
-    gated = Operation(Gate(), parse_expression("SE[0]"), parse_expression("PER[0]"), column=0)
-    params = np.exp(rng.uniform(-1, 1, n_kernel_params(gated)))
-    expected = Covariance(gated, lambda column: AllPairs(X[:, column].copy())).forward(params)
-    found = Covariance(gated, TrainingData(X, X[:, 0]).pairs).forward(params)
-    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 
 
 class Warped(SquaredExponential):
@@ -103,24 +89,16 @@ class Warped(SquaredExponential):
     name = "WARPED"
     closed_under_products = False
 
-    def exponent(self, params, pairs):
-        return super().exponent(params, pairs) - 0.3 * getattr(pairs, self._asked)
-
-    def __init__(self, asked):
-        self._asked = asked
-
-
-class WarpedByOuter(Warped):
-    """The same by the other quantity."""
+    def __init__(self, quantity):
+        self._quantity = quantity
 
     def exponent(self, params, pairs):
-        return SquaredExponential.exponent(self, params, pairs) - 0.3 * pairs.outer(np.sin)
+        return super().exponent(params, pairs) - 0.3 * self._quantity(pairs)
 
 
-@pytest.mark.parametrize("kernel", [Warped("product"), WarpedByOuter("")])
-def test_a_kernel_that_is_wrongly_declared_stationary_is_an_error_and_not_a_wrong_matrix(kernel):
+@pytest.mark.parametrize("quantity", [lambda p: p.product, lambda p: p.outer(np.sin)])
+def test_a_kernel_that_is_wrongly_declared_stationary_is_an_error_not_a_wrong_matrix(quantity):
     X = inputs(np.random.default_rng(0))
-    (leaf,) = Grammar((kernel,), tuple(OPERATORS.values()), (0,), max_leaves=1).leaves
-    covariance = Covariance(leaf, TrainingData(X, X[:, 0]).pairs)
+    covariance = Covariance(Leaf(Warped(quantity), 0), TrainingData(X, X[:, 0]).pairs)
     with pytest.raises(ValueError, match="set is_stationary = False"):
         covariance.forward(np.ones(2))

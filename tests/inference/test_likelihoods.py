@@ -150,7 +150,7 @@ def test_parameters_stand_in_the_order_of_the_nodes_with_the_noise_variance_last
 # Exact
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(any_problem)
 def test_the_exact_value_is_that_of_the_definition_and_of_scikit_learn(problem):
     found = exact(problem).value(problem.theta)
@@ -159,15 +159,6 @@ def test_the_exact_value_is_that_of_the_definition_and_of_scikit_learn(problem):
     gpr = GaussianProcessRegressor(exported(problem), optimizer=None, alpha=0)
     expected = gpr.fit(problem.X, problem.y).log_marginal_likelihood_value_
     assert found == pytest.approx(expected, rel=0, abs=tolerance)
-
-
-@settings(max_examples=150)
-@given(any_problem)
-def test_the_covariance_is_that_of_the_exported_kernel(problem):
-    expected = exported(problem)(problem.X)
-    # six factors, PER among them off by 100 EPS each; zeros of LIN relative to the largest
-    atol = 1e-12 * abs(expected).max()
-    np.testing.assert_allclose(dense(problem), expected, rtol=1e-12, atol=atol)
 
 
 @given(any_problem)

@@ -82,14 +82,6 @@ def test_a_packed_factor_computes_what_the_full_matrix_does(n):
     np.testing.assert_allclose(packed_cholesky(K).evidence_adjoint(y), expected, **same)
 
 
-@pytest.mark.parametrize("n", range(1, 13))
-def test_the_diagonal_of_the_inverse_runs_from_the_first_row_to_the_last(n):
-    diagonal = np.arange(1.0, n + 1)
-    # a square root and two divisions
-    found = packed_cholesky(np.diag(diagonal)).inverse_diagonal()
-    np.testing.assert_allclose(found, 1 / diagonal, rtol=4 * EPS)
-
-
 def test_a_diagonal_matrix_gives_what_it_gives_in_packed_storage():
     rng = np.random.default_rng(2)
     variances, y, B = rng.uniform(0.1, 9, size=7), rng.normal(size=7), rng.normal(size=(7, 3))

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autokernel.inference.packed import pack, unpack
+from autokernel.inference.packed import pack
 from autokernel.inference.pairs import PackedPairs
 from autokernel.kernels import BroadcastPairs
 from autokernel.typing import FloatArray
@@ -57,33 +57,74 @@ def test_equal_lags_on_a_grid_have_equal_values(name: str) -> None:
     np.testing.assert_array_equal(values, values[np.unique(places, return_index=True)[1]][places])
 
 
-@every_period
-@every_column
-def test_periodic_equals_the_formula_to_the_precision_of_the_phase(
-    x: FloatArray, period: float
-) -> None:
-    expected = pack(np.sin(np.pi * differences(x) / period) ** 2)
-    # either way a phase is rounded to EPS times itself, not to EPS times the year, but for lags
-    # that are looked up: they are as exact as the inputs
-    tolerance = EPS * (4 + largest_phase(x, period)) + phase_between_equal_lags(x, period) / 2
-    np.testing.assert_allclose(PackedPairs(x).periodic(period), expected, rtol=0, atol=tolerance)
+def tolerance_of(x: FloatArray, period: float) -> float:
+    """The precision of the phase.
+
+    A phase is rounded to EPS times itself, not to EPS times the year, but for lags that are looked
+    up: they are as exact as the inputs.
+    """
+    return EPS * (4 + largest_phase(x, period)) + phase_between_equal_lags(x, period) / 2
 
 
+def lower_pairs(x: FloatArray) -> BroadcastPairs:
+    """The pairs of the lower triangle, row by row."""
+    rows, columns = np.tril_indices(len(x))
+    return BroadcastPairs(x[rows], x[columns])
+
+
+def sigmoid(x: FloatArray) -> FloatArray:
+    return 1 / (1 + np.exp(0.3 - x))
+
+
+def exponential(X: FloatArray, Y: FloatArray) -> FloatArray:
+    """Values (n, m) at columns X (n, 1) and Y (m, 1), as kernels of scikit-learn are called."""
+    assert X.shape[1] == Y.shape[1] == 1
+    return np.exp(-np.abs(X - Y.T)) + X * Y.T
+
+
+# each storage of all pairs of a column, and how it stores a symmetric matrix
+STORAGES = {
+    "packed": (PackedPairs, pack),
+    "matrix": (lambda x: BroadcastPairs(x[:, None], x[None, :]), lambda matrix: matrix),
+    "entry by entry": (lower_pairs, lambda matrix: matrix[np.tril_indices(len(matrix))]),
+}
+every_storage = pytest.mark.parametrize(("make", "stored"), STORAGES.values(), ids=STORAGES)
+
+
+@every_storage
+@every_column
+def test_quantities_without_parameters_are_those_of_the_formulas(x, make, stored) -> None:
+    pairs = make(x)
+    assert pairs.shape == pairs.difference.shape
+    np.testing.assert_array_equal(pairs.difference, stored(abs(differences(x))))
+    np.testing.assert_array_equal(pairs.squared_distance, stored(differences(x) ** 2))
+    np.testing.assert_array_equal(pairs.product, stored(np.outer(x, x)))
+    # the exponential of an array may depend on where in it a number stands, by its last digit
+    expected = stored(np.outer(sigmoid(x), sigmoid(x)))
+    np.testing.assert_allclose(pairs.outer(sigmoid), expected, rtol=4 * EPS)
+    # entry by entry, these are up to ten thousand pairs: more than one block of them
+    expected = stored(exponential(x[:, None], x[:, None]))
+    np.testing.assert_allclose(pairs.matrix(exponential), expected, rtol=4 * EPS)
+
+
+@every_storage
 @every_period
 @every_column
-def test_slope_equals_the_formula_to_the_precision_of_the_phase(
-    x: FloatArray, period: float
+def test_periodic_quantities_equal_the_formulas_to_the_precision_of_the_phase(
+    x, period, make, stored
 ) -> None:
-    phases = 2 * np.pi * differences(x) / period
-    expected = pack(-0.5 * phases * np.sin(phases))
-    # the precision of the sine is as above, and the phase of the pair multiplies it
-    tolerance = EPS * (4 + largest_phase(x, period)) + phase_between_equal_lags(x, period) / 2
-    tolerance = tolerance * pack(1 + abs(phases))
-    pairs = PackedPairs(x)
-    for entry in range(0, len(expected), 1 + len(expected) // 250):
-        weights = np.zeros(len(expected))
-        weights[entry] = 1.0
-        assert abs(pairs.periodic_slope(period, weights) - expected[entry]) <= tolerance[entry]
+    pairs, tolerance = make(x), tolerance_of(x, period)
+    expected = stored(np.sin(np.pi * differences(x) / period) ** 2)
+    np.testing.assert_allclose(pairs.periodic(period), expected, rtol=0, atol=tolerance)
+    # the precision of the sine is the same, and the phase of the pair multiplies it
+    phases = stored(2 * np.pi * differences(x) / period)
+    expected, tolerances = -0.5 * phases * np.sin(phases), tolerance * (1 + abs(phases))
+    weights = np.zeros(expected.shape)
+    for entry in range(0, expected.size, 1 + expected.size // 100):
+        weights.flat[entry] = 1.0
+        found = pairs.periodic_slope(period, weights)
+        assert abs(found - expected.flat[entry]) <= tolerances.flat[entry]
+        weights.flat[entry] = 0.0
 
 
 @pytest.mark.parametrize("grid", [False, True], ids=["any inputs", "grid"])
@@ -116,88 +157,6 @@ def test_a_shift_by_whole_periods_changes_nothing_but_the_product(x: FloatArray)
     # the two means round differently, by EPS times the year at most; the phase has a factor 2 pi
     tolerance = 2 * np.pi * 6057 * EPS
     np.testing.assert_allclose(here.periodic(1.0), there.periodic(1.0), rtol=0, atol=tolerance)
-
-
-def rectangle(x: FloatArray) -> BroadcastPairs:
-    """All pairs of the entries of a column, as a matrix."""
-    return BroadcastPairs(x[:, None], x[None, :])
-
-
-def lower_pairs(x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both ends of the pairs of the lower triangle, row by row."""
-    rows, columns = np.tril_indices(len(x))
-    return x[rows], x[columns]
-
-
-@every_column
-def test_packed_and_broadcast_pairs_have_the_same_distances_and_products(x: FloatArray) -> None:
-    packed, broadcast, elementwise = PackedPairs(x), rectangle(x), BroadcastPairs(*lower_pairs(x))
-    for name in ("difference", "squared_distance", "product"):
-        matrix = getattr(broadcast, name)
-        np.testing.assert_array_equal(getattr(packed, name), pack(matrix))
-        np.testing.assert_array_equal(getattr(elementwise, name), matrix[np.tril_indices(len(x))])
-    np.testing.assert_array_equal(broadcast.difference, abs(differences(x)))
-    np.testing.assert_array_equal(packed.squared_distance, pack(differences(x) ** 2))
-    np.testing.assert_array_equal(packed.product, pack(np.outer(x, x)))
-
-
-@every_period
-@every_column
-def test_packed_and_broadcast_pairs_agree_on_what_is_periodic(x: FloatArray, period: float) -> None:
-    packed, broadcast, elementwise = PackedPairs(x), rectangle(x), BroadcastPairs(*lower_pairs(x))
-    # as in the tests of the formulas: the precision of the phase
-    tolerance = EPS * (4 + largest_phase(x, period)) + phase_between_equal_lags(x, period) / 2
-    np.testing.assert_allclose(
-        packed.periodic(period), pack(broadcast.periodic(period)), rtol=0, atol=tolerance
-    )
-    np.testing.assert_array_equal(
-        elementwise.periodic(period), broadcast.periodic(period)[np.tril_indices(len(x))]
-    )
-
-    n_samples = len(x)
-    weights = np.random.default_rng(0).standard_normal(n_samples * (n_samples + 1) // 2)
-    lower = np.tril(unpack(weights, n_samples))
-    slope = packed.periodic_slope(period, weights)
-    phases = abs(2 * np.pi * differences(x) / period)
-    tolerance *= (abs(lower) * (1 + phases)).sum()
-    assert abs(slope - broadcast.periodic_slope(period, lower)) <= tolerance
-    by_row = lower[np.tril_indices(n_samples)]
-    assert abs(slope - elementwise.periodic_slope(period, by_row)) <= tolerance
-
-
-@every_column
-def test_packed_and_broadcast_pairs_agree_on_products_of_a_function(x: FloatArray) -> None:
-    def sigmoid(x: FloatArray) -> FloatArray:
-        return 1 / (1 + np.exp(0.3 - x))
-
-    matrix = rectangle(x).outer(sigmoid)
-    # the exponential of an array may depend on where in it a number stands, by its last digit
-    np.testing.assert_allclose(PackedPairs(x).outer(sigmoid), pack(matrix), rtol=4 * EPS)
-    np.testing.assert_allclose(matrix, np.outer(sigmoid(x), sigmoid(x)), rtol=4 * EPS)
-    np.testing.assert_allclose(
-        BroadcastPairs(*lower_pairs(x)).outer(sigmoid),
-        matrix[np.tril_indices(len(x))],
-        rtol=4 * EPS,
-    )
-
-
-def exponential(X: FloatArray, Y: FloatArray) -> FloatArray:
-    """Values (n, m) at columns X (n, 1) and Y (m, 1), as kernels of scikit-learn are called."""
-    assert X.shape[1] == Y.shape[1] == 1
-    return np.exp(-np.abs(X - Y.T)) + X * Y.T
-
-
-@every_column
-def test_packed_and_broadcast_pairs_agree_on_the_matrix_of_a_function(x: FloatArray) -> None:
-    expected = exponential(x[:, None], x[:, None])
-    np.testing.assert_array_equal(rectangle(x).matrix(exponential), expected)
-    np.testing.assert_array_equal(PackedPairs(x).matrix(exponential), pack(expected))
-    # up to ten thousand pairs: more than one block of them; rounding as above
-    np.testing.assert_allclose(
-        BroadcastPairs(*lower_pairs(x)).matrix(exponential),
-        expected[np.tril_indices(len(x))],
-        rtol=4 * EPS,
-    )
 
 
 @pytest.mark.parametrize("shape", [(0,), (1,), (7,), (1, 1), (7, 1), (1, 7), (3, 5), (4, 100)])

@@ -49,6 +49,7 @@ def test_predictions_are_those_of_the_textbook(seed, n_features, make, tolerance
     expression, theta, X, y, _ = random_case(seed, n_features=n_features)
     predictor = make(expression, theta, TrainingData(X, y))
     X_new = new_rows(9, n_features=n_features)
+    X_new[1] = X_new[0]  # two observations at one input share all but their noise
     mean, covariance = dense_predictions(expression, theta, X, y, X_new)
     variance = np.diag(covariance)
     assert predictor.jitter == 0
@@ -62,17 +63,6 @@ def test_predictions_are_those_of_the_textbook(seed, n_features, make, tolerance
     np.testing.assert_allclose(predictor.mean_and_variance(X_new)[1], variance, rtol=tolerance)
     error = predictor.mean_and_covariance(X_new)[1] - covariance
     assert np.max(np.abs(error) / np.sqrt(np.outer(variance, variance))) < tolerance
-
-
-@every_predictor
-@pytest.mark.parametrize("seed", SEEDS)
-def test_noise_is_counted_once_and_only_on_the_diagonal(seed, make, tolerance):
-    expression, theta, X, y, _ = random_case(seed, n_features=2)
-    predictor = make(expression, theta, TrainingData(X, y))
-    twice = np.repeat(new_rows(1, n_features=2), 2, axis=0)
-    _, covariance = predictor.mean_and_covariance(twice)
-    between = covariance[0, 0] - covariance[0, 1]  # two observations at one place
-    assert between == pytest.approx(predictor.noise_variance, rel=max(1e-8, tolerance))
 
 
 WHOLE = parse_expression("LIN[0] + SE[0] * SE[1]")

@@ -38,7 +38,7 @@ def _release():
 
 
 class Guest(threading.Thread):
-    """Enters on its start and leaves when told to, and lives on as those of a pool do."""
+    """Enters on its start and leaves when it may, and lives on as those of a pool do."""
 
     def __init__(self):
         super().__init__(daemon=True)

@@ -59,10 +59,6 @@ def test_default_differs_from_paper_by_wider_priors_of_the_noise_and_of_slopes()
     assert variance.prior_in(PRESETS["default"]) == (1, 0.25)
 
 
-def test_a_prior_given_by_name_is_that_of_every_kernel() -> None:
-    assert every_prior({"variance": (3.0, 4.0)})["variance"] == {(3.0, 4.0)}
-
-
 @given(entries=st.lists(shapes_and_rates, min_size=1, max_size=6), seed=seeds)
 def test_log_density_is_that_of_the_gamma_distribution_with_the_jacobian(
     entries: list[tuple[float, float]], seed: int
@@ -128,9 +124,12 @@ def test_prior_of_parameters_keeps_their_order_and_repeats_them() -> None:
     np.testing.assert_array_equal(prior.rate, [100, 3, 3])
 
 
-@pytest.mark.parametrize("name", ["default", "paper"])
-def test_a_preset_is_found_by_its_name(name: str) -> None:
-    assert check_priors(name) == PRESETS[name]
+def test_a_preset_is_found_by_its_name_and_read_only() -> None:
+    for name in ("default", "paper"):
+        assert check_priors(name) == PRESETS[name]
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            PRESETS[name]["variance"] = (1, 1)
+    assert check_priors({}) == PRESETS["default"]
 
 
 def test_a_mapping_replaces_entries_of_the_default() -> None:
@@ -143,12 +142,6 @@ def test_a_mapping_replaces_entries_of_the_default() -> None:
     assert every_prior(PRESETS["default"]) == default
 
 
-def test_a_complete_mapping_replaces_every_prior() -> None:
-    priors = {name: (3.0, float(number)) for number, name in enumerate(NAMES, start=1)}
-    expected = {name: {prior} for name, prior in priors.items()}
-    assert every_prior(check_priors(priors, parameters=PARAMETERS)) == expected
-
-
 def test_names_are_checked_only_against_parameters_that_are_given() -> None:
     priors = {"lenghtscale": (2, 2), "noise_variance": (1, 2)}
     assert check_priors(priors) == priors
@@ -157,21 +150,11 @@ def test_names_are_checked_only_against_parameters_that_are_given() -> None:
         check_priors(priors, parameters=())
 
 
-@pytest.mark.parametrize("preset", ["default", "paper"])
-def test_presets_are_read_only(preset: str) -> None:
-    with pytest.raises(TypeError, match="does not support item assignment"):
-        PRESETS[preset]["variance"] = (1, 1)
-
-
 def test_numbers_of_numpy_are_numbers() -> None:
     priors = {"period": (np.int64(5), np.float32(0.5)), "alpha": np.array([1.0, 2.0])}
     checked = check_priors(priors)
     assert checked["period"] == (5.0, 0.5)
     assert checked["alpha"] == (1.0, 2.0)
-
-
-def test_an_empty_mapping_is_the_default() -> None:
-    assert check_priors({}) == PRESETS["default"]
 
 
 @pytest.mark.parametrize(
