@@ -304,10 +304,10 @@ def draw_rows(dataset: str, seed: int) -> Split:
 
 def other_modes(fit: Evaluation, data: TrainingData, seed: int) -> list[np.ndarray]:
     """Find other modes (n_params,) of a kernel that are almost as high as the best one."""
-    arranged = arrange(fit.expression)
-    likelihood = ExactLikelihood(arranged.expression, data)
+    arranged, order = arrange(fit.expression)
+    likelihood = ExactLikelihood(arranged, data)
     modes, _ = ModeSearch(data, priors=PRIORS, seed=seed)(LogPosterior(likelihood, priors=PRIORS))
-    back = np.argsort(theta_order(fit.expression, arranged.nodes))
+    back = np.argsort(theta_order(fit.expression, order))
     lowest, highest = fit.log_posterior - NEAR, fit.log_posterior - SAME
     return [mode.theta[back] for mode in modes if lowest < mode.log_posterior < highest]
 

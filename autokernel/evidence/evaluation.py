@@ -82,7 +82,7 @@ def record_fit(
     log_prior = float(posterior.prior.log_density(mode.theta))
     order = np.arange(n_params)
     if posterior.expression is not expression:
-        order = np.argsort(theta_order(expression, arrange(expression).nodes))
+        order = np.argsort(theta_order(expression, arrange(expression)[1]))
     theta = mode.theta[order]
     return Evaluation(
         expression=expression,

@@ -100,7 +100,7 @@ class Evaluator:
     def prepare(self, expression: Expression, known: Iterable[Evaluation] = ()) -> Job:
         """Find the warm starts of a kernel among known fits, and the best score of these fits."""
         known = list(known)
-        warm_starts = warm_starts_from_similar(arrange(expression).expression, known)
+        warm_starts = warm_starts_from_similar(arrange(expression)[0], known)
         if not warm_starts:
             return Job(expression)
         best = max(evaluation.score for evaluation in known)
@@ -115,7 +115,7 @@ class Evaluator:
         began = time.perf_counter()
         try:
             with kernel_errors(), one_blas_thread():
-                posterior = self._posterior(arrange(job.expression).expression, deadline)
+                posterior = self._posterior(arrange(job.expression)[0], deadline)
                 modes, n_on_subsample = self._find_modes(posterior, job.warm_starts)
                 maximum, score, status = self._score(posterior, modes, job.best)
                 evidence = log_evidence_or_nothing(posterior, maximum) if maximum else -np.inf
@@ -151,7 +151,7 @@ class Evaluator:
         """Fit one kernel quickly, on a few rows; the record has no score."""
         try:
             with kernel_errors(), one_blas_thread():
-                arranged = arrange(expression).expression
+                arranged = arrange(expression)[0]
                 posterior, mode = self._posterior(arranged), self._find_modes.rough_mode(arranged)
                 status = "a rough fit on some of the rows"
                 return record_fit(expression, posterior, mode, status=status)

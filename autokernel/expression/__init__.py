@@ -5,7 +5,6 @@ from autokernel.expression.normal_form import normal_form, reduced, simplificati
 from autokernel.expression.notation import parse_expression
 from autokernel.expression.parts import (
     Addend,
-    Arranged,
     Split,
     addends,
     align,
@@ -36,7 +35,6 @@ from autokernel.expression.tree import (
 __all__ = [
     "NOISE",
     "Addend",
-    "Arranged",
     "Expression",
     "Grammar",
     "Leaf",

@@ -27,19 +27,6 @@ class _Joint(NamedTuple):
         return Operation(self.operator, *operands, column=self.column)
 
 
-class _Counts(NamedTuple):
-    """Numbers of the operations that apply to an expression, in the order of their indices."""
-
-    growing: int
-    exchanges: int
-    deletions: int
-
-    @property
-    def total(self) -> int:
-        """Number of operations of all kinds."""
-        return self.growing + self.exchanges + self.deletions
-
-
 @dataclass(frozen=True, slots=True)
 class Grammar:
     """Expressions reachable from base kernels by ``S -> S op B`` and ``B -> B'``.
@@ -110,7 +97,7 @@ class Grammar:
 
     def n_operations(self, expression: Expression) -> int:
         """Count the operations that apply to an expression."""
-        return self._counts(expression).total
+        return sum(self._counts(expression))
 
     def tidy(self, expression: Expression) -> Expression:
         """Remove what is redundant if the grammar reduces; otherwise return the expression."""
@@ -126,22 +113,18 @@ class Grammar:
         IndexError
             If ``index`` is not in ``range(n_operations(expression))``.
         """
-        counts = self._counts(expression)
-        if not 0 <= index < counts.total:
-            raise IndexError(f"index must be in [0, {counts.total}) for {expression}, got {index}")
-        return self._apply(expression, index, counts)
-
-    def _apply(self, expression: Expression, index: int, counts: _Counts) -> Expression:
-        """Apply an operation whose index has been checked."""
-        if index < counts.growing:
+        growing, exchanges, deletions = self._counts(expression)
+        total = growing + exchanges + deletions
+        if not 0 <= index < total:
+            raise IndexError(f"index must be in [0, {total}) for {expression}, got {index}")
+        if index < growing:
             return self.tidy(self._grow(expression, index))
-        index -= counts.growing
-        if index < counts.exchanges:
+        index -= growing
+        if index < exchanges:
             return self.tidy(self._exchange(expression, index))
-        return self.tidy(_delete(expression, index - counts.exchanges))
+        return self.tidy(_delete(expression, index - exchanges))
 
     def _grow(self, expression: Expression, index: int) -> Expression:
-        """Join a subtree with a new leaf."""
         leaves, joints = self.leaves, self._joints(expression)
         subtree, index = divmod(index, len(joints) * len(leaves))
         joint, new = divmod(index, len(leaves))
@@ -149,7 +132,6 @@ class Grammar:
         return expression.replace(subtree, grown)
 
     def _exchange(self, expression: Expression, index: int) -> Expression:
-        """Replace a leaf by another one."""
         leaves = self.leaves
         for place, tree in enumerate(expression.subtrees()):
             if isinstance(tree, Leaf):
@@ -166,10 +148,8 @@ class Grammar:
         An expression that results from two operations is twice as likely. If no operation applies,
         the expression is returned unchanged.
         """
-        counts = self._counts(expression)
-        if counts.total == 0:
-            return expression
-        return self._apply(expression, int(rng.integers(counts.total)), counts)
+        total = self.n_operations(expression)
+        return self.apply(expression, int(rng.integers(total))) if total else expression
 
     def neighbours(self, expression: Expression) -> tuple[Expression, ...]:
         """List all expressions one operation away, one tree per canonical text, in fixed order."""
@@ -187,10 +167,9 @@ class Grammar:
 
     def _distinct(self, expression: Expression, operations: Iterable[int]) -> Iterator[Expression]:
         """Iterate over the distinct results of operations, without the expression itself."""
-        counts = self._counts(expression)
         met = {expression.canonical}  # a reduction may undo what an operation did
         for index in operations:
-            result = self._apply(expression, index, counts)
+            result = self.apply(expression, index)
             if result.canonical not in met:
                 met.add(result.canonical)
                 yield result
@@ -212,7 +191,7 @@ class Grammar:
         for _ in range(_ATTEMPTS * n_leaves):
             if tree.n_leaves >= n_leaves or not self._joints(tree):
                 break
-            tree = self.apply(tree, int(rng.integers(self._counts(tree).growing)))
+            tree = self.apply(tree, int(rng.integers(self._counts(tree)[0])))
         return tree
 
     def random_walks(self, n: int, rng: np.random.Generator) -> list[Expression]:
@@ -229,14 +208,12 @@ class Grammar:
             for number, n_steps in enumerate(rng.geometric(1 / 3, size=n))
         ]
 
-    def _counts(self, expression: Expression) -> _Counts:
-        """Count the operations of each kind that apply to an expression."""
+    def _counts(self, expression: Expression) -> tuple[int, int, int]:
+        """Count growing operations, exchanges and deletions, in the order of their indices."""
         n_joins = len(self._joints(expression)) * len(self.leaves)
-        return _Counts(
-            growing=expression.n_subtrees * n_joins,
-            exchanges=sum(map(self._n_others, expression.leaves)),
-            deletions=expression.n_subtrees - 1 if self.reduces else 0,  # all but the root
-        )
+        n_exchanges = sum(map(self._n_others, expression.leaves))
+        n_deletions = expression.n_subtrees - 1 if self.reduces else 0  # all but the root
+        return expression.n_subtrees * n_joins, n_exchanges, n_deletions
 
     def _n_others(self, leaf: Leaf) -> int:
         """Count the leaves that may replace this one, which another grammar may have made."""

@@ -44,7 +44,7 @@ def normal_form(expression: Expression) -> Expression:
 
     The result is the same for all expressions that reduce to one canonical text.
     """
-    return arrange(reduced(expression)).expression
+    return arrange(reduced(expression))[0]
 
 
 def simplifications(expression: Expression) -> list[Expression]:

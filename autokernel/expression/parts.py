@@ -1,7 +1,9 @@
 """Canonical order, symmetries and the parts of an expression."""
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import chain, pairwise
+from operator import mul
 from typing import NamedTuple
 
 import numpy as np
@@ -11,31 +13,31 @@ from autokernel.kernels import ADD, MULTIPLY, Operator, default_name, with_defau
 from autokernel.typing import IntArray
 
 
-class Arranged(NamedTuple):
-    """The canonical tree of an expression, and the origin of its nodes."""
-
-    expression: Expression
-    nodes: list[int]  # for each of its nodes, the index among the nodes of the original tree
-
-
-def arrange(expression: Expression) -> Arranged:
+def arrange(expression: Expression) -> tuple[Expression, list[int]]:
     """Sort the terms of every operator that commutes by their texts.
 
     The result is the same for all trees with one canonical text. The order depends on the names
     that users give to base kernels only if nothing else distinguishes two terms.
+
+    Returns
+    -------
+    arranged : Expression
+        The canonical tree.
+    nodes : list of int
+        For each of its nodes, the index among the nodes of the original tree.
     """
     if not isinstance(expression, Operation) or not expression.operands:
-        return Arranged(expression, list(range(len(expression.nodes))))
-    numbered = _numbered(expression, expression.children)
+        return expression, list(range(len(expression.nodes)))
+    numbered = _numbered(expression)
     if expression.operator.commutes:
         numbered.sort(key=lambda one: (seed_text(one[0]), one[0].canonical))
     nodes = [0] if expression.operator.parameters else []
     terms = []
     for term, start in numbered:
-        arranged = arrange(term)
-        terms.append(arranged.expression)
-        nodes += [start + node for node in arranged.nodes]
-    return Arranged(expression.join(terms), nodes)
+        arranged, order = arrange(term)
+        terms.append(arranged)
+        nodes += [start + node for node in order]
+    return expression.join(terms), nodes
 
 
 def seed_text(expression: Expression) -> str:
@@ -52,20 +54,10 @@ def seed_text(expression: Expression) -> str:
     return renamed.canonical
 
 
-def _joining_operator(*expressions: Expression) -> Operator | None:
-    """Return the commuting operator of lowest precedence at the roots of expressions."""
-    best: Operator | None = None
-    for expression in expressions:
-        if isinstance(expression, Operation) and expression.operator.commutes:
-            own = expression.operator
-            best = own if best is None or own.precedence < best.precedence else best
-    return best
-
-
-def _numbered(expression: Operation, terms: Sequence[Expression]) -> list[tuple[Expression, int]]:
-    """List terms, each with the index of its first node among the nodes of the expression."""
+def _numbered(expression: Operation) -> list[tuple[Expression, int]]:
+    """List the children, each with the index of its first node among those of the expression."""
     numbered, start = [], 1 if expression.operator.parameters else 0
-    for term in terms:
+    for term in expression.children:
         numbered.append((term, start))
         start += len(term.nodes)
     return numbered
@@ -98,9 +90,9 @@ def _equal_terms(expression: Expression, start: int) -> Iterator[tuple[list[int]
     if not isinstance(expression, Operation):
         return
     read = []
-    for term, offset in _numbered(expression, expression.children):
+    for term, offset in _numbered(expression):
         yield from _equal_terms(term, start + offset)
-        read.append((term.canonical, [start + offset + node for node in arrange(term).nodes]))
+        read.append((term.canonical, [start + offset + node for node in arrange(term)[1]]))
     if not expression.operator.commutes:
         return
     for (text, one), (other_text, other) in pairwise(sorted(read)):
@@ -128,7 +120,7 @@ def splits(expression: Expression) -> Iterator[Split]:
     if not isinstance(expression, Operation):
         return
     terms = expression.children
-    for number, (term, start) in enumerate(_numbered(expression, terms)):
+    for number, (term, start) in enumerate(_numbered(expression)):
         before, after = terms[:number], terms[number + 1 :]
         parts: list[tuple[list[Expression], Expression, Sequence[int]]]
         if expression.operator.is_additive:
@@ -146,7 +138,7 @@ def meeting_operator(expression: Expression, one: int, other: int) -> Operator:
     is_valid = 0 <= min(one, other) < max(one, other) < len(expression.nodes)
     if not is_valid or not isinstance(expression, Operation):
         raise IndexError(f"two nodes must be in {expression}, got {one} and {other}")
-    for term, start in _numbered(expression, expression.children):
+    for term, start in _numbered(expression):
         inside = range(start, start + len(term.nodes))
         if one in inside and other in inside:
             return meeting_operator(term, one - start, other - start)
@@ -164,31 +156,26 @@ def align(one: Expression, other: Expression) -> list[tuple[int, int]]:
     list of (int, int)
         Indices among the nodes of ``one`` and of ``other``.
     """
-    operator = _joining_operator(one, other)
-    if operator is not None:
+    own = [e.operator for e in (one, other) if isinstance(e, Operation) and e.operator.commutes]
+    if own:
+        operator = min(own, key=lambda operator: operator.precedence)
         return _align_terms(_terms(one, operator), _terms(other, operator))
     if not isinstance(one, Operation):
         if not isinstance(other, Operation):
             return [(0, 0)] if one == other else []
         return [(a, b) for b, a in align(other, one)]
     if isinstance(other, Operation):
-        same = (one.operator, one.column) == (other.operator, other.column)
-        return _align_operands(one, other) if same else []
+        if (one.operator, one.column) != (other.operator, other.column):
+            return []
+        pairs = [(0, 0)] if one.operator.parameters else []
+        for (mine, i), (yours, k) in zip(_numbered(one), _numbered(other), strict=True):
+            pairs += [(i + a, k + b) for a, b in align(mine, yours)]
+        return pairs
     # The leaf is matched with the operand that shares the most nodes with it.
     matches = [
-        [(start + a, b) for a, b in align(operand, other)]
-        for operand, start in _numbered(one, one.operands)
+        [(start + a, b) for a, b in align(operand, other)] for operand, start in _numbered(one)
     ]
     return max(matches, key=len)
-
-
-def _align_operands(one: Operation, other: Operation) -> list[tuple[int, int]]:
-    """Pair the nodes of two operations with the same operator, operand by operand."""
-    pairs = [(0, 0)] if one.operator.parameters else []
-    operands = zip(_numbered(one, one.operands), _numbered(other, other.operands), strict=True)
-    for (mine, i), (yours, k) in operands:
-        pairs += [(i + a, k + b) for a, b in align(mine, yours)]
-    return pairs
 
 
 def _align_terms(
@@ -212,7 +199,7 @@ def _align_terms(
 def _terms(expression: Expression, operator: Operator) -> list[tuple[Expression, int]]:
     """List the terms of a commuting operator, each with the index of its first node."""
     if isinstance(expression, Operation) and expression.operator == operator:
-        return _numbered(expression, expression.children)
+        return _numbered(expression)
     return [(expression, 0)]
 
 
@@ -261,17 +248,12 @@ def _expanded(expression: Expression, start: int) -> list[Addend]:
 
 
 def _products(ours: list[Addend], theirs: list[Addend]) -> list[Addend]:
-    """Multiply each of some addends by each of others."""
+    """Multiply each of some addends, products grouped from the left, by each of others."""
     return [
-        Addend(_product(one.expression, other.expression), np.append(one.entries, other.entries))
+        Addend(
+            reduce(mul, other.expression.terms(MULTIPLY), one.expression),
+            np.append(one.entries, other.entries),
+        )
         for one in ours
         for other in theirs
     ]
-
-
-def _product(one: Expression, other: Expression) -> Expression:
-    """Multiply two products, grouped from the left."""
-    product = one
-    for factor in other.terms(MULTIPLY):
-        product = product * factor
-    return product

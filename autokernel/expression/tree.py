@@ -4,7 +4,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from numbers import Integral
 from typing import NamedTuple, TypeVar
 from zlib import crc32
@@ -61,7 +61,7 @@ class Expression(ABC):
     n_subtrees: int
     column: int | None
     last_column: int
-    _has_parameters: bool = False  # whether some operator here or below has any
+    _has_parameters: bool = False  # whether an operator here or below has any
 
     @property
     @abstractmethod
@@ -74,13 +74,16 @@ class Expression(ABC):
         return ()
 
     @property
-    @abstractmethod
     def nodes(self) -> "tuple[Expression, ...]":
         """Subtrees that may have parameters, in the order of their entries in theta.
 
         These are the leaves, and operations whose operator has parameters. An operation precedes
         its operands, which are in order from left to right.
         """
+        if not self._has_parameters:
+            return self.leaves
+        below = tuple(node for operand in self.operands for node in operand.nodes)
+        return (self, *below) if self.parameters else below
 
     @property
     @abstractmethod
@@ -115,9 +118,15 @@ class Expression(ABC):
         which, below = self._below(index)
         return self.operands[which].subtree(below)
 
-    @abstractmethod
     def replace(self, index: int, new: "Expression") -> "Expression":
         """Return a copy in which the subtree at ``index`` of :meth:`subtrees` is ``new``."""
+        if index == 0:
+            return new
+        which, below = self._below(index)
+        operands = list(self.operands)
+        operands[which] = operands[which].replace(below, new)
+        assert isinstance(self, Operation)  # the only trees with operands
+        return Operation(self.operator, *operands, column=self.column)
 
     def terms(self, operator: Operator) -> "tuple[Expression, ...]":  # noqa: ARG002 - of operations
         """Return the largest subtrees that are not joined by ``operator``, from left to right."""
@@ -160,8 +169,8 @@ class Leaf(Expression):
     kernel: BaseKernel
     column: int
     canonical: str = field(init=False, compare=False)
-    n_leaves: int = field(init=False, compare=False)
-    n_subtrees: int = field(init=False, compare=False)
+    n_leaves: int = field(init=False, compare=False, default=1)
+    n_subtrees: int = field(init=False, compare=False, default=1)
     last_column: int = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -172,8 +181,6 @@ class Leaf(Expression):
         put = object.__setattr__
         put(self, "column", column)
         put(self, "canonical", f"{self.kernel.name}[{column}]")
-        put(self, "n_leaves", 1)
-        put(self, "n_subtrees", 1)
         put(self, "last_column", column)
 
     @property
@@ -182,20 +189,9 @@ class Leaf(Expression):
         return (self,)
 
     @property
-    def nodes(self) -> tuple[Expression, ...]:
-        """The leaf itself."""
-        return (self,)
-
-    @property
     def declared(self) -> BaseKernel:
         """The base kernel."""
         return self.kernel
-
-    def replace(self, index: int, new: Expression) -> Expression:
-        """Return ``new``, as the only subtree is the leaf itself."""
-        if index != 0:
-            raise IndexError(f"index must be 0 for a leaf, got {index}")
-        return new
 
     def to_text(self, feature_names: Sequence[str] | None = None) -> str:
         """Write the leaf as ``NAME[column]``."""
@@ -270,14 +266,6 @@ class Operation(Expression):
         put(self, "_hash", crc32(canonical.encode()))
 
     @property
-    def nodes(self) -> tuple[Expression, ...]:
-        """Subtrees that may have parameters, this one first if it has any."""
-        if not self._has_parameters:
-            return self.leaves
-        below = tuple(node for operand in self.operands for node in operand.nodes)
-        return (self, *below) if self.operator.parameters else below
-
-    @property
     def declared(self) -> Operator:
         """The operator."""
         return self.operator
@@ -288,15 +276,6 @@ class Operation(Expression):
         if (own is operator or own == operator) and own.commutes:
             return self.children
         return (self,)
-
-    def replace(self, index: int, new: Expression) -> Expression:
-        """Return a copy in which the subtree at ``index`` of :meth:`subtrees` is ``new``."""
-        if index == 0:
-            return new
-        which, below = self._below(index)
-        operands = list(self.operands)
-        operands[which] = operands[which].replace(below, new)
-        return Operation(self.operator, *operands, column=self.column)
 
     def join(self, terms: Sequence[Expression]) -> Expression:
         """Join one or more terms by the same operator, from the left if it commutes."""
@@ -313,7 +292,6 @@ class Operation(Expression):
         return _joined(self.operator, self.operands, texts, where)
 
     def _term_texts(self, operator: Operator) -> tuple[str, ...]:
-        """Return the canonical texts of the terms of ``operator``, in brackets if necessary."""
         own = self.operator
         if (own is operator or own == operator) and own.commutes:
             return self._child_texts
@@ -324,18 +302,9 @@ class Operation(Expression):
     def __hash__(self) -> int:
         return self._hash
 
-    def __repr__(self) -> str:
-        return f"<Expression {self}>"
-
     def __reduce__(self) -> tuple[object, ...]:
         # A pickle holds only these three fields, as all others are computed from them.
-        return _make_operation, (self.operator, self.operands, self.column)
-
-
-def _make_operation(
-    operator: Operator, operands: tuple[Expression, ...], column: int | None
-) -> Operation:
-    return Operation(operator, *operands, column=column)
+        return partial(Operation, self.operator, *self.operands, column=self.column), ()
 
 
 def _checked_operation(

@@ -244,7 +244,7 @@ class HellingerKernel(KernelKernel):
             self._begin(trees, self._table[np.ix_(indices, indices)])
         for text, expression in new.items():
             self._known[text] = len(self._trees)
-            self._trees.append(arrange(expression).expression)
+            self._trees.append(arrange(expression)[0])
         n_before, n_indices = len(self._table), len(self._trees)
         if n_indices > n_before:
             size = max(n_indices, min(2 * n_indices, MAX_CACHED_EXPRESSIONS))

@@ -68,7 +68,7 @@ def calls(monkeypatch):
 
 def test_parts_find_what_the_whole_misses(monkeypatch):
     data, seed = TrainingData(*decaying_cycle(3, 70)), 3
-    expression = arrange(read("LIN[0] + PER[0] * SE[0] + SE[0]")).expression
+    expression = arrange(read("LIN[0] + PER[0] * SE[0] + SE[0]"))[0]
     posterior = LogPosterior(ExactLikelihood(expression, data), priors=PRIORS)
 
     def best():
@@ -239,7 +239,7 @@ def test_each_leaf_of_a_sum_is_tried_as_what_explains_the_noise(series, monkeypa
     fit = evaluator(series)(read("SE[0] * LIN[0] + RQ[0] + SE[0] + LIN[0]"))
     ((mode, starts),) = tried
     changed = [np.flatnonzero(start.theta != mode.theta).tolist() for start in starts]
-    slots = slots_of(arrange(fit.expression).expression)
+    slots = slots_of(arrange(fit.expression)[0])
     terms = [slot.entries for slot in slots if slot.node.canonical in ("RQ[0]", "SE[0]")]
     *_, noise = range(len(mode.theta))
     possible = [[entries.start, entries.start + 1, noise] for entries in terms]

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from autokernel import AutoKernelGPRegressor, ExpressionSyntaxError
 from autokernel.expression import (
     NOISE,
-    Arranged,
     Expression,
     Grammar,
     Leaf,
@@ -267,7 +266,7 @@ def test_noise_has_no_leaves_no_parameters_and_no_column() -> None:
     assert (NOISE.leaves, NOISE.nodes, NOISE.terms(ADD)) == ((), (), ())
     assert (NOISE.column, NOISE.last_column, slots_of(NOISE)) == (None, -1, [])
     assert list(NOISE.subtrees()) == [NOISE]
-    assert arrange(NOISE) == Arranged(NOISE, [])
+    assert arrange(NOISE) == (NOISE, [])
     assert normal_form(NOISE) == NOISE
     assert simplifications(NOISE) == [*splits(NOISE)] == node_swaps(NOISE) == []
     for other in (NOISE, A, A + A, Operation(Word(), A, A)):
