@@ -1,30 +1,22 @@
-from dataclasses import FrozenInstanceError, fields
+"""The fit of one kernel: against its definition, in other units, as a record, with bad data."""
+
+from dataclasses import FrozenInstanceError, fields, replace
+from functools import partial
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
 from scipy.stats import gamma
 
-from autokernel import CallableKernel, evaluate_kernel, parse_expression
-from autokernel.evidence import Evaluator
-from autokernel.evidence import mode_search as modes_module
-from autokernel.evidence.maximise import Point
+from autokernel import CallableKernel, NotAMaximumError, evaluate_kernel, parse_expression
+from autokernel.evidence import BIC, Evaluator
 from autokernel.evidence.posterior import NOISE_FLOOR, LogPosterior
-from autokernel.expression import Leaf
+from autokernel.expression import Leaf, unit_prior
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import SMOOTH, VARIANCE
-from autokernel.kernels.parameters import check_priors
-from tests.processes import outputs_under_two_hash_seeds
+from autokernel.kernels.parameters import PRESETS, check_priors
 
 KERNELS = ["SE[0]", "LIN[0] * PER[0] + SE[1]", "RQ[0] * SE[1] + LIN[1]", "(SE[0] + LIN[1]) * RQ[1]"]
-
-FIT_AND_PRINT = """
-import numpy as np
-from autokernel import evaluate_kernel
-x = np.linspace(0, 1, 25)
-fit = evaluate_kernel("LIN[0] * PER[0] + SE[0]", x[:, None], np.sin(20 * x) + x, random_state=0)
-print(fit.theta.tobytes().hex(), fit.score.hex())
-"""
+NEGATIVE = CallableKernel("NEG", lambda x, z, v: -1e6 - v + 0 * (x - z.T), (VARIANCE,))
 
 
 @pytest.fixture(scope="module")
@@ -41,31 +33,24 @@ def fits(table):
     return {text: evaluate_kernel(text, *table, priors="paper") for text in KERNELS}
 
 
-def second_differences(f, theta, steps):
-    """Negative Hessian of f by central differences, one step per axis."""
-    axes = np.diag(steps)
-    corners = [
-        [f(theta + a + b) - f(theta + a - b) - f(theta - a + b) + f(theta - a - b) for b in axes]
-        for a in axes
-    ]
-    return -np.array(corners) / (4 * np.outer(steps, steps))
-
-
 @pytest.mark.parametrize("text", KERNELS)
-def test_log_posterior_is_that_of_the_dense_definition(text, table, fits, dense_log_posterior):
-    fit = fits[text]
+def test_a_fit_is_a_maximum_of_the_dense_log_posterior(text, table, fits, dense_log_posterior):
+    fit, log_posterior = fits[text], dense_log_posterior(text, *table)
     assert fit.status == "ok"
     # rounding: condition number 1e3 of the covariance times 1e-16, on terms of a hundred nats
-    assert fit.log_posterior == pytest.approx(
-        dense_log_posterior(text, *table)(fit.theta), abs=1e-9
-    )
-
-
-@pytest.mark.parametrize("text", KERNELS)
-def test_log_likelihood_and_log_prior_add_up(text, fits):
-    fit = fits[text]
+    assert fit.log_posterior == pytest.approx(log_posterior(fit.theta), abs=1e-9)
     # one subtraction and one addition: rounding
     assert fit.log_likelihood + fit.log_prior == pytest.approx(fit.log_posterior, rel=1e-14)
+    assert fit.score == fit.log_evidence
+    assert fit.seconds > 0
+    width = 1 / np.sqrt(np.diag(fit.hessian))
+    step = 1e-3  # of the width: the difference is off by the square of it
+    ends = fit.theta + np.stack([1, -1])[:, None, None] * np.diag(step * width)
+    gradient = np.subtract(*log_posterior(ends)) / (2 * step)
+    scaled_hessian = fit.hessian * np.outer(width, width)
+    # what a Newton step would still gain, in nats: a run stops at 1e-11 by its estimate of the
+    # Hessian, which may be off by a factor of ten; without the Jacobian it is above 0.1
+    assert 0.5 * gradient @ np.linalg.solve(scaled_hessian, gradient) < 1e-9
 
 
 def test_log_prior_is_the_density_of_the_logarithms(fits):
@@ -79,55 +64,24 @@ def test_log_prior_is_the_density_of_the_logarithms(fits):
     assert fits["SE[0]"].log_prior == pytest.approx(expected, rel=1e-13)  # rounding
 
 
-@pytest.mark.parametrize("text", KERNELS)
-def test_the_gradient_vanishes_at_the_map_point(text, table, fits, dense_log_posterior):
-    fit = fits[text]
-    log_posterior = dense_log_posterior(text, *table)
-    width = 1 / np.sqrt(np.diag(fit.hessian))
-    step = 1e-3  # of the width: the difference is off by the square of it
-    ends = fit.theta + np.stack([1, -1])[:, None, None] * np.diag(step * width)
-    gradient = np.subtract(*log_posterior(ends)) / (2 * step)
-    scaled_hessian = fit.hessian * np.outer(width, width)
-    # what a Newton step would still gain, in nats: a run stops at 1e-11 by its estimate of the
-    # Hessian, which may be off by a factor of ten; without the Jacobian it is above 0.1
-    assert 0.5 * gradient @ np.linalg.solve(scaled_hessian, gradient) < 1e-9
-
-
-@pytest.mark.parametrize("text", KERNELS)
-def test_hessian_is_that_of_the_dense_definition(text, table, fits, dense_log_posterior):
-    fit = fits[text]
-    log_posterior = dense_log_posterior(text, *table)
-    width = 1 / np.sqrt(np.diag(fit.hessian))
-    # Richardson: errors of order h^2 cancel, those of h^4 are 1e-6
-    fine, coarse = (second_differences(log_posterior, fit.theta, h * width) for h in (0.03, 0.06))
-    expected = (4 * fine - coarse) / 3
-    # in units of the widths; the package's own steps of at most 5e-2 widths leave a sixth of 2e-3
-    # times a fourth derivative, which is small where the width is
-    scale = np.outer(width, width)
-    np.testing.assert_allclose(fit.hessian * scale, expected * scale, atol=1e-4)
-
-
-def test_parameters_name_the_leaves_from_left_to_right_and_the_noise_last(table):
-    fit = evaluate_kernel("(SE[0] + PER[1]) * LIN[0] + RQ[1]", *table)
+def test_parameters_name_the_leaves_from_left_to_right_and_the_noise_last(fits):
+    fit = fits["(SE[0] + LIN[1]) * RQ[1]"]
     names = [(p.leaf, p.kernel, p.name) for p in fit.parameters]
     assert names == [
         (0, "SE[0]", "lengthscale"),
         (0, "SE[0]", "variance"),
-        (1, "PER[1]", "lengthscale"),
-        (1, "PER[1]", "variance"),
-        (1, "PER[1]", "period"),
-        (2, "LIN[0]", "variance"),
-        (2, "LIN[0]", "offset"),
-        (3, "RQ[1]", "lengthscale"),
-        (3, "RQ[1]", "variance"),
-        (3, "RQ[1]", "alpha"),
+        (1, "LIN[1]", "variance"),
+        (1, "LIN[1]", "offset"),
+        (2, "RQ[1]", "lengthscale"),
+        (2, "RQ[1]", "variance"),
+        (2, "RQ[1]", "alpha"),
         (None, None, "noise_variance"),
     ]
     # exp and log are exact to one unit in the last place
     np.testing.assert_allclose(fit.theta, np.log([p.value for p in fit.parameters]), rtol=1e-14)
-    assert fit.n_params == 11
-    assert fit.hessian.shape == (11, 11)
-    assert str(fit.expression) == "(SE[0] + PER[1]) * LIN[0] + RQ[1]"
+    assert fit.n_params == 8
+    assert fit.hessian.shape == (8, 8)
+    assert str(fit.expression) == "(SE[0] + LIN[1]) * RQ[1]"
 
 
 def test_each_parameter_belongs_to_the_leaf_that_it_names(table):
@@ -137,21 +91,6 @@ def test_each_parameter_belongs_to_the_leaf_that_it_names(table):
     values = {(p.kernel, p.name): p.value for p in fit.parameters}
     assert values["SE[0]", "lengthscale"] < 0.5  # a wave of half a unit
     assert values["LIN[1]", "variance"] < values["SE[0]", "variance"]
-
-
-def test_the_same_random_state_gives_the_same_result_whatever_came_before(table):
-    expressions = [parse_expression(text) for text in ("SE[0] + PER[0]", "PER[0] * SE[1]")]
-    alone = [
-        Evaluator(*table, priors=check_priors("paper"), seed=3)(expression)
-        for expression in expressions
-    ]
-    evaluator = Evaluator(*table, priors=check_priors("paper"), seed=3)
-    for _ in range(2):
-        for one, expression in zip(alone, expressions, strict=True):
-            other = evaluator(expression)
-            np.testing.assert_array_equal(one.theta, other.theta)
-            assert one.score == other.score
-            assert one.n_evaluations == other.n_evaluations
 
 
 def test_another_random_state_starts_elsewhere_and_ends_at_the_same_evidence(table):
@@ -165,19 +104,12 @@ def test_random_state_may_be_all_that_scikit_learn_takes(random_state, table):
     assert evaluate_kernel("LIN[1]", *table, random_state=random_state).status == "ok"
 
 
-def test_the_result_does_not_depend_on_the_hash_seed():
-    outputs = outputs_under_two_hash_seeds(FIT_AND_PRINT)
-    assert len(outputs) == 1
-    assert outputs != {""}
-
-
 @pytest.mark.parametrize(
     ("text", "other", "order"),
     [
         ("SE[0] + LIN[1]", "LIN[1] + SE[0]", [2, 3, 0, 1, 4]),
-        ("SE[0] * LIN[1]", "LIN[1] * SE[0]", [2, 3, 0, 1, 4]),
         ("SE[0] + (LIN[1] + LIN[0])", "LIN[0] + SE[0] + LIN[1]", [4, 5, 0, 1, 2, 3, 6]),
-        ("RQ[1] + PER[0] + SE[0]", "PER[0] + SE[0] + RQ[1]", [3, 4, 5, 6, 7, 0, 1, 2, 8]),
+        ("PER[0] + SE[0]", "SE[0] + PER[0]", [3, 4, 0, 1, 2, 5]),
         (
             "(SE[0] + RQ[1]) * LIN[0] + SE[1]",
             "SE[1] + LIN[0] * (RQ[1] + SE[0])",
@@ -198,8 +130,8 @@ def test_a_kernel_written_in_another_order_has_the_same_fit_in_that_order(
     )
     np.testing.assert_array_equal(two.theta, one.theta[order])
     np.testing.assert_array_equal(two.hessian, one.hessian[np.ix_(order, order)])
-    said = [(one.parameters[i].kernel, *one.parameters[i][2:]) for i in order]
-    assert [(p.kernel, *p[2:]) for p in two.parameters] == said
+    names = [(one.parameters[i].kernel, *one.parameters[i][2:]) for i in order]
+    assert [(p.kernel, *p[2:]) for p in two.parameters] == names
     assert len(set(two.theta)) == len(order)  # or the test shows nothing
 
 
@@ -230,31 +162,84 @@ def test_given_priors_replace_those_of_their_name(table):
     assert narrow.parameters[0].value == pytest.approx(2.0, rel=0.05)  # ten deviations of 1/200
 
 
-def test_the_cost_is_counted(table, monkeypatch):
-    n_calls = 0
-    original = LogPosterior.value_and_gradient
-
-    def counting(self, theta):
-        nonlocal n_calls
-        n_calls += 1
-        return original(self, theta)
-
-    monkeypatch.setattr(LogPosterior, "value_and_gradient", counting)
-    fit = evaluate_kernel("SE[0]", *table)
-    assert fit.n_evaluations == n_calls > 24  # one at each start at least
-    assert fit.seconds > 0
-
-
-def test_score_is_the_log_evidence(fits):
-    for fit in fits.values():
-        assert fit.score == fit.log_evidence
-        assert np.isfinite(fit.score)
-
-
 def test_an_evaluation_is_frozen(fits):
     for field in fields(fits["SE[0]"]):
         with pytest.raises(FrozenInstanceError):
             setattr(fits["SE[0]"], field.name, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "criterion", "begins"),
+    [
+        (
+            "SE[0] + LIN[0]",
+            "laplace",
+            [
+                "  SE[0] lengthscale = ",
+                "  SE[0] variance = ",
+                "  LIN[0] variance = ",
+                "  LIN[0] offset = ",
+            ],
+        ),
+        ("NOISE", "laplace", []),
+        ("LIN[0]", "importance", ["  LIN[0] variance = ", "  LIN[0] offset = "]),
+    ],
+)
+def test_an_evaluation_prints_its_score_and_a_line_per_parameter(text, criterion, begins):
+    X, y = np.linspace(0, 1, 12)[:, None], np.sin(np.arange(12.0))
+    fit = evaluate_kernel(text, X, y, criterion=criterion)
+    error = f" ± {fit.standard_error:.2f}" if criterion == "importance" else ""
+    first, *lines = repr(fit).splitlines()
+    assert first == f"{text}: score {fit.score:.2f}{error} nats (ok)"
+    assert len(lines) == fit.n_params
+    for line, begin in zip(lines, [*begins, "  noise_variance = "], strict=True):
+        assert line.startswith(begin)
+
+
+@pytest.mark.parametrize(("x_unit", "y_unit"), [(1e9, 1.0), (1e-9, 1.0), (1.0, 1e4), (1.0, 1e-5)])
+def test_priors_in_the_units_of_the_data_make_the_fit_free_of_units(x_unit, y_unit):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(30, 1))
+    y = np.sin(6 * X[:, 0]) + 0.1 * rng.normal(size=30)
+    square = y_unit**2
+    priors = {
+        "lengthscale": (2.0, 2.0 / x_unit),
+        "variance": (2.0, 3.0 / square),
+        "noise_variance": (1.0, 100.0 / square),
+    }
+    plain = evaluate_kernel("SE[0] + SE[0]", X, y, priors="paper")
+    scaled = evaluate_kernel("SE[0] + SE[0]", X * x_unit, y * y_unit, priors=priors)
+    # the density of y changes by its unit; the optimiser stops within 1e-6 nats, and the Hessian's
+    # error of 1e-5 a parameter moves the evidence as much
+    assert scaled.log_evidence + 30 * np.log(y_unit) == pytest.approx(plain.log_evidence, abs=1e-3)
+
+
+def test_a_column_of_a_frame_is_known_by_its_name():
+    pandas = pytest.importorskip("pandas")
+    X, y = np.random.default_rng(0).uniform(size=(2, 12))
+    frame = pandas.DataFrame({"time": X})
+    by_name = evaluate_kernel("SE[time]", frame, y)
+    assert by_name.score == evaluate_kernel("SE[0]", X[:, None], y).score
+
+
+def test_a_parameter_that_the_data_press_to_its_upper_bound_is_integrated_from_there():
+    x, y = np.linspace(0, 1, 30), 1e8 * (1 + np.sin(6 * np.linspace(0, 1, 30)))
+    fit = evaluate_kernel("SE[0]", x[:, None], y, priors="paper")
+    # a million times the prior mean of 2 / 3, far below the variance of such a target
+    assert fit.parameters[1].value == pytest.approx(1e6 * 2 / 3, rel=1e-9)
+    assert fit.status == "ok"
+    data = TrainingData(x[:, None], y)
+    posterior = LogPosterior(
+        ExactLikelihood(parse_expression("SE[0]"), data), priors=PRESETS["paper"]
+    )
+    gradient = posterior.value_and_gradient(fit.theta)[1]
+    assert gradient[1] > 0  # the variance is at its upper bound
+    assert gradient[2] < 0  # the noise is at its floor
+    laplace = fit.log_posterior + 0.5 * np.log(2 * np.pi / fit.hessian[0, 0])
+    # int exp(-slope t) dt = 1 / slope; at slopes of 1e8 and more the curvature is of no account
+    held = -np.log(gradient[1]) - np.log(-gradient[2])
+    # a log posterior of -1e10 has an absolute rounding of 1e-6
+    assert fit.log_evidence - laplace == pytest.approx(held, abs=1e-3)
 
 
 @pytest.mark.parametrize("text", ["SE[0]", "LIN[0]", "LIN[0] * LIN[0] * SE[0]"])
@@ -272,50 +257,16 @@ def test_noise_free_data_put_the_noise_at_its_floor(text):
 
 
 def test_a_kernel_without_any_factorisation_becomes_a_record_with_its_reason(table):
-    negative = CallableKernel("NEG", lambda x, z, v: -1e6 - v + 0 * (x - z.T), (VARIANCE,))
-    expression = parse_expression("SE[0] + LIN[1] + NEG[0]", base_kernels=(negative,))
+    expression = parse_expression("SE[0] + LIN[1] + NEG[0]", base_kernels=(NEGATIVE,))
     fit = evaluate_kernel(expression, *table)
     assert fit.score == fit.log_evidence == fit.log_posterior == -np.inf
     assert "no Cholesky factor" in fit.status
     assert fit.n_params == len(fit.theta) == len(fit.parameters) == 6
     assert np.all(np.isnan(fit.hessian))
     assert fit.n_evaluations > 0
-
-
-def test_a_saddle_that_cannot_be_left_becomes_a_record_with_its_reason(table, monkeypatch):
-    monkeypatch.setattr(LogPosterior, "hessian", lambda self, theta: -np.eye(len(theta)))
-    fit = evaluate_kernel("SE[0]", *table)
-    assert fit.score == -np.inf
-    assert "saddle" in fit.status
-    assert np.isfinite(fit.log_posterior)
-
-
-def test_a_saddle_is_left_for_a_higher_point(monkeypatch):
-    # Two SE share one effective lengthscale. Far below the prior's mode one of them does better
-    # alone, so that the best point with equal parameters is a saddle.
-    x = np.linspace(0, 1, 40)
-    X, y = x[:, None], np.sin(40 * x) + 0.1 * np.random.default_rng(0).normal(size=40)
-    expression = parse_expression("SE[0] * SE[0]")
-    posterior = LogPosterior(
-        ExactLikelihood(expression, TrainingData(X, y)), priors=check_priors("paper")
-    )
-    noise_and_variance = evaluate_kernel(expression, X, y, priors="paper").theta
-
-    def equal(log_lengthscale):
-        theta = noise_and_variance.copy()
-        theta[[0, 2]] = log_lengthscale
-        return theta
-
-    best = minimize_scalar(
-        lambda t: -posterior.value_and_gradient(equal(t))[0], bounds=(-4, 0), method="bounded"
-    )
-    saddle = Point(equal(best.x), -best.fun)
-    assert np.linalg.eigvalsh(posterior.hessian(saddle.theta))[0] < 0  # or the test shows nothing
-    monkeypatch.setattr(modes_module, "find_modes", lambda *arguments, **options: [saddle])
-    fit = evaluate_kernel(expression, X, y, priors="paper")
-    assert fit.status == "ok"
-    assert fit.log_posterior > saddle.log_posterior + 0.1
-    assert np.linalg.eigvalsh(fit.hessian)[0] > 0
+    posterior = LogPosterior(ExactLikelihood(expression, TrainingData(*table)), priors={})
+    with pytest.raises(NotAMaximumError, match="no Cholesky factor next to the point"):
+        posterior.hessian(np.zeros(6))
 
 
 @pytest.mark.parametrize("column", [2, 17])
@@ -331,8 +282,6 @@ def test_a_negative_column_is_an_error(table):
 
 def test_bad_arguments_are_errors_that_say_what_is_expected(table):
     X, y = table
-    with pytest.raises(ValueError, match=r"criterion must be one of \['laplace'.*got 'evidence'"):
-        evaluate_kernel("SE[0]", X, y, criterion="evidence")
     with pytest.raises(ValueError, match=r"priors must be one of .*'paper'.*got 'flat'"):
         evaluate_kernel("SE[0]", X, y, priors="flat")
     with pytest.raises(ValueError, match="expected a base kernel"):
@@ -356,15 +305,14 @@ def test_bad_data_are_errors_in_the_words_of_scikit_learn(table):
 
 
 def test_cycles_are_found_on_more_rows_than_modes_are_searched_on():
-    rng = np.random.default_rng(3)
-    x = np.linspace(0, 1, 400)
-    y = (0.5 + x) * np.sin(2 * np.pi * 20 * x) + 2 * x + 0.1 * rng.normal(size=400)
+    x = np.linspace(0, 1, 260)
+    y = (0.5 + x) * np.sin(2 * np.pi * 20 * x) + 2 * x
+    y += 0.1 * np.random.default_rng(3).normal(size=260)
     y = (y - y.mean()) / y.std()
-    found = [
-        evaluate_kernel("LIN[0] + PER[0] + SE[0]", x[:, None], y, random_state=seed).log_posterior
-        for seed in range(4)
-    ]
-    assert min(found) > max(found) - 10
+    fit = evaluate_kernel("LIN[0] + PER[0]", x[:, None], y)
+    (period,) = [p.value for p in fit.parameters if p.name == "period"]
+    # a phase known to a tenth of a cycle over 20 of them
+    assert period == pytest.approx(1 / 20, rel=5e-3)
 
 
 def test_numbers_whose_squares_overflow_are_refused():
@@ -384,3 +332,82 @@ def test_numbers_whose_differences_vanish_when_they_are_squared_are_refused():
     assert evaluate_kernel("SE[0]", x, 1e-6 * x[:, 0]).status == "ok"
     # as far from the unit of the priors the Hessian may fail, but nothing underflows with a warning
     assert np.isfinite(evaluate_kernel("SE[0]", x, 1e-99 * x[:, 0]).log_posterior)
+
+
+# Kernels far below the best one are scored with an estimate of the Hessian.
+
+NEAR, FAR = 4.9, 5.1 + 3.0  # nats below the best score; the estimate may be off by three nats
+
+
+@pytest.fixture(scope="module")
+def smooth_table():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(60, 2))
+    y = np.sin(6 * X[:, 0]) + X[:, 1] * np.cos(4 * X[:, 0]) + 0.2 * rng.normal(size=60)
+    return X, (y - y.mean()) / y.std()
+
+
+def make_evaluator(table, **settings):
+    return Evaluator(*table, priors=check_priors({}), seed=0, **settings)
+
+
+@pytest.fixture(scope="module")
+def known(smooth_table):
+    evaluator = make_evaluator(smooth_table)
+    first = [evaluator(parse_expression(text)) for text in ("SE[0] + SE[1]", "SE[0] * SE[1]")]
+    return [*first, evaluator(parse_expression("LIN[1]")), evaluator(parse_expression("RQ[0]"))]
+
+
+def run_below(evaluator, text, known, distance):
+    """Fit a kernel exactly, and again where the best known score is so much higher."""
+    job = replace(evaluator.prepare(parse_expression(text), known), best=-np.inf)
+    exact = evaluator.run(job)
+    return exact, evaluator.run(replace(job, best=exact.score + distance))
+
+
+@pytest.mark.parametrize("text", ["SE[0] + LIN[1]", "RQ[0] + SE[1] * SE[0]", "RQ[0] * SE[1]"])
+def test_far_below_the_best_the_calls_for_the_hessian_are_saved(text, smooth_table, known):
+    exact, rough = run_below(make_evaluator(smooth_table), text, known, FAR)
+    assert rough.n_evaluations <= exact.n_evaluations - exact.n_params
+    assert np.array_equal(rough.theta, exact.theta)
+    assert rough.log_posterior == exact.log_posterior
+    assert rough.status == "ok"
+    # the largest error on 60 kernels of recorded searches was 2.8 nats
+    assert rough.score == pytest.approx(exact.score, abs=3.0)
+    assert rough.score != exact.score
+    assert np.linalg.eigvalsh(rough.hessian)[0] > 0
+
+
+@pytest.mark.parametrize("text", ["SE[0] + LIN[1]", "RQ[0] + SE[1] * SE[0]"])
+def test_near_the_best_the_hessian_is_exact(text, smooth_table, known):
+    exact, again = run_below(make_evaluator(smooth_table), text, known, NEAR - 3.0)
+    assert again.score == exact.score
+    assert np.array_equal(again.hessian, exact.hessian)
+
+
+def test_the_best_score_is_that_of_the_known_fits(smooth_table, known):
+    evaluator = make_evaluator(smooth_table)
+    job = evaluator.prepare(parse_expression("SE[0] + LIN[1]"), known)
+    assert job.best == max(evaluation.score for evaluation in known)
+    assert evaluator.prepare(parse_expression("SE[0]")).best == -np.inf
+    assert evaluator.key(job) != evaluator.key(replace(job, best=job.best + 1.0))
+
+
+def test_the_prior_of_the_structure_counts(smooth_table, known):
+    # a kernel that is as good in evidence is far below the best by its prior
+    evaluator = make_evaluator(
+        smooth_table, structure_prior=partial(unit_prior, nats=4.0, n_columns=2)
+    )
+    exact, rough = run_below(evaluator, "SE[0] + LIN[1]", known, FAR)
+    assert exact.log_structure_prior < -5
+    assert rough.score != exact.score
+    exact, again = run_below(evaluator, "SE[0] + LIN[1]", known, NEAR - 3.0)
+    assert again.score == exact.score
+
+
+def test_other_criteria_keep_the_exact_hessian(smooth_table, known):
+    exact, again = run_below(
+        make_evaluator(smooth_table, criterion=BIC()), "SE[0] + LIN[1]", known, 99.0
+    )
+    assert again.score == exact.score
+    assert np.array_equal(again.hessian, exact.hessian)

@@ -1,0 +1,788 @@
+"""All criteria: against a dense likelihood, of noise alone, in a search, as arguments."""
+
+import itertools
+
+import numpy as np
+import pytest
+from mpmath import mpf
+from numpy.polynomial.laguerre import laggauss
+from scipy.integrate import quad
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal, multivariate_t, norm
+from sklearn.base import clone
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    PredefinedSplit,
+    RepeatedKFold,
+    ShuffleSplit,
+    TimeSeriesSplit,
+)
+from sklearn.model_selection import LeaveOneOut as OneByOne
+
+from autokernel import (
+    AIC,
+    BIC,
+    AutoKernelGPRegressor,
+    CallableKernel,
+    CrossValidation,
+    LeaveOneOut,
+    NotAMaximumError,
+    evaluate_kernel,
+    parse_expression,
+)
+from autokernel.evidence import (
+    CRITERIA,
+    Criterion,
+    Evaluator,
+    Importance,
+    KernelFit,
+    Laplace,
+    Score,
+    check_criterion,
+)
+from autokernel.evidence.importance import FIRST_DRAWS, MAX_DRAWS
+from autokernel.evidence.laplace import (
+    boundary_log_mass,
+    laplace_log_evidence,
+    log_evidence,
+    log_evidence_at,
+)
+from autokernel.evidence.maximise import Point
+from autokernel.evidence.maximum import Maximum, measure_maximum
+from autokernel.evidence.posterior import NOISE_FLOOR, LogPosterior
+from autokernel.expression import NOISE
+from autokernel.inference import ExactLikelihood, TrainingData
+from autokernel.kernels import VARIANCE
+from autokernel.kernels.parameters import check_priors
+from tests.fits import rows, small, wave
+from tests.high_precision import mp
+
+# these tests are about numbers, of rows in no order
+pytestmark = pytest.mark.filterwarnings("ignore:TimeSeriesSplit takes rows")
+
+# parameters, counted by hand, with the noise variance
+N_PARAMS = {
+    "SE[0]": 2 + 1,
+    "LIN[1]": 2 + 1,
+    "RQ[0] * SE[1]": 3 + 2 + 1,
+    "PER[0] * SE[1] + LIN[0]": 3 + 2 + 2 + 1,
+}
+
+
+def table_of(n_samples, *, noise=0.3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n_samples, 2))
+    y = np.sin(6 * X[:, 0]) + X[:, 1] + noise * rng.normal(size=n_samples)
+    return X, (y - y.mean()) / y.std()
+
+
+def noisy_wave(frequency, noise, *, seed=0, n_samples=20):
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.uniform(size=n_samples))
+    y = np.sin(frequency * x) + noise * rng.normal(size=n_samples)
+    return x[:, None], (y - y.mean()) / y.std()
+
+
+TABLE = table_of(24)
+SMOOTH = noisy_wave(6, 0.1)
+AMBIGUOUS = noisy_wave(20, 0.4)  # a wave of this length, or noise alone
+TRIPLE = noisy_wave(20, 0.4, seed=2)
+
+
+class Dense:
+    """The likelihood of a kernel and what criteria are made of, by numpy alone."""
+
+    def __init__(self, text, X, y, covariance, log_posterior):
+        self.text, self.X, self.y = text, X, y
+        self.covariance, self.log_posterior = covariance, log_posterior
+
+    def log_density(self, theta, rows=slice(None)):
+        """Log density of the targets of some rows."""
+        K, y = self.covariance(self.text, theta, self.X[rows]), self.y[rows]
+        log_det = np.linalg.slogdet(2 * np.pi * K).logabsdet
+        return -0.5 * (y @ np.linalg.solve(K, y) + log_det)
+
+    def predicted(self, theta, train, test):
+        """Sum of the log densities of targets that are held out, each by itself."""
+        together = [self.log_density(theta, np.append(train, row)) for row in test]
+        return np.sum(together) - len(test) * self.log_density(theta, train)
+
+    def refitted(self, theta, rows):
+        """Parameters for some rows, by another optimiser."""
+        height = self.log_posterior(self.text, self.X[rows], self.y[rows])
+        return minimize(lambda t: -height(t), theta, method="BFGS", options={"gtol": 1e-4}).x
+
+    def hessian(self, theta, width):
+        """Hessian of the negative log posterior, by central differences."""
+        height = self.log_posterior(self.text, self.X, self.y)
+
+        def differences(step):
+            axes = np.diag(step * width)
+            corners = [
+                [height(theta + np.array([a + b, a - b, b - a, -a - b])) for b in axes]
+                for a in axes
+            ]
+            return np.array(corners) @ [-1, 1, 1, -1] / (4 * step**2 * np.outer(width, width))
+
+        # Richardson: errors of order h^2 cancel, those of h^4 are 1e-6
+        return (4 * differences(0.03) - differences(0.06)) / 3
+
+
+def laplace(dense, fit):
+    width = 1 / np.sqrt(np.diag(fit.hessian))
+    hessian, scale = dense.hessian(fit.theta, width), np.outer(width, width)
+    # the steps of the package of at most 5e-2 widths leave a sixth of 2e-3 times a fourth
+    # derivative, which is small where the width is
+    np.testing.assert_allclose(fit.hessian * scale, hessian * scale, atol=1e-4)
+    log_det = np.linalg.slogdet(hessian / (2 * np.pi)).logabsdet
+    return dense.log_posterior(dense.text, dense.X, dense.y)(fit.theta) - 0.5 * log_det
+
+
+def of_folds(splitter, *, refit):
+    def score(dense, fit):
+        total = 0.0
+        for train, test in splitter.split(dense.X):
+            theta = dense.refitted(fit.theta, train) if refit else fit.theta
+            total += dense.predicted(theta, train, test)
+        return total
+
+    return score
+
+
+def folds(cv, *, refit):
+    return CrossValidation(cv=cv, refit=refit), of_folds(cv, refit=refit)
+
+
+def penalised(penalty):
+    def score(dense, fit):
+        return dense.log_density(fit.theta) - penalty(N_PARAMS[dense.text], len(dense.y))
+
+    return score
+
+
+ROUNDING = 1e-6  # by a condition number below 1e7
+ORACLES = {
+    # the Hessian is off by 1e-4 in units of the widths
+    "laplace": (Laplace(), laplace, 1e-3),
+    "bic": (BIC(), penalised(lambda n_params, n: 0.5 * n_params * np.log(n)), ROUNDING),
+    "aic": (AIC(), penalised(lambda n_params, n: n_params), ROUNDING),
+    "loo": (LeaveOneOut(), of_folds(OneByOne(), refit=False), ROUNDING),
+    "one by one": (*folds(OneByOne(), refit=False), ROUNDING),
+    "no refit": (*folds(TimeSeriesSplit(4), refit=False), ROUNDING),
+}
+# both maximise until the slope is 1e-4 nats per log parameter
+OF_REFITS = {
+    "cv": ("cv", of_folds(KFold(5, shuffle=True, random_state=0), refit=True), 2e-3),
+    "int": (
+        CrossValidation(cv=3),
+        of_folds(KFold(3, shuffle=True, random_state=0), refit=True),
+        2e-3,
+    ),
+    "in order": (*folds(KFold(4), refit=True), 2e-3),
+    "time": (*folds(TimeSeriesSplit(2), refit=True), 2e-3),
+    "random": (*folds(ShuffleSplit(2, random_state=1), refit=True), 2e-3),
+    "one fold": (*folds(PredefinedSplit([-1] * 20 + [0] * 4), refit=True), 2e-3),
+}
+CASES = [
+    *itertools.product(N_PARAMS, ORACLES.values(), [0.3]),
+    *itertools.product(["SE[0]"], OF_REFITS.values(), [0.3]),
+    *itertools.product(N_PARAMS, [ORACLES["loo"]], [0.0]),
+]
+NAMES = [*itertools.product(N_PARAMS, ORACLES), *itertools.product(["SE"], OF_REFITS)]
+
+
+@pytest.mark.parametrize(
+    ("text", "case", "noise"),
+    CASES,
+    ids=[" ".join(name) for name in [*NAMES, *itertools.product(N_PARAMS, ["loo without noise"])]],
+)
+def test_every_score_is_that_of_a_dense_likelihood(
+    text, case, noise, dense_covariance, dense_log_posterior
+):
+    (criterion, oracle, tolerance), (X, y) = case, table_of(24, noise=noise)
+    fit = evaluate_kernel(text, X, y, criterion=criterion, priors="paper")
+    dense = Dense(text, X, y, dense_covariance, dense_log_posterior)
+    assert fit.status == "ok"
+    # with the noise at its floor, the condition number is a hundred times as large
+    tolerance = tolerance if noise else 100 * tolerance
+    assert fit.score == pytest.approx(oracle(dense, fit), abs=tolerance)
+    # a refit of each fold matters, or the test shows nothing
+    if case in OF_REFITS.values():
+        kept = CrossValidation(cv=check_criterion(criterion).cv, refit=False)
+        without = evaluate_kernel(text, X, y, criterion=kept, priors="paper").score
+        assert abs(without - fit.score) > 10 * tolerance
+
+
+def test_importance_is_a_criterion_with_a_dense_likelihood_too():
+    """It is compared with sums over grids below."""
+    tested = {type(check_criterion(one)) for one, *_ in [*ORACLES.values(), *OF_REFITS.values()]}
+    assert tested == set(CRITERIA.values()) - {Importance}
+
+
+@pytest.mark.parametrize(
+    ("criterion", "fewest", "most"),
+    [
+        ("bic", 0, 0),
+        ("aic", 0, 0),
+        ("loo", 1, 1),
+        (CrossValidation(cv=4, refit=False), 4, 4),
+        ("cv", 5 * (1 + 2), 5 * (1 + 40)),  # a run and a prediction for each fold
+        ("importance", FIRST_DRAWS, MAX_DRAWS + 5 * (3 * 3 + 2)),  # and Hessians of other modes
+    ],
+    ids=str,
+)
+def test_a_criterion_leaves_the_fit_and_its_evidence_and_counts_its_calls(criterion, fewest, most):
+    fit = evaluate_kernel("SE[0]", *AMBIGUOUS, criterion=criterion)
+    plain = evaluate_kernel("SE[0]", *AMBIGUOUS)
+    np.testing.assert_array_equal(fit.theta, plain.theta)
+    assert fit.log_evidence == plain.log_evidence == plain.score
+    assert fit.score != fit.log_evidence
+    assert fewest <= fit.n_evaluations - plain.n_evaluations <= most
+    assert np.isnan([plain.standard_error, plain.pareto_k]).all()
+    assert np.isnan([fit.standard_error, fit.pareto_k]).all() == (criterion != "importance")
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+def test_every_criterion_is_larger_for_the_kernel_that_follows_the_data(name):
+    wavy, straight, noise = (
+        evaluate_kernel(text, *SMOOTH, criterion=name) for text in ("SE[0]", "LIN[0]", "NOISE")
+    )
+    assert wavy.status == straight.status == noise.status == "ok"
+    assert wavy.score > max(straight.score, noise.score) + 5
+    X, y = draw(30)
+    noise, wavy = (evaluate_kernel(text, X, y, criterion=name) for text in ("NOISE", "SE[0]"))
+    assert noise.score > wavy.score
+
+
+@pytest.mark.parametrize("name", ["importance", "loo", "cv"])  # others are functions of the fit
+def test_a_kernel_has_one_score_in_whatever_order_it_is_written(name):
+    X = np.c_[SMOOTH[0], AMBIGUOUS[0]]
+    texts = ("LIN[0] * SE[1] + SE[0]", "SE[0] + SE[1] * LIN[0]")
+    one, other = (evaluate_kernel(text, X, SMOOTH[1], criterion=name) for text in texts)
+    assert one.score == other.score
+    assert one.status == other.status == "ok"
+
+
+# ---- Laplace's method
+
+
+@pytest.mark.parametrize("n_params", [1, 2, 5])
+def test_laplace_log_evidence_is_exact_for_a_gaussian_posterior(n_params):
+    # Bayesian linear regression with known noise: its evidence is a Gaussian density of y.
+    rng = np.random.default_rng(n_params)
+    features, noise = rng.normal(size=(12, n_params)), 0.3
+    y = rng.normal(size=12)
+    hessian = features.T @ features / noise + np.eye(n_params)
+    weights = np.linalg.solve(hessian, features.T @ y / noise)
+    log_posterior = multivariate_normal.logpdf(
+        y, features @ weights, noise * np.eye(12)
+    ) + multivariate_normal.logpdf(weights, np.zeros(n_params), np.eye(n_params))
+    exact = multivariate_normal.logpdf(y, cov=features @ features.T + noise * np.eye(12))
+    # both sides are sums of some dozen terms: rounding alone
+    assert laplace_log_evidence(log_posterior, hessian) == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("curvature", "message"),
+    [(-2.0, r"smallest eigenvalue -2\.00e\+00.*saddle"), (0.0, "must be positive definite")],
+)
+def test_laplace_log_evidence_rejects_a_saddle_point_and_a_flat_direction(curvature, message):
+    with pytest.raises(NotAMaximumError, match=message):
+        laplace_log_evidence(0.0, np.diag([1.0, curvature]))
+
+
+@pytest.mark.parametrize("curvature", [1e-3, 0.5, 20.0])
+@pytest.mark.parametrize("slope", [0.1, 1.0, 30.0])
+def test_boundary_log_mass_is_the_integral_over_the_allowed_side(slope, curvature):
+    mass, _ = quad(
+        lambda t: np.exp(-slope * t - 0.5 * curvature * t**2), 0, np.inf, epsabs=0, epsrel=1e-11
+    )
+    # the quadrature's own error, with a margin
+    assert boundary_log_mass(slope, curvature) == pytest.approx(np.log(mass), abs=1e-9)
+
+
+@pytest.mark.parametrize("curvature", [0.0, -3.0])
+@pytest.mark.parametrize("slope", [0.1, 7.0])
+def test_boundary_log_mass_without_positive_curvature_is_that_of_an_exponential(slope, curvature):
+    # int_0^inf exp(-slope t) dt = 1 / slope, to rounding
+    assert boundary_log_mass(slope, curvature) == pytest.approx(np.log(1 / slope), abs=1e-14)
+
+
+def test_boundary_log_mass_is_continuous_where_the_curvature_vanishes():
+    # log(1 - curvature / slope^2 + ...) deviates by 1e-12
+    assert boundary_log_mass(3.0, 1e-11) == pytest.approx(boundary_log_mass(3.0, 0.0), abs=1e-11)
+
+
+def test_mass_at_a_bound_where_the_posterior_is_flat_is_refused():
+    with pytest.raises(NotAMaximumError, match="flat at a bound"):
+        boundary_log_mass(1e-6, -1e-3)
+
+
+# ---- importance sampling
+
+
+def sampled(text, X, y, **parameters):
+    return evaluate_kernel(text, X, y, priors="paper", criterion="importance", **parameters)
+
+
+def posterior_of(text, X, y):
+    likelihood = ExactLikelihood(parse_expression(text), TrainingData(X, y))
+    return LogPosterior(likelihood, priors=check_priors("paper"))
+
+
+def log_sum(log_posterior, axes, log_weights=0.0):
+    """Log of the sum of a posterior of three parameters over a grid."""
+    slices = [
+        log_posterior(np.stack(np.meshgrid([first], *axes[1:], indexing="ij"), axis=-1))
+        for first in axes[0]
+    ]
+    return logsumexp(np.array(slices) + log_weights)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "laplace_error"),
+    [(*SMOOTH, (-0.3, 0.0)), (*AMBIGUOUS, (-1.0, -0.5)), (*TRIPLE, (-1.0, -0.5))],
+    ids=["one mode", "two modes", "other two modes"],
+)
+def test_the_evidence_agrees_with_a_sum_over_a_grid_where_laplace_is_off(
+    X, y, laplace_error, dense_log_posterior
+):
+    axes = [np.linspace(-8, 3, 45), np.linspace(-8, 3, 30), np.linspace(-14, 2, 40)]
+    cell = sum(np.log(axis[1] - axis[0]) for axis in axes)
+    exact = log_sum(dense_log_posterior("SE[0]", X, y), axes) + cell
+    fit = sampled("SE[0]", X, y)
+    low, high = laplace_error
+    assert low < fit.log_evidence - exact < high  # or the test shows nothing
+    assert fit.standard_error < 0.05
+    assert fit.pareto_k < 0.7
+    # half as fine a grid moves the sum by 0.14 at the first, by 0.08 at the others: this fine,
+    # the trapezoidal rule is off by far less
+    assert fit.score == pytest.approx(exact, abs=4 * fit.standard_error)
+
+
+def test_the_evidence_with_the_noise_held_by_its_floor_agrees_with_a_sum_over_a_grid(
+    dense_log_posterior,
+):
+    x = np.sort(np.random.default_rng(3).uniform(size=20))
+    X, y = x[:, None], 1.5 * x - 1
+    fit = sampled("LIN[0]", X, y)
+    floor = np.log(NOISE_FLOOR * np.mean(y**2))
+    assert fit.theta[-1] == pytest.approx(floor, abs=1e-9)  # a bound, not a fit
+    log_posterior = dense_log_posterior("LIN[0]", X, y)
+    above = fit.theta + 1e-3 * np.eye(3)[-1]
+    slope = -(log_posterior(above) - log_posterior(fit.theta)) / 1e-3
+    nodes, weights = laggauss(12)  # int exp(-t) f(t) dt
+    axes = [np.linspace(-8, 3, 34), np.linspace(-8, 3, 34), floor + nodes / slope]
+    cell = sum(np.log(axis[1] - axis[0]) for axis in axes[:2]) - np.log(slope)
+    exact = log_sum(log_posterior, axes, np.log(weights) + nodes) + cell
+    assert fit.standard_error < 0.05
+    assert fit.score == pytest.approx(exact, abs=4 * fit.standard_error)
+    # skewness, and the noise taken as independent of the parameters of the kernel
+    assert fit.log_evidence == pytest.approx(exact, abs=0.2)
+
+
+def test_the_mirror_images_of_a_mode_count(dense_log_posterior):
+    # two waves: each of the leaves may be the slow one
+    x = np.linspace(0, 1, 20)
+    y = np.sin(5 * x) + np.sin(30 * x) + 0.1 * np.random.default_rng(1).normal(size=20)
+    X, y = x[:, None], (y - y.mean()) / y.std()
+    fit = evaluate_kernel("SE[0] + SE[0]", X, y, priors="paper")
+    posterior = posterior_of("SE[0] + SE[0]", X, y)
+    maximum = measure_maximum(posterior, Point(fit.theta, fit.log_posterior))
+    scores = [
+        Importance()(KernelFit(posterior, maximum, [], np.random.default_rng(seed)))
+        for seed in range(5)
+    ]
+    mirror = np.array([2, 3, 0, 1, 4])
+    assert np.abs(fit.theta - fit.theta[mirror]).max() > 1  # or the test shows nothing
+    # an independent sample, from tails heavier and wider than those of the modes
+    covariance = 2 * np.linalg.inv(fit.hessian)
+    parts = [
+        multivariate_t(fit.theta, covariance, df=4, seed=0),
+        multivariate_t(fit.theta[mirror], covariance[np.ix_(mirror, mirror)], df=4, seed=1),
+    ]
+    draws = np.concatenate([part.rvs(10_000) for part in parts])
+    log_proposal = logsumexp([part.logpdf(draws) for part in parts], axis=0) - np.log(2)
+    inside = draws[:, -1] > np.log(1e-8)  # the floor of the noise
+    log_weights = dense_log_posterior("SE[0] + SE[0]", X, y)(draws[inside]) - log_proposal[inside]
+    expected = logsumexp(log_weights) - np.log(len(draws))
+    error = max(score.standard_error for score in scores)
+    assert error < 0.1
+    # log 2 = 0.69 is missed without the other image; a single sample may miss some of the mass
+    # between the images, and not know it. 1.25 is the error of a median over that of a mean, 0.05
+    # the errors of ``expected`` and of stopping, which is half of the standard error, each
+    score = np.median([score.value for score in scores])
+    assert score == pytest.approx(expected, abs=4 * 1.25 * error / np.sqrt(5) + 0.05)
+
+
+def best_of_smooth(posterior):
+    fit = evaluate_kernel("SE[0]", *SMOOTH, priors="paper")
+    return measure_maximum(posterior, Point(fit.theta, fit.log_posterior)), fit
+
+
+def test_a_saddle_that_laplace_refuses_can_be_sampled():
+    posterior = posterior_of("SE[0]", *SMOOTH)
+    top, _ = best_of_smooth(posterior)
+    flipped = top.hessian * np.array([[1, 1, 0], [1, 1, 0], [0, 0, -1]])
+    saddle = Maximum(top.mode, flipped, top.gradient, top.outward)
+    score, expected = (
+        Importance()(KernelFit(posterior, maximum, [], np.random.default_rng(0)))
+        for maximum in (saddle, top)
+    )
+    with pytest.raises(NotAMaximumError, match="saddle"):
+        log_evidence(posterior, saddle)
+    error = np.hypot(score.standard_error, expected.standard_error)
+    assert score.value == pytest.approx(expected.value, abs=4 * error)
+
+
+class WithoutHessian(LogPosterior):
+    """A posterior that counts the Hessians that it should have computed."""
+
+    n_hessians = 0
+
+    def hessian(self, theta):
+        self.n_hessians += 1
+        raise NotAMaximumError("the covariance has no Cholesky factor next to the point")
+
+
+@pytest.mark.parametrize(
+    ("away", "below", "copies", "n_hessians"),
+    [(3.0, 5.0, 1, 1), (3.0, 5.0, 9, 5), (3.0, 11.0, 1, 0), (1e-3, 0.0, 9, 0)],
+    ids=["another mode", "many", "far below", "the same mode"],
+)
+def test_only_some_other_modes_of_some_height_are_sampled_and_one_may_fail(
+    away, below, copies, n_hessians
+):
+    posterior = posterior_of("SE[0]", *SMOOTH)
+    maximum, fit = best_of_smooth(posterior)
+    failing = WithoutHessian(posterior.likelihood, priors=check_priors("paper"))
+    other = Point(fit.theta + np.array([away, 0, 0]), fit.log_posterior - below)
+    others = [maximum.mode] * 9 + [other] * copies  # points of one ridge do not crowd out others
+    score = Importance()(KernelFit(failing, maximum, others, np.random.default_rng(0)))
+    assert failing.n_hessians == n_hessians
+    assert score.value == pytest.approx(fit.log_evidence, abs=0.5)  # Laplace is off by 0.3
+
+
+def test_the_parameters_of_importance_bound_the_draws():
+    plain = evaluate_kernel("SE[0]", *AMBIGUOUS, priors="paper")
+
+    def n_draws(**parameters):
+        fit = evaluate_kernel(
+            "SE[0]", *AMBIGUOUS, priors="paper", criterion=Importance(**parameters)
+        )
+        return fit.n_evaluations - plain.n_evaluations, fit.standard_error
+
+    most = 5 * (3 * plain.n_params + 2)  # Hessians of other modes
+    few, rough = n_draws(max_draws=100)
+    many, fine = n_draws(max_draws=4000, standard_error=0.02)
+    # a draw outside the box costs no call, one in ten at most here
+    assert 90 <= few <= 100 + most
+    assert 4 * few < many <= 4000 + most
+    assert fine < 0.02 < rough
+    assert n_draws(standard_error=10.0)[0] <= FIRST_DRAWS + most
+
+
+# ---- noise alone
+
+DEFAULT = (1.0, 2.0)
+
+
+def draw(n_samples, *, scale=1.0):
+    rng = np.random.default_rng(n_samples)
+    return rng.uniform(size=(n_samples, 1)), scale * rng.normal(size=n_samples)
+
+
+def exact_log_evidence(y, shape, rate):
+    """Log of the integral over all s of N(y; 0, s I) Gamma(s; shape, rate).
+
+    With ``nu = shape - n/2`` and ``S = y'y``, the integral of ``s^(nu-1) exp(-S/(2s) - rate s)`` is
+    ``2 (S / (2 rate))^(nu/2) K_nu(sqrt(2 rate S))`` (Gradshteyn & Ryzhik, 3.471.9).
+    """
+    n, a, b = mpf(len(y)), mpf(shape), mpf(rate)
+    S = mp.fsum(mpf(value) ** 2 for value in y.tolist())
+    nu = a - n / 2
+    constant = a * mp.log(b) - mp.loggamma(a) - n / 2 * mp.log(2 * mp.pi)
+    bessel = mp.besselk(nu, mp.sqrt(2 * b * S))
+    return float(constant + mp.log(2) + nu / 2 * mp.log(S / (2 * b)) + mp.log(bessel))
+
+
+def highest_variance(y, shape, rate):
+    """Where ``-n/2 log s - S / (2 s) + shape log s - rate s`` is largest: a quadratic equation."""
+    half = len(y) / 2 - shape
+    return (-half + np.sqrt(half**2 + 2 * rate * (y @ y))) / (2 * rate)
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "prior", "scale"),
+    [
+        *itertools.product([2, 40], [DEFAULT, (1.0, 100.0), (4.0, 0.3)], [1e-3, 30.0]),
+        *itertools.product([5, 300], [DEFAULT], [1.0]),  # 300: modes are searched on a subsample
+    ],
+)
+def test_laplace_is_the_exact_evidence_of_noise_in_closed_form(n_samples, prior, scale):
+    X, y = draw(n_samples, scale=scale)
+    fit = evaluate_kernel(NOISE, X, y, priors={"noise_variance": prior})
+    assert (fit.status, fit.n_params) == ("ok", 1)
+    # the tolerance of the quadrature, and the rounding of a log posterior of this size; the floor
+    # of the noise, 1e-8 mean squares, cuts off nothing that matters
+    assert fit.score == pytest.approx(exact_log_evidence(y, *prior), rel=1e-12, abs=1e-8)
+    # the search ends within 1e-8 nats of the maximum, whose curvature is half or more
+    variance = highest_variance(y, *prior)
+    assert fit.theta == pytest.approx([np.log(variance)], abs=2e-4)
+    curvature = y @ y / (2 * variance) + prior[1] * variance
+    assert fit.hessian[0, 0] == pytest.approx(curvature, rel=1e-3)  # a finite difference
+
+
+@pytest.mark.parametrize("away", [-0.4, 0.0, 0.3])
+def test_the_exact_evidence_does_not_depend_on_how_well_the_mode_was_found(away):
+    X, y = draw(5)
+    posterior = LogPosterior(ExactLikelihood(NOISE, TrainingData(X, y)), priors={})
+    theta = np.log([highest_variance(y, *DEFAULT)]) + away
+    maximum = measure_maximum(posterior, Point(theta, posterior.value(theta)))
+    exact = exact_log_evidence(y, *DEFAULT)
+    assert log_evidence(posterior, maximum) == pytest.approx(exact, abs=1e-8)
+    assert abs(log_evidence_at(maximum) - exact) > 1e-2  # or the test shows nothing
+
+
+@pytest.mark.parametrize("n_samples", [3, 60, 40_000])
+def test_the_evidence_is_exact_where_a_bound_holds_the_noise(n_samples):
+    # without a target, the density falls from the lower bound of the noise as a power of it
+    X, y = draw(n_samples)[0], np.zeros(n_samples)
+    shape, rate = (mpf(number) for number in DEFAULT)
+    lower, upper = shape / rate / 10**6, shape / rate * 10**6  # as the log posterior has them
+    power = shape - mpf(n_samples) / 2
+    mass = mp.gammainc(power, rate * lower, rate * upper) * rate ** (shape - power)
+    exact = float(mp.log(mass) - n_samples * mp.log(2 * mp.pi) / 2)
+    fit = evaluate_kernel(NOISE, X, y, priors={"noise_variance": DEFAULT})
+    assert fit.theta[0] == pytest.approx(float(mp.log(lower)), abs=1e-9)  # a bound, not a fit
+    assert fit.score == pytest.approx(exact, rel=1e-12, abs=1e-8)
+
+
+@pytest.mark.parametrize("prior", [DEFAULT, (4.0, 0.3)], ids=str)
+@pytest.mark.parametrize("n_samples", [5, 300])
+def test_information_criteria_are_those_of_one_parameter(n_samples, prior):
+    X, y = draw(n_samples)
+    deviation = np.sqrt(highest_variance(y, *prior))
+    log_likelihood = norm.logpdf(y, scale=deviation).sum()
+    scores = {
+        criterion: evaluate_kernel(
+            NOISE, X, y, criterion=criterion, priors={"noise_variance": prior}
+        ).score
+        for criterion in ("aic", "bic", "loo")
+    }
+    # the search ends where the log posterior is within 1e-8 nats of its maximum. The log likelihood
+    # has a slope there, of the size of the shape of the prior, and theta is known to 1e-5
+    assert scores["aic"] == pytest.approx(log_likelihood - 1, abs=1e-4)
+    assert scores["bic"] == pytest.approx(log_likelihood - 0.5 * np.log(n_samples), abs=1e-4)
+    # independent rows: each is predicted as in the likelihood
+    assert scores["loo"] == pytest.approx(log_likelihood, abs=1e-4)
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_cross_validation_predicts_each_fold_with_the_noise_of_the_others(refit):
+    X, y = draw(23)
+    expected = 0.0
+    for train, test in KFold(4, shuffle=True, random_state=1).split(X):
+        variance = highest_variance(y[train] if refit else y, *DEFAULT)
+        expected += norm.logpdf(y[test], scale=np.sqrt(variance)).sum()
+    splitter = KFold(4, shuffle=True, random_state=1)
+    fit = evaluate_kernel(NOISE, X, y, criterion=CrossValidation(cv=splitter, refit=refit))
+    assert fit.score == pytest.approx(expected, abs=1e-4)  # theta is known to 1e-5
+
+
+@pytest.mark.parametrize("y", [draw(6)[1], np.eye(6)[0], 1e4 * draw(6)[1]], ids=["", "one", "big"])
+def test_importance_sampling_agrees_with_the_closed_form(y):
+    fit = evaluate_kernel(NOISE, draw(6)[0], y, criterion="importance")
+    assert fit.standard_error < 0.05
+    assert fit.score == pytest.approx(exact_log_evidence(y, *DEFAULT), abs=4 * fit.standard_error)
+
+
+# ---- cross-validation
+
+
+def test_two_rows_can_be_cross_validated():
+    fit = evaluate_kernel("SE[0]", TABLE[0][:2], [1.0, -1.0], criterion=CrossValidation(cv=2))
+    assert fit.status == "ok"
+    # the other row says little: about two densities of the marginal distribution
+    assert -6 < fit.score < -2
+
+
+def test_a_fold_without_a_factor_is_a_failure_with_its_reason():
+    # targets of four rows with the sum zero prefer a matrix that is not one for six rows
+    negative = CallableKernel(
+        "NEG", lambda X, Z, variance: variance * np.where(X == Z.T, 1.0, -0.5), (VARIANCE,)
+    )
+    X, y = np.linspace(0, 1, 6)[:, None], np.array([1.0, -1, 1, -1, 1, 2])
+    cv = CrossValidation(cv=PredefinedSplit([-1] * 4 + [0] * 2))
+    fit = evaluate_kernel("NEG[0]", X, y, criterion=cv, base_kernels=[negative])
+    assert fit.score == -np.inf
+    assert fit.status == "the covariance of a fold of cv has no Cholesky factor"
+    assert np.isfinite(fit.log_evidence)
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        (25, r"cv must not be larger than the number of rows, got cv=25 and 24 rows: take fewer"),
+        (KFold(25), r"cv=KFold\(.* cannot divide 24 rows: .*greater than the number of samples"),
+        (TimeSeriesSplit(24), r"cv=TimeSeriesSplit\(.* cannot divide 24 rows: .*number of folds"),
+        (GroupKFold(2), r"cv=GroupKFold\(.* cannot divide 24 rows: The 'groups' parameter"),
+        (KFold, r"cv=<class .*KFold'> cannot divide 24 rows"),
+        (PredefinedSplit([0] * 24), r"cv must leave rows to train on .* got PredefinedSplit"),
+        (PredefinedSplit([-1] * 24), r"cv must leave rows to train on .* got PredefinedSplit"),
+        (KFold(5, shuffle=True), r"cv must divide .* same way .* got KFold\(.*give it an int"),
+        (ShuffleSplit(5), r"cv must divide .* same way .* got ShuffleSplit\("),
+        (RepeatedKFold(random_state=None), r"cv must divide .* same way"),
+        (ShuffleSplit(5, random_state=np.random.RandomState(0)), r"cv must divide .* same way"),
+    ],
+    ids=itertools.count(),  # a splitter may print an address, which differs among processes
+)
+def test_rows_that_cannot_be_divided_in_one_way_are_an_error_before_any_kernel(cv, message):
+    criterion = check_criterion(CrossValidation(cv=cv))  # the rows are not known yet
+    with pytest.raises(ValueError, match=message):
+        Evaluator(*TABLE, priors={}, seed=0, criterion=criterion)
+
+
+def test_as_many_folds_as_rows_can_be_made():
+    X, y = TABLE
+    fit = evaluate_kernel("LIN[1]", X[:5], y[:5], criterion="cv")
+    assert fit.status == "ok"
+    one_by_one = CrossValidation(cv=OneByOne())
+    # the same folds in another order
+    expected = evaluate_kernel("LIN[1]", X[:5], y[:5], criterion=one_by_one).score
+    assert fit.score == pytest.approx(expected, rel=1e-12)
+
+
+# ---- criteria as arguments and in a search
+
+
+class OfTheLikelihood(Criterion):
+    """A custom criterion: a fit without a penalty, if there is one."""
+
+    def __init__(self, *, reason=None):
+        self.reason = reason
+
+    def __call__(self, fit):
+        if self.reason is not None:
+            raise NotAMaximumError(self.reason)
+        return Score(fit.log_likelihood)
+
+
+def test_a_criterion_may_be_custom_and_may_fail_with_its_reason():
+    fit = evaluate_kernel("SE[0]", *SMOOTH, criterion=OfTheLikelihood())
+    assert fit.score == pytest.approx(fit.log_likelihood, rel=1e-12)  # rounding
+    assert fit.score != fit.log_evidence
+    assert fit.status == "ok"
+    failed = evaluate_kernel("SE[0]", *SMOOTH, criterion=OfTheLikelihood(reason="not liked"))
+    assert (failed.score, failed.status) == (-np.inf, "not liked")
+    assert np.isnan([failed.standard_error, failed.pareto_k]).all()
+    assert failed.log_evidence == fit.log_evidence
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+def test_every_criterion_can_be_made_by_name_and_cloned(name):
+    criterion = check_criterion(name)
+    assert type(criterion) is CRITERIA[name]
+    assert check_criterion(criterion) is criterion
+    assert clone(criterion) is not criterion
+    assert clone(criterion).get_params() == criterion.get_params() == CRITERIA[name]().get_params()
+
+
+def test_a_clone_of_a_criterion_keeps_its_parameters():
+    criterion = clone(Importance().set_params(max_draws=np.int64(700), standard_error=1))
+    check_criterion(criterion)
+    assert criterion.get_params() == {"max_draws": 700, "standard_error": 1}
+    folds = CrossValidation(cv=TimeSeriesSplit(3))
+    twin = clone(folds)
+    assert repr(twin) == repr(folds)
+    assert twin.cv is not folds.cv
+
+
+@pytest.mark.parametrize(
+    ("criterion", "message"),
+    [
+        (
+            Importance(max_draws=99),
+            r"'max_draws' .* of Importance must be an int in the range \[100, inf\)",
+        ),
+        (Importance(max_draws=200.0), r"'max_draws' .* must be an int .* Got 200.0 instead"),
+        (Importance(max_draws="many"), r"'max_draws' .* must be an int .* Got 'many' instead"),
+        (
+            Importance(standard_error=0.0),
+            r"'standard_error' .* must be a float in the range \(0.0, inf\)",
+        ),
+        (Importance(standard_error=None), r"'standard_error' .* a float .* Got None instead"),
+        (
+            CrossValidation(cv=1),
+            r"'cv' .* of CrossValidation must be an int in the range \[2, inf\) or .* Got 1 inst",
+        ),
+        (CrossValidation(cv=5.0), r"'cv' .* must be an int .* Got 5.0 instead"),
+        (CrossValidation(cv=True), r"'cv' .* must be an int .* Got True instead"),
+        (CrossValidation(cv=None), r"'cv' .* implementing 'split' and 'get_n_splits'\. Got None"),
+        (CrossValidation(cv="five"), r"'cv' .* an object implementing .* Got 'five' instead"),
+        (CrossValidation(cv=[([0, 1], [2])]), r"'cv' .* an object implementing"),
+        ("bik", r"criterion must be one of \['laplace', .*, 'cv'\] or a .*, got 'bik'"),
+        (None, r"criterion must be one of \['laplace', .* or a Crit"),
+        (3, r"criterion must be one of \['laplace', .* or a Crit"),
+        (Importance, r"criterion must be an object, got the class"),
+    ],
+)
+def test_what_is_no_valid_criterion_is_an_error(criterion, message):
+    with pytest.raises(ValueError, match=message):
+        check_criterion(criterion)
+    with pytest.raises(ValueError, match=message):
+        evaluate_kernel("SE[0]", *SMOOTH, criterion=criterion)
+
+
+X, Y = wave()
+
+
+def scaled(X, y):
+    """Columns in the unit interval, and a standardised target, as a search sees them."""
+    return (X - X.min(axis=0)) / np.ptp(X, axis=0), (y - y.mean()) / y.std()
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+def test_a_search_maximises_its_criterion_and_is_the_same_with_two_workers(name):
+    model = small(criterion=name, n_iter=1).fit(X, Y)
+    history = model.search_history_
+    assert set(history["status"]) == {"ok"}
+    assert model.best_score_ == history["score"].max()
+    assert model.best_expression_ == history["kernel"][np.argmax(history["score"])]
+    assert np.isnan(history["standard_error"]).all() == (name != "importance")
+    first = evaluate_kernel(history["kernel"][0], *scaled(X, Y), criterion=name)
+    assert history["log_prior"][0] < 0
+    assert history["score"][0] == first.score + history["log_prior"][0]
+    assert model.score(X, Y) > 0.9
+    assert rows(small(criterion=name, n_iter=1, n_jobs=2).fit(X, Y)) == rows(model)
+
+
+@pytest.mark.parametrize("cv", [5, TimeSeriesSplit(3)], ids=str)
+def test_folds_are_those_of_the_scaled_rows_in_their_order(cv):
+    order = np.argsort(X[:, 0])
+    model = small(criterion=CrossValidation(cv=cv), n_iter=0, max_leaves=1, structure_prior=None)
+    model.fit(X[order], Y[order])
+    expected = evaluate_kernel(
+        model.best_expression_, *scaled(X[order], Y[order]), criterion=CrossValidation(cv=cv)
+    )
+    assert model.best_score_ == expected.score
+    assert model.best_score_ != model.fit(X, Y).best_score_
+
+
+def test_folds_that_cannot_be_made_are_one_error_of_the_whole_fit():
+    with pytest.raises(ValueError, match=r"cv must not be larger .*, got cv=21 and 20 rows"):
+        small(criterion=CrossValidation(cv=21)).fit(X, Y)
+    with pytest.raises(ValueError, match=r"'cv' .* of CrossValidation must be an int"):
+        small(criterion=CrossValidation(cv=0)).fit(X, Y)
+
+
+def test_the_number_of_folds_is_a_parameter_of_the_estimator():
+    model = AutoKernelGPRegressor(criterion=CrossValidation())
+    assert model.get_params()["criterion__cv"] == 5
+    model.set_params(criterion__cv=3, n_iter=0, base_kernels=["LIN"], max_leaves=1)
+    assert clone(model).criterion.cv == 3
+    search = GridSearchCV(model, {"criterion__cv": [2, KFold(3)]}, cv=KFold(2), error_score="raise")
+    assert np.isfinite(search.fit(X, Y).cv_results_["mean_test_score"]).all()

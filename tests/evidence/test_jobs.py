@@ -1,0 +1,517 @@
+"""Evaluations that are cut short, that fail, that are rough; in other processes; their keys."""
+
+import pickle
+from dataclasses import replace
+from math import isqrt
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import KFold, TimeSeriesSplit
+
+from autokernel import BaseKernel, parse_expression
+from autokernel.deadline import Deadline
+from autokernel.evidence import CRITERIA, CrossValidation, Evaluator, Importance, Job, Laplace
+from autokernel.evidence.warm_starts import WarmStart, warm_starts_from_similar
+from autokernel.exceptions import OutOfTimeError
+from autokernel.expression import NOISE
+from autokernel.kernels import LENGTHSCALE, VARIANCE
+from autokernel.kernels.parameters import check_priors
+from tests.processes import outputs_under_two_hash_seeds
+
+# these tests are about numbers, of rows in no order
+pytestmark = pytest.mark.filterwarnings("ignore:TimeSeriesSplit takes rows")
+
+PRIORS = check_priors("paper")
+FOLDS = CrossValidation(cv=TimeSeriesSplit(3))
+
+COMPUTE_AND_PRINT = """
+import pickle
+import numpy as np
+from autokernel import parse_expression
+from autokernel.evidence import Evaluator
+from autokernel.kernels.parameters import check_priors
+def show(fit):
+    bits = fit.theta.tobytes().hex(), fit.hessian.tobytes().hex()
+    print(*bits, fit.score.hex(), fit.n_evaluations)
+evaluator, job = pickle.loads(bytes.fromhex("{sent}"))
+show(evaluator.run(job))
+print(evaluator.fingerprint(), evaluator.key(job))
+again = Evaluator(
+    evaluator.data.X, evaluator.data.y, priors=check_priors("paper"), seed=0, criterion="importance"
+)
+known = [again(parse_expression("PER[0]"))]
+job = again.prepare(parse_expression("LIN[1] + PER[0]"), known)
+assert job.warm_starts
+print(again.fingerprint(), again.key(job))
+show(again(parse_expression("SE[0] + SE[0]")))
+"""
+
+
+def wave(n_samples=20, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n_samples, 2))
+    y = np.sin(20 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=n_samples)
+    return X, (y - y.mean()) / y.std()
+
+
+@pytest.fixture(scope="module")
+def table():
+    return wave()
+
+
+def evaluator(table, **options):
+    return Evaluator(*table, **{"priors": PRIORS, "seed": 0, **options})
+
+
+def bits(fit):
+    """All of an evaluation but the time that it took."""
+    return (
+        str(fit.expression),
+        fit.theta.tobytes(),
+        fit.hessian.tobytes(),
+        [fit.score, fit.log_evidence, fit.log_posterior, fit.log_likelihood, fit.log_prior],
+        fit.parameters,
+        fit.n_evaluations,
+        fit.status,
+        repr((fit.standard_error, fit.pareto_k)),
+    )
+
+
+# ---- out of time, and errors
+
+
+class Countdown:
+    """A deadline that passes after a number of checks."""
+
+    def __init__(self, n_allowed=np.inf):
+        self.n_allowed, self.n_checks = n_allowed, 0
+
+    def check(self):
+        if self.n_checks >= self.n_allowed:
+            raise OutOfTimeError("over")
+        self.n_checks += 1
+
+
+class Watch:
+    """What the kernels below have computed, and the error that they then raise."""
+
+    sizes: ClassVar[list[int]] = []  # rows of each covariance matrix
+    n_allowed, error = np.inf, None
+
+    @classmethod
+    def note(cls, pairs):
+        if len(cls.sizes) >= cls.n_allowed:
+            raise cls.error
+        cls.sizes.append(isqrt(2 * len(pairs.difference)))
+
+    @classmethod
+    def reset(cls, *, n_allowed=np.inf, error=None):
+        cls.sizes.clear()
+        cls.n_allowed, cls.error = n_allowed, error
+
+
+class WatchedDecay(BaseKernel):
+    name = "WATCHED"
+    parameters = (LENGTHSCALE, VARIANCE)
+
+    def value(self, params, pairs):
+        Watch.note(pairs)
+        return params[1] * np.exp(-pairs.difference / params[0])
+
+    def gradient(self, params, pairs, adjoint):
+        weights = adjoint * params[1] * np.exp(-pairs.difference / params[0])
+        return np.array([weights @ pairs.difference / params[0], weights.sum()])
+
+
+WATCHED = WatchedDecay()
+
+
+@pytest.fixture(autouse=True)
+def _unwatched():
+    Watch.reset()
+
+
+def read(text):
+    return parse_expression(text, base_kernels=[WATCHED])
+
+
+def is_count(n_matrices, n_calls):
+    """Whether all calls computed a matrix, except a few at the point of the call before."""
+    return n_calls - 10 <= n_matrices <= n_calls
+
+
+@pytest.mark.parametrize(
+    ("text", "criterion"),
+    [
+        *(("WATCHED[0] * LIN[1]", name) for name in CRITERIA),
+        ("LIN[0] + PER[0]", "importance"),
+        ("LIN[0] + PER[0] + SE[0]", "laplace"),  # with parts of parts, and one part of two
+    ],
+)
+def test_the_clock_is_read_before_every_call_of_a_likelihood_and_all_are_counted(
+    table, text, criterion
+):
+    clock, subject = Countdown(), evaluator(table, criterion=criterion)
+    fit = subject.run(subject.prepare(read(text)), deadline=clock)
+    assert fit.status == "ok"
+    # those of parts, of Hessians and of draws, too
+    assert clock.n_checks == fit.n_evaluations > 24
+    if "WATCHED" in text:
+        assert is_count(len(Watch.sizes), fit.n_evaluations)
+
+
+def test_the_clock_is_read_in_searches_on_a_subsample_and_all_calls_are_counted():
+    subject, clock = evaluator(wave(260)), Countdown()
+    with pytest.raises(OutOfTimeError):
+        subject.run(subject.prepare(read("WATCHED[0]")), deadline=Countdown(30))
+    assert set(Watch.sizes) == {150}
+    assert is_count(len(Watch.sizes), 30)
+    Watch.reset()
+    fit = subject.run(subject.prepare(read("WATCHED[0]")), deadline=clock)
+    assert is_count(len(Watch.sizes), fit.n_evaluations)
+    assert fit.n_evaluations == clock.n_checks
+
+
+@pytest.mark.parametrize(
+    ("text", "criterion"), [("WATCHED[0] * LIN[1]", "cv"), ("LIN[0] + PER[0]", "importance")]
+)
+def test_an_evaluation_ends_with_the_call_at_which_time_is_over(table, text, criterion):
+    expected = evaluator(table, criterion=criterion)(read(text))
+    for part in (0.0, 0.5, 0.999):
+        subject = evaluator(table, criterion=criterion)
+        job = subject.prepare(read(text))
+        n_checks = int(part * expected.n_evaluations)
+        Watch.reset()
+        with pytest.raises(OutOfTimeError, match="over"):
+            subject.run(job, deadline=Countdown(n_checks))
+        assert is_count(len(Watch.sizes), n_checks) == ("WATCHED" in text or n_checks == 0)
+    # what was cut short leaves nothing half done behind, nor does a deadline that is met
+    assert bits(subject.run(job, deadline=Deadline(1e6))) == bits(expected)
+
+
+def test_after_the_deadline_nothing_is_begun(table):
+    subject = evaluator(table)
+    with pytest.raises(OutOfTimeError):
+        subject.run(subject.prepare(read("WATCHED[0] + PER[0]")), deadline=Deadline(-1.0))
+    assert Watch.sizes == []
+
+
+class Faulty(Laplace):
+    """Laplace's criterion, which raises an error as long as it has one."""
+
+    error = None
+
+    def __call__(self, fit):
+        if self.error is not None:
+            raise self.error
+        return super().__call__(fit)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a bug"), MemoryError("no room for 8 GiB")])
+@pytest.mark.parametrize("part", [0.0, 0.5, 0.99, 1.0])
+def test_whatever_goes_wrong_becomes_a_record_with_its_reason(table, part, error):
+    criterion = Faulty()
+    subject = evaluator(table, criterion=criterion)
+    expression = read("WATCHED[1] + LIN[0]")  # in another order than it is computed in
+    expected = evaluator(table)(expression)
+    if part < 1.0:
+        Watch.reset(n_allowed=int(part * expected.n_evaluations), error=error)
+    else:
+        criterion.error = error
+    fit = subject(expression)
+    assert fit.status == f"{type(error).__name__}: {error}"
+    assert fit.score == fit.log_evidence == fit.log_posterior == -np.inf
+    assert str(fit.expression) == "WATCHED[1] + LIN[0]"
+    names = [(p.kernel, p.name) for p in fit.parameters]
+    assert names[::2] == [
+        ("WATCHED[1]", "lengthscale"),
+        ("LIN[0]", "variance"),
+        (None, "noise_variance"),
+    ]
+    # at the prior means, shape over rate
+    values = [p.value for p in fit.parameters]
+    np.testing.assert_allclose(values, [1, 2 / 3, 2 / 3, 2 / 3, 0.01], rtol=1e-14)  # rounding
+    assert fit.hessian.shape == (fit.n_params, fit.n_params) == (5, 5)
+    assert np.isnan(fit.hessian).all()
+    assert fit.seconds > 0
+    # and the next kernel is none the worse for it
+    Watch.reset()
+    criterion.error = None
+    assert bits(subject(expression)) == bits(expected)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_who_interrupts_an_evaluation_is_obeyed(table, error):
+    Watch.reset(n_allowed=20, error=error)
+    with pytest.raises(error):
+        evaluator(table)(read("WATCHED[0]"))
+
+
+@pytest.mark.parametrize("text", ["SE[1] + LIN[0]", "NOISE"])
+def test_a_kernel_that_could_not_be_tried_is_a_record_with_the_reason(table, text):
+    fit = evaluator(table).without_fit(read(text), "the worker died")
+    assert fit.status == "the worker died"
+    assert str(fit.expression) == text
+    assert fit.score == fit.log_posterior == -np.inf
+    assert fit.n_params == len(fit.theta) == len(fit.parameters) == (1 if text == "NOISE" else 5)
+    assert (fit.n_evaluations, fit.seconds) == (0, 0.0)
+
+
+# ---- rough fits
+
+
+@pytest.mark.parametrize("text", ["SE[0]", "PER[1] + SE[0] * LIN[1]"])
+def test_a_rough_fit_is_a_point_of_the_posterior_near_the_mode_without_a_score(
+    text, dense_log_posterior
+):
+    fit = evaluator(wave(40)).run_roughly(read(text))
+    assert str(fit.expression) == text
+    assert fit.score == fit.log_evidence == -np.inf
+    assert "rough" in fit.status
+    # no more than a hundred rows, so that it is that of all rows; rounding
+    expected = dense_log_posterior(text, *wave(40))(fit.theta)
+    assert fit.log_posterior == pytest.approx(expected, abs=1e-8)
+    assert [p.kernel for p in fit.parameters if p.name == "variance"] == [
+        str(leaf) for leaf in fit.expression.leaves
+    ]
+
+
+def test_a_rough_fit_of_few_parameters_is_all_but_the_mode():
+    best = evaluator(wave(40))(read("SE[0]")).log_posterior
+    for seed in range(4):
+        rough = evaluator(wave(40), seed=seed).run_roughly(read("SE[0]"))
+        # a single iteration ends three nats below it
+        assert best - 0.1 < rough.log_posterior <= best + 1e-6
+
+
+@pytest.mark.parametrize("n_samples", [90, 400])
+@pytest.mark.parametrize("text", ["WATCHED[0]", "LIN[0] + PER[0] * WATCHED[0] + SE[0]"])
+def test_a_rough_fit_takes_few_calls_on_few_rows(text, n_samples):
+    evaluator(wave(n_samples)).run_roughly(read(text))
+    assert set(Watch.sizes) == {min(100, n_samples)}
+    # a value at each of a dozen or two starting points, and two runs of 15 iterations
+    assert len(Watch.sizes) < 100
+
+
+def test_a_rough_fit_is_reproducible_and_leaves_no_trace(table):
+    subject, text = evaluator(table), read("LIN[0] + PER[0]")
+    one, other = (subject.run_roughly(text) for _ in range(2))
+    assert bits(one) == bits(other)
+    assert bits(one) != bits(evaluator(table, seed=1).run_roughly(text))
+    assert bits(subject(text)) == bits(evaluator(table)(text))
+    assert np.isfinite(subject.run_roughly(NOISE).log_posterior)
+
+
+# ---- the same in any order and in any process
+
+
+@pytest.mark.parametrize(
+    ("criterion", "texts"),
+    [
+        ("laplace", ("PER[0] * SE[0]", "PER[0] * SE[0] + LIN[1]")),  # the first is a part
+        ("importance", ("SE[0]", "SE[0] + LIN[1]", "SE[1]")),
+    ],
+)
+def test_a_result_and_its_cost_do_not_depend_on_what_was_evaluated_before(table, criterion, texts):
+    settings = {"criterion": criterion, "seed": 3}
+    texts = [read(text) for text in texts]
+    alone = [evaluator(table, **settings)(text) for text in texts]
+    subject = evaluator(table, **settings)
+    again = [subject(text) for text in (*reversed(texts), texts[0])][::-1]
+    assert [bits(fit) for fit in again] == [bits(fit) for fit in (alone[0], *alone)]
+    other = evaluator(table, criterion=criterion, seed=4)(texts[0])
+    assert bits(other) != bits(alone[0])
+    child = texts[0] + read("RQ[0]")
+    helped = evaluator(table, **settings)(child, alone[:1])
+    assert bits(subject(child, alone[:1])) == bits(helped)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("criterion", ["laplace", Importance(max_draws=300), FOLDS])
+def test_an_evaluator_that_has_travelled_gives_the_same_to_the_last_bit(table, criterion, order):
+    X, y = table
+    subject = evaluator((np.array(X, order=order), y), criterion=criterion)
+    other = travelled(subject)
+    known = [subject(read("SE[0]"))]
+    one = subject(read("SE[0] * LIN[1]"), known)
+    assert bits(other(read("SE[0] * LIN[1]"), known)) == bits(one)
+    assert bits(other(read("SE[1]"))) == bits(subject(read("SE[1]")))
+
+
+def travelled(thing):
+    return pickle.loads(pickle.dumps(thing))
+
+
+def test_jobs_and_evaluations_travel_unchanged(table):
+    subject = evaluator(table)
+    known = [subject(read(text)) for text in ("SE[0]", "LIN[1]")]
+    job = subject.prepare(read("SE[0] * LIN[1]"), known)
+    assert job.warm_starts
+    fit = subject.run(job)
+    assert bits(subject.run(travelled(job))) == bits(fit)
+    assert bits(travelled(fit)) == bits(fit)
+    assert travelled(fit).seconds == fit.seconds
+
+
+def test_results_and_digests_are_the_same_in_other_processes(table):
+    subject = evaluator(table, criterion="importance")
+    job = subject.prepare(read("LIN[1] + PER[0]"), [subject(read("PER[0]"))])
+    script = COMPUTE_AND_PRINT.format(sent=pickle.dumps((subject, job)).hex())
+
+    def words(fit):
+        theta, hessian = fit.theta.tobytes().hex(), fit.hessian.tobytes().hex()
+        return f"{theta} {hessian} {fit.score.hex()} {fit.n_evaluations}"
+
+    digests = f"{subject.fingerprint()} {subject.key(job)}"
+    assert {len(digest) for digest in digests.split()} == {64}
+    expected = [words(subject.run(job)), digests, digests, words(subject(read("SE[0] + SE[0]")))]
+    (output,) = outputs_under_two_hash_seeds(script)
+    assert output.splitlines() == expected
+
+
+def test_a_process_keeps_one_for_all_its_jobs(table):
+    subject, same = evaluator(table), evaluator(table)
+    sent = pickle.dumps(subject)
+    arrived = pickle.loads(sent)
+    assert pickle.loads(sent) is arrived
+    assert travelled(same) is arrived
+    assert travelled(arrived) is arrived  # and travels on
+    assert travelled(evaluator(table, seed=1)) is not arrived
+
+
+def test_what_travels_is_the_data_and_little_else(table):
+    X, y = table
+    X, y = np.tile(X, (10, 1)), np.tile(y, 10)  # 200 rows: a covariance takes 160 kB
+    subject = evaluator((X, y), criterion="loo")
+    fit = subject(read("SE[0]"))  # what it has computed stays at home
+    size = len(pickle.dumps(subject))  # a kilobyte is for names and priors
+    assert X.nbytes + y.nbytes < size < X.nbytes + y.nbytes + 1000
+    assert len(pickle.dumps(subject.prepare(read("SE[0] + LIN[1]"), [fit]))) < 2000
+
+
+# ---- digests
+
+
+def changed(table, *, index=0):
+    """The data with one number that differs in its last bit."""
+    data = [values.copy() for values in table]
+    data[index].flat[3] = np.nextafter(data[index].flat[3], np.inf)
+    return data
+
+
+def evaluators(table):
+    """Evaluators of which no two are alike."""
+    X, y = table
+    small = Importance(max_draws=500)
+    return [
+        evaluator(table),
+        evaluator(changed(table, index=0)),
+        evaluator(changed(table, index=1)),
+        evaluator((X[:, ::-1], y)),
+        evaluator((X[:, :1], y)),
+        evaluator((X[:-1], y[:-1])),
+        evaluator(table, seed=1),
+        evaluator(table, priors=check_priors("default")),
+        evaluator(table, priors={**PRIORS, "alpha": (2.0, 2.5)}),
+        evaluator(table, priors={**PRIORS, "alpha": (2.5, 2.0)}),
+        evaluator(table, criterion="importance"),
+        evaluator(table, criterion=small),
+        evaluator(table, criterion=Importance(max_draws=500, standard_error=0.1)),
+        evaluator(table, criterion=Another()),
+        evaluator(table, criterion="bic"),
+        evaluator(table, criterion="loo"),
+        evaluator(table, criterion="cv"),
+        evaluator(table, criterion=CrossValidation(cv=4)),
+        evaluator(table, criterion=CrossValidation(cv=KFold(4))),
+        evaluator(table, criterion=FOLDS),
+    ]
+
+
+class Another(Laplace):
+    """A criterion with the parameters of Laplace, none, and another name."""
+
+
+def test_fingerprints_and_keys_differ_in_all_that_a_score_depends_on(table):
+    fingerprints = [subject.fingerprint() for subject in evaluators(table)]
+    keys = [subject.key(subject.prepare(read("SE[0]"))) for subject in evaluators(table)]
+    assert len(set(fingerprints)) == len(set(keys)) == len(fingerprints)
+
+
+def test_the_fingerprint_knows_where_the_inputs_end_and_the_targets_begin():
+    numbers = np.arange(6.0)
+    tall, wide = (numbers[:3, None], numbers[3:]), (numbers[:4].reshape(2, 2), numbers[4:])
+    assert evaluator(tall).fingerprint() != evaluator(wide).fingerprint()
+
+
+def test_equal_evaluators_have_one_fingerprint(table):
+    X, y = table
+    subjects = [
+        evaluator(table),
+        evaluator((np.asfortranarray(X), y.copy())),
+        evaluator(table, criterion=Laplace()),
+        travelled(evaluator(table)),
+    ]
+    several = {**PRIORS, "alpha": (2.0, 2.5), "period": (2.0, 2.5)}
+    forth, back = (
+        evaluator(table, priors=priors) for priors in (several, dict(reversed(several.items())))
+    )
+    assert forth.fingerprint() == back.fingerprint()
+    folds = [evaluator(table, criterion=clone(FOLDS)) for _ in range(2)]
+    assert folds[0].fingerprint() == travelled(folds[1]).fingerprint()
+    subjects[0](read("SE[0]"))  # whatever it has computed meanwhile
+    assert len({subject.fingerprint() for subject in subjects}) == 1
+    job = Job(read("SE[0]"))
+    assert len({subject.key(job) for subject in subjects}) == 1
+
+
+def fit_of(nodes, *numbers):
+    return WarmStart(nodes, np.array(numbers))
+
+
+def test_keys_differ_in_expressions_and_in_where_they_begin(table):
+    subject = evaluator(table)
+    one, other = fit_of([0], 1.0, 2.0, 3.0), fit_of([1], 1.0, 2.0, 3.0)
+    jobs = [
+        Job(read("SE[0] + LIN[1]")),
+        Job(read("SE[0] * LIN[1]")),
+        Job(NOISE),
+        Job(read("LIN[1] + SE[0]")),  # the same kernel, but its record says how it was written
+        Job(read("SE[0] + LIN[1]"), ((one,),)),
+        Job(read("SE[0] + LIN[1]"), ((other,),)),
+        Job(read("SE[0] + LIN[1]"), ((fit_of([0], 1.0, 2.0, np.nextafter(3.0, 4.0)),),)),
+        Job(read("SE[0] + LIN[1]"), ((one._replace(hessian=np.eye(3)),),)),
+        Job(read("SE[0] + LIN[1]"), ((one, other),)),
+        Job(read("SE[0] + LIN[1]"), ((other, one),)),
+        Job(read("SE[0] + LIN[1]"), ((one,), (other,))),
+        Job(read("SE[0] + LIN[1]"), ((one,), (one, other), (other,))),
+        Job(read("SE[0] + LIN[1]"), ((one, one), (other, other))),
+    ]
+    keys = [subject.key(job) for job in jobs]
+    assert len(set(keys)) == len(keys)
+    assert [subject.key(travelled(job)) for job in jobs] == keys
+
+
+def test_the_key_follows_the_known_fits_that_a_kernel_begins_at_and_the_best_score(table):
+    subject = evaluator(table)
+    fit, foreign = subject(read("SE[0]")), subject(read("RQ[1]"))
+    expression = read("SE[0] + LIN[1]")
+    moved = replace(fit, theta=fit.theta + 1e-9)
+    worse, better = (replace(foreign, score=fit.score + nats) for nats in (-1, 1))
+    keys = [
+        subject.key(subject.prepare(expression, known))
+        for known in ([], [fit], [moved], [foreign], [fit, worse], [fit, better])
+    ]
+    assert len(set(keys)) == 4
+    assert keys[0] == keys[3]  # nothing in common
+    assert keys[1] == keys[4]
+
+
+def test_noise_needs_no_warm_start_and_gives_none(table):
+    subject = evaluator(table)
+    fits = [subject(read(text)) for text in ("SE[0]", "LIN[0]")]
+    noise = subject(NOISE, fits)
+    assert warm_starts_from_similar(NOISE, [*fits, noise]) == []
+    assert warm_starts_from_similar(read("PER[0]"), [noise]) == []
+    assert noise.score == subject(NOISE).score
