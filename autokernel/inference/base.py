@@ -25,7 +25,7 @@ class TrainingData:
         return TrainingData(self.X[rows], self.y[rows])
 
     def pairs(self, column: int) -> PackedPairs:
-        """Return the pairs of one column, computed once, which only an exact likelihood needs."""
+        """Return the pairs of one column, computed once."""
         if column not in self._pairs:
             self._pairs[column] = PackedPairs(np.ascontiguousarray(self.X[:, column]))
         return self._pairs[column]

@@ -5,8 +5,7 @@ storage: packed for the likelihood, rectangular for predictions, and the columns
 matrices for distances between priors. A forward sweep computes the values. A reverse sweep turns
 the derivative of a scalar with respect to these values into its gradient with respect to the log
 parameters. Leaves keep their values until their own parameters change, which saves time in a scan
-over one leaf. No array is larger than the pairs, and the number of arrays does not depend on the
-number of parameters.
+over one leaf. No array is larger than the pairs.
 """
 
 from abc import ABC, abstractmethod

@@ -1,4 +1,4 @@
-"""The published distances between expressions, by which SOT, Arc and BOMS compare kernels."""
+"""The published distances between expressions, as functions."""
 
 from collections.abc import Sequence
 
