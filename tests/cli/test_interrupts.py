@@ -46,13 +46,14 @@ def arguments(tmp_path):
     return [str(wave(tmp_path)), "--target", "level"]
 
 
+pytestmark = pytest.mark.filterwarnings("default:max_time ended the search before any kernel")
 SHORT = ["--max-time", "0.01"]  # so that the model is a rough fit
 
 
 def test_ctrl_c_during_the_search_describes_and_tests_the_best_so_far(monkeypatch, arguments):
     status, output = run(monkeypatch, " * ", arguments)  # of the first kernel
     assert status == 0
-    assert "interrupted: this is the best so far." in output
+    assert "; reason to stop: interrupted." in output
     assert "Best 1 of 1 kernels" in output
     assert re.search(r"\d  this model\n", output.partition("Test RMSE of level")[2])
 
@@ -90,7 +91,7 @@ def test_ctrl_c_in_the_fit_to_all_rows_writes_the_model_of_the_search(
     path = tmp_path / "model.joblib"
     status, output = run(monkeypatch, "Fitting the", [*arguments, *SHORT, "--output", str(path)])
     assert status == 0
-    assert "Interrupted: what follows is by the model of the rows to train on." in output
+    assert "Interrupted: the fit to all rows is left out." in output
     assert f"Model: {path}" in output
     assert path.exists()
 
@@ -101,7 +102,7 @@ def test_ctrl_c_while_files_are_written_says_which_ones_there_are(monkeypatch, a
     status, output = run(monkeypatch, f"Model: {paths[0]}", [*arguments, *SHORT, *more])
     assert status == 130
     assert "Report:" not in output
-    assert "Interrupted: what is not named above has not been written." in output
+    assert "Interrupted: the rest of the files is left out." in output
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
@@ -126,7 +127,7 @@ def test_a_process_on_5000_rows_ends_with_the_best_so_far_and_the_test_errors(tm
     output, errors = process.communicate()
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
-    assert "interrupted: this is the best so far." in output
+    assert "; reason to stop: interrupted." in output
     table = output.partition("Test RMSE of y")[2]
     names = re.findall(r"^ +[\d.e+-]+  (.*)$", table, flags=re.MULTILINE)
     assert names == ["this model", "the mean", "an RBF kernel on 200 of these rows"]

@@ -85,15 +85,21 @@ def test_where_noise_alone_is_best_there_is_no_picture_of_several_columns(tmp_pa
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--report", "nowhere/r.html"], "--report must be a file that can be written, got"),
-        (["--report", "."], "--report must be a file that can be written, got ."),
+        (["--report", "nowhere/r.html"], "--report must be a file that can be written"),
+        (
+            ["--report", "."],
+            "--report must be a file that can be written, that no other option names, got .",
+        ),
         (["--output", "nowhere/m.joblib"], "--output must be a file that can be written"),
         (
             ["--output", "m.pkl"],
-            "--output must be a file that ends in .skops or .joblib, got m.pkl",
+            "that no other option names, and that ends in .skops or .joblib, got m.pkl",
         ),
-        (["--plot", "P.PNG", "--report", "P.PNG"], "--report must not be the file of --plot"),
-        (["--plot", "p.docx"], "--plot must be a file that ends in .png or .svg or .pdf"),
+        (
+            ["--plot", "P.PNG", "--report", "P.PNG"],
+            "--report must be a file that can be written, that no other option names, got P",
+        ),
+        (["--plot", "p.docx"], "and that ends in .png or .svg or .pdf, got p.docx"),
         (["--predict", "nowhere.csv"], "nowhere.csv: No such file or directory"),
     ],
 )
@@ -107,7 +113,9 @@ def test_files_are_checked_before_the_search(tmp_path, capsys, more, message):
 def test_a_file_that_is_read_is_not_written_over(tmp_path, capsys):
     path = str(wave(tmp_path))
     assert main([path, "--predict", path, "--predictions", path]) == 2
-    assert "--predictions must not be the file that is read" in lines(capsys.readouterr().err)
+    assert "--predictions must be a file that can be written, that no other option names" in lines(
+        capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
