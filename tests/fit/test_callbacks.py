@@ -91,7 +91,7 @@ def whole(n_kernels):
     ("parameters", "n_features", "n_kernels"),
     [
         ({}, 2, 5),
-        ({"n_iter": 3, "batch_size": 2, "max_leaves": 3}, 1, None),
+        ({"n_iter": 3, "batch_size": 2, "max_leaves": 3, "strategy": "random"}, 1, None),
         ({"n_iter": 1, "strategy": SOT(initial_design="paper"), "max_leaves": 2}, 2, None),
         ({"base_kernels": ["LIN"], "max_leaves": "auto"}, 23, 61),
     ],

@@ -14,7 +14,7 @@ from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluator
 from autokernel.evidence.laplace import laplace_log_evidence
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.expression import NOISE, uniform_prior
+from autokernel.expression import NOISE
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import PRESETS
 from autokernel.many_rows import ManyRows, approximation_for, fit_all_rows
@@ -217,7 +217,7 @@ def test_between_600_and_1000_rows_the_best_kernels_are_fitted_to_all_rows(colum
 @pytest.mark.parametrize("name", ["neighbours", "inducing"])
 def test_few_rows_can_be_approximated_too(n, name):
     rng = np.random.default_rng(n)
-    X = rng.uniform(size=(n, 2))
+    X = rng.uniform(size=(n, 1))
     model = fit((X, X[:, 0] + 0.1 * rng.normal(size=n)), approximation=name)
     mean, std = model.predict(X, return_std=True)
     assert np.all(np.isfinite(mean))
@@ -330,31 +330,33 @@ def test_predictions_that_need_too_much_memory_are_approximated(column):
 @pytest.mark.parametrize("signal", [0.0, 1.0])
 def test_no_fit_to_all_rows_begins_after_the_deadline(column, signal):
     """One kernel has ended its race, there is no thorough fit, and noise alone stays the best."""
-    deadline, priors = Deadline(np.inf), PRESETS["default"]
+    deadline, ended = Deadline(np.inf), []
 
-    class Last(Laplace):
+    class Ending(Laplace):
         """Ends the time with the first fit to all rows."""
 
         def __call__(self, fit):
             deadline.cancel()
+            ended.append(str(fit.expression))
             return super().__call__(fit)
+
+    class EndingOnAllRows(Laplace):
+        def for_approximations(self):
+            return Ending()
 
     X, y = column
     y = signal * y + np.random.default_rng(1).normal(size=N)
     data = TrainingData(X, (y - y.mean()) / y.std())
-    evaluator = Evaluator(data.X[:500], data.y[:500], priors=priors, seed=0)
+    settings = {"priors": PRESETS["default"], "seed": 0, "criterion": EndingOnAllRows()}
+    evaluator = Evaluator(data.X[:500], data.y[:500], **settings)
     fits = [evaluator(parse_expression(text)) for text in ("SE[0]", "NOISE")]
     best_first = sorted(fits, key=lambda one: -one.score)
-    settings = {"priors": priors, "structure_prior": uniform_prior, "seed": 0}
-    rows_to_fit = ManyRows(
-        approximation_for("auto", N, 64), data, criterion=Last(), deadline=deadline, **settings
-    )
+    all_rows = ManyRows(approximation_for("auto", N, 64), data, evaluator, deadline=deadline)
     with (
         nullcontext() if signal else pytest.warns(ConvergenceWarning, match="was ended by max_time")
     ):
-        found, _, make_predictor = fit_all_rows(
-            best_first, rows_to_fit, n_searched=500, grammar=None
-        )
+        found, _, make_predictor = fit_all_rows(best_first, all_rows, n_searched=500, grammar=None)
+    assert ended == ["SE[0]"]
     assert found.expression == best_first[0].expression
     assert (found.expression == NOISE) == (signal == 0.0)
     assert np.isfinite(found.score)
