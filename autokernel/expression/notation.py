@@ -189,7 +189,6 @@ class _Parser:
         return self._join(operator, operands, column)
 
     def _column(self, match: re.Match[str]) -> int:
-        """Turn the text of a column into its index."""
         plain = match["plain"]
         begins = match.start("plain") if plain is not None else match.start("quoted")
         if plain is not None and re.fullmatch(r"\d{1,9}", plain, re.ASCII):
@@ -226,7 +225,6 @@ class _Parser:
         return longest
 
     def _is_next(self, symbol: str) -> bool:
-        """Return whether ``symbol`` is next in the text."""
         return self.text.startswith(symbol, self.position)
 
     def _accept(self, symbol: str) -> bool:
@@ -239,12 +237,10 @@ class _Parser:
         return True
 
     def _skip_space(self) -> None:
-        """Move to the next character that is not a space."""
         while self.text[self.position : self.position + 1].isspace():
             self.position += 1
 
     def _error(self, message: str, position: int | None = None) -> ExpressionSyntaxError:
-        """Build an error that shows the position in the text."""
         return ExpressionSyntaxError(
             message, self.text, self.position if position is None else position
         )

@@ -1,8 +1,9 @@
 """The built-in base kernels: SE, LIN, PER, RQ, MAT32, MAT52, and PER with a known period."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -45,6 +46,12 @@ def bounds_around(value: float) -> tuple[float, float]:
     return (value * 1e-5, value * 1e5)
 
 
+def _scaled(factor: float, kernel: Callable[..., Kernel], **values: float) -> Kernel:
+    """Build ``factor * kernel(**values)`` with bounds around each value."""
+    bounds = {f"{name}_bounds": bounds_around(value) for name, value in values.items()}
+    return ConstantKernel(factor, bounds_around(factor)) * kernel(**values, **bounds)
+
+
 class Linear(BaseKernel):
     """``v x x' + c``; SOT appendix A.4, item 3, but for the prior of v."""
 
@@ -74,11 +81,8 @@ class Linear(BaseKernel):
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
         """Build ``ConstantKernel * DotProduct``: ``v x x' + c = v (x x' + c / v)``."""
         variance, offset = params
-        slope = variance / scale**2
         sigma_0 = scale * np.sqrt(offset / variance)
-        return ConstantKernel(slope, bounds_around(slope)) * DotProduct(
-            sigma_0, bounds_around(sigma_0)
-        )
+        return _scaled(variance / scale**2, DotProduct, sigma_0=sigma_0)
 
 
 class SquaredExponential(ExponentialKernel):
@@ -104,9 +108,7 @@ class SquaredExponential(ExponentialKernel):
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
         """Build ``ConstantKernel * RBF``."""
         lengthscale, variance = params
-        return ConstantKernel(variance, bounds_around(variance)) * RBF(
-            lengthscale * scale, bounds_around(lengthscale * scale)
-        )
+        return _scaled(variance, RBF, length_scale=lengthscale * scale)
 
 
 class RationalQuadratic(ExponentialKernel):
@@ -150,8 +152,8 @@ class RationalQuadratic(ExponentialKernel):
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
         """Build ``ConstantKernel * RationalQuadratic``."""
         lengthscale, variance, alpha = params
-        return ConstantKernel(variance, bounds_around(variance)) * SklearnRationalQuadratic(
-            lengthscale * scale, alpha, bounds_around(lengthscale * scale), bounds_around(alpha)
+        return _scaled(
+            variance, SklearnRationalQuadratic, length_scale=lengthscale * scale, alpha=alpha
         )
 
 
@@ -184,9 +186,7 @@ class Matern32(ExponentialKernel):
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
         """Build ``ConstantKernel * Matern``."""
         lengthscale, variance = params
-        return ConstantKernel(variance, bounds_around(variance)) * Matern(
-            lengthscale * scale, bounds_around(lengthscale * scale), nu=1.5
-        )
+        return _scaled(variance, partial(Matern, nu=1.5), length_scale=lengthscale * scale)
 
 
 class Matern52(ExponentialKernel):
@@ -220,9 +220,7 @@ class Matern52(ExponentialKernel):
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
         """Build ``ConstantKernel * Matern``."""
         lengthscale, variance = params
-        return ConstantKernel(variance, bounds_around(variance)) * Matern(
-            lengthscale * scale, bounds_around(lengthscale * scale), nu=2.5
-        )
+        return _scaled(variance, partial(Matern, nu=2.5), length_scale=lengthscale * scale)
 
 
 class Periodic(ExponentialKernel):
@@ -254,12 +252,8 @@ class Periodic(ExponentialKernel):
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
         """Build ``ConstantKernel * ExpSineSquared``, whose length scale is 2 l and has no unit."""
         lengthscale, variance, period = params
-        return ConstantKernel(variance, bounds_around(variance)) * ExpSineSquared(
-            2 * lengthscale,
-            period * scale,
-            bounds_around(2 * lengthscale),
-            bounds_around(period * scale),
-        )
+        length_scale, periodicity = 2 * lengthscale, period * scale
+        return _scaled(variance, ExpSineSquared, length_scale=length_scale, periodicity=periodicity)
 
 
 class Seasonal(Periodic):

@@ -228,12 +228,6 @@ def test_any_operand_may_take_the_place_of_its_operation() -> None:
     assert grammar.n_operations(start) == len(results) == 4 + 6  # it is full: exchanges, deletions
 
 
-def test_a_kernel_that_is_too_large_for_the_grammar_can_shrink() -> None:
-    grammar = Grammar((SE,), (ADD,), columns=(0,), max_leaves=1, reduces=True)
-    start = parse_expression("SE[0] + SE[0] + SE[0]")
-    assert set(map(str, grammar.neighbours(start))) == {"SE[0]", "SE[0] + SE[0]"}
-
-
 def test_neighbours_of_a_base_kernel_in_a_grammar_that_reduces() -> None:
     grammar = Grammar((SE, LIN), (ADD, MULTIPLY), columns=(0,), max_leaves=2, reduces=True)
     assert list(map(str, grammar.neighbours(Leaf(SE, 0)))) == [

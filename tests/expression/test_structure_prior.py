@@ -182,14 +182,3 @@ def test_the_probabilities_of_all_normal_forms_sum_to_no_more_than_one(
             forms.setdefault(form.canonical, form)
     total = sum(exp(prior(form)) for form in forms.values())
     assert 3 / 4 <= total <= 1  # noise and single units have three quarters
-
-
-@pytest.mark.parametrize("prior", [units_of(2), grammar_of(4, 2, 2)])
-def test_every_step_of_growth_costs(prior):
-    for smaller, larger in [
-        ("NOISE", "SE[0]"),
-        ("SE[0]", "SE[0] + LIN[1]"),
-        ("SE[0] * LIN[1]", "SE[0] * LIN[1] + PER[0]"),
-        ("SE[0] * SE[1]", "SE[0] * SE[1] + LIN[0]"),
-    ]:
-        assert prior(read(larger)) < prior(read(smaller))

@@ -26,8 +26,9 @@ from autokernel.expression import (
     splits,
     theta_order,
 )
-from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY, VARIANCE, BaseKernel, Operator
+from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY, Operator
 from tests.batteries import EVERY_OPERATOR, every_tree, expressions, flat_terms, reshuffled, seeds
+from tests.kernels.gate import GATE, Gate
 from tests.processes import outputs_under_two_hash_seeds
 
 SE, RQ = BASE_KERNELS["SE"], BASE_KERNELS["RQ"]
@@ -228,37 +229,16 @@ def test_parameters_follow_their_nodes_and_the_noise_is_last(
 # Noise is the sum of no kernels.
 
 
-class Named(BaseKernel):
-    """A kernel under any name."""
-
-    parameters = (VARIANCE,)
-
-    def value(self, params, pairs):
-        return np.full_like(pairs.difference, params[0])
-
-
-class First(Operator):
-    """The first kernel, under the name of the null model unless a subclass has another."""
-
+class GateOfNoise(Gate):
     symbol = "NOISE"
-
-    def value(self, at):
-        return at.values[0]
-
-    def adjoints(self, at, adjoint):
-        yield adjoint
-        yield np.zeros_like(adjoint)
-
-
-class Word(First):
-    symbol = "FIRST"
 
 
 @pytest.mark.parametrize("text", ["NOISE", "  NOISE ", "((\nNOISE))"])
 def test_noise_is_read_and_written_by_its_name(text: str) -> None:
-    assert parse_expression(text, ["time"], base_kernels=[Named("N")]) == NOISE == Operation(ADD)
+    assert parse_expression(text, ["time"], base_kernels=[type(SE)("N")]) == NOISE == Operation(ADD)
     assert str(NOISE) == NOISE.canonical == NOISE.to_text(["time"]) == "NOISE"
-    assert parse_expression("NOISE2[0]", base_kernels=[Named("NOISE2")]) == Leaf(Named("NOISE2"), 0)
+    longer = type(SE)("NOISE2")
+    assert parse_expression("NOISE2[0]", base_kernels=[longer]) == Leaf(longer, 0)
 
 
 def test_noise_has_no_leaves_no_parameters_and_no_column() -> None:
@@ -269,7 +249,7 @@ def test_noise_has_no_leaves_no_parameters_and_no_column() -> None:
     assert arrange(NOISE) == (NOISE, [])
     assert normal_form(NOISE) == NOISE
     assert simplifications(NOISE) == [*splits(NOISE)] == node_swaps(NOISE) == []
-    for other in (NOISE, A, A + A, Operation(Word(), A, A)):
+    for other in (NOISE, A, A + A, Operation(GATE, A, A, column=0)):
         assert align(NOISE, other) == align(other, NOISE) == []
 
 
@@ -280,7 +260,7 @@ def test_noise_has_no_leaves_no_parameters_and_no_column() -> None:
         lambda: A + NOISE,
         lambda: NOISE * NOISE,
         lambda: (A + A).replace(1, NOISE),
-        lambda: Operation(Word(), A, NOISE),
+        lambda: Operation(GATE, A, NOISE, column=0),
     ],
 )
 def test_noise_is_no_operand(build: Callable[[], Expression]) -> None:
@@ -294,20 +274,20 @@ def test_noise_is_no_operand(build: Callable[[], Expression]) -> None:
         ("NOISE + SE[0]", 0),
         ("SE[0] * (LIN[0] + NOISE)", 18),
         ("NOISE * NOISE", 8),
-        ("FIRST(SE[0], NOISE)", 13),
+        ("GATE[0](SE[0], NOISE)", 15),
         ("NOISE[0]", 5),
         ("SE[0] + NOISE [0]", 14),
     ],
 )
 def test_text_with_noise_and_kernels_or_on_a_column_is_refused(text: str, position: int) -> None:
     with pytest.raises(ExpressionSyntaxError, match="NOISE stands alone, as every") as caught:
-        parse_expression(text, operators=[Word()])
+        parse_expression(text, operators=[GATE])
     assert caught.value.position == position
 
 
 @pytest.mark.parametrize(
     ("argument", "custom", "built_in"),
-    [("base_kernels", Named("NOISE"), "SE"), ("operators", First(), "+")],
+    [("base_kernels", type(SE)("NOISE"), "SE"), ("operators", GateOfNoise(), "+")],
 )
 def test_the_name_of_noise_is_reserved(argument: str, custom: object, built_in: str) -> None:
     message = f"{argument} must not hold the name 'NOISE', which means only noise"

@@ -1,13 +1,11 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from autokernel.inference.packed import pack
 from autokernel.inference.pairs import PackedPairs
 from autokernel.kernels import BroadcastPairs
 from autokernel.typing import FloatArray
-from tests.batteries import EPS, numerical_gradient, seeds
+from tests.batteries import EPS
 
 MONTHS = 1949 + np.arange(144) / 12
 COLUMNS = {
@@ -125,27 +123,6 @@ def test_periodic_quantities_equal_the_formulas_to_the_precision_of_the_phase(
         found = pairs.periodic_slope(period, weights)
         assert abs(found - expected.flat[entry]) <= tolerances.flat[entry]
         weights.flat[entry] = 0.0
-
-
-@pytest.mark.parametrize("grid", [False, True], ids=["any inputs", "grid"])
-@given(seed=seeds, period=st.floats(0.2, 5), n_samples=st.integers(1, 8))
-def test_slope_is_the_derivative_in_the_log_period(
-    grid: bool, seed: int, period: float, n_samples: int
-) -> None:
-    rng = np.random.default_rng(seed)
-    x = (
-        rng.choice(np.linspace(-1, 1, 35), 30 + n_samples)
-        if grid
-        else rng.uniform(-1, 1, n_samples)
-    )
-    pairs, n_samples = PackedPairs(x), len(x)
-    weights = rng.standard_normal(n_samples * (n_samples + 1) // 2)
-    log_period = np.array([np.log(period)])
-    expected = numerical_gradient(lambda t: weights @ pairs.periodic(np.exp(t[0])), log_period)
-    # 1e-8 of truncation, of terms that may cancel: up to 741 slopes of at most 31
-    assert pairs.periodic_slope(period, weights) == pytest.approx(
-        expected[0], rel=1e-8, abs=3e-9 * len(weights)
-    )
 
 
 @every_column
