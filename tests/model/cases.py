@@ -1,4 +1,4 @@
-"""Random models with their textbook predictions, and a kernel and an operator from outside."""
+"""Random models with their textbook predictions, and a kernel with one parameter."""
 
 import numpy as np
 from scipy.special import expit
@@ -9,26 +9,12 @@ from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import (
     ADD,
     BASE_KERNELS,
-    LENGTHSCALE,
     MULTIPLY,
     VARIANCE,
-    KernelParameter,
-    Operator,
-    Unit,
 )
 from tests.kernels.gate import fall
 
-SHIPPED = tuple(BASE_KERNELS.values())
-
-
-class Exponential(BaseKernel):
-    """The kernel of Ornstein and Uhlenbeck, which the package does not have."""
-
-    name = "OU"
-    parameters = (LENGTHSCALE, VARIANCE)
-
-    def value(self, params, pairs):
-        return params[1] * np.exp(-pairs.difference / params[0])
+BUILT_IN = tuple(BASE_KERNELS.values())
 
 
 class Constant(BaseKernel):
@@ -41,27 +27,7 @@ class Constant(BaseKernel):
         return np.full_like(pairs.difference, params[0])
 
 
-class ChangePoint(Operator):
-    """The first kernel up to about a location, the second one from there on."""
-
-    symbol = "CP"
-    acts_on_column = True
-    parameters = (KernelParameter("location", (2.0, 2.0), Unit.INPUT),)
-
-    def value(self, at):
-        before, after = self._weights(at)
-        return before * at.values[0] + after * at.values[1]
-
-    def adjoints(self, at, adjoint):
-        for weights in self._weights(at):
-            yield adjoint * weights
-
-    def _weights(self, at):
-        (location,) = at.params
-        return [at.pairs.outer(lambda x, s=s: expit(s * (x - location) / 0.1)) for s in (-1, 1)]
-
-
-def random_case(seed, *, n_features, kernels=SHIPPED):
+def random_case(seed, *, n_features, kernels=BUILT_IN):
     """A random expression with random parameters and a data set on the unit interval."""
     rng = np.random.default_rng(seed)
     grammar = Grammar(kernels, (ADD, MULTIPLY), tuple(range(n_features)), 6)

@@ -14,6 +14,7 @@ from autokernel.inference import TrainingData, one_blas_thread
 from autokernel.inference.exact import ExactPredictor
 from autokernel.model import MixtureComponent
 from autokernel.model.mixture import MixturePredictor
+from tests.fits import wave
 from tests.model.cases import random_case
 
 TEXTS = ("SE[0]", "LIN[0] + PER[0]", "RQ[0]")
@@ -26,10 +27,8 @@ WEIGHTS = (0.5, 0.375, 0.125)
 X_NEW = np.linspace(-0.3, 1.6, 7)[:, None]
 
 
-def wave(n_samples=15):
-    rng = np.random.default_rng(0)
-    X = rng.uniform(size=(n_samples, 1))
-    return TrainingData(X, np.sin(6 * X[:, 0]) + 0.1 * rng.normal(size=n_samples))
+def data(n_samples=15):
+    return TrainingData(*wave(n_samples))
 
 
 def components(weights=WEIGHTS):
@@ -42,13 +41,13 @@ def components(weights=WEIGHTS):
 @pytest.fixture(scope="module")
 def mixture():
     """A mixture of three kernels that disagree."""
-    return MixturePredictor(components(), wave(), ExactPredictor)
+    return MixturePredictor(components(), data(), ExactPredictor)
 
 
 @pytest.fixture(scope="module")
 def parts():
     """Moments of the components, from the predictors of each."""
-    predictors = [ExactPredictor(one.expression, one.theta, wave()) for one in components()]
+    predictors = [ExactPredictor(one.expression, one.theta, data()) for one in components()]
     both = [one.mean_and_covariance(X_NEW) for one in predictors]
     means, covariances = (np.array(part) for part in zip(*both, strict=True))
     return means, covariances, np.array([one.noise_variance for one in predictors])
@@ -74,7 +73,7 @@ def of_fixed(*moments, weights):
     given = iter(moments)
     expression = parse_expression("SE[0]")
     made = [MixtureComponent(expression, np.zeros(3), weight) for weight in weights]
-    return MixturePredictor(made, wave(3), lambda *_: Fixed(*next(given)))
+    return MixturePredictor(made, data(3), lambda *_: Fixed(*next(given)))
 
 
 def distribution_function(value, means, stds, weights):
@@ -88,9 +87,9 @@ def distribution_function(value, means, stds, weights):
 @pytest.mark.parametrize("seed", range(3))
 def test_a_mixture_of_one_component_is_its_predictor_bit_for_bit(seed, n_features):
     expression, theta, X, y, _ = random_case(seed, n_features=n_features)
-    data = TrainingData(X, y)
-    one = MixturePredictor([MixtureComponent(expression, theta, 1.0)], data, ExactPredictor)
-    predictor = ExactPredictor(expression, theta, data)
+    given = TrainingData(X, y)
+    one = MixturePredictor([MixtureComponent(expression, theta, 1.0)], given, ExactPredictor)
+    predictor = ExactPredictor(expression, theta, given)
     rows = np.random.default_rng(1).uniform(-0.2, 1.2, size=(9, n_features))
     mean, variance = predictor.mean_and_variance(rows)
     np.testing.assert_array_equal(one.mean(rows), predictor.mean(rows))
@@ -160,12 +159,12 @@ def test_samples_have_the_mean_and_the_covariance_of_the_mixture(mixture):
 def test_a_sample_is_of_one_component_at_all_rows():
     """The means of two components differ by far, and signs at two rows are always the same."""
     expression = parse_expression("SE[0]")
-    data = TrainingData(np.array([[0.0], [1.0]]), np.array([5.0, 5.0]))
+    given = TrainingData(np.array([[0.0], [1.0]]), np.array([5.0, 5.0]))
     made = [
         MixtureComponent(expression, np.log([9.0, 25.0, 1e-4]), 0.5),  # 5 everywhere
         MixtureComponent(expression, np.log([9.0, 1e-6, 1e-4]), 0.5),  # zero everywhere
     ]
-    mixture = MixturePredictor(made, data, ExactPredictor)
+    mixture = MixturePredictor(made, given, ExactPredictor)
     draws = mixture.samples(np.array([[0.2], [0.7]]), 400, np.random.RandomState(0)) > 2.5
     np.testing.assert_array_equal(draws[0], draws[1])
     # in random order: neither all of the first one first, nor all of the other
@@ -265,10 +264,10 @@ def without_factor(*texts):
 
 
 def test_a_component_without_a_factor_is_left_out_and_others_get_its_weight():
-    mixture = MixturePredictor(components(), wave(), without_factor(TEXTS[0]))
+    mixture = MixturePredictor(components(), data(), without_factor(TEXTS[0]))
     first, _, third = WEIGHTS
     others = components((0.0, 1 - third / (1 - first), third / (1 - first)))[1:]
-    expected = MixturePredictor(others, wave(), ExactPredictor)
+    expected = MixturePredictor(others, data(), ExactPredictor)
     for one in (mixture, pickle.loads(pickle.dumps(expected))):
         assert len(one.predictors) == 2
         np.testing.assert_allclose(one.moments(X_NEW), expected.moments(X_NEW), rtol=1e-9)
@@ -277,4 +276,4 @@ def test_a_component_without_a_factor_is_left_out_and_others_get_its_weight():
             one.quantiles(X_NEW, levels), expected.quantiles(X_NEW, levels), rtol=1e-9
         )
     with pytest.raises(LinAlgError, match="no component"):
-        MixturePredictor(components(), wave(), without_factor(*TEXTS))
+        MixturePredictor(components(), data(), without_factor(*TEXTS))

@@ -15,31 +15,29 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from autokernel.data.scaling import Scaling
-from autokernel.expression import NOISE, Leaf, Operation
+from autokernel.expression import Leaf, Operation
 from autokernel.inference import (
-    ExactPredictor,
-    TrainingData,
     cross_covariance,
     diagonal_covariance,
 )
 from autokernel.kernels import BASE_KERNELS
 from autokernel.model import FeatureKernel, WrappedKernel, WrappedOperation, to_sklearn
-from tests.model.cases import ChangePoint, Constant, Exponential, dense_predictions, random_case
-
-CP = ChangePoint()
+from tests.kernels.gate import GATE
+from tests.model.cases import BUILT_IN, Constant, dense_predictions, random_case
+from tests.own_kernels import OU
 
 
 def make_kernels():
     """New kernels of every class."""
-    rough = FeatureKernel(WrappedKernel(Exponential(), (0.4, 1.5), 2.0), 1)
+    rough = FeatureKernel(WrappedKernel(OU, (0.4, 1.5), 2.0), 1)
     return {
         "column": FeatureKernel(ExpSineSquared(0.8, 0.3), 1, shift=0.5),
         "column of a sum": FeatureKernel(2.0 * RBF(0.2) + DotProduct(1.1), 0, shift=-1.0),
-        "kernel": WrappedKernel(Exponential(), (0.4, 1.5), 2.0),
+        "kernel": WrappedKernel(OU, (0.4, 1.5), 2.0),
         "kernel of the package": WrappedKernel(BASE_KERNELS["PER"], (0.7, 1.2, 0.4), 3.0),
         "kernel with one parameter": WrappedKernel(Constant(), (0.6,)),
         "operation": WrappedOperation(
-            CP,
+            GATE,
             [2.0 * FeatureKernel(RBF(0.5), 0), FeatureKernel(DotProduct(0.8), 1)],
             (0.6,),
             feature=0,
@@ -47,7 +45,10 @@ def make_kernels():
             scale=2.0,
         ),
         "operation on wrapped kernels": WrappedOperation(
-            CP, [rough, WrappedOperation(CP, [rough, ConstantKernel(0.3)], (0.2,), 0)], (0.5,), 1
+            GATE,
+            [rough, WrappedOperation(GATE, [rough, ConstantKernel(0.3)], (0.2,), 0)],
+            (0.5,),
+            1,
         ),
     }
 
@@ -171,9 +172,9 @@ def test_it_prints_short():
     assert repr(FeatureKernel(RBF(2.0), 1, name="day")) == "[RBF(length_scale=2)](day)"
     assert repr(kernels["kernel"]) == "OU(lengthscale=0.4, variance=1.5)"
     rough = "[OU(lengthscale=0.4, variance=1.5)](x1)"
-    inner = f"CP[x0]({rough}, 0.548**2, location=0.2)"
+    inner = f"GATE[x0]({rough}, 0.548**2, location=0.2)"
     found = repr(kernels["operation on wrapped kernels"])
-    assert found == f"CP[x1]({rough}, {inner}, location=0.5)"
+    assert found == f"GATE[x1]({rough}, {inner}, location=0.5)"
 
 
 # Whole models
@@ -185,9 +186,12 @@ def scaling_of(n_features, shift=1949.0, scale=12.0):
 
 @pytest.mark.parametrize("n_features", [1, 3])
 @pytest.mark.parametrize(("shift", "scale"), [(0.0, 1.0), (1949.0, 12.0), (-5e9, 1e9), (0.0, 1e-9)])
-@pytest.mark.parametrize("seed", range(6))
-def test_the_exported_kernel_in_other_units_is_the_scaled_one(seed, shift, scale, n_features):
-    expression, theta, X, y, likelihood = random_case(seed, n_features=n_features)
+@pytest.mark.parametrize("kernels", [BUILT_IN, (OU, *BUILT_IN)], ids=["built-in", "custom"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_exported_kernel_in_other_units_is_the_scaled_one(
+    seed, kernels, shift, scale, n_features
+):
+    expression, theta, X, y, likelihood = random_case(seed, n_features=n_features, kernels=kernels)
     X_new = np.random.default_rng(seed + 100).uniform(-0.2, 1.2, size=(9, n_features))
     expected_mean, expected_covariance = dense_predictions(expression, theta, X, y, X_new)
     kernel = to_sklearn(expression, theta, scaling=scaling_of(n_features, shift, scale))
@@ -201,49 +205,10 @@ def test_the_exported_kernel_in_other_units_is_the_scaled_one(seed, shift, scale
     np.testing.assert_allclose(std / 3e4, np.sqrt(np.diag(expected_covariance)), rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "kernels",
-    [(Exponential(),), (Exponential(), *BASE_KERNELS.values())],
-    ids=["custom", "custom and built-in"],
-)
-@pytest.mark.parametrize("n_features", [1, 3])
-@pytest.mark.parametrize("seed", range(4))
-def test_the_exported_kernel_predicts_what_the_predictor_does(seed, n_features, kernels):
-    expression, theta, X, y, _ = random_case(seed, n_features=n_features, kernels=kernels)
-    assert_same_predictions(expression, theta, X, y)
-
-
-def test_noise_alone_is_a_white_kernel():
-    _, _, X, y, _ = random_case(0, n_features=2)
-    kernel = assert_same_predictions(NOISE, np.log([0.4]), X, y)
-    assert type(kernel) is WhiteKernel
-    assert kernel.noise_level == pytest.approx(0.4, rel=1e-14)
-    low, high = kernel.noise_level_bounds
-    assert low < 0.4 < high
-
-
-def assert_same_predictions(expression, theta, X, y):
-    """Compare the exported kernel with the predictor, and return it."""
-    X_new = np.random.default_rng(100).uniform(-0.2, 1.2, size=(9, X.shape[1]))
-    predictor, scaling = ExactPredictor(expression, theta, TrainingData(X, y)), scaling_of(len(X.T))
-    kernel = to_sklearn(expression, theta, scaling=scaling, noise_variance=predictor.noise_variance)
-    gpr = GaussianProcessRegressor(kernel=kernel, optimizer=None, normalize_y=True, alpha=0)
-    gpr.fit(12 * X + 1949, y)
-    mean, std = gpr.predict(12 * X_new + 1949, return_std=True)
-    _, covariance = gpr.predict(12 * X_new + 1949, return_cov=True)
-    found_mean, variance = predictor.mean_and_variance(X_new)
-    _, found_covariance = predictor.mean_and_covariance(X_new)
-    # the contract of design 2.4; covariances, which may be zero, as correlations
-    np.testing.assert_allclose(found_mean, mean, rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(np.sqrt(variance), std, rtol=1e-6)
-    assert np.all(np.abs(found_covariance - covariance) <= 1e-6 * np.outer(std, std))
-    return kernel
-
-
 def test_the_export_of_an_operator_is_the_covariance_of_the_engine():
-    leaves = Leaf(Exponential(), 1), Leaf(BASE_KERNELS["LIN"], 0), Leaf(BASE_KERNELS["SE"], 0)
-    expression = Operation(CP, Operation(CP, *leaves[:2], column=1), leaves[2], column=0)
-    # in the order of the nodes: CP, CP, OU, LIN, SE, and the noise
+    leaves = Leaf(OU, 1), Leaf(BASE_KERNELS["LIN"], 0), Leaf(BASE_KERNELS["SE"], 0)
+    expression = Operation(GATE, Operation(GATE, *leaves[:2], column=1), leaves[2], column=0)
+    # in the order of the nodes: GATE, GATE, OU, LIN, SE, and the noise
     theta = np.log([0.4, 0.6, 0.5, 1.2, 0.7, 0.3, 0.2, 0.9, 0.01])
     scaling = Scaling(np.array([1949.0, -3.0]), np.array([12.0, 0.5]))
     kernel = to_sklearn(expression, theta, scaling=scaling)
