@@ -11,19 +11,13 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from autokernel import AutoKernelGPRegressor, log_predictive_density_score
-from tests.fits import wave
+from autokernel import log_predictive_density_score
+from tests.fits import tiny, wave
 
 X, Y = wave(20)
 X_NEW = np.linspace(-0.2, 1.3, 6)[:, None]
 Y_NEW = np.array([0.1, 0.6, 0.9, 0.0, -1.0, -0.5])
 FOLDS = KFold(3)
-
-
-def tiny(**parameters):
-    """An estimator that looks at two base kernels, which is done in half a second."""
-    fixed = {"n_iter": 0, "base_kernels": ["SE"], "max_leaves": 1, "random_state": 0}
-    return AutoKernelGPRegressor(**{**fixed, **parameters})
 
 
 @pytest.fixture(scope="module")
@@ -42,26 +36,22 @@ def test_the_scorer_is_the_mean_log_density_of_a_row(fitted):
     "wrap",
     [
         lambda model: make_pipeline(StandardScaler(), model),
-        lambda model: make_pipeline(model),
         lambda model: make_pipeline("passthrough", model),
         lambda model: make_pipeline(make_pipeline(StandardScaler(), model)),
         lambda model: GridSearchCV(model, {"n_iter": [0]}, cv=2),
-        lambda model: GridSearchCV(make_pipeline(StandardScaler(), model), {}, cv=2),
         lambda model: make_pipeline(StandardScaler(), GridSearchCV(model, {"n_iter": [0]}, cv=2)),
     ],
     ids=[
         "pipeline",
-        "pipeline of one step",
         "pipeline with a step that does nothing",
         "pipeline in a pipeline",
         "grid",
-        "grid over a pipeline",
         "grid in a pipeline",
     ],
 )
 def test_the_scorer_finds_the_estimator_in_what_is_around_it(wrap, fitted):
     model = wrap(tiny()).fit(X, Y)
-    expected = log_predictive_density_score(tiny().fit(X, Y), X_NEW, Y_NEW)
+    expected = log_predictive_density_score(fitted, X_NEW, Y_NEW)
     # inputs of another unit are scaled to the same ones but for rounding
     assert log_predictive_density_score(model, X_NEW, Y_NEW) == pytest.approx(expected, abs=1e-2)
 
@@ -86,16 +76,6 @@ def test_the_scorer_takes_a_gaussian_process_of_scikit_learn():
         assert found == pytest.approx(expected, rel=1e-12)
     scores = cross_val_score(gpr, X, Y, scoring=log_predictive_density_score, cv=FOLDS)
     assert np.isfinite(scores).all()
-
-
-def test_the_scorer_prefers_the_truth():
-    model = tiny().fit(X, Y)
-    bad = GaussianProcessRegressor(RBF(30.0) + WhiteKernel(0.01), optimizer=None).fit(X, Y)
-    rows, targets = wave(30, seed=1)
-    good = log_predictive_density_score(model, rows, targets)
-    assert good > log_predictive_density_score(bad, rows, targets) + 1
-    # the noise has the deviation 0.1: no prediction is better than its density on average
-    assert good < -np.log(0.1) - 0.5 * np.log(2 * np.pi * np.e) + 0.5
 
 
 @pytest.mark.parametrize("wrap", [lambda model: model, make_pipeline], ids=["alone", "pipeline"])
