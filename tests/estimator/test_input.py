@@ -38,14 +38,10 @@ def model():
     return small(n_iter=0, max_leaves=1).fit(FRAME, Y)
 
 
-def unsearched():
-    return small().refit(X, Y, "SE[0]")
-
-
 @pytest.fixture(scope="module")
 def refitted():
     """A model of arrays without a search, which no test may change."""
-    return unsearched()
+    return small().refit(X, Y, "SE[0]")
 
 
 PARAMETERS = [
@@ -271,171 +267,85 @@ def test_arrays_that_are_changed_after_the_fit_do_not_change_the_model():
     np.testing.assert_array_equal(model.predict(X), before)
 
 
-CALLS = {
-    "swapped arguments": (
-        lambda _: evaluate_kernel(X, Y, "SE[0]"),
-        TypeError,
-        r"expression must be a str .*got ndarray: the order is evaluate_kernel\(expression, X, y\)",
-    ),
-    "an unknown keyword": (
-        lambda model: model.predict(FRAME, noise=False),
-        TypeError,
-        r"AutoKernelGPRegressor\.predict\(\) got an unexpected keyword argument 'noise'",
-    ),
-    "a function as callback": (
-        lambda _: small().set_callbacks(print),
-        TypeError,
-        "callbacks must be instances following the FitCallback protocol",
-    ),
-    "a leaderboard without a search": (
-        lambda _: unsearched().leaderboard(),
-        NotFittedError,
-        r"was fitted by refit, which does not search: call fit to have a search",
-    ),
-    "a picture of no search": (
-        lambda _: SearchDisplay.from_estimator(unsearched()),
-        NotFittedError,
-        r"was fitted by refit, which does not search",
-    ),
-    "other columns": (
-        lambda model: model.predict(FRAME[["size", "age"]]),
+A_LEVEL = "quantiles must be probabilities between 0 and 1, such as"
+A_SHARE = "coverage must be a probability between 0 and 1, such as 0.95, got"
+NO_SEARCH = "was fitted by refit, which does not search"
+TOO_FEW = "X has 1 features, but AutoKernelGPRegressor is expecting 2 features as input"
+
+# of a fitted model: the method, its arguments, the error and its words
+CALLS = [
+    ("predict", [FRAME[["size", "age"]]], ValueError, "feature names should match"),
+    ("predict", [FRAME.assign(age=np.nan)], ValueError, "NaN: row 0, column 'age', and 19 more"),
+    ("predict", [FRAME, "noise"], ValueError, "must be True, False or 'function', got 'noise'"),
+    ("predict_interval", [FRAME, 95], ValueError, f"{A_SHARE} 95"),
+    ("predict_interval", [FRAME, "95%"], TypeError, f"{A_SHARE} '95%'"),
+    ("predict_quantiles", [FRAME, [5, 95]], ValueError, rf"{A_LEVEL} .*got \[5, 95\]"),
+    ("predict_quantiles", [FRAME, [np.nan]], ValueError, A_LEVEL),
+    ("predict_quantiles", [FRAME, [[0.1, 0.9]]], ValueError, A_LEVEL),
+    ("log_predictive_density", [FRAME, Y[:3]], ValueError, "inconsistent numbers of samples"),
+    ("log_predictive_density", [FRAME, np.full(20, np.nan)], ValueError, "y contains NaN"),
+    ("log_predictive_density", [FRAME, np.zeros((20, 2))], ValueError, "1d array"),
+    ("sample_y", [FRAME, 0], ValueError, "n_samples == 0, must be >= 1"),
+    ("leaderboard", [0], ValueError, "k == 0, must be >= 1"),
+    ("leaderboard", [2.5], TypeError, "k must be an instance of int, not float"),
+    ("describe", [{"ages": "years"}], ValueError, r"units .*'ages': .*did you mean 'age'\?"),
+    (
+        "describe",
+        ["years"],
         ValueError,
-        r"feature names should match",
+        r"units .*mapping such as \{'time': 'years'\}, got 'years'",
     ),
-    "too few columns": (
-        lambda _: unsearched().predict(X[:, :1]),
+    ("refit", [FRAME, Y, "RBF[age]"], ValueError, r"unknown base kernel 'RBF'.*mean 'SE'\?"),
+    ("refit", [FRAME, Y, "SE[aeg]"], ValueError, r"column 'aeg', .*'size'; did you mean 'age'\?"),
+    ("refit", [FRAME, Y, "SE[7]"], ValueError, "must be below the number of columns 2, got 7"),
+    (
+        "refit",
+        [FRAME, Y, parse_expression("SE[2]")],
         ValueError,
-        r"X has 1 features, but AutoKernelGPRegressor is expecting 2",
+        r"below n_features=2, got SE\[2\]",
     ),
-    "gaps in new rows": (
-        lambda model: model.predict(FRAME.assign(age=np.nan)),
-        ValueError,
-        r"X contains NaN: row 0, column 'age', and 19 more",
-    ),
-    "a kernel of another library": (
-        lambda model: model.refit(FRAME, Y, "RBF[age]"),
-        ValueError,
-        r"unknown base kernel 'RBF'.*did you mean 'SE'\?",
-    ),
-    "an unknown column": (
-        lambda model: model.refit(FRAME, Y, "SE[aeg]"),
-        ValueError,
-        r"unknown column 'aeg', the known ones are 'age', 'size'; did you mean 'age'\?",
-    ),
-    "a column beyond the last": (
-        lambda model: model.refit(FRAME, Y, "SE[7]"),
-        ValueError,
-        r"column must be below the number of columns 2, got 7",
-    ),
-    "coverage in percent": (
-        lambda model: model.predict_interval(FRAME, 95),
-        ValueError,
-        r"coverage must be a probability between 0 and 1, such as 0.95, got 95",
-    ),
-    "quantiles in percent": (
-        lambda model: model.predict_quantiles(FRAME, [5, 95]),
-        ValueError,
-        r"quantiles must be probabilities between 0 and 1, such as .*got \[5, 95\]",
-    ),
-    "an unknown kind of deviation": (
-        lambda model: model.predict(FRAME, return_std="noise"),
-        ValueError,
-        r"return_std must be True, False or 'function', got 'noise'",
-    ),
-    "both deviation and covariance": (
-        lambda model: model.predict(FRAME, return_std=True, return_cov=True),
-        RuntimeError,
-        r"at most one of return_std and return_cov, got both",
-    ),
-    "no samples": (
-        lambda model: model.sample_y(FRAME, n_samples=0),
-        ValueError,
-        r"n_samples == 0, must be >= 1",
-    ),
-    "a unit of an unknown column": (
-        lambda model: model.describe({"ages": "years"}),
-        ValueError,
-        r"units must map names out of .*got 'ages': 'years'; did you mean 'age'\?",
-    ),
-    "units as text": (
-        lambda model: model.describe("years"),
-        ValueError,
-        r"units must be a mapping such as \{'time': 'years'\}, got 'years'",
-    ),
-    "JSON as text": (
-        lambda _: from_dict("{}"),
-        ValueError,
-        r"record must be the dict .*got str: json.loads makes a dict of a text",
-    ),
-    "a forecast of two columns": (
-        ForecastDisplay.from_estimator,
-        ValueError,
-        r"ForecastDisplay shows one column.*DecompositionDisplay",
-    ),
-    "a report in no folder": (
-        lambda model: write_report(model, "nowhere/report.html"),
-        ValueError,
-        r"path must be a file in a folder that exists, got 'nowhere",
-    ),
-    "a refit before any fit": (lambda _: small().refit(X, Y), NotFittedError, "not fitted yet"),
-    "a refit of a number": (
-        lambda model: model.refit(FRAME, Y, 3),
-        TypeError,
-        "kernel must be a str .* or an Expression, got 3",
-    ),
-    "a refit to fewer columns": (
-        lambda _: unsearched().refit(X[:, :1], Y),
-        ValueError,
-        "is expecting 2 features as input",
-    ),
-    "a kernel of too many columns": (
-        lambda model: model.refit(FRAME, Y, parse_expression("SE[2]")),
-        ValueError,
-        r"kernel must use columns below n_features=2, got SE\[2\]",
-    ),
-    "no rows of a leaderboard": (
-        lambda model: model.leaderboard(0),
-        ValueError,
-        "k == 0, must be >= 1",
-    ),
-    "half a row of a leaderboard": (
-        lambda model: model.leaderboard(2.5),
-        TypeError,
-        "k must be an instance of int, not float",
-    ),
-    "levels that are not numbers": (
-        lambda model: model.predict_quantiles(FRAME, [[0.1, np.nan]]),
-        ValueError,
-        "quantiles must be probabilities between 0 and 1",
-    ),
-    "coverage as text": (
-        lambda model: model.predict_interval(FRAME, "95%"),
-        TypeError,
-        "coverage must be a probability between 0 and 1",
-    ),
-    "densities of fewer observations": (
-        lambda model: model.log_predictive_density(FRAME, Y[:3]),
-        ValueError,
-        "inconsistent numbers of samples",
-    ),
-    "densities of gaps": (
-        lambda model: model.log_predictive_density(FRAME, np.full(20, np.nan)),
-        ValueError,
-        "y contains NaN",
-    ),
-    "densities of two targets": (
-        lambda model: model.log_predictive_density(FRAME, np.zeros((20, 2))),
-        ValueError,
-        "1d array",
-    ),
-}
+    ("refit", [FRAME, Y, 3], TypeError, "kernel must be a str .* or an Expression, got 3"),
+    ("set_callbacks", [print], TypeError, "callbacks must be instances following the FitCallback"),
+]
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_a_wrong_call_says_what_was_expected(name, model):
-    call, kind, message = CALLS[name]
+@pytest.mark.parametrize(("method", "arguments", "kind", "message"), CALLS)
+def test_a_wrong_call_says_what_was_expected(method, arguments, kind, message, model):
     with pytest.raises(kind, match=message):
-        call(model)
+        getattr(model, method)(*arguments)
+
+
+# the same of any function, given the fitted model and one that has never searched
+OTHER_CALLS = [
+    (lambda model, _: model.predict(FRAME, noise=1), r"predict\(\) got an unexpected .*'noise'"),
+    (lambda model, _: model.predict(FRAME, True, return_cov=True), "at most one of .*, got both"),
+    (
+        lambda *_: evaluate_kernel(X, Y, "SE[0]"),
+        r"got ndarray: .* evaluate_kernel\(expression, X, y\)",
+    ),
+    (lambda *_: from_dict("{}"), "record .* got str: json.loads makes a dict of a text"),
+    (lambda *_: small().describe(), "not fitted yet"),
+    (lambda *_: small().refit(X, Y), "not fitted yet"),
+    (lambda *_: SearchDisplay.from_estimator(small()), "not fitted yet"),
+    (lambda _, refitted: refitted.leaderboard(), f"{NO_SEARCH}: call fit to have a search"),
+    (lambda _, refitted: SearchDisplay.from_estimator(refitted), NO_SEARCH),
+    (lambda _, refitted: refitted.predict(X[:, :1]), TOO_FEW),
+    (lambda _, refitted: refitted.refit(X[:, :1], Y), TOO_FEW),
+    (
+        lambda model, _: ForecastDisplay.from_estimator(model),
+        "shows one column.*DecompositionDisplay",
+    ),
+    (
+        lambda model, _: write_report(model, "nowhere/report.html"),
+        "folder that exists, got 'nowhere",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), OTHER_CALLS)
+def test_another_wrong_call_says_what_was_expected(call, message, model, refitted):
+    with pytest.raises((ValueError, TypeError, RuntimeError), match=message):
+        call(model, refitted)
 
 
 def test_methods_of_the_class_can_be_pickled():
