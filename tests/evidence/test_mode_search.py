@@ -1,24 +1,27 @@
-"""Kernels that begin at their parts, and at known fits."""
+"""The search of the highest mode: parts of a kernel, known fits, scans of single leaves."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from autokernel import evaluate_kernel, parse_expression
-from autokernel.evidence import Evaluation, Evaluator
-from autokernel.evidence import mode_search as modes_module
+from autokernel import CallableKernel, evaluate_kernel, parse_expression
+from autokernel.evidence import Evaluator
+from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.mode_search import ModeSearch, find_modes, random_stream
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.expression import Expression, arrange, slots_of
+from autokernel.evidence.scan import CoordinateScan
+from autokernel.evidence.starts import DataScales, draw_starts
+from autokernel.expression import arrange, slots_of
 from autokernel.inference import ExactLikelihood, TrainingData
+from autokernel.kernels import VARIANCE, Seasonal
 from autokernel.kernels.parameters import check_priors
 
 PRIORS = check_priors("paper")
 
 
 def decaying_cycle(seed, n_samples, *, reach=0.4, short=0.03, amplitude=0.15, noise=0.003):
-    """Smooth cycles of 1 / 9.3 that are forgotten over ``reach``, beside shorter wiggles."""
+    """Smooth cycles of 1 / 9.3 that are forgotten over ``reach``, with shorter wiggles."""
     rng = np.random.default_rng(seed)
     x = np.linspace(0, 1, n_samples)
     difference = x[:, None] - x
@@ -38,107 +41,78 @@ def evaluator(series, seed=0):
     return Evaluator(*series, priors=PRIORS, seed=seed)
 
 
-def read(text: str) -> Expression:
+def read(text):
     return parse_expression(text)
 
 
-def same(one: Evaluation, other: Evaluation) -> bool:
-    """Whether two evaluations are the same to the last bit, and as dear."""
-    return (
-        one.theta.tobytes() == other.theta.tobytes()
-        and one.score == other.score
-        and one.n_evaluations == other.n_evaluations
-    )
+def arranged(text):
+    expression, _ = arrange(read(text))
+    return expression
 
 
-@pytest.fixture
-def calls(monkeypatch):
-    """A list that grows with every call of a likelihood."""
-    made = []
-    for name in ("value", "value_and_gradient"):
-        original = getattr(LogPosterior, name)
+class Noting(ExactLikelihood):
+    """A likelihood that notes the points at which it was evaluated."""
 
-        def counting(self, theta, original=original):
-            made.append(self.expression.canonical)
-            return original(self, theta)
+    def __init__(self, text, data):
+        super().__init__(arranged(text), data)
+        self.points = []
 
-        monkeypatch.setattr(LogPosterior, name, counting)
-    return made
+    def value(self, theta):
+        self.points.append(theta)
+        return super().value(theta)
+
+    def value_and_gradient(self, theta):
+        self.points.append(theta)
+        return super().value_and_gradient(theta)
 
 
-def test_parts_find_what_the_whole_misses(monkeypatch):
-    data, seed = TrainingData(*decaying_cycle(3, 70)), 3
-    expression = arrange(read("LIN[0] + PER[0] * SE[0] + SE[0]"))[0]
+def searched(text, series, seed=0):
+    """Best mode of a kernel, and all points (n_calls, n_params) at which it was evaluated."""
+    data = TrainingData(*series)
+    likelihood = Noting(text, data)
+    search = ModeSearch(data, priors=PRIORS, seed=seed)
+    (best, *_), n_of_parts = search(LogPosterior(likelihood, priors=PRIORS))
+    return best, np.array(likelihood.points), n_of_parts
+
+
+def test_parts_find_what_the_whole_misses():
+    series, text, seed = decaying_cycle(3, 70), "LIN[0] + PER[0] * SE[0] + SE[0]", 3
+    by_parts, *_ = searched(text, series, seed)
+    expression, data = arranged(text), TrainingData(*series)
     posterior = LogPosterior(ExactLikelihood(expression, data), priors=PRIORS)
-
-    def best():
-        found = ModeSearch(data, priors=PRIORS, seed=seed)(posterior)
-        return found[0][0].log_posterior
-
-    by_parts = best()
-    monkeypatch.setattr(modes_module, "splits", lambda expression: [])
-    assert by_parts > best() + 2
+    scales = DataScales(data)
+    rng = random_stream(seed, expression, "whole")  # those of a kernel that has no parts
+    starts = draw_starts(posterior, scales, 12, rng=rng)
+    scan = CoordinateScan(posterior, scales, range(len(expression.nodes)))
+    whole, *_ = find_modes(posterior, [Point(theta) for theta in starts], scan)
+    assert by_parts.log_posterior > whole.log_posterior + 2
 
 
-def test_a_kernel_begins_at_its_parts_each_leaf_at_its_own_parameters(series, monkeypatch):
-    began, ended = {}, {}
-
-    def noting(posterior, starts, *arguments, **options):
-        modes = find_modes(posterior, starts, *arguments, **options)
-        began[posterior.expression.canonical] = starts
-        ended[posterior.expression.canonical] = modes[0].theta
-        return modes
-
-    monkeypatch.setattr(modes_module, "find_modes", noting)
-    evaluator(series)(read("(LIN[0] + RQ[0]) * PER[0]"))
-    per_rq, lin = ended["PER[0] * RQ[0]"], ended["LIN[0]"]  # PER comes before RQ here
-    expected = [*lin[:2], *per_rq[3:6], *per_rq[:3]]
-    noises = [
-        theta[-1]
-        for theta, curvature in ((p.theta, p.curvature) for p in began["(LIN[0] + RQ[0]) * PER[0]"])
-        if np.array_equal(theta[:-1], expected) and curvature is not None
-    ]
-    assert noises == [min(per_rq[-1], lin[-1])]
+def test_a_kernel_begins_at_its_parts_each_leaf_at_its_own_parameters(series):
+    _, points, n_of_parts = searched("(LIN[0] + RQ[0]) * PER[0]", series)
+    slots = slots_of(arranged("(LIN[0] + RQ[0]) * PER[0]"))
+    entries = {slot.node.canonical: slot.entries for slot in slots}
+    assert n_of_parts > 0
+    (pair, *_), (lin, *_) = searched("PER[0] * RQ[0]", series), searched("LIN[0]", series)
+    expected = np.empty(points.shape[1])
+    for slot in slots_of(arranged("PER[0] * RQ[0]")):
+        expected[entries[slot.node.canonical]] = pair.theta[slot.entries]
+    expected[entries["LIN[0]"]] = lin.theta[:-1]
+    expected[-1] = min(pair.theta[-1], lin.theta[-1])
+    # the modes of parts are known to the accuracy of a run
+    assert np.abs(points - expected).max(axis=1).min() < 0.02
     # without the leaf, what it has is drawn, and the noise lowered in one of two draws
-    alone = [
-        theta[-1]
-        for theta in (p.theta for p in began["(LIN[0] + RQ[0]) * PER[0]"])
-        if np.array_equal(theta[2:-1], expected[2:]) and not np.array_equal(theta[:2], lin[:2])
-    ]
-    assert alone[0] == per_rq[-1]
-    assert len(alone) == 2
-    assert alone[1] < alone[0]
+    of_pair = np.r_[entries["PER[0]"], entries["RQ[0]"]]
+    begins = points[np.abs(points - expected)[:, of_pair].max(axis=1) < 0.02]
+    drawn = begins[np.abs(begins - expected)[:, entries["LIN[0]"]].max(axis=1) > 0.3]
+    for noise in (pair.theta[-1], pair.theta[-1] - np.log(4)):
+        assert np.abs(drawn[:, -1] - noise).min() < 0.02
 
 
-def test_a_result_and_its_cost_do_not_depend_on_what_was_evaluated_before(series):
-    texts = ("PER[0] * SE[0] + SE[0]", "PER[0] * SE[0]", "SE[0] + PER[0]")
-    alone = [evaluator(series)(read(text)) for text in texts]
-    known = alone[1:]
-    helped = evaluator(series)(read("RQ[0] + PER[0] * SE[0]"), known)
-    one, other = evaluator(series), evaluator(series)
-    forth = [one(read(text)) for text in texts]
-    back = [other(read(text)) for text in reversed(texts)][::-1]
-    assert all(map(same, forth, alone))
-    assert all(map(same, back, alone))
-    assert same(one(read("RQ[0] + PER[0] * SE[0]"), known), helped)
-
-
-def test_all_calls_are_counted_those_of_a_part_of_two_parts_once(series, calls):
-    evaluator(series, seed=1)(read("LIN[0] + PER[0]"))  # what other seeds found is of no account
-    calls.clear()
-    fit = evaluator(series)(read("LIN[0] + PER[0] + SE[0]"))
-    assert fit.n_evaluations == len(calls)
-    assert {"PER[0]", "LIN[0] + PER[0]", "PER[0] + SE[0]", "LIN[0]", "SE[0]"} < set(calls)
-
-
-def test_calls_on_a_sample_of_many_rows_are_counted_too(calls):
-    X, y = decaying_cycle(0, 260)
-    assert evaluator((X, y))(read("LIN[0] + PER[0]")).n_evaluations == len(calls)
-
-
-def test_a_kernel_without_a_period_needs_no_parts(series, calls):
-    evaluator(series)(read("LIN[0] * SE[0] + SE[0]"))
-    assert len(set(calls)) == 1
+def test_a_kernel_without_a_period_needs_no_parts(series):
+    _, points, n_of_parts = searched("LIN[0] * SE[0] + SE[0]", series)
+    assert n_of_parts == 0
+    assert len(points) > 24
 
 
 def test_random_numbers_are_of_one_seed_kernel_and_purpose():
@@ -155,7 +129,7 @@ def test_random_numbers_are_of_one_seed_kernel_and_purpose():
 
 @pytest.mark.parametrize(
     ("parent", "added"),
-    [("PER[0] * SE[0]", "LIN[0]"), ("SE[0]", "PER[0]"), ("LIN[0]", "PER[0]")],
+    [("PER[0] * SE[0]", "LIN[0]"), ("SE[0]", "PER[0]")],
 )
 def test_a_kernel_gets_no_lower_than_where_known_fits_have_left_it_and_at_less_cost(
     parent, added, series
@@ -164,7 +138,7 @@ def test_a_kernel_gets_no_lower_than_where_known_fits_have_left_it_and_at_less_c
     child = read(f"{parent} + {added}")
     cold, helped = evaluator(series)(child), evaluator(series)(child, known)
     assert helped.n_evaluations < cold.n_evaluations / 2
-    assert helped.log_posterior > cold.log_posterior - 0.5  # or the top beside the highest
+    assert helped.log_posterior > cold.log_posterior - 0.5  # or the top next to the highest
     thetas = [fit.theta for fit in known]
     begins = [*thetas[0][:-1], *thetas[1][:-1], min(theta[-1] for theta in thetas)]
     posterior = LogPosterior(ExactLikelihood(child, TrainingData(*series)), priors=PRIORS)
@@ -184,13 +158,20 @@ def test_the_maximum_of_a_known_fit_is_not_lost():
     assert unhelped.log_likelihood < helped.log_likelihood - 3
 
 
+def same(one, other):
+    """Whether two evaluations are the same to the last bit, at the same cost."""
+    return (
+        one.theta.tobytes() == other.theta.tobytes()
+        and one.score == other.score
+        and one.n_evaluations == other.n_evaluations
+    )
+
+
 def test_what_is_known_is_taken_over_leaf_by_leaf_however_both_were_written(series):
     fits = [evaluator(series)(read(text)) for text in ("PER[0] * SE[0]", "SE[0] * PER[0]")]
     texts = ("LIN[0] + PER[0] * SE[0]", "SE[0] * PER[0] + LIN[0]")
-    one, *others = [evaluator(series)(read(text), [fit]) for fit in fits for text in texts]
-    for other in others:
-        assert other.score == one.score
-        assert other.n_evaluations == one.n_evaluations
+    (one, other) = (evaluator(series)(read(t), [fit]) for t, fit in zip(texts, fits, strict=True))
+    assert (other.score, other.n_evaluations) == (one.score, one.n_evaluations)
 
 
 def test_a_failed_fit_or_one_with_nothing_in_common_changes_nothing(series):
@@ -198,19 +179,18 @@ def test_a_failed_fit_or_one_with_nothing_in_common_changes_nothing(series):
     cold = evaluator(series)(text)
     sound = evaluator(series)(read("PER[0]"))
     failed = replace(sound, score=-np.inf, status="a saddle")
-    assert same(evaluator(series)(text, [failed]), cold)
-    assert same(evaluator(series)(text, [evaluator(series)(read("RQ[0] * SE[0]"))]), cold)
+    other = replace(sound, expression=read("RQ[0]"))
+    assert same(evaluator(series)(text, [failed, other]), cold)
     assert not same(evaluator(series)(text, [sound]), cold)  # or the test shows nothing
 
 
-def test_roles_are_sought_for_new_leaves_alone(series, calls):
+def test_only_new_leaves_are_scanned(series):
     known = [evaluator(series)(read("LIN[0] + PER[0] * SE[0]"))]
-    calls.clear()
-    evaluator(series)(read("LIN[0] + PER[0] * SE[0] + LIN[0]"), known)
-    few = len(calls)  # LIN plays but one role
-    calls.clear()
-    evaluator(series)(read("LIN[0] + PER[0] * SE[0] + PER[0]"), known)
-    assert len(calls) > 2 * few
+    fits = [
+        evaluator(series)(read(f"LIN[0] + PER[0] * SE[0] + {new}"), known)
+        for new in ("LIN[0]", "PER[0]")
+    ]
+    assert fits[1].n_evaluations > 2 * fits[0].n_evaluations  # LIN has no grid
 
 
 def test_a_new_term_finds_what_rows_with_the_same_value_have_in_common():
@@ -226,31 +206,22 @@ def test_a_new_term_finds_what_rows_with_the_same_value_have_in_common():
     assert values["SE[1]", "lengthscale"] < 0.01
 
 
-def test_each_leaf_of_a_sum_is_tried_as_what_explains_the_noise(series, monkeypatch):
+def test_each_leaf_of_a_sum_is_tried_as_what_explains_the_noise(series):
+    text = "SE[0] * LIN[0] + RQ[0] + SE[0] + LIN[0]"
+    _, points, _ = searched(text, series)
+    slots = slots_of(arranged(text))
     tried = []
-
-    def noting(posterior, starts, scan, *, variants, **options):
-        modes = find_modes(posterior, starts, scan, variants=variants, **options)
-        if variants is not None:
-            tried.append((modes[0], variants(modes[0])))
-        return modes
-
-    monkeypatch.setattr(modes_module, "find_modes", noting)
-    fit = evaluator(series)(read("SE[0] * LIN[0] + RQ[0] + SE[0] + LIN[0]"))
-    ((mode, starts),) = tried
-    changed = [np.flatnonzero(start.theta != mode.theta).tolist() for start in starts]
-    slots = slots_of(arrange(fit.expression)[0])
-    terms = [slot.entries for slot in slots if slot.node.canonical in ("RQ[0]", "SE[0]")]
-    *_, noise = range(len(mode.theta))
-    possible = [[entries.start, entries.start + 1, noise] for entries in terms]
-    assert len(changed) == 2  # the terms RQ and SE, not LIN and no factor of the product
-    assert all(entries in possible for entries in changed)
-    for start, entries in zip(starts, changed, strict=True):
-        length, variance, _ = np.exp(start.theta[entries])
-        assert length == pytest.approx(0.1 / 29)  # a tenth of the spacing
-        assert variance == pytest.approx(0.75 * np.exp(mode.theta[-1]))
-        assert np.exp(start.theta[-1] - mode.theta[-1]) == pytest.approx(0.25)
-        assert start.curvature is mode.curvature
+    for slot in slots:
+        if slot.node.canonical != "LIN[0]":
+            start = slot.entries.start
+            # a tenth of the spacing, three quarters of the noise and the last quarter
+            is_short = np.isclose(points[:, start], np.log(0.1 / 29), rtol=0, atol=1e-9)
+            share = points[:, start + 1] - points[:, -1]
+            tried.append(
+                (slot.node.canonical, bool(np.any(is_short & np.isclose(share, np.log(3)))))
+            )
+    # the terms RQ and SE, not LIN and no factor of the product
+    assert sorted(tried) == [("RQ[0]", True), ("SE[0]", False), ("SE[0]", True)]
 
 
 @pytest.mark.parametrize("seed", [2, 4, 6])  # of 0 to 11, one of five that other starts miss
@@ -267,3 +238,176 @@ def test_what_rows_of_the_same_value_have_in_common_is_found_from_nothing(seed):
     # of the fourth to sixth leaf, that of column 1 tells apart even neighbouring groups
     assert lengthscales[4] < 1 / 80
     assert min(lengthscales[3], lengthscales[5]) > 0.1
+
+
+# ---- scans of single leaves
+
+
+def build(text, x, y, *, nodes=None, coarse=False, base_kernels=()):
+    expression = parse_expression(text, base_kernels=base_kernels)
+    data = TrainingData(x[:, None], y)
+    posterior = LogPosterior(ExactLikelihood(expression, data), priors=check_priors("paper"))
+    nodes = range(len(expression.nodes)) if nodes is None else nodes
+    return posterior, CoordinateScan(posterior, DataScales(data), nodes, coarse=coarse)
+
+
+@pytest.fixture
+def pulses():
+    """Narrow pulses with a period of 1 / 13.4: the first harmonics say little of their shape."""
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(size=100))
+    phase = (13.4 * x) % 1.0
+    y = np.exp(-((phase - 0.5) ** 2) / 0.002) + 0.02 * rng.normal(size=100)
+    return x, (y - y.mean()) / y.std()
+
+
+def smooth_mode(posterior):
+    """Run from a period that is not there, with a smooth shape."""
+    return maximise(posterior, np.log([1.0, 1.0, 1.5, 0.3]), max_iterations=300)
+
+
+def test_the_shape_and_the_period_of_pulses_are_found_together(pulses):
+    posterior, scan = build("PER[0]", *pulses)
+    stuck = smooth_mode(posterior)
+    assert np.exp(stuck.theta[2]) > 0.5  # or the test shows nothing
+    mode = find_modes(posterior, [Point(stuck.theta)], scan)[0]
+    assert np.exp(mode.theta[2]) == pytest.approx(1 / 13.4, rel=2e-3)
+    assert np.exp(mode.theta[0]) < 0.3
+    assert mode.log_posterior > stuck.log_posterior + 30
+
+
+def test_a_coarse_scan_finds_the_period_with_half_of_the_calls(pulses):
+    calls = {}
+    for coarse in (False, True):
+        posterior, scan = build("PER[0]", *pulses, coarse=coarse)
+        stuck = smooth_mode(posterior)
+        before = posterior.n_evaluations
+        best = scan.around(stuck.theta)[0]
+        calls[coarse] = posterior.n_evaluations - before
+        assert np.exp(best.theta[2]) == pytest.approx(1 / 13.4, rel=1e-2)
+    assert calls[True] < 0.5 * calls[False]
+
+
+def test_candidates_come_best_first_with_their_values_within_the_bounds(pulses):
+    posterior, scan = build("PER[0] * SE[0] + RQ[0]", *pulses)
+    found = scan.around(np.log([1, 1, 0.1, 0.5, 1, 0.2, 0.1, 1, 1e-3]))
+    values = [candidate.log_posterior for candidate in found]
+    assert values == sorted(values, reverse=True)
+    assert all(np.isfinite(values))
+    for candidate in found:
+        assert posterior.value(candidate.theta) == candidate.log_posterior
+        assert np.all((posterior.lower <= candidate.theta) & (candidate.theta <= posterior.upper))
+    thetas = np.array([candidate.theta for candidate in found])
+    apart = np.abs(thetas[:, None] - thetas).max(axis=2)[np.triu_indices(len(found), 1)]
+    assert apart.min() > 0.02  # no two runs to the same end
+
+
+def test_two_leaves_of_a_kind_exchange_their_parameters():
+    rng = np.random.default_rng(1)
+    x = np.linspace(0, 1, 40)
+    _, scan = build("SE[0] * LIN[0] + SE[0]", x, rng.normal(size=40))
+    theta = np.log([0.5, 0.7, 1.0, 1.1, 0.04, 0.2, 0.1])
+    exchanged = theta[[4, 5, 2, 3, 0, 1, 6]]
+    assert any(np.allclose(one.theta, exchanged) for one in scan.around(theta))
+
+
+def test_a_smooth_and_a_periodic_leaf_exchange_how_fast_they_forget():
+    rng = np.random.default_rng(1)
+    x = np.linspace(0, 1, 60)
+    _, scan = build("SE[0] + PER[0]", x, rng.normal(size=60))
+    theta = np.log([0.15, 0.2, 0.3, 0.9, 0.8, 0.1])
+    reach = 0.3 * 0.8 / np.pi  # of the periodic leaf, becomes the lengthscale of the other
+    found = [
+        np.exp(one.theta) for one in scan.around(theta) if np.isclose(np.exp(one.theta[0]), reach)
+    ]
+    assert found
+    for one in found:
+        assert one[2] == pytest.approx(np.pi * 0.15)  # forgets over 0.15 where its period is one
+        np.testing.assert_allclose(one[[1, 3]], [0.9, 0.2])
+
+
+def test_leaves_on_other_columns_keep_their_parameters():
+    rng = np.random.default_rng(1)
+    X, y = rng.uniform(size=(40, 2)), rng.normal(size=40)
+    data, expression = TrainingData(X, y), parse_expression("SE[0] + SE[1]")
+    posterior = LogPosterior(ExactLikelihood(expression, data), priors=check_priors("paper"))
+    theta = np.log([0.5, 0.7, 0.04, 0.2, 0.1])
+    found = CoordinateScan(posterior, DataScales(data), range(2)).around(theta)
+    changed = np.array([one.theta for one in found]) != theta
+    assert found
+    assert not np.any(changed[:, :2].any(axis=1) & changed[:, 2:4].any(axis=1))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "others"), [([0, 2], [2, 3, 4]), ([1], [0, 1, 5, 6, 7]), ([], range(9))]
+)
+def test_leaves_that_are_not_asked_about_stay_as_they_are(pulses, nodes, others):
+    _, scan = build("SE[0] + PER[0] + RQ[0]", *pulses, nodes=nodes)
+    theta = np.log([1, 1, 0.1, 0.5, 1, 0.2, 0.1, 1, 1e-3])
+    found = scan.around(theta)
+    assert bool(found) == bool(nodes)
+    for candidate in found:
+        np.testing.assert_array_equal(candidate.theta[others], theta[others])
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_cycle_that_is_soon_forgotten_is_found_from_a_wrong_period(seed):
+    rng = np.random.default_rng(seed)
+    x = np.linspace(0, 1, 80)
+    difference = x[:, None] - x
+    wave = np.sin(np.pi * 15.3 * difference)
+    K = np.exp(-(wave**2) / (2 * 0.8**2) - difference**2 / (2 * 0.06**2))
+    y = np.linalg.cholesky(K + 0.05**2 * np.eye(80)) @ rng.normal(size=80)
+    posterior, scan = build("PER[0] * SE[0]", x, (y - y.mean()) / y.std())
+    stuck = maximise(posterior, np.log([1, 1, 1.5, 0.3, 1, 0.1]), max_iterations=300)
+    truth = np.log([0.8, 1, 1 / 15.3, 0.06, 1, 0.05**2])
+    planted = maximise(posterior, truth, max_iterations=300).log_posterior
+    assert stuck.log_posterior < planted - 5  # or the test shows nothing
+    mode = find_modes(posterior, [Point(stuck.theta)], scan)[0]
+    assert mode.log_posterior > planted - 1e-3  # two runs to one top
+    # one cycle is remembered: the period is known to a tenth
+    assert np.exp(mode.theta[2]) == pytest.approx(1 / 15.3, rel=0.1)
+
+
+def test_only_a_factor_says_over_what_a_cycle_is_forgotten(pulses):
+    # in a sum too, the lengthscale of the other leaf would come with other periods
+    _, scan = build("PER[0] + SE[0]", *pulses)
+    _, of_product = build("PER[0] * SE[0]", *pulses)
+    theta = np.log([1, 1, 1.5, 0.3, 1, 0.3])
+    for found, expected in ((scan, False), (of_product, True)):
+        reach = [np.exp(one.theta[3]) for one in found.around(theta) if one.theta[0] > np.log(0.4)]
+        assert any(np.isclose(one, np.ptp(pulses[0]) / 4) for one in reach) == expected
+
+
+def test_points_without_factor_are_no_candidates(pulses):
+    negative = CallableKernel("NEG", lambda x, z, v: -1e6 - v + 0 * (x - z.T), (VARIANCE,))
+    _, scan = build("PER[0] + NEG[0]", *pulses, base_kernels=[negative])
+    assert scan.around(np.log([1.0, 1.0, 1.5, 1.0, 0.3])) == []
+
+
+def test_a_known_period_is_scanned_only_near_it(pulses):
+    season = Seasonal(0.3, scale=1.0)
+    _, scan = build(f"{season.name}[0]", *pulses, base_kernels=[season])
+    periods = [np.exp(found.theta[2]) for found in scan.around(np.log([0.5, 1, 0.3, 0.1]))]
+    assert periods
+    assert all(abs(period / 0.3 - 1) < 0.16 for period in periods)
+
+
+def test_a_known_period_of_many_cycles_is_found_in_few_calls():
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(size=120))
+    y = np.sin(2 * np.pi * x / 0.0051) + 0.1 * rng.normal(size=120)
+    season = Seasonal(0.005, scale=1.0)  # two percent off, which is four cycles
+    posterior, scan = build(f"{season.name}[0]", x, y, base_kernels=[season])
+    best = scan.around(np.log([1.0, 1.0, 0.005, 0.1]))[0]
+    assert abs(1 / np.exp(best.theta[2]) - 1 / 0.0051) < 0.25  # cycles
+    assert posterior.n_evaluations < 3000  # the whole range has 60 cycles, 3000 points at 0.03
+
+
+def test_a_known_period_far_below_the_rows_ends_soon():
+    rng = np.random.default_rng(0)
+    x, y = np.linspace(0, 1, 50), rng.normal(size=50)
+    season = Seasonal(1e-7, scale=1.0)
+    posterior, scan = build(f"{season.name}[0]", x, y, base_kernels=[season])
+    scan.around(np.log([1.0, 1.0, 1e-7, 0.1]))
+    assert posterior.n_evaluations < 1000

@@ -1,14 +1,21 @@
+"""The log posterior: its value, its scales, its parts, and its Hessian."""
+
 import numpy as np
 import pytest
 from scipy.linalg import LinAlgError
 
+from autokernel import evaluate_kernel
 from autokernel.deadline import Deadline
+from autokernel.evidence.laplace import boundary_log_mass
 from autokernel.evidence.maximise import maximise
-from autokernel.evidence.posterior import LogPosterior
+from autokernel.evidence.posterior import LogPosterior, difference_hessian
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import parse_expression
 from autokernel.inference import ExactLikelihood, TrainingData
-from autokernel.kernels.parameters import check_priors
+from autokernel.kernels.parameters import PRESETS, check_priors
+from tests.high_precision import PreciseLogPosterior
+
+PRIORS = PRESETS["paper"]
 
 
 @pytest.fixture
@@ -54,20 +61,21 @@ def test_the_step_scale_of_a_period_is_a_part_of_a_cycle_over_the_extent_of_its_
     np.testing.assert_allclose(posterior.step_scales(theta), expected, rtol=1e-12)
 
 
-def test_steps_in_their_scales_need_fewer_calls_to_find_a_season(monkeypatch):
+class WithoutScales(LogPosterior):
+    def step_scales(self, theta):
+        return np.ones(len(theta))
+
+
+def test_steps_in_their_scales_need_fewer_calls_to_find_a_season():
     x = np.linspace(0, 1, 80)[:, None]
     y = np.sin(2 * np.pi * 11.3 * x[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=80)
-    posterior = LogPosterior(
-        ExactLikelihood(parse_expression("LIN[0] + PER[0]"), TrainingData(x, y)),
-        priors=check_priors("paper"),
-    )
     start = np.log([1.0, 1.0, 0.7, 0.5, 1 / 11.1, 0.05])
     calls = []
-    for scales in (posterior.step_scales(start), np.ones(6)):
-        monkeypatch.setattr(posterior, "step_scales", lambda theta, scales=scales: scales)
-        before = posterior.n_evaluations
+    for kind in (LogPosterior, WithoutScales):
+        likelihood = ExactLikelihood(parse_expression("LIN[0] + PER[0]"), TrainingData(x, y))
+        posterior = kind(likelihood, priors=check_priors("paper"))
         top = maximise(posterior, start, max_iterations=300)
-        calls.append(posterior.n_evaluations - before)
+        calls.append(posterior.n_evaluations)
         assert np.exp(top.theta[4]) == pytest.approx(1 / 11.3, rel=1e-2)
     assert calls[0] < 0.7 * calls[1]
 
@@ -96,3 +104,173 @@ def test_after_the_deadline_nothing_is_predicted(posterior):
         with pytest.raises(OutOfTimeError):
             call(theta)
     assert part.n_evaluations == 0
+
+
+# ---- the Hessian against gradients that are known in closed form
+
+NONE = np.zeros(6, dtype=bool)
+
+
+class Counted:
+    """A gradient that counts its calls."""
+
+    def __init__(self, gradient):
+        self.gradient, self.n_calls = gradient, 0
+
+    def __call__(self, theta):
+        self.n_calls += 1
+        return self.gradient(theta)
+
+
+def log_det_error(found, exact):
+    return abs(np.linalg.slogdet(found)[1] - np.linalg.slogdet(exact)[1]) / 2
+
+
+def quadratic(n_params):
+    factor = np.random.default_rng(0).normal(size=(n_params, 2 * n_params))
+    return factor @ factor.T
+
+
+def test_the_hessian_of_a_quadratic_is_exact_and_costs_a_call_for_each_parameter():
+    matrix = quadratic(6)
+    gradient = Counted(lambda theta: matrix @ theta)
+    hessian = difference_hessian(gradient, np.zeros(6), oscillates=NONE[:6])
+    np.testing.assert_allclose(hessian, matrix, rtol=1e-12)  # rounding
+    np.testing.assert_array_equal(hessian, hessian.T)
+    assert gradient.n_calls == 6 + 1
+
+
+@pytest.mark.parametrize("sharpness", [1e2, 1e5, 1e8])
+def test_an_axis_may_be_far_sharper_than_the_others(sharpness):
+    # 1 - cos along a turned axis, as the log posterior of a period: far off its slope says nothing
+    axis = np.array([0.01, 1.0, 0.0])
+    gradient = Counted(lambda t: sharpness * np.sin(sharpness * (axis @ t)) * axis + 3 * t)
+    exact = sharpness**2 * np.outer(axis, axis) + 3 * np.eye(3)
+    hessian = difference_hessian(gradient, np.zeros(3), oscillates=NONE[:3])
+    # steps of up to 5e-2 widths: sin(h) / h is 1 - h^2 / 6
+    np.testing.assert_allclose(np.diag(hessian), np.diag(exact), rtol=5e-4)
+    assert gradient.n_calls <= 3 + 1 + 2 * 6  # three central tries for each of two sharp axes
+
+
+def test_the_error_of_a_skew_function_is_small():
+    # the gradient of sum(exp(t)) - t, which is skew as log posteriors are: widths and third
+    # derivatives are one, so that a one-sided step of 3e-5 is off by half of that in each entry
+    hessian = difference_hessian(lambda theta: np.exp(theta) - 1, np.zeros(4), oscillates=NONE[:4])
+    np.testing.assert_allclose(np.diag(hessian), 1 + 1.5e-5, rtol=1e-8)
+    assert log_det_error(hessian, np.eye(4)) < 5e-5
+
+
+def test_an_oscillation_is_differenced_over_shorter_steps():
+    gradient = Counted(lambda theta: 10 * np.sin(10 * theta))
+    hessian = difference_hessian(gradient, np.zeros(2), oscillates=np.array([False, True]))
+    relative = np.abs(np.diag(hessian) / 100 - 1)
+    # 1 - sin(h) / h with a one-sided step of 3e-4 widths and a central one of 5e-3
+    np.testing.assert_allclose(relative, [1.5e-8, 4.2e-6], rtol=0.02)
+
+
+def test_a_side_on_which_the_gradient_vanishes_far_off_does_not_mislead():
+    gradient = Counted(lambda theta: np.where(theta > 1e-3, 0.0, 1e4 * theta))
+    hessian = difference_hessian(gradient, np.zeros(1), oscillates=NONE[:1])
+    np.testing.assert_allclose(hessian, 1e4, rtol=1e-12)  # rounding
+
+
+def test_a_point_on_a_bound_has_a_slope_that_does_not_shorten_the_step():
+    matrix, slope = quadratic(4), np.array([0.0, 0.0, 0.0, 1e4])
+    gradient = Counted(lambda theta: matrix @ theta + slope)
+    # rounding of the slope of 1e4 over a step of 3e-5: 6e-8
+    np.testing.assert_allclose(
+        difference_hessian(gradient, np.zeros(4), oscillates=NONE[:4]), matrix, atol=1e-7
+    )
+    assert gradient.n_calls == 4 + 1
+
+
+def test_a_gradient_that_has_lost_digits_is_differenced_over_longer_steps():
+    matrix, rng = quadratic(5), np.random.default_rng(1)
+    noise = 3e-4
+    gradient = Counted(lambda theta: matrix @ theta + noise * rng.normal(size=5))
+    error = log_det_error(difference_hessian(gradient, np.zeros(5), oscillates=NONE[:5]), matrix)
+    # the noise over steps of 3e-2, ten entries of widths 1/3: a tenth of that over the first steps
+    assert error < 1e-2
+    assert gradient.n_calls == 5 + 2 * (2 * 5) + 1  # one-sided, then central with both steps
+
+
+# ---- the Hessian against one of sixty digits, at MAP points
+
+# kernel, rows, target, noise
+SMALL = [
+    ("LIN[0]", 12, "smooth", 0.1),
+    ("RQ[0]", 12, "smooth", 0.1),
+    ("LIN[0] * PER[0] + SE[1]", 15, "wave", 0.1),
+    ("SE[0] * SE[1]", 15, "plane", 3e-4),
+    ("SE[0]", 20, "smooth", 0.0),  # the noise is held by its bound
+]
+LARGE = [
+    ("PER[0]", 20, "wave", 1e-3),
+    ("PER[0] * SE[0]", 24, "steps", 0.1),
+    ("LIN[0] + PER[0]", 20, "wave", 0.0),
+    ("SE[0] + SE[0]", 20, "smooth", 0.1),
+    ("RQ[0] + LIN[0]", 20, "smooth", 3e-4),
+    ("SE[0] + SE[1]", 20, "plane", 3e-4),
+    ("(SE[0] + PER[0]) * RQ[1]", 20, "wave", 0.1),
+    ("(RQ[0] + PER[0]) * LIN[0] + SE[1]", 20, "wave", 0.1),
+    ("SE[0] * SE[0] * LIN[0] * RQ[0]", 20, "smooth", 0.1),
+    ("LIN[0] * LIN[0] * LIN[0] + SE[0]", 20, "smooth", 3e-4),
+    ("SE[0] + SE[0]", 60, "smooth", 1e-4),
+    ("LIN[0] + PER[0]", 60, "fast wave", 1e-4),  # a period known to a millionth
+    ("(SE[0] + PER[0] * LIN[0]) * (RQ[0] + LIN[1]) + SE[1]", 20, "wave", 0.1),  # 15 parameters
+    ("(RQ[0] + PER[0]) * (RQ[1] + PER[1]) + SE[0] * RQ[1]", 20, "plane", 0.1),  # 18
+]
+CASES = [*SMALL, *(pytest.param(*case, marks=pytest.mark.slow) for case in LARGE)]
+
+
+def table(n_samples, target, noise):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(n_samples, 2))
+    x = X[:, 0]
+    clean = {
+        "smooth": np.sin(6 * x) + x,
+        "plane": np.sin(6 * x) + X[:, 1] ** 2,
+        "wave": np.sin(30 * x) + x,
+        "fast wave": np.sin(250 * x) + x,
+        "steps": np.sign(np.sin(40 * x)),
+    }
+    return X, clean[target] + noise * rng.normal(size=n_samples)
+
+
+def half_log_det(hessian, free):
+    return 0.5 * np.linalg.slogdet(hessian[np.ix_(free, free)])[1]
+
+
+@pytest.mark.parametrize(("text", "n_samples", "target", "noise"), CASES)
+def test_the_log_determinant_is_that_of_sixty_digits(text, n_samples, target, noise):
+    X, y = table(n_samples, target, noise)
+    fit = evaluate_kernel(text, X, y, priors=PRIORS)
+    assert fit.status == "ok"
+    posterior = LogPosterior(ExactLikelihood(fit.expression, TrainingData(X, y)), priors=PRIORS)
+    calls_before = posterior.n_evaluations
+    hessian = posterior.hessian(fit.theta)
+    np.testing.assert_array_equal(hessian, hessian.T)
+    calls = posterior.n_evaluations - calls_before
+    # one for each parameter and three more for a period; with little noise all may be central
+    usual = fit.n_params + 1 + 3 * text.count("PER")
+    assert calls <= (usual if noise > 2e-4 else 4 * fit.n_params + 1)
+
+    precise = PreciseLogPosterior(text, X, y, priors=PRIORS)
+    exact = precise.negative_hessian(fit.theta)
+    free = fit.theta > posterior.lower + 1e-9
+    # rounding of the gradient over the step is at most 1e-4 for each parameter where the noise is
+    # 1e-8, else 1e-6; truncation is half the step of 3e-5 times the skewness, which is one or two
+    tolerance = 1e-3 if noise < 1e-2 else 1e-4
+    assert half_log_det(hessian, free) == pytest.approx(half_log_det(exact, free), abs=tolerance)
+    if free.all():
+        expected = float(precise(fit.theta.tolist())) - half_log_det(exact, free)
+        expected += 0.5 * fit.n_params * np.log(2 * np.pi)
+        assert fit.log_evidence == pytest.approx(expected, abs=1e-3)
+    else:
+        found, expected = np.diag(hessian), np.diag(exact)
+        np.testing.assert_allclose(found[free], expected[free], rtol=0.02)
+        # the slope from the bound, half the rows, squared is a thousand times the curvature, whose
+        # rounding errors depend on the machine: what they change is the mass beyond the bound
+        slope = -posterior.value_and_gradient(fit.theta)[1][~free].item()
+        mass = boundary_log_mass(slope, expected[~free].item())
+        assert boundary_log_mass(slope, found[~free].item()) == pytest.approx(mass, abs=1e-3)

@@ -1,3 +1,7 @@
+"""Scales of the data, starting points drawn from them, and warm starts from similar kernels."""
+
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import gamma, ks_2samp, kstest, loguniform
@@ -5,17 +9,113 @@ from scipy.stats import gamma, ks_2samp, kstest, loguniform
 from autokernel import parse_expression
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.starts import (
+    MAX_PEAKS,
     DataScales,
     draw_starts,
     periodogram_periods,
     take_from_noise,
 )
-from autokernel.evidence.warm_starts import WarmStart, with_warm_starts
+from autokernel.evidence.warm_starts import (
+    WarmStart,
+    curvature_from,
+    warm_starts_from_similar,
+    with_warm_starts,
+)
+from autokernel.expression import n_kernel_params
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import Seasonal
 from autokernel.kernels.parameters import check_priors
+from tests.fits import evaluation_of
 
 EVERY_KERNEL = "PER[0] * SE[1] + RQ[1] + LIN[0]"
+
+
+def grid(kind, rng, n=120):
+    return np.linspace(0, 1, n) if kind == "regular" else np.sort(rng.uniform(size=n))
+
+
+@pytest.mark.parametrize("trend", [0.0, 10.0])
+@pytest.mark.parametrize("period", [0.05, 0.08, 0.17])
+@pytest.mark.parametrize("kind", ["regular", "irregular"])
+def test_the_highest_peak_is_a_known_period_in_any_order_and_unit(kind, period, trend):
+    rng = np.random.default_rng(3)
+    x = grid(kind, rng)
+    y = np.sin(2 * np.pi * x / period + 1) + trend * (x + x**2) + 0.2 * rng.normal(size=len(x))
+    found = periodogram_periods(x, y)
+    # frequencies are a quarter cycle apart: half of that by rounding, as much again by leakage
+    assert 1 / found[0] == pytest.approx(1 / period, abs=0.25)
+    shuffled = rng.permutation(len(x))
+    # the same cycles, so the same grid of frequencies: rounding of the shifted years
+    in_years = periodogram_periods(1950 + 60 * x[shuffled], y[shuffled])
+    np.testing.assert_allclose(in_years, 60 * found, rtol=1e-9)
+
+
+def test_two_periods_are_both_found_the_stronger_first():
+    x = np.linspace(0, 1, 200)
+    y = 2 * np.sin(2 * np.pi * x / 0.04) + np.sin(2 * np.pi * x / 0.15)
+    cycles = 1 / periodogram_periods(x, y)
+    assert len(cycles) <= MAX_PEAKS
+    assert cycles[0] == pytest.approx(1 / 0.04, abs=0.25)  # the spacing of the frequencies
+    assert np.abs(cycles[1:] - 1 / 0.15).min() < 0.25
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        pytest.param(np.full(50, 3.3), id="constant"),
+        pytest.param(1 + 2 * np.linspace(0, 1, 50) ** 2, id="parabola"),
+    ],
+)
+def test_a_target_without_residual_has_no_periods(y):
+    assert len(periodogram_periods(np.linspace(0, 1, 50), y)) == 0
+
+
+def test_fewer_than_six_distinct_inputs_have_no_periods():
+    y = np.random.default_rng(0).normal(size=50)
+    assert len(periodogram_periods(np.repeat(np.arange(5.0), 10), y)) == 0
+    assert len(periodogram_periods(np.repeat(np.arange(10.0), 5), y)) > 0
+    assert len(periodogram_periods(np.zeros(50), y)) == 0
+
+
+def test_scales_are_those_of_each_column_and_constant_columns_have_some():
+    X = np.column_stack([[0.0, 1, 2, 4, 4], [10.0, 10, 10, 10, 10], [0, 0.5, 3, 3, 9]])
+    scales = DataScales(TrainingData(X, np.arange(5.0)))
+    assert scales.spacing_and_extent(0) == (1.0, 4.0)
+    assert scales.spacing_and_extent(2) == (2.5, 9.0)
+    assert min(scales.spacing_and_extent(1)) > 0
+
+
+@pytest.mark.parametrize(
+    ("n_days", "n_rows", "rtol"), [(1500, 150, 2e-3), (5113, 500, 1e-3)]
+)  # ten days apart
+def test_a_week_is_seen_in_days_taken_here_and_there(n_days, n_rows, rtol):
+    rng = np.random.default_rng(0)
+    days = np.sort(rng.choice(n_days, size=n_rows, replace=False)).astype(float)
+    y = np.cos(2 * np.pi * days / 7) + 0.5 * rng.normal(size=n_rows)
+    assert periodogram_periods(days, y)[0] == pytest.approx(7, rel=rtol)
+
+
+def test_chance_below_the_mean_spacing_takes_no_place_of_slow_periods():
+    rng = np.random.default_rng(0)
+    spurious = 0
+    for _ in range(15):
+        x = np.sort(rng.uniform(size=100))
+        found = periodogram_periods(x, rng.normal(size=100))
+        fast = found < np.ptp(x) / 50
+        assert np.count_nonzero(~fast) == MAX_PEAKS
+        assert not fast[1:].any()
+        spurious += fast[0]
+    assert spurious <= 8
+
+
+def test_inputs_that_differ_by_rounding_are_one():
+    x = np.append(0.3 + 5.6e-17 * np.arange(8), 1.0)
+    scales = DataScales(TrainingData(x[:, None], np.arange(9.0)))
+    assert scales.spacing_and_extent(0) == pytest.approx((0.7, 0.7))
+    assert len(scales.periods(0)) == 0
+
+
+# ---- draws
 
 
 def draw(text, X, y, n_starts, *, seed=0, base_kernels=()):
@@ -88,15 +188,24 @@ def test_without_peaks_periods_are_drawn_as_all_others(two_waves):
     assert len(np.unique(theta[:, period])) == 24
 
 
-@pytest.mark.parametrize("column", [0, 1])
-def test_lengthscales_come_from_the_prior_and_the_scales_of_the_column_in_halves(two_waves, column):
+@pytest.mark.parametrize(
+    ("text", "low_and_high"),
+    [
+        ("RQ[0] * SE[0] + SE[0]", None),
+        ("RQ[1] * SE[1] + SE[1]", None),
+        ("PER[0]", (0.02, 3)),
+    ],
+)
+def test_lengthscales_come_from_the_prior_and_from_a_range_in_halves(two_waves, text, low_and_high):
     X, y = two_waves
-    posterior, theta = draw(f"RQ[{column}] * SE[{column}] + SE[{column}]", X, y, 1024)
-    spacing, extent = np.median(np.diff(np.sort(X[:, column]))), np.ptp(X[:, column])
+    posterior, theta = draw(text, X, y, 1024)
+    (column,) = {leaf.column for leaf in parse_expression(text).leaves}
+    x = np.sort(X[:, column])
+    spacing_and_extent = np.median(np.diff(x)), np.ptp(x)
 
     def distribution(lengthscale):
         prior = gamma(2, scale=1 / 2).cdf(lengthscale)
-        return (prior + loguniform(spacing, extent).cdf(lengthscale)) / 2
+        return (prior + loguniform(*(low_and_high or spacing_and_extent)).cdf(lengthscale)) / 2
 
     for index in np.flatnonzero(names_of(posterior) == "lengthscale"):
         # 1024 random draws would be further off in one case of a hundred, Sobol points are not
@@ -116,7 +225,7 @@ def test_like_parameters_of_like_leaves_are_drawn_alike(two_waves):
 def test_the_noise_is_tried_across_decades(two_waves):
     _, theta = draw("SE[0]", *two_waves, 24)
     noise = np.exp(theta[:, -1])
-    # draws from the prior alone, Gamma(1, 100), would seldom be below 1e-4 or above 0.1
+    # draws only from the prior, Gamma(1, 100), would seldom be below 1e-4 or above 0.1
     assert noise.min() < 1e-3
     assert noise.max() > 0.05
 
@@ -138,15 +247,11 @@ def test_variances_are_tried_around_the_mean_square_of_the_target(two_waves):
         np.testing.assert_allclose(shift, np.log(100.0), rtol=1e-12)
 
 
-def test_half_of_the_shapes_of_a_period_are_log_uniform(two_waves):
-    posterior, theta = draw("PER[0]", *two_waves, 1024)
-
-    def distribution(lengthscale):
-        return (gamma(2, scale=1 / 2).cdf(lengthscale) + loguniform(0.02, 3).cdf(lengthscale)) / 2
-
-    (index,) = np.flatnonzero(names_of(posterior) == "lengthscale")
-    # 1024 random draws would be further off in one case of a hundred, Sobol points are not
-    assert kstest(np.exp(theta[:, index]), distribution).statistic < 0.05
+def test_starts_of_a_known_period_are_near_it_whatever_the_periodogram_shows(two_waves):
+    season = Seasonal(0.4, scale=1.0)
+    posterior, theta = draw(f"{season.name}[0]", *two_waves, 24, base_kernels=[season])
+    (periods,) = np.exp(theta[:, names_of(posterior) == "period"]).T
+    assert np.all(np.abs(periods / 0.4 - 1) < 0.25)  # five prior deviations
 
 
 def test_a_node_that_takes_from_the_noise_leaves_the_covariance_nearly_as_it_was():
@@ -163,8 +268,119 @@ def test_a_node_that_takes_from_the_noise_leaves_the_covariance_nearly_as_it_was
     assert np.exp(points[0, -1]) == pytest.approx(0.1)  # a quarter of the noise
 
 
-def test_starts_of_a_known_period_are_near_it_whatever_the_periodogram_shows(two_waves):
-    season = Seasonal(0.4, scale=1.0)
-    posterior, theta = draw(f"{season.name}[0]", *two_waves, 24, base_kernels=[season])
-    (periods,) = np.exp(theta[:, names_of(posterior) == "period"]).T
-    assert np.all(np.abs(periods / 0.4 - 1) < 0.25)  # five prior deviations
+# ---- warm starts
+
+
+def known(text, score=0.0, *, first=100.0):
+    """Build a fit with parameters numbered from ``first`` and with the noise minus ``first``."""
+    expression = parse_expression(text)
+    theta = np.append(first + np.arange(n_kernel_params(expression)), -first)
+    status = "ok" if np.isfinite(score) else "a saddle"
+    return evaluation_of(expression, theta, score=score, status=status)
+
+
+def taken(text, *fits):
+    """Nodes and parameters of the warm starts of a kernel, the most similar first."""
+    return [
+        [(list(start.nodes), start.theta.tolist()) for start in together]
+        for together in warm_starts_from_similar(parse_expression(text), fits)
+    ]
+
+
+def test_each_leaf_begins_at_its_partner():
+    # SE with 103 and 104, PER with 100 to 102, whatever the order in which the fit was written
+    (together,) = taken("SE[0] * PER[0] + RQ[0]", known("PER[0] * SE[0]"))
+    assert together == [([0, 1], [103, 104, 100, 101, 102, -100])]
+    (together,) = taken("RQ[0] + PER[0] * SE[0]", known("LIN[0] + PER[0] * SE[0]"))
+    assert together == [([1, 2], [102, 103, 104, 105, 106, -100])]
+
+
+def test_what_a_fit_does_not_have_comes_from_fits_of_single_leaves_as_well():
+    fits = (known("SE[0]", -9, first=200), known("LIN[0]", -8, first=300), known("SE[0] * PER[0]"))
+    found = taken("SE[0] * PER[0] + LIN[0]", *fits)
+    pair = ([0, 1], [100, 101, 102, 103, 104, -100])
+    assert found[:2] == [[pair], [pair, ([2], [300, 301, -300])]]
+    assert taken("SE[0] * PER[0] + RQ[0]", *fits)[:1] == [[pair]]
+    assert not any(len(together) > 1 for together in taken("SE[0] * PER[0] + RQ[0]", *fits)[:2])
+
+
+def test_the_fit_that_shares_most_comes_first_then_the_better_one():
+    fits = (
+        known("SE[0] + LIN[0]", -1.0, first=10),
+        known("SE[0] + PER[0] + RQ[0]", -9.0, first=20),
+        known("SE[0] + PER[0]", -5.0, first=30),
+    )
+    for order in (fits, fits[::-1]):
+        found = taken("SE[0] + PER[0]", *order)
+        assert [together[0][1][-1] for together in found] == [-30, -20, -10]
+
+
+def test_fits_that_are_alike_in_all_else_come_in_the_order_of_their_texts():
+    fits = [
+        known(f"SE[0] + {last}", first=number) for number, last in enumerate(("RQ[0]", "LIN[0]"))
+    ]
+    for order in (fits, fits[::-1]):
+        found = taken("SE[0] + PER[0]", *order)
+        assert [together[0][1][-1] for together in found] == [-1, 0]
+    # where only some of many are looked at, too
+    many = [known(f"SE[0] * LIN[{column}]", first=column) for column in range(10, 30)]
+    assert taken("SE[0]", *many) == taken("SE[0]", *many[::-1])
+
+
+def test_a_failed_fit_gives_nothing():
+    assert taken("SE[0] + LIN[0]", known("SE[0]", -np.inf)) == []
+    failed, sound = known("SE[0] + PER[0]", -np.inf), known("SE[0]", -9.0, first=200)
+    assert taken("SE[0] + PER[0] + LIN[0]", failed, sound) == [[([0], [200, 201, -200])]]
+    # nor what the best fit lacks
+    lone = known("LIN[0]", -np.inf, first=300)
+    assert taken("SE[0] + LIN[0]", sound, lone) == [[([0], [200, 201, -200])]]
+
+
+def test_a_kernel_with_less_than_a_quarter_of_its_leaves_in_a_fit_has_no_warm_start():
+    assert taken("SE[0] + LIN[0]", known("SE[1]"), known("PER[0] * RQ[0]")) == []
+    quarter, less = "SE[0] + LIN[0] * RQ[0] * PER[0]", "SE[0] + LIN[0] * RQ[0] * PER[0] * LIN[1]"
+    assert taken(quarter, known("SE[0]")) == [[([0], [100, 101, -100])]]
+    assert taken(less, known("SE[0]")) == []
+
+
+def test_the_hessian_comes_along_in_the_order_of_the_parameters():
+    fit = known("PER[0] * SE[0]")
+    fit = replace(fit, hessian=np.add.outer(10 * fit.theta, fit.theta))
+    ((start,),) = warm_starts_from_similar(parse_expression("SE[0] * PER[0] + RQ[0]"), [fit])
+    np.testing.assert_array_equal(start.hessian, np.add.outer(10 * start.theta, start.theta))
+
+
+def test_parameters_are_written_at_their_nodes_and_the_noise_is_lowered_in_every_other_draw():
+    draws = np.arange(36.0).reshape(4, 9)
+    before = draws.copy()
+    fit = WarmStart([2, 0], np.array([1.0, 2.0, 3.0, 4.0, 5.0, -6.0]))
+    warm = with_warm_starts(parse_expression("SE[0] + RQ[0] + PER[0]"), draws, [fit])
+    np.testing.assert_array_equal(warm[:, 5:8], np.tile([1.0, 2.0, 3.0], (4, 1)))  # PER
+    np.testing.assert_array_equal(warm[:, :2], np.tile([4.0, 5.0], (4, 1)))  # SE
+    np.testing.assert_array_equal(warm[:, 2:5], before[:, 2:5])  # RQ has no warm start
+    np.testing.assert_array_equal(warm[:, -1], [-6.0, -6 - np.log(4), -6.0, -6 - np.log(4)])
+    np.testing.assert_array_equal(draws, before)  # the draws themselves stay as they are
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_two_fits_the_last_gives_the_node_and_the_quieter_the_noise(order):
+    fits = [WarmStart([0], np.array([1.0, 2.0, -3.0])), WarmStart([0], np.array([4.0, 5, -7]))]
+    warm = with_warm_starts(parse_expression("SE[0] + SE[0]"), np.zeros((1, 5)), fits[::order])
+    assert warm.tolist() == [[*fits[::order][-1].theta[:2], 0, 0, -7]]
+
+
+def test_curvatures_of_fits_are_joined_and_what_none_knows_is_independent():
+    expression = parse_expression("SE[0] + LIN[0] + SE[0]")
+    one, other = np.arange(9.0).reshape(3, 3), 10 + np.arange(9.0).reshape(3, 3)
+    theta, scales = np.zeros(3), np.array([1.0, 1.0, 0.5, 0.25, 1.0, 1.0, 1.0])
+    fits = [WarmStart([0], theta, one), WarmStart([2], theta, other), WarmStart([1], theta)]
+    expected = np.diag([0, 0, 4.0, 16.0, 0, 0, 18.0])  # the noise is that of the last fit
+    expected[:2, :2] = one[:2, :2]
+    expected[4:6, 4:6] = other[:2, :2]
+    expected[4:6, 6], expected[6, 4:6] = other[:2, 2], other[2, :2]
+    np.testing.assert_array_equal(curvature_from(expression, fits, scales), expected)
+
+
+def test_without_a_finite_hessian_no_curvature_is_known():
+    fits = [WarmStart([0], np.zeros(3)), WarmStart([0], np.zeros(3), np.full((3, 3), np.nan))]
+    assert curvature_from(parse_expression("SE[0]"), fits, np.ones(3)) is None
