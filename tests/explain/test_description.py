@@ -26,19 +26,6 @@ def told(text, params, y=None, **settings):
     return with_kernel(X, y, kernel, np.log(params), **settings).describe(UNITS)
 
 
-def test_a_season_is_told_with_its_period_and_interval():
-    text = told("PER[time]", [0.5, 1.0, 0.1], spread=0.01)
-    assert re.search(r"1\. A season in time that repeats every 1\.00 years \(0\.98", text)
-    assert "It goes on beyond the data." in text
-
-
-def test_a_period_that_the_data_do_not_show_twice_is_none():
-    text = told("PER[time]", [0.5, 1.0, 0.6])
-    assert "A smooth function of time" in text
-    assert "repeats" not in text
-    assert "season" not in text
-
-
 def test_a_line_has_its_slope_in_the_units_of_the_user():
     X = frame()
     text = told("LIN[time]", [1.0, 1.0], y=3.0 * X["time"].to_numpy(), noise=1e-6)
@@ -51,16 +38,36 @@ def test_a_line_has_its_slope_in_the_units_of_the_user():
 @pytest.mark.parametrize(
     ("text", "params", "expected"),
     [
-        ("SE[time]", [0.2, 1.0], "smooth function of time that varies over 2.0 years"),
-        ("SE[time]", [2.0, 1.0], "hardly bends (its lengthscale, 20.0 years, exceeds the data)"),
+        ("PER[time]", [0.5, 1.0, 0.1], r"A season in time that repeats every 1\.00 years \(0\.9"),
+        ("PER[time]", [0.5, 1.0, 0.1], r"It goes on beyond the data\."),
+        ("SE[time]", [0.2, 1.0], r"Beyond the data it fades within about 4\.00 years\."),
+        ("SE[time]", [0.2, 1.0], r"smooth function of time that varies over 2\.0\d? years"),
+        (
+            "SE[time]",
+            [2.0, 1.0],
+            r"hardly bends \(its lengthscale, 20\.0 years, exceeds the data\)",
+        ),
         ("RQ[time]", [0.2, 1.0, 1.0], "multi-scale smooth function of time"),
         ("LIN[time] * LIN[time]", [1.0, 1.0, 1.0, 1.0], "A parabola in time"),
-        ("PER[time] * SE[time]", [0.5, 1.0, 0.1, 0.5, 1.0], "and changes its shape over 5.0 years"),
+        (
+            "PER[time] * SE[time]",
+            [0.5, 1.0, 0.1, 0.5, 1.0],
+            r"changes its shape over 5\.0\d? years",
+        ),
         ("LIN[time] * PER[time]", [1.0, 0.1, 0.5, 1.0, 0.1], "and grows linearly in amplitude"),
+        # an amplitude that hardly changes
+        ("LIN[time] * PER[time]", [0.1, 1.0, 0.5, 1.0, 0.1], r"^(?!.*amplitude)"),
+        # periods that the data do not show twice, and longer than the memory
+        ("PER[time]", [0.5, 1.0, 0.6], r"^(?!.*(repeats|season)).*A smooth function of time"),
+        (
+            "PER[time] * SE[time]",
+            [0.5, 1.0, 0.3, 0.1, 1.0],
+            "^(?!.*repeats).*smooth function of time",
+        ),
     ],
 )
-def test_the_factors_of_a_product_change_its_noun(text, params, expected):
-    assert expected in told(text, params, spread=0.05)
+def test_a_product_is_described_by_its_factors_and_their_scales(text, params, expected):
+    assert re.search(expected, told(text, params, spread=0.01), re.DOTALL)
 
 
 def test_a_wave_on_a_level_that_drifts_is_no_season():
@@ -75,20 +82,6 @@ def test_a_wave_on_a_level_that_drifts_is_no_season():
         assert re.search(rf"A {noun} that .*in part repeats every 2\.\d+ years", text), text
         text = told(kernel, [0.8, 1.0, 0.2, *params], y=y + 3 * wave, **settings)
         assert re.search(r"A season in time that repeats every 2\.\d+ years", text), text
-
-
-def test_a_period_longer_than_the_memory_is_none():
-    text = told("PER[time] * SE[time]", [0.5, 1.0, 0.3, 0.1, 1.0])
-    assert "repeats" not in text
-    assert "smooth function of time" in text
-
-
-def test_an_amplitude_that_hardly_changes_is_not_told():
-    assert "amplitude" not in told("LIN[time] * PER[time]", [0.1, 1.0, 0.5, 1.0, 0.1])
-
-
-def test_what_fades_beyond_the_data_is_told_with_the_distance():
-    assert "Beyond the data it fades within about 4.00 years." in told("SE[time]", [0.2, 1.0])
 
 
 def test_noise_alone_is_told_as_such():
@@ -110,7 +103,7 @@ def test_columns_are_named_with_the_probability_that_they_matter():
 
 def test_every_kernel_of_the_grammar_can_be_told():
     X = np.random.default_rng(0).uniform(size=(30, 2))
-    for expression, theta in random_expressions(60):
+    for expression, theta in random_expressions(30):
         model = with_kernel(X, np.sin(9 * X[:, 0]), expression, theta)
         text = model.describe({"x0": "metres"})
         components = model.decompose(units={"x0": "metres"}).components

@@ -3,15 +3,18 @@
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from autokernel import AutoKernelGPRegressor, Criterion, NotAMaximumError
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.explain.tables import Table
+from autokernel.expression import parse_expression
 from autokernel.inference import ExactLikelihood, TrainingData
+from tests.explain.models import with_kernel
 from tests.fits import wave
 
-N_SEEDS = 6  # of fits of the sine
+N_SEEDS = 3  # of fits of the sine
 
 
 @cache
@@ -204,9 +207,8 @@ def test_intervals_are_in_the_units_of_the_user():
 
 
 def test_columns_have_their_names_and_constant_ones_no_say():
-    pandas = pytest.importorskip("pandas")
     x, y = wave(20)
-    frame = pandas.DataFrame({"time": x[:, 0], "site": 3.0})
+    frame = pd.DataFrame({"time": x[:, 0], "site": 3.0})
     model = AutoKernelGPRegressor(base_kernels=["SE"], max_leaves=1, n_iter=0, random_state=0)
     model.fit(frame, y)
     time, site = rows_of(model.inclusion_probabilities_)
@@ -264,7 +266,7 @@ def test_after_refit_a_kernel_without_a_score_has_all_the_probability():
 
 @pytest.mark.parametrize("name", FITS)
 @pytest.mark.parametrize("attribute", TABLES)
-def test_tables_print_a_line_for_each_row(attribute, name):
+def test_tables_print_a_line_for_each_row_and_go_into_a_frame(attribute, name):
     table = getattr(FITS[name](), attribute)
     head, *lines = str(table).splitlines()
     assert head.split() == list(table)
@@ -274,17 +276,7 @@ def test_tables_print_a_line_for_each_row(attribute, name):
         assert all(text in line for text in texts)
         assert line == line.rstrip()
         assert "nan" not in line
-
-
-@pytest.mark.parametrize("name", FITS)
-@pytest.mark.parametrize("attribute", TABLES)
-def test_tables_go_into_a_frame(attribute, name):
-    pandas = pytest.importorskip("pandas")
-    table = getattr(FITS[name](), attribute)
-    frame = pandas.DataFrame(table)
-    assert list(frame.columns) == list(table)
-    for column, values in table.items():
-        np.testing.assert_array_equal(frame[column], values)
+    pd.testing.assert_frame_equal(pd.DataFrame(table), pd.DataFrame(rows_of(table)))
 
 
 def test_a_table_aligns_its_columns_and_ends_after_twenty_rows():
@@ -311,3 +303,38 @@ def test_a_search_without_a_trial_has_an_empty_leaderboard():
     table = model.leaderboard()
     assert {len(column) for column in table.values()} == {0}
     assert str(table).split() == ["rank", "chosen", "score", "n_leaves", "kernel"]
+
+
+def test_a_row_for_each_parameter_of_each_component():
+    X = pd.DataFrame({"time": np.linspace(0, 10, 30), "depth": np.linspace(5, 0, 30) ** 2})
+    kernel = parse_expression("(PER[time] + LIN[depth]) * SE[depth]", ["time", "depth"])
+    params = [0.5, 1.0, 0.2, 1.0, 2.0, 0.4, 3.0]
+    table = with_kernel(X, np.sin(X["time"]), kernel, np.log(params)).parameters_
+    rows = list(zip(*(table[name].tolist() for name in table), strict=True))
+    assert list(table)[:5] == ["component", "leaf", "column", "parameter", "value"]
+    told = [(*row[:4], round(row[4], 6), row[7]) for row in rows]
+    assert told == [
+        (1, "PER", "time", "lengthscale", 0.5, ""),
+        (1, "PER", "time", "variance", 1.0, "variance of y"),
+        (1, "PER", "time", "period", 2.0, "time"),
+        (1, "SE", "depth", "lengthscale", 10.0, "depth"),
+        (1, "SE", "depth", "variance", 3.0, "variance of y"),
+        (2, "LIN", "depth", "variance", 1.0, "variance of y"),
+        (2, "LIN", "depth", "offset", 2.0, "variance of y"),
+        (2, "SE", "depth", "lengthscale", 10.0, "depth"),
+        (2, "SE", "depth", "variance", 3.0, "variance of y"),
+        (0, "noise", "", "noise_variance", 0.1, "variance of y"),
+    ]
+    assert np.all(table["low"] < table["value"])
+    assert np.all(table["value"] < table["high"])
+    # draws with a log standard deviation of 0.1
+    np.testing.assert_allclose(table["high"] / table["low"], np.exp(0.329), rtol=0.15)
+    assert pd.DataFrame(table).shape == (10, 8)
+    assert "period" in repr(table)
+
+
+def test_noise_alone_has_one_parameter():
+    X = np.linspace(0, 1, 20)[:, None]
+    model = with_kernel(X, np.arange(20.0), parse_expression("NOISE"), np.empty(0))
+    assert model.parameters_["parameter"].tolist() == ["noise_variance"]
+    assert model.parameters_["value"][0] == pytest.approx(0.1)
