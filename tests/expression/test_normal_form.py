@@ -416,54 +416,43 @@ def random_params(expression: Expression, rng: np.random.Generator) -> list[Floa
     return [np.exp(rng.uniform(-1, 1, len(leaf.parameters))) for leaf in expression.leaves]
 
 
-@dataclass(frozen=True, eq=False)
-class Path:
-    """Random steps, one after another, until there is no other."""
-
-    start: Numbered
-    end: Numbered
-    steps: list[Step]
-
-    @classmethod
-    def of(cls, tree: Expression, rng: np.random.Generator) -> "Path":
+@pytest.fixture(scope="module")
+def paths() -> list[tuple[Expression, Numbered, Numbered, list[Step]]]:
+    """For each tree, a kernel, and the end of random steps until there is no other."""
+    found = []
+    for number, tree in enumerate(TREES):
+        rng, taken = np.random.default_rng(number), []
         start = end = Numbered.of(tree, random_params(tree, rng))
-        taken = []
         while possible := list(steps(end)):
             taken.append(possible[rng.integers(len(possible))])
             end = taken[-1].result
-        return cls(start, end, taken)
+        found.append((tree, start, end, taken))
+    return found
 
 
-PATHS = [Path.of(tree, np.random.default_rng(n)) for n, tree in enumerate(TREES)]
-
-
-def test_the_rules_in_any_order_lead_to_the_normal_form():
-    for tree, path in zip(TREES, PATHS, strict=True):
-        assert path.end.expression.canonical == normal_form(tree).canonical
+def test_the_rules_in_any_order_lead_to_the_normal_form_which_is_of_the_same_family(paths):
+    for tree, start, end, _ in paths:
+        assert end.expression.canonical == normal_form(tree).canonical
+        assert_equal(start.covariance(), end.covariance())
     # the trees show all rules, and many need none
-    lengths = [len(path.steps) for path in PATHS]
+    lengths = [len(taken) for *_, taken in paths]
     assert lengths.count(0) > 50
     assert max(lengths) > 4
-    used = [(step.operator, step.into_sum) for path in PATHS for step in path.steps]
+    used = [(step.operator, step.into_sum) for *_, taken in paths for step in taken]
     assert min(used.count(way) for way in [(ADD, False), (MULTIPLY, False), (MULTIPLY, True)]) > 20
 
 
-def test_every_kernel_is_one_of_the_family_of_its_reduced_expression():
-    for path in PATHS:
-        assert_equal(path.start.covariance(), path.end.covariance())
-
-
-def test_every_kernel_of_a_reduced_expression_is_one_of_the_family_or_a_limit_of_it():
-    for number, (tree, path) in enumerate(zip(TREES, PATHS, strict=True)):
+def test_every_kernel_of_a_reduced_expression_is_one_of_the_family_or_a_limit_of_it(paths):
+    for number, (tree, _, end, taken) in enumerate(paths):
         params = random_params(tree, np.random.default_rng(number))
-        for step in path.steps:
+        for step in taken:
             params[step.removed] = np.array(
                 NEUTRAL[step.operator][tree.leaves[step.removed].kernel]
             )
-        kept = np.concatenate([params[leaf.origin] for leaf in path.end.leaves])
+        kept = np.concatenate([params[leaf.origin] for leaf in end.leaves])
         assert len(kept) == n_kernel_params(normal_form(tree))
         assert_equal(
-            covariance(tree, np.concatenate(params), X), covariance(path.end.expression, kept, X)
+            covariance(tree, np.concatenate(params), X), covariance(end.expression, kept, X)
         )
 
 

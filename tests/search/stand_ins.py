@@ -8,7 +8,7 @@ import pytest
 from autokernel import parse_expression
 from autokernel.deadline import NEVER
 from autokernel.evidence import Evaluation
-from autokernel.expression import Expression, Grammar, Operation
+from autokernel.expression import Expression, Grammar
 from autokernel.kernels import ADD, BASE_KERNELS, FEW_COLUMNS, MULTIPLY, OPERATORS
 from autokernel.search import (
     BOMS,
@@ -26,6 +26,7 @@ from autokernel.search import (
     TreeGEP,
     Trial,
 )
+from tests.batteries import every_tree
 from tests.fits import evaluation_of
 
 EVERY_BASE = ("SE", "LIN", "PER", "RQ")
@@ -229,17 +230,5 @@ def walks_of(n: int, *, n_features: int, seed: int) -> list[Expression]:
 
 def every_kernel(grammar: Grammar) -> list[Expression]:
     """List all kernels of a small grammar, one for each canonical text."""
-
-    def trees(n_leaves: int) -> list[Expression]:
-        if n_leaves == 1:
-            return list(grammar.leaves)
-        return [
-            Operation(operator, left, right)
-            for n_left in range(1, n_leaves)
-            for left in trees(n_left)
-            for right in trees(n_leaves - n_left)
-            for operator in grammar.operators
-        ]
-
     sizes = range(1, grammar.max_leaves + 1)
-    return list({e.canonical: e for n in sizes for e in trees(n)}.values())
+    return list({e.canonical: e for n in sizes for e in every_tree(grammar, n)}.values())
