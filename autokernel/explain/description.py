@@ -21,9 +21,17 @@ from autokernel.explain.decomposition import (
     ExplainedFunction,
     Part,
 )
-from autokernel.explain.numbers import between, counted, listing, percent, singular, with_unit
-from autokernel.explain.regions import Axis, Region
-from autokernel.explain.tables import INTERVAL_ENDS, inclusion_table
+from autokernel.explain.numbers import (
+    between,
+    counted,
+    interval,
+    listing,
+    percent,
+    singular,
+    with_unit,
+)
+from autokernel.explain.regions import WHOLE_COLUMN, Axis, Region
+from autokernel.explain.tables import inclusion_table
 from autokernel.expression import NOISE, Leaf, n_kernel_params
 from autokernel.inference import diagonal_covariance
 from autokernel.kernels import MULTIPLY, BaseKernel, LagPairs, Role, Share, Unit, role_index
@@ -51,7 +59,6 @@ MIN_TURN = 0.1  # part of the range that a curve must cover on each side of a tu
 CERTAIN, EXCLUDED = 0.95, 0.05  # probabilities from which a column matters, and does not
 MIN_AVERAGING_SHARE = 0.01  # of the variance, from which averaging is worth a sentence
 
-WHOLE_COLUMN = (0.0, 1.0)
 OWN_UNIT = (Role.LENGTHSCALE, Role.PERIOD)  # roles of parameters in the unit of the column
 
 
@@ -96,10 +103,6 @@ class Phrase:
     noun: str  # such as "season", without an article
     clauses: tuple[str, ...] = ()  # what is said of it, such as "repeats every 1.00 years"
     fades: Scale | None = None  # distance beyond the data over which it is forgotten, None if never
-
-    def along(self, name: str) -> str:
-        """Write the noun with the column along which it runs."""
-        return f"{self.noun} {'of' if 'function' in self.noun else 'in'} {name}"
 
 
 def phrase_of(
@@ -368,7 +371,8 @@ class Description:
         if len(phrases) == 1:
             ((column, phrase),) = phrases
             clauses = [*self._direction(part, column), *phrase.clauses]
-            return f"{phrase.along(self.names[column])}{_that(clauses)}"
+            along = "of" if "function" in phrase.noun else "in"
+            return f"{phrase.noun} {along} {self.names[column]}{_that(clauses)}"
         names = listing([self.names[column] for column, _ in phrases])
         nouns = {phrase.noun for _, phrase in phrases}
         if len(nouns) == 1 and all(phrase.clauses for _, phrase in phrases):
@@ -426,7 +430,7 @@ class Description:
             return
         for sign, word, other in ((1, "rises", "falls"), (-1, "falls", "rises")):
             if _way_back(sign * curve) < NEARLY_MONOTONE * reach:
-                if self._is_straight(part):
+                if isinstance(part.expression, Leaf) and part.expression.kernel.is_linear:
                     slope = abs(float(curve[-1] - curve[0])) / (axis.scale * np.ptp(places))
                     per = singular(axis.unit) or "unit"
                     word = f"{word} by {with_unit(slope, self._target_unit)} per {per}"
@@ -457,9 +461,6 @@ class Description:
         X = np.tile(np.median(self._model.mixture.data.X, axis=0), (len(places), 1))
         X[:, column] = places
         return self._explained.mean(part, X)
-
-    def _is_straight(self, part: Part) -> bool:
-        return isinstance(part.expression, Leaf) and part.expression.kernel.is_linear
 
     def _phrases_of(self, part: Part) -> "PhrasesOfPart | None":
         """Describe the product on each column; None with operators other than sum and product."""
@@ -506,9 +507,7 @@ class Description:
         scales = {}
         for place, parameter in enumerate(leaf.kernel.parameters):
             if parameter.role in OWN_UNIT and parameter.unit == Unit.INPUT:
-                low, high = np.quantile(np.exp(draws[:, place]), INTERVAL_ENDS) * scale
-                if len(draws) == 1:
-                    low = high = np.nan
+                low, high = interval(np.exp(draws[:, place])) * scale
                 value = float(np.exp(theta[place]))
                 scales[Role(parameter.role)] = Scale(value * scale, low, high, value / extent)
         return Factor(leaf, np.exp(theta), scales)

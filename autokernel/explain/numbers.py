@@ -4,6 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from autokernel.typing import FloatArray
+
+INTERVAL_ENDS = (0.05, 0.95)  # levels of the ends of a central 90 % interval
+
 _DIGITS = 3
 _PLURALS = frozenset(
     f"{one}s"
@@ -14,6 +18,13 @@ _PLURALS = frozenset(
     )
 )
 _MOST_DECIMALS, _MOST_ZEROS = 7, 6
+
+
+def interval(draws: FloatArray) -> FloatArray:
+    """Compute the ends (2, ...) of 90 % intervals of draws (n_draws, ...); nan for one draw."""
+    if len(draws) == 1:
+        return np.full((2, *draws.shape[1:]), np.nan)
+    return np.quantile(draws, INTERVAL_ENDS, axis=0)
 
 
 def number(value: float) -> str:

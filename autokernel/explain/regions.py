@@ -9,14 +9,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.explain.numbers import between, listing
+from autokernel.explain.numbers import between, interval, listing
 from autokernel.kernels import Share
 from autokernel.typing import FloatArray
 
 _SINCE = re.compile(r"(?P<unit>\w+) since (?P<date>.+)")  # as in the conventions of NetCDF
 _SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400, "weeks": 604800}
 _YEAR = {"year", "years"}  # whose places are calendar years, and need no unit
-_EVERYWHERE = (0.0, 1.0)
+WHOLE_COLUMN = (0.0, 1.0)
 _EDGE = 8.0  # widths from an edge at which a sigmoid is 0.9997
 
 
@@ -120,7 +120,7 @@ class Region:
         Edges beyond the data, whose scaled values are zero to ``highest``, are left out.
         """
         begin, end = (
-            None if value is None or drawn is None else _edge(float(value), drawn)
+            None if value is None or drawn is None else Edge(float(value), *interval(drawn))
             for value, drawn in zip(share.edges(params), share.edges(draws.T), strict=True)
         )
         pieces: list[Piece] = [(begin, end)]
@@ -149,7 +149,7 @@ class Region:
         ends = [
             (begin.value if begin else 0.0, end.value if end else 1.0) for begin, end in self.pieces
         ]
-        return max(ends, key=lambda one: one[1] - one[0], default=_EVERYWHERE)
+        return max(ends, key=lambda one: one[1] - one[0], default=WHOLE_COLUMN)
 
     @property
     def inner(self) -> tuple[float, float] | None:
@@ -178,12 +178,6 @@ class Region:
         if not texts:
             return ""
         return listing(texts) if is_only else f"where {axis.name} is {' or '.join(texts)}"
-
-
-def _edge(value: float, draws: FloatArray) -> Edge:
-    """Build an edge with its interval, which a single draw does not show."""
-    low, high = (np.nan, np.nan) if len(draws) == 1 else np.quantile(draws, (0.05, 0.95))
-    return Edge(value, float(low), float(high))
 
 
 def _within(piece: Piece, highest: float) -> Piece | None:

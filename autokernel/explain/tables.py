@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from autokernel.explain.numbers import interval
 from autokernel.expression import Expression, Leaf, addends, slots_of
 from autokernel.kernels import ADD, NOISE_VARIANCE, BaseKernel, KernelParameter, Role, Unit
 from autokernel.model import FittedModel, KernelPosterior
@@ -15,7 +16,6 @@ from autokernel.typing import BoolArray, FloatArray
 
 MAX_PRINTED_ROWS = 20
 LINE_WIDTH = 100  # characters
-INTERVAL_ENDS = (0.05, 0.95)  # levels of the ends of a central 90 % interval
 
 _FORMATS = dict.fromkeys(("score", "log_evidence", "log_prior", "pareto_k"), ".2f")
 _FORMATS |= dict.fromkeys(("probability", "depends", "repeats", "linear"), ".3f")
@@ -231,9 +231,7 @@ def _root_name(node: Expression) -> str:
 def parameter_intervals(model: FittedModel) -> FloatArray:
     """Compute the ends (2, n_params) of central 90 % intervals, in the units of the search."""
     (draws,) = (k.draws for k in model.kernels if k.evaluation is model.evaluation)
-    if len(draws) == 1:  # parameters were not drawn
-        return np.full((2, draws.shape[1]), np.nan)
-    return np.quantile(np.exp(draws), INTERVAL_ENDS, axis=0)
+    return interval(np.exp(draws))
 
 
 def _user_units(

@@ -40,7 +40,6 @@ _PREDICTORS = {
     "neighbours": NeighbourPredictor,
 }
 _ARRAYS = ("theta", "hessian")  # of an evaluation
-_DERIVED = ("expression", "parameters")
 _FORMAT = "autokernel"
 _OF_SEARCH = ("n_iter_", "stop_reason_")
 
@@ -165,11 +164,8 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
         data.y, model.target_scaling.apply(y)
     )
     return {
-        "scaling": {"shift": _as_json(model.scaling.shift), "scale": _as_json(model.scaling.scale)},
-        "target_scaling": {
-            "shift": _as_json(model.target_scaling.shift),
-            "scale": _as_json(model.target_scaling.scale),
-        },
+        "scaling": _fields(model.scaling),
+        "target_scaling": _fields(model.target_scaling),
         "feature_names": model.feature_names,
         "noise": _as_json(model.scaled_noise_variance),
         "way": model.approximation,
@@ -177,14 +173,7 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
         "kernels": [_kernel_record(one) for one in model.kernels],
         "best": best,
         "predictor": _predictor_record(mixture.make_predictor),
-        "components": [
-            {
-                "expression": _parseable(one.expression),
-                "theta": _as_json(one.theta),
-                "weight": _as_json(one.weight),
-            }
-            for one in mixture.components
-        ],
+        "components": [_fields(one) for one in mixture.components],
         "rows": None if has_all else {"X": _as_json(data.X), "y": _as_json(data.y)},
     }
 
@@ -227,6 +216,8 @@ def _model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedMod
 
 def _as_json(value: Any) -> Any:
     """Write numbers and arrays as JSON holds them; numbers that are not finite become texts."""
+    if isinstance(value, Expression):
+        return _parseable(value)
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, (list, tuple)):
@@ -244,21 +235,16 @@ def _array(values: Sequence[Any]) -> FloatArray:
     return np.array(values, dtype=float)
 
 
+def _fields(record: Any) -> dict[str, Any]:
+    """Write a record; the parameters of an evaluation follow from its theta."""
+    names = [field.name for field in fields(record) if field.name != "parameters"]
+    return {name: _as_json(getattr(record, name)) for name in names}
+
+
 def _kernel_record(kernel: KernelPosterior) -> dict[str, Any]:
-    evaluation = kernel.evaluation
-    entries = {
-        field.name: _as_json(getattr(evaluation, field.name))
-        for field in fields(Evaluation)
-        if field.name not in _DERIVED
-    }
-    return {
-        "expression": _parseable(evaluation.expression),
-        "evaluation": entries,
-        "probability": _as_json(kernel.probability),
-        "log_score": _as_json(kernel.log_score),
-        "draws": _as_json(kernel.draws),
-        "pareto_k": _as_json(kernel.pareto_k),
-    }
+    evaluation = _fields(kernel.evaluation)
+    expression = evaluation.pop("expression")
+    return {"expression": expression, **_fields(kernel), "evaluation": evaluation}
 
 
 def _seasons(model: FittedModel) -> list[dict[str, float]]:

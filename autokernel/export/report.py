@@ -99,11 +99,6 @@ def picture(figure: "Figure", text: str, *, many_points: bool) -> str:
     return f'<figure><img alt="{escape(text)}" src="data:image/{kind};base64,{data}"></figure>'
 
 
-def wide(table: str) -> str:
-    """Let a table scroll where it is wider than the page."""
-    return f'<div class="wide">{table}</div>'
-
-
 _MANY_POINTS = 3000  # rows above which pictures of them are pixels
 
 
@@ -163,7 +158,6 @@ class _Report:
         self.has_many = len(estimator.X_train_) > _MANY_POINTS
 
     def body(self, title: str) -> str:
-        """Write all sections."""
         n, n_columns = self.estimator.X_train_.shape
         sections: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
             "overview": ("Overview", self.overview),
@@ -189,7 +183,6 @@ class _Report:
         )
 
     def overview(self) -> Iterator[str]:
-        """Tell what was found, and show the forecast of a single column."""
         yield paragraph(self.description.overview(), "overview")
         if self.estimator.n_features_in_ == 1:
             display = ForecastDisplay.from_estimator(
@@ -198,7 +191,6 @@ class _Report:
             yield self._picture(display.figure_, "Data, mean and bands of 50 and 95 %")
 
     def components(self) -> Iterator[str]:
-        """Tell and show each component."""
         paragraphs = self.description.paragraphs()
         if not paragraphs:
             return
@@ -222,7 +214,6 @@ class _Report:
         )
 
     def kernels(self) -> Iterator[str]:
-        """Show the posterior over kernels, and that of the columns."""
         yield paragraph(
             "Probabilities are those among the kernels that the search has evaluated. Log evidence "
             "and log prior are in nats."
@@ -235,7 +226,6 @@ class _Report:
         yield self._table(self.estimator.inclusion_probabilities_)
 
     def parameters(self) -> Iterator[str]:
-        """Show the parameters of the best kernel."""
         yield paragraph(
             "Values of the best kernel with central 90 % intervals. Component 0 is the noise; the "
             "others are numbered as in the kernel."
@@ -243,7 +233,6 @@ class _Report:
         yield self._table(self.estimator.parameters_)
 
     def search(self) -> Iterator[str]:
-        """Show the search, if there was one."""
         if not hasattr(self.estimator, "search_history_"):
             return
         display = SearchDisplay.from_estimator(self.estimator)
@@ -252,7 +241,6 @@ class _Report:
         yield self._table(self.estimator.leaderboard())
 
     def calibration(self) -> Iterator[str]:
-        """Show how well rows are predicted that are left out."""
         n = len(self.estimator.X_train_)
         if n > MOST_LEFT_OUT or self.estimator.approximation_ != "exact":
             yield paragraph(
@@ -271,7 +259,6 @@ class _Report:
         yield paragraph(f"Intervals of 95 % hold {100 * inside:.1f} % of the rows.")
 
     def settings(self) -> Iterator[str]:
-        """Show the parameters of the estimator, versions, and a fingerprint of the data."""
         estimator = self.estimator
         digest = hashlib.sha256()
         for array in (estimator.X_train_, estimator.y_train_):
@@ -294,4 +281,4 @@ class _Report:
             close(figure)
 
     def _table(self, table: Table) -> str:
-        return wide(table.to_html())
+        return f'<div class="wide">{table.to_html()}</div>'  # scrolls where it is too wide
