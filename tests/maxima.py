@@ -1,11 +1,22 @@
-"""Maxima of densities that are no log posterior."""
+"""Log posteriors of kernels, and maxima of densities that are none."""
 
 import numpy as np
 import numpy.typing as npt
 
 from autokernel.evidence.maximise import Point
 from autokernel.evidence.maximum import Maximum
-from autokernel.evidence.posterior import difference_hessian
+from autokernel.evidence.posterior import LogPosterior, difference_hessian
+from autokernel.expression import parse_expression
+from autokernel.inference import ExactLikelihood, TrainingData
+from autokernel.kernels import check_priors
+
+
+def posterior_of(kernel, X, y, *, priors="paper", base_kernels=(), kind=LogPosterior, **options):
+    """Build the log posterior of a kernel, which may be a text."""
+    if isinstance(kernel, str):
+        kernel = parse_expression(kernel, base_kernels=base_kernels)
+    likelihood = ExactLikelihood(kernel, TrainingData(X, y))
+    return kind(likelihood, priors=check_priors(priors), **options)
 
 
 def maximum_of(

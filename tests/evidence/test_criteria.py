@@ -31,7 +31,6 @@ from autokernel import (
     LeaveOneOut,
     NotAMaximumError,
     evaluate_kernel,
-    parse_expression,
 )
 from autokernel.evidence import (
     CRITERIA,
@@ -54,11 +53,10 @@ from autokernel.evidence.maximise import Point
 from autokernel.evidence.maximum import Maximum, measure_maximum
 from autokernel.evidence.posterior import NOISE_FLOOR, LogPosterior
 from autokernel.expression import NOISE
-from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import VARIANCE
-from autokernel.kernels.parameters import check_priors
 from tests.fits import rows, small, wave
 from tests.high_precision import mp
+from tests.maxima import posterior_of
 
 # these tests are about numbers, of rows in no order
 pytestmark = pytest.mark.filterwarnings("ignore:TimeSeriesSplit takes rows")
@@ -216,8 +214,8 @@ def test_every_score_is_that_of_a_dense_likelihood(
         assert abs(without - fit.score) > 10 * tolerance
 
 
-def test_importance_is_a_criterion_with_a_dense_likelihood_too():
-    """It is compared with sums over grids below."""
+def test_every_criterion_has_an_oracle():
+    # importance sampling is compared with sums over grids below
     tested = {type(check_criterion(one)) for one, *_ in [*ORACLES.values(), *OF_REFITS.values()]}
     assert tested == set(CRITERIA.values()) - {Importance}
 
@@ -326,11 +324,6 @@ def test_mass_at_a_bound_where_the_posterior_is_flat_is_refused():
 
 def sampled(text, X, y, **parameters):
     return evaluate_kernel(text, X, y, priors="paper", criterion="importance", **parameters)
-
-
-def posterior_of(text, X, y):
-    likelihood = ExactLikelihood(parse_expression(text), TrainingData(X, y))
-    return LogPosterior(likelihood, priors=check_priors("paper"))
 
 
 def log_sum(log_posterior, axes, log_weights=0.0):
@@ -458,7 +451,7 @@ def test_only_some_other_modes_of_some_height_are_sampled_and_one_may_fail(
 ):
     posterior = posterior_of("SE[0]", *SMOOTH)
     maximum, fit = best_of_smooth(posterior)
-    failing = WithoutHessian(posterior.likelihood, priors=check_priors("paper"))
+    failing = posterior_of("SE[0]", *SMOOTH, kind=WithoutHessian)
     other = Point(fit.theta + np.array([away, 0, 0]), fit.log_posterior - below)
     others = [maximum.mode] * 9 + [other] * copies  # points of one ridge do not crowd out others
     score = Importance()(KernelFit(failing, maximum, others, np.random.default_rng(0)))
@@ -539,7 +532,7 @@ def test_laplace_is_the_exact_evidence_of_noise_in_closed_form(n_samples, prior,
 @pytest.mark.parametrize("away", [-0.4, 0.0, 0.3])
 def test_the_exact_evidence_does_not_depend_on_how_well_the_mode_was_found(away):
     X, y = draw(5)
-    posterior = LogPosterior(ExactLikelihood(NOISE, TrainingData(X, y)), priors={})
+    posterior = posterior_of(NOISE, X, y, priors={})
     theta = np.log([highest_variance(y, *DEFAULT)]) + away
     maximum = measure_maximum(posterior, Point(theta, posterior.value(theta)))
     exact = exact_log_evidence(y, *DEFAULT)

@@ -5,15 +5,14 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy.stats import gamma
 
 from autokernel import CallableKernel, NotAMaximumError, evaluate_kernel, parse_expression
 from autokernel.evidence import BIC, Evaluator
-from autokernel.evidence.posterior import NOISE_FLOOR, LogPosterior
+from autokernel.evidence.posterior import NOISE_FLOOR
 from autokernel.expression import Leaf, unit_prior
-from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import SMOOTH, VARIANCE
-from autokernel.kernels.parameters import PRESETS, check_priors
+from autokernel.kernels.parameters import check_priors
+from tests.maxima import posterior_of
 
 KERNELS = ["SE[0]", "LIN[0] * PER[0] + SE[1]", "RQ[0] * SE[1] + LIN[1]", "(SE[0] + LIN[1]) * RQ[1]"]
 NEGATIVE = CallableKernel("NEG", lambda x, z, v: -1e6 - v + 0 * (x - z.T), (VARIANCE,))
@@ -53,17 +52,6 @@ def test_a_fit_is_a_maximum_of_the_dense_log_posterior(text, table, fits, dense_
     assert 0.5 * gradient @ np.linalg.solve(scaled_hessian, gradient) < 1e-9
 
 
-def test_log_prior_is_the_density_of_the_logarithms(fits):
-    lengthscale, variance, noise = np.exp(fits["SE[0]"].theta)
-    expected = (
-        gamma.logpdf(lengthscale, 2, scale=1 / 2)
-        + gamma.logpdf(variance, 2, scale=1 / 3)
-        + gamma.logpdf(noise, 1, scale=1 / 100)
-        + np.log(lengthscale * variance * noise)
-    )
-    assert fits["SE[0]"].log_prior == pytest.approx(expected, rel=1e-13)  # rounding
-
-
 def test_parameters_name_the_leaves_from_left_to_right_and_the_noise_last(fits):
     fit = fits["(SE[0] + LIN[1]) * RQ[1]"]
     names = [(p.leaf, p.kernel, p.name) for p in fit.parameters]
@@ -82,15 +70,6 @@ def test_parameters_name_the_leaves_from_left_to_right_and_the_noise_last(fits):
     assert fit.n_params == 8
     assert fit.hessian.shape == (8, 8)
     assert str(fit.expression) == "(SE[0] + LIN[1]) * RQ[1]"
-
-
-def test_each_parameter_belongs_to_the_leaf_that_it_names(table):
-    X, _ = table
-    y = np.sin(12 * X[:, 0])  # column 1 says nothing
-    fit = evaluate_kernel("LIN[1] + SE[0]", X, y, priors="paper")
-    values = {(p.kernel, p.name): p.value for p in fit.parameters}
-    assert values["SE[0]", "lengthscale"] < 0.5  # a wave of half a unit
-    assert values["LIN[1]", "variance"] < values["SE[0]", "variance"]
 
 
 def test_another_random_state_starts_elsewhere_and_ends_at_the_same_evidence(table):
@@ -228,11 +207,7 @@ def test_a_parameter_that_the_data_press_to_its_upper_bound_is_integrated_from_t
     # a million times the prior mean of 2 / 3, far below the variance of such a target
     assert fit.parameters[1].value == pytest.approx(1e6 * 2 / 3, rel=1e-9)
     assert fit.status == "ok"
-    data = TrainingData(x[:, None], y)
-    posterior = LogPosterior(
-        ExactLikelihood(parse_expression("SE[0]"), data), priors=PRESETS["paper"]
-    )
-    gradient = posterior.value_and_gradient(fit.theta)[1]
+    _, gradient = posterior_of("SE[0]", x[:, None], y).value_and_gradient(fit.theta)
     assert gradient[1] > 0  # the variance is at its upper bound
     assert gradient[2] < 0  # the noise is at its floor
     laplace = fit.log_posterior + 0.5 * np.log(2 * np.pi / fit.hessian[0, 0])
@@ -264,9 +239,8 @@ def test_a_kernel_without_any_factorisation_becomes_a_record_with_its_reason(tab
     assert fit.n_params == len(fit.theta) == len(fit.parameters) == 6
     assert np.all(np.isnan(fit.hessian))
     assert fit.n_evaluations > 0
-    posterior = LogPosterior(ExactLikelihood(expression, TrainingData(*table)), priors={})
     with pytest.raises(NotAMaximumError, match="no Cholesky factor next to the point"):
-        posterior.hessian(np.zeros(6))
+        posterior_of(expression, *table).hessian(np.zeros(6))
 
 
 @pytest.mark.parametrize("column", [2, 17])

@@ -538,13 +538,6 @@ def test_shares_are_those_of_the_laplace_masses_but_none_is_too_small(maxima, sh
     np.testing.assert_allclose(mixture_of(*maxima).shares, shares, rtol=1e-12)
 
 
-def test_a_mode_without_draws_keeps_its_least_share():
-    refitted = mixture_of(free(), free(log_density=-700.0)).refit(
-        np.tile(TOP, (9, 1)), np.full(9, 1 / 9)
-    )
-    assert refitted.shares.min() > 0.04
-
-
 def test_the_density_of_a_mixture_is_the_sum_of_its_parts():
     mixture = mixture_of(free(), free(theta=TOP + 4))
     third = mixture.with_part_of(mixture_of(free(hessian=np.eye(3))), share=0.1)
@@ -577,17 +570,6 @@ def test_refitting_to_draws_ends_at_their_distribution(held, shift, scales, is_h
     found, expected = part.factor @ part.factor.T, target.factor @ target.factor.T
     np.testing.assert_allclose(found, expected, rtol=0.08, atol=0.03)
     assert np.all(np.sign(np.diag(part.factor))[target.held] == [-1, 1][: target.held.sum()])
-
-
-def test_refitting_counts_weights_as_multiplicities():
-    target = around(free())
-    draws = target.draw(300, np.random.default_rng(1))
-    times = np.random.default_rng(2).integers(1, 4, size=300)
-    once = target.refit(draws, times / times.sum())
-    again = target.refit(np.repeat(draws, times, axis=0), np.full(times.sum(), 1 / times.sum()))
-    # the two lean differently on what was before, as repeated points seem to be more
-    np.testing.assert_allclose(once.centre, again.centre, atol=5e-3)
-    np.testing.assert_allclose(once.factor, again.factor, atol=2e-2)
 
 
 def test_refitting_to_few_points_hardly_moves():

@@ -3,16 +3,13 @@
 import numpy as np
 import pytest
 
-from autokernel import NotAMaximumError, evaluate_kernel, parse_expression
+from autokernel import NotAMaximumError, evaluate_kernel
 from autokernel.datasets import load_mauna_loa
 from autokernel.evidence.laplace import log_evidence_at, log_evidence_or_nothing
 from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.maximum import find_best_maximum, find_maximum, measure_maximum
 from autokernel.evidence.mode_search import LIGHT, find_modes
-from autokernel.evidence.posterior import LogPosterior
-from autokernel.inference import ExactLikelihood, TrainingData
-from autokernel.kernels.parameters import PRESETS, check_priors
-from tests.maxima import Toy, maximum_of
+from tests.maxima import Toy, maximum_of, posterior_of
 
 PRECISION = np.array([[3.0, 1.0], [1.0, 2.0]])
 TOP = np.array([0.7, -1.2])
@@ -340,10 +337,7 @@ def test_a_sharp_ridge_is_followed_to_its_top(below):
     rows = np.random.default_rng(0).permutation(len(y))[:150]
     X, y = X[rows], y[rows]
     x, y = (X - X.min()) / np.ptp(X), (y - y.mean()) / y.std()
-    posterior = LogPosterior(
-        ExactLikelihood(parse_expression("PER[0]"), TrainingData(x, y)),
-        priors=check_priors("paper"),
-    )
+    posterior = posterior_of("PER[0]", x, y)
     stalled = np.array([-2.17452888, 0.90699752, -7.68671806, -4.29908054]) + below
     value = posterior.value(stalled)
     maximum = find_maximum(posterior, Point(stalled, value))
@@ -367,10 +361,7 @@ def test_parameters_held_by_their_bounds_are_not_moved():
 def noiseless():
     """A posterior of a line without noise, which presses the noise to its floor."""
     x = np.linspace(0, 1, 20)
-    return LogPosterior(
-        ExactLikelihood(parse_expression("LIN[0]"), TrainingData(x[:, None], 2 * x - 1)),
-        priors=check_priors("paper"),
-    )
+    return posterior_of("LIN[0]", x[:, None], 2 * x - 1)
 
 
 def test_slopes_beyond_a_bound_are_those_that_rise(noiseless):
@@ -429,14 +420,14 @@ FLAT = {"variance": (1e-3, 1e-3), "offset": (1e-3, 1e-3), "lengthscale": (1e-2, 
 def test_leaves_that_start_as_twins_end_at_a_maximum(text, noise, priors):
     rng = np.random.default_rng(0)
     x = np.sort(rng.uniform(size=30))
-    data = TrainingData(x[:, None], np.sin(9 * x) + x + noise * rng.normal(size=30))
-    expression = parse_expression(text)
-    posterior = LogPosterior(ExactLikelihood(expression, data), priors=check_priors(priors))
-    one = (len(posterior.likelihood.parameters) - 1) // expression.n_leaves
-    start = np.tile(np.log([0.3, 0.5, 0.4])[:one], expression.n_leaves)
+    y = np.sin(9 * x) + x + noise * rng.normal(size=30)
+    posterior = posterior_of(text, x[:, None], y, priors=priors)
+    n_leaves = posterior.expression.n_leaves
+    one = (len(posterior.likelihood.parameters) - 1) // n_leaves
+    start = np.tile(np.log([0.3, 0.5, 0.4])[:one], n_leaves)
     # the gradient is the same for twins: the run stays between them
     twins = maximise(posterior, np.append(start, np.log(0.05)), max_iterations=300)
-    theta = np.append(np.tile(twins.theta[:one], expression.n_leaves), twins.theta[-1])
+    theta = np.append(np.tile(twins.theta[:one], n_leaves), twins.theta[-1])
     maximum = find_maximum(posterior, Point(theta, posterior.value(theta)))
     free = maximum.free
     np.linalg.cholesky(maximum.hessian[np.ix_(free, free)])  # raises at a saddle
@@ -446,9 +437,8 @@ def test_leaves_that_start_as_twins_end_at_a_maximum(text, noise, priors):
 def test_twins_at_a_saddle_end_higher():
     x = np.linspace(0, 1, 40)
     noise = 0.1 * np.random.default_rng(0).normal(size=40)
-    data = TrainingData(x[:, None], np.sin(3 * x) + 0.3 * np.sin(40 * x) + noise)
-    likelihood = ExactLikelihood(parse_expression("SE[0] + SE[0]"), data)
-    posterior = LogPosterior(likelihood, priors=PRESETS["paper"])
+    y = np.sin(3 * x) + 0.3 * np.sin(40 * x) + noise
+    posterior = posterior_of("SE[0] + SE[0]", x[:, None], y)
     twins = maximise(posterior, np.log([0.1, 0.5, 0.1, 0.5, 0.05]), max_iterations=300)
     assert np.linalg.eigvalsh(posterior.hessian(twins.theta))[0] < 0  # or the test shows nothing
     assert find_maximum(posterior, twins).mode.log_posterior > twins.log_posterior + 1

@@ -16,6 +16,7 @@ from autokernel.expression import arrange, slots_of
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import VARIANCE, Seasonal
 from autokernel.kernels.parameters import check_priors
+from tests.maxima import posterior_of
 
 PRIORS = check_priors("paper")
 
@@ -79,7 +80,7 @@ def test_parts_find_what_the_whole_misses():
     series, text, seed = decaying_cycle(3, 70), "LIN[0] + PER[0] * SE[0] + SE[0]", 3
     by_parts, *_ = searched(text, series, seed)
     expression, data = arranged(text), TrainingData(*series)
-    posterior = LogPosterior(ExactLikelihood(expression, data), priors=PRIORS)
+    posterior = posterior_of(expression, *series)
     scales = DataScales(data)
     rng = random_stream(seed, expression, "whole")  # those of a kernel that has no parts
     starts = draw_starts(posterior, scales, 12, rng=rng)
@@ -141,8 +142,7 @@ def test_a_kernel_gets_no_lower_than_where_known_fits_have_left_it_and_at_less_c
     assert helped.log_posterior > cold.log_posterior - 0.5  # or the top next to the highest
     thetas = [fit.theta for fit in known]
     begins = [*thetas[0][:-1], *thetas[1][:-1], min(theta[-1] for theta in thetas)]
-    posterior = LogPosterior(ExactLikelihood(child, TrainingData(*series)), priors=PRIORS)
-    assert helped.log_posterior >= posterior.value(np.array(begins))
+    assert helped.log_posterior >= posterior_of(child, *series).value(np.array(begins))
     assert helped.log_likelihood > known[0].log_likelihood - 1  # a term may be of no account
 
 
@@ -244,11 +244,9 @@ def test_what_rows_of_the_same_value_have_in_common_is_found_from_nothing(seed):
 
 
 def build(text, x, y, *, nodes=None, coarse=False, base_kernels=()):
-    expression = parse_expression(text, base_kernels=base_kernels)
-    data = TrainingData(x[:, None], y)
-    posterior = LogPosterior(ExactLikelihood(expression, data), priors=check_priors("paper"))
-    nodes = range(len(expression.nodes)) if nodes is None else nodes
-    return posterior, CoordinateScan(posterior, DataScales(data), nodes, coarse=coarse)
+    posterior = posterior_of(text, x[:, None], y, base_kernels=base_kernels)
+    nodes = range(len(posterior.expression.nodes)) if nodes is None else nodes
+    return posterior, CoordinateScan(posterior, DataScales(posterior.data), nodes, coarse=coarse)
 
 
 @pytest.fixture
@@ -329,10 +327,9 @@ def test_a_smooth_and_a_periodic_leaf_exchange_how_fast_they_forget():
 def test_leaves_on_other_columns_keep_their_parameters():
     rng = np.random.default_rng(1)
     X, y = rng.uniform(size=(40, 2)), rng.normal(size=40)
-    data, expression = TrainingData(X, y), parse_expression("SE[0] + SE[1]")
-    posterior = LogPosterior(ExactLikelihood(expression, data), priors=check_priors("paper"))
+    posterior = posterior_of("SE[0] + SE[1]", X, y)
     theta = np.log([0.5, 0.7, 0.04, 0.2, 0.1])
-    found = CoordinateScan(posterior, DataScales(data), range(2)).around(theta)
+    found = CoordinateScan(posterior, DataScales(posterior.data), range(2)).around(theta)
     changed = np.array([one.theta for one in found]) != theta
     assert found
     assert not np.any(changed[:, :2].any(axis=1) & changed[:, 2:4].any(axis=1))

@@ -10,10 +10,10 @@ from autokernel.evidence.laplace import boundary_log_mass
 from autokernel.evidence.maximise import maximise
 from autokernel.evidence.posterior import LogPosterior, difference_hessian
 from autokernel.exceptions import OutOfTimeError
-from autokernel.expression import parse_expression
-from autokernel.inference import ExactLikelihood, TrainingData
+from autokernel.inference import ExactLikelihood
 from autokernel.kernels.parameters import PRESETS, check_priors
 from tests.high_precision import PreciseLogPosterior
+from tests.maxima import posterior_of
 
 PRIORS = PRESETS["paper"]
 
@@ -21,10 +21,7 @@ PRIORS = PRESETS["paper"]
 @pytest.fixture
 def posterior():
     x = np.linspace(0, 1, 15)
-    data = TrainingData(x[:, None], np.sin(6 * x))
-    return LogPosterior(
-        ExactLikelihood(parse_expression("SE[0] + LIN[0]"), data), priors=check_priors("paper")
-    )
+    return posterior_of("SE[0] + LIN[0]", x[:, None], np.sin(6 * x))
 
 
 def test_value_is_that_of_value_and_gradient_for_one_call(posterior):
@@ -51,10 +48,7 @@ def test_value_is_minus_infinity_where_the_covariance_has_no_factor(posterior):
 def test_the_step_scale_of_a_period_is_a_part_of_a_cycle_over_the_extent_of_its_column():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(30, 2)) * [1.0, 40.0]
-    expression = parse_expression("SE[0] + PER[1] * PER[0]")
-    posterior = LogPosterior(
-        ExactLikelihood(expression, TrainingData(X, X[:, 0])), priors=check_priors("paper")
-    )
+    posterior = posterior_of("SE[0] + PER[1] * PER[0]", X, X[:, 0])
     theta = np.log([0.1, 1.0, 0.5, 1.0, 8.0, 0.5, 1.0, 0.2, 0.01])
     one, other = np.ptp(X[:, 1]), np.ptp(X[:, 0])
     expected = [1, 1, 1, 1, 0.03 * 8 / one, 1, 1, 0.03 * 0.2 / other, 1]
@@ -72,8 +66,7 @@ def test_steps_in_their_scales_need_fewer_calls_to_find_a_season():
     start = np.log([1.0, 1.0, 0.7, 0.5, 1 / 11.1, 0.05])
     calls = []
     for kind in (LogPosterior, WithoutScales):
-        likelihood = ExactLikelihood(parse_expression("LIN[0] + PER[0]"), TrainingData(x, y))
-        posterior = kind(likelihood, priors=check_priors("paper"))
+        posterior = posterior_of("LIN[0] + PER[0]", x, y, kind=kind)
         top = maximise(posterior, start, max_iterations=300)
         calls.append(posterior.n_evaluations)
         assert np.exp(top.theta[4]) == pytest.approx(1 / 11.3, rel=1e-2)
@@ -83,10 +76,7 @@ def test_steps_in_their_scales_need_fewer_calls_to_find_a_season():
 def test_the_posterior_on_some_rows_is_that_of_these_rows(posterior):
     rows = np.array([3, 0, 7, 11])
     part = posterior.on_rows(rows)
-    alone = LogPosterior(
-        ExactLikelihood(posterior.expression, posterior.data.take(rows)),
-        priors=check_priors("paper"),
-    )
+    alone = posterior_of("SE[0] + LIN[0]", posterior.data.X[rows], posterior.data.y[rows])
     theta = np.full(5, -1.0)
     assert part.value(theta) == alone.value(theta)
     np.testing.assert_array_equal(part.lower, alone.lower)
@@ -94,11 +84,9 @@ def test_the_posterior_on_some_rows_is_that_of_these_rows(posterior):
 
 
 def test_after_the_deadline_nothing_is_predicted(posterior):
-    part = LogPosterior(
-        ExactLikelihood(posterior.expression, posterior.data),
-        priors=check_priors("paper"),
-        deadline=Deadline(-1),
-    ).on_rows(np.arange(10))
+    data = posterior.data
+    late = posterior_of("SE[0] + LIN[0]", data.X, data.y, deadline=Deadline(-1))
+    part = late.on_rows(np.arange(10))
     theta = np.zeros(5)
     for call in (part.value, part.leave_one_out, lambda theta: part.held_out(theta, 3)):
         with pytest.raises(OutOfTimeError):
@@ -246,7 +234,7 @@ def test_the_log_determinant_is_that_of_sixty_digits(text, n_samples, target, no
     X, y = table(n_samples, target, noise)
     fit = evaluate_kernel(text, X, y, priors=PRIORS)
     assert fit.status == "ok"
-    posterior = LogPosterior(ExactLikelihood(fit.expression, TrainingData(X, y)), priors=PRIORS)
+    posterior = posterior_of(fit.expression, X, y)
     calls_before = posterior.n_evaluations
     hessian = posterior.hessian(fit.theta)
     np.testing.assert_array_equal(hessian, hessian.T)

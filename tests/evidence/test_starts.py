@@ -7,7 +7,6 @@ import pytest
 from scipy.stats import gamma, ks_2samp, kstest, loguniform
 
 from autokernel import parse_expression
-from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.starts import (
     MAX_PEAKS,
     DataScales,
@@ -24,8 +23,8 @@ from autokernel.evidence.warm_starts import (
 from autokernel.expression import n_kernel_params
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import Seasonal
-from autokernel.kernels.parameters import check_priors
 from tests.fits import evaluation_of
+from tests.maxima import posterior_of
 
 EVERY_KERNEL = "PER[0] * SE[1] + RQ[1] + LIN[0]"
 
@@ -119,11 +118,9 @@ def test_inputs_that_differ_by_rounding_are_one():
 
 
 def draw(text, X, y, n_starts, *, seed=0, base_kernels=()):
-    data = TrainingData(X, y)
-    expression = parse_expression(text, base_kernels=base_kernels)
-    posterior = LogPosterior(ExactLikelihood(expression, data), priors=check_priors("paper"))
-    theta = draw_starts(posterior, DataScales(data), n_starts, rng=np.random.default_rng(seed))
-    return posterior, theta
+    posterior = posterior_of(text, X, y, base_kernels=base_kernels)
+    rng = np.random.default_rng(seed)
+    return posterior, draw_starts(posterior, DataScales(posterior.data), n_starts, rng=rng)
 
 
 def names_of(posterior):
