@@ -198,9 +198,9 @@ def test_find_modes_follows_the_best_ends_once_each_and_few_others():
 
     basins = np.arange(0.0, 80.0, 10.0)[:, None] + 2.0
     for order in (1, -1):
-        # four long runs and the last one, which begin where short runs have ended
-        assert n_calls(basins, order) < 5 * 5
-        assert n_calls(np.repeat(basins, 3, axis=0), order) < 5 * 5
+        # four long runs and the last one begin at tops, where short runs have ended: a call each
+        assert n_calls(basins, order) < 8
+        assert n_calls(np.repeat(basins, 3, axis=0), order) < 8
 
 
 def test_find_modes_returns_the_higher_of_two_modes():
