@@ -9,6 +9,7 @@ from scipy.stats import gamma
 from autokernel.expression import Expression, parse_expression
 from autokernel.kernels import ADD
 from autokernel.typing import FloatArray
+from tests.model.cases import FORMULAS
 
 DenseCovariance = Callable[[str, FloatArray, FloatArray], FloatArray]
 DensePosterior = Callable[[FloatArray], FloatArray]
@@ -30,27 +31,12 @@ PRIORS = {
 }
 
 
-def _leaf_covariance(kernel: str, x: FloatArray, params: list[FloatArray]) -> FloatArray:
-    difference = x[:, None] - x
-    match kernel, params:
-        case "SE", [lengthscale, variance]:
-            return variance * np.exp(-(difference**2) / (2 * lengthscale**2))
-        case "PER", [lengthscale, variance, period]:
-            sine = np.sin(np.pi * difference / period)
-            return variance * np.exp(-(sine**2) / (2 * lengthscale**2))
-        case "LIN", [variance, offset]:
-            return variance * np.outer(x, x) + offset
-        case "RQ", [lengthscale, variance, alpha]:
-            base = 1 + difference**2 / (2 * alpha * lengthscale**2)
-            return variance * base**-alpha
-    raise AssertionError(kernel)
-
-
 def _covariance(expression: Expression, X: FloatArray, params: Iterator[FloatArray]) -> FloatArray:
     if expression.n_leaves == 1:
         (leaf,) = expression.leaves
         mine = [next(params)[..., None, None] for _ in PRIORS[leaf.kernel.name]]
-        return _leaf_covariance(leaf.kernel.name, X[:, leaf.column], mine)
+        x = X[:, leaf.column]
+        return FORMULAS[leaf.kernel.name](x[:, None], x, *mine)
     left, right = (_covariance(operand, X, params) for operand in expression.operands)
     return left + right if expression.operator == ADD else left * right
 
