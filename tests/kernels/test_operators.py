@@ -74,6 +74,7 @@ def test_values_are_those_of_the_definition(expression, seed):
 
 
 @pytest.mark.parametrize("symbol", ["CP", "CW", "GATE", "EXACTGATE"])
+@settings(max_examples=20)
 @given(seed=seeds)
 def test_the_gradient_of_the_likelihood_equals_finite_differences(symbol, seed):
     rng = np.random.default_rng(seed)
