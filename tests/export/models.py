@@ -1,4 +1,6 @@
-"""Fitted models whose kernels hold all that ships."""
+"""Fitted models of all built-in base kernels and operators."""
+
+from functools import cache
 
 import numpy as np
 
@@ -22,8 +24,9 @@ def table():
     return X, y, rng.uniform(4, 10, (20, 2))
 
 
+@cache
 def refitted(kernel, **settings):
-    """Fit a kernel to the table."""
+    """Fit a kernel to the table, once for all tests, which must not change it."""
     X, y, _ = table()
     return AutoKernelGPRegressor(**{"averaging": None, "random_state": 0} | settings).refit(
         X, y, kernel

@@ -38,15 +38,18 @@ def evaluated(formula, names, x, z):
     return eval(text, {"np": np, "expit": expit, "sine_squared": lambda v: np.sin(v) ** 2})
 
 
+def covariance(model, Z):
+    """The covariance matrix of the best kernel without noise, in squared units of the target."""
+    best, scaled = model._fitted.evaluation, model._fitted.scaling.apply(Z)
+    K = cross_covariance(best.expression, scaled, scaled).forward(np.exp(best.theta[:-1]))
+    return K * model._fitted.target_scaling.scale**2
+
+
 @pytest.mark.parametrize("kernel", KERNELS[:-1])
 def test_the_formula_is_the_covariance_in_the_units_of_the_user(kernel):
     _, _, Z = table()
     model = refitted(kernel)
-    fitted = model._fitted
-    params = np.exp(fitted.evaluation.theta[:-1])
-    scaled = fitted.scaling.apply(Z[:2])
-    K = cross_covariance(fitted.evaluation.expression, scaled, scaled).forward(params)
-    K *= fitted.target_scaling.scale**2
+    K = covariance(model, Z[:2])
     for i, j in ((0, 0), (0, 1)):
         found = evaluated(to_latex(model), ["x0", "x1"], Z[i].tolist(), Z[j].tolist())
         # values have four digits, and the sigmoids of changes are steep
@@ -59,12 +62,8 @@ def test_places_have_the_digits_that_their_lengths_need(shift, scale):
     y = np.where(x < 0.5, np.sin(9 * x), 3 * x)
     model = AutoKernelGPRegressor(random_state=0)
     model.refit(shift + scale * x[:, None], y, "CP[0](SE[0], LIN[0])")
-    fitted = model._fitted
-    params = np.exp(fitted.evaluation.theta[:-1])
     Z = shift + scale * np.array([[0.2], [0.49], [0.7]])
-    scaled = fitted.scaling.apply(Z)
-    K = cross_covariance(fitted.evaluation.expression, scaled, scaled).forward(params)
-    K *= fitted.target_scaling.scale**2
+    K = covariance(model, Z)
     formula = to_latex(model)
     assert not re.search(r"\de[+-]\d", formula)
     for i, j in ((0, 0), (1, 1), (2, 2)):
