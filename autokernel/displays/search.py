@@ -64,6 +64,8 @@ class SearchDisplay:
         """Plot the search of a fitted estimator, on two axes or on a new figure."""
         check_has_searched(estimator)
         history = estimator.search_history_
+        if not np.isfinite(history["score"]).any():
+            raise ValueError("no kernel of this search has a score to plot: allow more max_time")
         keys = ("score", "elapsed", "n_leaves", "kernel")
         return cls(**{key: history[key] for key in keys}).plot(axes)
 

@@ -233,7 +233,8 @@ class _Report:
         yield self._table(self.estimator.parameters_)
 
     def search(self) -> Iterator[str]:
-        if not hasattr(self.estimator, "search_history_"):
+        history = getattr(self.estimator, "search_history_", {"score": ()})
+        if not np.isfinite(history["score"]).any():
             return
         display = SearchDisplay.from_estimator(self.estimator)
         yield self._picture(display.figure_, "Scores over evaluations and over sizes")

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from autokernel import AutoKernelGPRegressor
+from autokernel.displays import SearchDisplay
 from autokernel.export import write_report
 from tests.fits import small, wave
 
@@ -21,6 +22,11 @@ def model():
     X = pd.DataFrame(rng.uniform(size=(50, 2)), columns=["a <b>", "c & d"])
     y = np.sin(6 * X["a <b>"]) + X["c & d"] + 0.05 * rng.normal(size=50)
     return small(max_leaves=3).fit(X, y)
+
+
+def page(model, folder, **settings):
+    """The text of a report."""
+    return write_report(model, folder / "report.html", **settings).read_text(encoding="utf-8")
 
 
 class Links(HTMLParser):
@@ -44,8 +50,7 @@ class Links(HTMLParser):
 
 def test_the_page_stands_alone(model, tmp_path):
     before = plt.get_fignums()
-    path = write_report(model, tmp_path / "report.html", title="A & <B>")
-    text = path.read_text(encoding="utf-8")
+    text = page(model, tmp_path, title="A & <B>")
     links = Links(text)
     assert links.open == []
     inside = {f"#{name}" for name in links.ids}
@@ -56,17 +61,15 @@ def test_the_page_stands_alone(model, tmp_path):
 
 
 def test_it_holds_what_the_estimator_says(model, tmp_path):
-    text = html.unescape(write_report(model, tmp_path / "r.html").read_text(encoding="utf-8"))
+    text = html.unescape(page(model, tmp_path))
     for paragraph in model.describe().split("\n\n"):
         assert paragraph in text
     for kernel in model.posterior_["kernel"]:
         assert kernel in text
     for name, value in model.get_params(deep=False).items():
         assert f'<td class="text">{name}</td><td class="text">{value!r}</td>' in text
-    assert (
-        text.count("data:image/svg+xml")
-        == len(re.findall(r"^\d+\. ", model.describe(), re.MULTILINE)) + 2
-    )
+    n_components = len(re.findall(r"^\d+\. ", model.describe(), re.MULTILINE))
+    assert text.count("data:image/svg+xml") == n_components + 2
     assert re.search(r"Intervals of 95 % hold \d+\.\d % of the rows", text)
     assert re.search(r"[0-9a-f]{64}", text)
 
@@ -75,19 +78,15 @@ def test_names_with_dollar_signs_are_no_mathematics(tmp_path):
     x = np.linspace(0, 1, 20)
     X = pd.DataFrame({"a $x_{$": x})
     model = AutoKernelGPRegressor(random_state=0).refit(X, 2 * x, "LIN[0]")
-    text = write_report(model, tmp_path / "r.html", units={"y": "$ per $_"}).read_text(
-        encoding="utf-8"
-    )
-    assert "a $x_{$" in html.unescape(text)
+    assert "a $x_{$" in html.unescape(page(model, tmp_path, units={"y": "$ per $_"}))
 
 
 def test_the_fingerprint_is_that_of_the_data(tmp_path):
     X, y = wave(20)
 
     def fingerprint(X, y):
-        model = AutoKernelGPRegressor(random_state=0).refit(X, y, "SE[0]")
-        text = write_report(model, tmp_path / "r.html").read_text(encoding="utf-8")
-        return re.search(r"[0-9a-f]{64}", text)[0]
+        model = AutoKernelGPRegressor(random_state=0).refit(X, y, "NOISE")
+        return re.search(r"[0-9a-f]{64}", page(model, tmp_path))[0]
 
     assert fingerprint(X, y) == fingerprint(X.tolist(), y.tolist())
     assert fingerprint(X, y) != fingerprint(X, y + 1e-9)
@@ -96,16 +95,23 @@ def test_the_fingerprint_is_that_of_the_data(tmp_path):
 def test_without_a_search_or_structure_the_sections_are_left_out(tmp_path):
     X, y = wave(20)
     model = AutoKernelGPRegressor(random_state=0).refit(X, y, "NOISE")
-    text = write_report(model, tmp_path / "r.html").read_text(encoding="utf-8")
+    text = page(model, tmp_path)
     assert "No structure was found" in text
     assert 'id="search"' not in text
     assert 'id="components"' not in text
+
+
+def test_a_search_without_a_score_has_no_picture(tmp_path):
+    model = AutoKernelGPRegressor(base_kernels=["SE"], max_time=1e-6, random_state=0)
+    with pytest.warns(UserWarning, match="before any kernel had a score"):
+        model.fit(*wave(20))
+    assert 'id="search"' not in page(model, tmp_path)
+    with pytest.raises(ValueError, match="no kernel of this search has a score to plot"):
+        SearchDisplay.from_estimator(model)
 
 
 def test_approximate_predictions_have_no_calibration_by_leaving_out(tmp_path):
     X, y = wave(200)
     settings = {"approximation": "inducing", "n_inducing": 10, "random_state": 0}
     model = AutoKernelGPRegressor(**settings).refit(X, y, "SE[0]")
-    assert "Leaving rows out one by one needs exact predictions" in (
-        write_report(model, tmp_path / "r.html").read_text(encoding="utf-8")
-    )
+    assert "Leaving rows out one by one needs exact predictions" in page(model, tmp_path)
