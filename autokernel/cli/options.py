@@ -69,7 +69,8 @@ def _parser() -> argparse.ArgumentParser:
         usage="%(prog)s [FILE] [options]",
         description="Find the kernel of a Gaussian process for the columns of a file, describe it "
         "in words, test it on rows that were kept back, and predict with it.",
-        epilog="Without a file, the data are monthly airline passengers, 1949 to 1960.",
+        epilog="Without a file, the data are monthly airline passengers, 1949 to 1960. "
+        "Ctrl-C ends the search early: the best kernel so far is described and tested.",
         allow_abbrev=False,
     )
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))

@@ -48,10 +48,8 @@ class FitRows:
 def airline() -> FitRows:
     """Load the bundled airline series, without pandas."""
     X, y = load_airline(return_X_y=True)
-    title, note = (
-        "monthly airline passengers, 1949 to 1960",
-        "x0, column [0], is the time in years.",
-    )
+    title = "monthly airline passengers, 1949 to 1960"
+    note = "x0, column [0], is the time in years."
     units = {"x0": "years", "y": "thousand passengers"}
     return FitRows(title, X, y, "passengers", units, {}, [note])
 
@@ -178,7 +176,7 @@ def _text(path: Path, notes: list[str]) -> str:
 
 def _date_format(column: Any, given: str | None) -> str | None:
     """Decide how the dates of a column are written; None if fewer than half of them are dates."""
-    column = column[~_is_missing(column)]
+    column = column[~_is_gap(column)]
     if given and 2 * _parsed(column, given).count() > len(column):
         return given
     if any(_parsed(column, mark).notna().all() for mark in ".,"):
@@ -221,7 +219,7 @@ def _values(
     n_read = {mark: sum(_parsed(cells[name], mark).count() for name in cells) for mark in ".,"}
     decimal = "," if sep != "," and n_read[","] > n_read["."] else "."
     values = cells.apply(lambda column: _parsed(column, formats.get(column.name, decimal)))
-    gaps = cells.apply(_is_missing)
+    gaps = cells.apply(_is_gap)
     bad = values.isna() & ~gaps
     if bad.any(axis=None):
         raise ValueError(
@@ -243,7 +241,7 @@ def _values(
     return values[kept], decimal
 
 
-def _is_missing(column: Any) -> Any:
+def _is_gap(column: Any) -> Any:
     return column.str.lower().isin(_MISSING)
 
 

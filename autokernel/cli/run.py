@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sys
 import textwrap
 import warnings
@@ -9,7 +10,6 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-import joblib
 import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -54,6 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except (OSError, ValueError, AutoKernelError) as error:
         text = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        text = re.sub(
+            r"The '(\w+)' parameter of \w+", lambda m: f"--{m[1].replace('_', '-')}", text
+        )
         print(_paragraph(f"autokernel: {text}"), file=sys.stderr)
         return _REFUSED
 
@@ -69,14 +72,14 @@ def _run(options: argparse.Namespace) -> int:
     for note in table.notes:
         print_now(_paragraph(note))
     print_now("Ctrl-C ends the search with the best kernel so far.")
-    _search(model, _safe_indexing(table.X, train), table.y[train])
+    _find_kernel(model, _safe_indexing(table.X, train), table.y[train])
     steps: dict[str, Callable[[], None]] = {
         "description": lambda: _describe(model, table),
         "test": lambda: _test(model, table, train, test),
         "RBF kernel": lambda: _test_rbf(model, table, train, test),
     }
     if new or options.output or options.plot or options.report:
-        steps["fit to all rows"] = lambda: _refit(model, table)
+        steps["fit to all rows"] = lambda: _fit_all_rows(model, table)
         steps["rest of the files"] = lambda: _write(model, table, new, options)
     status = 0
     for name, step in steps.items():
@@ -115,7 +118,7 @@ def _split(table: FitRows, random_state: int) -> list[IntArray]:
     return np.split(order, [n_samples - n_test])
 
 
-def _search(model: AutoKernelGPRegressor, X: Any, y: Any) -> None:
+def _find_kernel(model: AutoKernelGPRegressor, X: Any, y: Any) -> None:
     """Fit the estimator, which prints each better kernel; Ctrl-C before there is one is raised."""
     print_now("\n no.      time       score   best kernel so far; scores are in nats\n")
     try:
@@ -165,7 +168,7 @@ def _print_error(name: str, errors: Any) -> None:
     print_now(f"    {np.sqrt(np.mean(errors**2)):10.4g}  {name}")
 
 
-def _refit(model: AutoKernelGPRegressor, table: FitRows) -> None:
+def _fit_all_rows(model: AutoKernelGPRegressor, table: FitRows) -> None:
     print_now(f"\nFitting the kernel to all {len(table.y)} rows. Ctrl-C leaves this out.")
     model.refit(table.X, table.y)
 
@@ -178,15 +181,13 @@ def _write(
         mean, std = model.predict(X, return_std=True)
         low, high = model.predict_interval(X, 0.95).T
         cells = cells.assign(**dict(zip(PREDICTED, (mean, std, low, high), strict=True)))
-        text = cells.to_csv(options.predictions, float_format="%.8g", index=False, **how)
-        print_now(
-            f"Predictions: {options.predictions}" if text is None else f"Predictions\n\n{text}"
-        )
+        path = options.predictions
+        text = cells.to_csv(path, float_format="%.8g", index=False, **how)
+        print_now(f"Predictions: {path}" if path else f"Predictions\n\n{text}")
     model.set_params(verbose=0)
     if path := options.output:
-        is_joblib = path.suffix.lower() == ".joblib"
-        dump = joblib.dump if is_joblib else import_module("skops.io").dump
-        dump(model, path)
+        library = "joblib" if path.suffix.lower() == ".joblib" else "skops.io"
+        import_module(library).dump(model, path)
         print_now(f"Model: {path}")
     is_series, unit = table.X.shape[1] == 1, table.units.get("y")
     if options.plot and not is_series and model.best_expression_ == "NOISE":

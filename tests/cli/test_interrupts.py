@@ -1,18 +1,16 @@
 """Ctrl-C at any moment: the best so far, its test error, and never a traceback."""
 
-import os
 import re
 import signal
-import subprocess
 import sys
-from pathlib import Path
+from contextlib import redirect_stdout
 
 import numpy as np
 import pytest
 
-import autokernel
 from autokernel.__main__ import main
 from tests.cli.files import lines, wave
+from tests.fits import end_of, running
 
 
 class Terminal:
@@ -31,11 +29,10 @@ class Terminal:
         """Do nothing."""
 
 
-def run(monkeypatch, mark, arguments):
+def run(mark, arguments):
     """Run the command line with Ctrl-C at a mark; return its status and what it has printed."""
     terminal = Terminal(mark)
-    with monkeypatch.context() as patch:
-        patch.setattr(sys, "stdout", terminal)
+    with redirect_stdout(terminal):
         status = main(arguments)
     assert terminal.mark is None, "Ctrl-C was not pressed"
     return status, terminal.text
@@ -47,62 +44,47 @@ def arguments(tmp_path):
 
 
 pytestmark = pytest.mark.filterwarnings("default:max_time ended the search before any kernel")
+PROGRAM = "import sys; from autokernel.__main__ import main; sys.exit(main(sys.argv[1:]))"
 SHORT = ["--max-time", "0.01"]  # so that the model is a rough fit
 
 
-def test_ctrl_c_during_the_search_describes_and_tests_the_best_so_far(monkeypatch, arguments):
-    status, output = run(monkeypatch, " * ", arguments)  # of the first kernel
+def test_ctrl_c_during_the_search_describes_and_tests_the_best_so_far(arguments):
+    status, output = run(" * ", arguments)  # of the first kernel
     assert status == 0
     assert "; reason to stop: interrupted." in output
     assert "Best 1 of 1 kernels" in output
     assert re.search(r"\d  this model\n", output.partition("Test RMSE of level")[2])
 
 
-def test_ctrl_c_before_there_is_a_model_ends_with_one_line_and_status_130(
-    monkeypatch, arguments, capsys
-):
-    status, output = run(monkeypatch, "best kernel so far;", arguments)
+def test_ctrl_c_before_there_is_a_model_ends_with_one_line_and_status_130(arguments, capsys):
+    status, output = run("best kernel so far;", arguments)
     assert status == 130
     assert capsys.readouterr().err == "\nautokernel: interrupted\n"
     assert "Best kernel" not in output
 
 
 @pytest.mark.parametrize(
-    ("mark", "left_out"),
+    ("mark", "left_out", "still_printed"),
     [
-        ("What it says", "the description"),
-        ("this model", "the test"),
-        ("an RBF kernel", "the RBF kernel"),
+        ("What it says", "description", "an RBF kernel\n"),
+        ("this model", "test", "an RBF kernel\n"),
+        ("an RBF kernel", "RBF kernel", "Report: report.html"),
+        ("Fitting the", "fit to all rows", "Model: model.joblib"),
+        ("Model: model.joblib", "rest of the files", "Model: model.joblib"),
     ],
 )
 def test_ctrl_c_after_the_search_leaves_out_what_is_under_way(
-    monkeypatch, arguments, mark, left_out
+    monkeypatch, tmp_path, arguments, mark, left_out, still_printed
 ):
-    status, output = run(monkeypatch, mark, [*arguments, *SHORT])
-    assert status == 0
-    assert f"Interrupted: {left_out} is left out." in output
-    if mark != "an RBF kernel":
-        assert "an RBF kernel\n" in output
-
-
-def test_ctrl_c_in_the_fit_to_all_rows_writes_the_model_of_the_search(
-    monkeypatch, arguments, tmp_path
-):
-    path = tmp_path / "model.joblib"
-    status, output = run(monkeypatch, "Fitting the", [*arguments, *SHORT, "--output", str(path)])
-    assert status == 0
-    assert "Interrupted: the fit to all rows is left out." in output
-    assert f"Model: {path}" in output
-    assert path.exists()
-
-
-def test_ctrl_c_while_files_are_written_says_which_ones_there_are(monkeypatch, arguments, tmp_path):
-    paths = [str(tmp_path / name) for name in ("model.joblib", "report.html")]
-    more = ["--output", paths[0], "--report", paths[1]]
-    status, output = run(monkeypatch, f"Model: {paths[0]}", [*arguments, *SHORT, *more])
-    assert status == 130
-    assert "Report:" not in output
-    assert "Interrupted: the rest of the files is left out." in output
+    monkeypatch.chdir(tmp_path)
+    files = ["--output", "model.joblib", "--report", "report.html"]
+    status, output = run(mark, [*arguments, *SHORT, *files])
+    is_last = left_out == "rest of the files"
+    assert status == (130 if is_last else 0)
+    assert f"Interrupted: the {left_out} is left out." in output
+    assert still_printed in output
+    assert ("Report:" in output) != is_last
+    assert (tmp_path / "model.joblib").exists()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
@@ -112,19 +94,12 @@ def test_a_process_on_5000_rows_ends_with_the_best_so_far_and_the_test_errors(tm
     y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.2 * rng.normal(size=5000)
     path = tmp_path / "big.csv"
     np.savetxt(path, np.c_[X, y], delimiter=",", header="a,b,c,y", comments="", fmt="%.4f")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "autokernel", str(path), "--n-iter", "1000"],
-        cwd=Path(autokernel.__file__).parent.parent,  # where it finds the package under test
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    for line in process.stdout:
-        if re.match(r" +1 +\d+\.\d s ", line):  # the first kernel has a score
-            process.send_signal(signal.SIGINT)
-            break
-    output, errors = process.communicate()
+    with running(PROGRAM, path, "--n-iter", "1000") as process:
+        for line in process.stdout:
+            if re.match(r" +1 +\d+\.\d s ", line):  # the first kernel has a score
+                process.send_signal(signal.SIGINT)
+                break
+        output, errors = end_of(process)
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
     assert "; reason to stop: interrupted." in output

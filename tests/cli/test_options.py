@@ -38,11 +38,11 @@ def test_bad_arguments_are_refused_in_plain_words(capsys, arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--n-iter", "-1"], "'n_iter' .* must be an int in the range .* Got -1"),
-        (["--random-state", "-1"], "'random_state' .* must be an int in the range .* Got -1"),
-        (["--max-time", "0"], "'max_time' .* must be a float in the range .* Got 0.0"),
-        (["--max-time", "nan"], "'max_time' .* must be a float in the range .* Got nan"),
-        (["--n-jobs", "0"], "'n_jobs' .* must be an int in the range .* Got 0"),
+        (["--n-iter", "-3"], r": --n-iter must be an int in the range \[0, inf\)\. Got -3 instead"),
+        (["--random-state", "-1"], ": --random-state must be an int in the range .* Got -1"),
+        (["--max-time", "0"], ": --max-time must be a float in the range .* Got 0.0"),
+        (["--max-time", "nan"], ": --max-time must be a float in the range .* Got nan"),
+        (["--n-jobs", "0"], ": --n-jobs must be an int in the range .* Got 0"),
         (["--operators", "+,x"], r"operators must be a selection of .* got \['\+', 'x'\]"),
     ],
 )
@@ -90,3 +90,6 @@ def test_help_groups_the_options_and_names_the_command_by_how_it_was_started(cap
     assert "--max-time" in search
     assert "--predict" in results
     assert "monthly airline passengers" in lines(results)
+    assert lines(results).endswith(
+        "Ctrl-C ends the search early: the best kernel so far is described and tested."
+    )

@@ -82,45 +82,28 @@ def test_where_noise_alone_is_best_there_is_no_picture_of_several_columns(tmp_pa
     assert not picture.exists()
 
 
+CANNOT_BE_WRITTEN = "must be a file that can be written, that no other option names"
+
+
 @pytest.mark.parametrize(
-    ("more", "message"),
+    ("more", "absent", "message"),
     [
-        (["--report", "nowhere/r.html"], "--report must be a file that can be written"),
-        (
-            ["--report", "."],
-            "--report must be a file that can be written, that no other option names, got .",
-        ),
-        (["--output", "nowhere/m.joblib"], "--output must be a file that can be written"),
-        (
-            ["--output", "m.pkl"],
-            "that no other option names, and that ends in .skops or .joblib, got m.pkl",
-        ),
+        (["--report", "nowhere/r.html"], None, f"--report {CANNOT_BE_WRITTEN}"),
+        (["--report", "."], None, f"--report {CANNOT_BE_WRITTEN}, got ."),
+        (["--output", "nowhere/m.joblib"], None, f"--output {CANNOT_BE_WRITTEN}"),
+        (["--output", "m.pkl"], None, "names, and that ends in .skops or .joblib, got m.pkl"),
         (
             ["--plot", "P.PNG", "--report", "P.PNG"],
-            "--report must be a file that can be written, that no other option names, got P",
+            None,
+            f"--report {CANNOT_BE_WRITTEN}, got P.PNG",
         ),
-        (["--plot", "p.docx"], "and that ends in .png or .svg or .pdf, got p.docx"),
-        (["--predict", "nowhere.csv"], "nowhere.csv: No such file or directory"),
-    ],
-)
-def test_files_are_checked_before_the_search(tmp_path, capsys, more, message):
-    assert main([str(wave(tmp_path)), "--target", "level", *more]) == 2
-    captured = capsys.readouterr()
-    assert message in lines(captured.err)
-    assert captured.out == ""
-
-
-def test_a_file_that_is_read_is_not_written_over(tmp_path, capsys):
-    path = str(wave(tmp_path))
-    assert main([path, "--predict", path, "--predictions", path]) == 2
-    assert "--predictions must be a file that can be written, that no other option names" in lines(
-        capsys.readouterr().err
-    )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "package", "message"),
-    [
+        (["--plot", "p.docx"], None, "and that ends in .png or .svg or .pdf, got p.docx"),
+        (["--predict", "nowhere.csv"], None, "nowhere.csv: No such file or directory"),
+        (
+            ["--predict", "wave.csv", "--predictions", "wave.csv"],
+            None,
+            f"--predictions {CANNOT_BE_WRITTEN}",
+        ),
         (
             ["--output", "m.skops"],
             "skops",
@@ -134,10 +117,13 @@ def test_a_file_that_is_read_is_not_written_over(tmp_path, capsys):
         (["--report", "r.html"], "matplotlib", "--report r.html needs matplotlib"),
     ],
 )
-def test_a_package_that_is_missing_is_named_before_the_search(
-    tmp_path, capsys, monkeypatch, arguments, package, message
+def test_files_and_their_packages_are_checked_before_the_search(
+    tmp_path, capsys, monkeypatch, more, absent, message
 ):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
-    assert main([str(wave(tmp_path)), *arguments]) == 2
-    assert message in lines(capsys.readouterr().err)
+    if absent:
+        monkeypatch.setitem(sys.modules, absent, None)  # as if it were not installed
+    assert main([str(wave(tmp_path)), "--target", "level", *more]) == 2
+    captured = capsys.readouterr()
+    assert message in lines(captured.err)
+    assert captured.out == ""

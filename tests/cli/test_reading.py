@@ -76,9 +76,8 @@ def test_a_compressed_file_is_read_and_a_broken_one_refused(tmp_path, capsys):
     assert read_table(path, parse([str(path)])).y.tolist() == [3, 6, 9, 12]
     path.write_bytes(gzip.compress(99 * PLAIN.encode())[:-12])
     assert main([str(path)]) == 2
-    assert "data.csv.gz: Compressed file ended before the end-of-stream marker" in lines(
-        capsys.readouterr().err
-    )
+    errors = lines(capsys.readouterr().err)
+    assert "data.csv.gz: Compressed file ended before the end-of-stream marker" in errors
 
 
 def test_columns_are_chosen_by_target_and_drop(tmp_path):
@@ -230,20 +229,27 @@ def test_a_cell_that_is_no_finite_number_is_named(tmp_path, capsys, cell):
         (["--drop", "d"], "--drop must be one of ['a', 'b', 'c'], got 'd'"),
         (["--drop", "b", "--target", "b"], "--target must be one of ['a', 'c'], got 'b'"),
         (["--drop", "a", "--drop", "b"], "found one column, 'c': there must be"),
-        (["--unit", "c"], "--unit must be NAME=TEXT with one of ['a', 'b', 'c'], got 'c'"),
-        (["--unit", "width=cm"], "got 'width=cm'"),
-        (["--unit", "a=days since foo"], "units['a'] must be a text such as 'days since"),
         (["--sep", ";"], "found one column, 'a,b,c'"),
     ],
 )
-def test_columns_and_units_are_checked_before_the_search(tmp_path, capsys, more, message):
+def test_columns_are_checked_before_the_search(tmp_path, capsys, more, message):
     assert message in refusal(tmp_path, capsys, PLAIN, *more)
 
 
-def test_dates_have_no_unit(tmp_path, capsys):
-    text = "date,y\n" + "".join(f"2020-01-0{i},{i}\n" for i in range(1, 8))
-    said = refusal(tmp_path, capsys, text, "--unit", "date=years")
-    assert "--unit must be NAME=TEXT with one of ['y'], got 'date=years'" in said
+@pytest.mark.parametrize(
+    ("names", "unit", "message"),
+    [
+        ("a,b,c", "c", "--unit must be NAME=TEXT with one of ['a', 'b', 'c'], got 'c'"),
+        ("a,b,c", "width=cm", "got 'width=cm'"),
+        ("a,b,c", "a=days since foo", "units['a'] must be a text such as 'days since"),
+        ("a,y,c", "c=kg", "give the column another name"),
+        ("a,date,c", "date=years", "--unit must be NAME=TEXT with one of ['a', 'c'], got 'date"),
+    ],
+)
+def test_units_are_those_of_columns_of_numbers(tmp_path, capsys, names, unit, message):
+    second = ["2020-01-01"] * 4 if "date" in names else range(4)
+    text = f"{names}\n" + "".join(f"{i},{cell},3\n" for i, cell in enumerate(second))
+    assert message in refusal(tmp_path, capsys, text, "--unit", unit)
 
 
 def new_rows(folder, text, table, *more):
