@@ -174,11 +174,6 @@ ORACLES = {
 # both maximise until the slope is 1e-4 nats per log parameter
 OF_REFITS = {
     "cv": ("cv", of_folds(KFold(5, shuffle=True, random_state=0), refit=True), 2e-3),
-    "int": (
-        CrossValidation(cv=3),
-        of_folds(KFold(3, shuffle=True, random_state=0), refit=True),
-        2e-3,
-    ),
     "in order": (*folds(KFold(4), refit=True), 2e-3),
     "time": (*folds(TimeSeriesSplit(2), refit=True), 2e-3),
     "random": (*folds(ShuffleSplit(2, random_state=1), refit=True), 2e-3),
@@ -243,18 +238,6 @@ def test_a_criterion_leaves_the_fit_and_its_evidence_and_counts_its_calls(criter
     assert np.isnan([fit.standard_error, fit.pareto_k]).all() == (criterion != "importance")
 
 
-@pytest.mark.parametrize("name", CRITERIA)
-def test_every_criterion_is_larger_for_the_kernel_that_follows_the_data(name):
-    wavy, straight, noise = (
-        evaluate_kernel(text, *SMOOTH, criterion=name) for text in ("SE[0]", "LIN[0]", "NOISE")
-    )
-    assert wavy.status == straight.status == noise.status == "ok"
-    assert wavy.score > max(straight.score, noise.score) + 5
-    X, y = draw(30)
-    noise, wavy = (evaluate_kernel(text, X, y, criterion=name) for text in ("NOISE", "SE[0]"))
-    assert noise.score > wavy.score
-
-
 @pytest.mark.parametrize("name", ["importance", "loo", "cv"])  # others are functions of the fit
 def test_a_kernel_has_one_score_in_whatever_order_it_is_written(name):
     X = np.c_[SMOOTH[0], AMBIGUOUS[0]]
@@ -292,26 +275,15 @@ def test_laplace_log_evidence_rejects_a_saddle_point_and_a_flat_direction(curvat
         laplace_log_evidence(0.0, np.diag([1.0, curvature]))
 
 
-@pytest.mark.parametrize("curvature", [1e-3, 0.5, 20.0])
+@pytest.mark.parametrize("curvature", [-3.0, 0.0, 1e-11, 1e-3, 0.5, 20.0])
 @pytest.mark.parametrize("slope", [0.1, 1.0, 30.0])
 def test_boundary_log_mass_is_the_integral_over_the_allowed_side(slope, curvature):
+    used = max(curvature, 0.0)  # one that is not positive is left out
     mass, _ = quad(
-        lambda t: np.exp(-slope * t - 0.5 * curvature * t**2), 0, np.inf, epsabs=0, epsrel=1e-11
+        lambda t: np.exp(-slope * t - 0.5 * used * t**2), 0, np.inf, epsabs=0, epsrel=1e-11
     )
     # the quadrature's own error, with a margin
     assert boundary_log_mass(slope, curvature) == pytest.approx(np.log(mass), abs=1e-9)
-
-
-@pytest.mark.parametrize("curvature", [0.0, -3.0])
-@pytest.mark.parametrize("slope", [0.1, 7.0])
-def test_boundary_log_mass_without_positive_curvature_is_that_of_an_exponential(slope, curvature):
-    # int_0^inf exp(-slope t) dt = 1 / slope, to rounding
-    assert boundary_log_mass(slope, curvature) == pytest.approx(np.log(1 / slope), abs=1e-14)
-
-
-def test_boundary_log_mass_is_continuous_where_the_curvature_vanishes():
-    # log(1 - curvature / slope^2 + ...) deviates by 1e-12
-    assert boundary_log_mass(3.0, 1e-11) == pytest.approx(boundary_log_mass(3.0, 0.0), abs=1e-11)
 
 
 def test_mass_at_a_bound_where_the_posterior_is_flat_is_refused():
@@ -556,34 +528,27 @@ def test_the_evidence_is_exact_where_a_bound_holds_the_noise(n_samples):
 
 @pytest.mark.parametrize("prior", [DEFAULT, (4.0, 0.3)], ids=str)
 @pytest.mark.parametrize("n_samples", [5, 300])
-def test_information_criteria_are_those_of_one_parameter(n_samples, prior):
+def test_other_criteria_of_noise_are_those_of_independent_rows(n_samples, prior):
     X, y = draw(n_samples)
-    deviation = np.sqrt(highest_variance(y, *prior))
-    log_likelihood = norm.logpdf(y, scale=deviation).sum()
-    scores = {
-        criterion: evaluate_kernel(
-            NOISE, X, y, criterion=criterion, priors={"noise_variance": prior}
-        ).score
-        for criterion in ("aic", "bic", "loo")
-    }
-    # the search ends where the log posterior is within 1e-8 nats of its maximum. The log likelihood
-    # has a slope there, of the size of the shape of the prior, and theta is known to 1e-5
-    assert scores["aic"] == pytest.approx(log_likelihood - 1, abs=1e-4)
-    assert scores["bic"] == pytest.approx(log_likelihood - 0.5 * np.log(n_samples), abs=1e-4)
-    # independent rows: each is predicted as in the likelihood
-    assert scores["loo"] == pytest.approx(log_likelihood, abs=1e-4)
-
-
-@pytest.mark.parametrize("refit", [True, False])
-def test_cross_validation_predicts_each_fold_with_the_noise_of_the_others(refit):
-    X, y = draw(23)
-    expected = 0.0
-    for train, test in KFold(4, shuffle=True, random_state=1).split(X):
-        variance = highest_variance(y[train] if refit else y, *DEFAULT)
-        expected += norm.logpdf(y[test], scale=np.sqrt(variance)).sum()
     splitter = KFold(4, shuffle=True, random_state=1)
-    fit = evaluate_kernel(NOISE, X, y, criterion=CrossValidation(cv=splitter, refit=refit))
-    assert fit.score == pytest.approx(expected, abs=1e-4)  # theta is known to 1e-5
+
+    def log_density(rows=slice(None), *, of=slice(None)):
+        return norm.logpdf(y[of], scale=np.sqrt(highest_variance(y[rows], *prior))).sum()
+
+    expected = {
+        "aic": log_density() - 1,
+        "bic": log_density() - 0.5 * np.log(n_samples),
+        "loo": log_density(),
+        CrossValidation(cv=splitter, refit=False): log_density(),
+        CrossValidation(cv=splitter): sum(
+            log_density(train, of=test) for train, test in splitter.split(X)
+        ),
+    }
+    for criterion, value in expected.items():
+        fit = evaluate_kernel(NOISE, X, y, criterion=criterion, priors={"noise_variance": prior})
+        # the search ends within 1e-8 nats of the maximum of the log posterior. The log likelihood
+        # has a slope there, of the size of the shape of the prior, and theta is known to 1e-5
+        assert fit.score == pytest.approx(value, abs=1e-4)
 
 
 @pytest.mark.parametrize("y", [draw(6)[1], np.eye(6)[0], 1e4 * draw(6)[1]], ids=["", "one", "big"])
@@ -594,13 +559,6 @@ def test_importance_sampling_agrees_with_the_closed_form(y):
 
 
 # ---- cross-validation
-
-
-def test_two_rows_can_be_cross_validated():
-    fit = evaluate_kernel("SE[0]", TABLE[0][:2], [1.0, -1.0], criterion=CrossValidation(cv=2))
-    assert fit.status == "ok"
-    # the other row says little: about two densities of the marginal distribution
-    assert -6 < fit.score < -2
 
 
 def test_a_fold_without_a_factor_is_a_failure_with_its_reason():
@@ -639,14 +597,16 @@ def test_rows_that_cannot_be_divided_in_one_way_are_an_error_before_any_kernel(c
         Evaluator(*TABLE, priors={}, seed=0, criterion=criterion)
 
 
-def test_as_many_folds_as_rows_can_be_made():
-    X, y = TABLE
-    fit = evaluate_kernel("LIN[1]", X[:5], y[:5], criterion="cv")
+@pytest.mark.parametrize("n_rows", [2, 5])
+def test_as_many_folds_as_rows_can_be_made(n_rows):
+    X, y = (values[:n_rows] for values in TABLE)
+    fit, expected = (
+        evaluate_kernel("LIN[1]", X, y, criterion=CrossValidation(cv=cv))
+        for cv in (n_rows, OneByOne())
+    )
     assert fit.status == "ok"
-    one_by_one = CrossValidation(cv=OneByOne())
     # the same folds in another order
-    expected = evaluate_kernel("LIN[1]", X[:5], y[:5], criterion=one_by_one).score
-    assert fit.score == pytest.approx(expected, rel=1e-12)
+    assert fit.score == pytest.approx(expected.score, rel=1e-12)
 
 
 # ---- criteria as arguments and in a search
@@ -676,22 +636,20 @@ def test_a_criterion_may_be_custom_and_may_fail_with_its_reason():
 
 
 @pytest.mark.parametrize("name", CRITERIA)
-def test_every_criterion_can_be_made_by_name_and_cloned(name):
-    criterion = check_criterion(name)
-    assert type(criterion) is CRITERIA[name]
-    assert check_criterion(criterion) is criterion
-    assert clone(criterion) is not criterion
-    assert clone(criterion).get_params() == criterion.get_params() == CRITERIA[name]().get_params()
+def test_every_criterion_can_be_made_by_name(name):
+    assert type(check_criterion(name)) is CRITERIA[name]
+    assert check_criterion(name).get_params() == CRITERIA[name]().get_params()
 
 
-def test_a_clone_of_a_criterion_keeps_its_parameters():
-    criterion = clone(Importance().set_params(max_draws=np.int64(700), standard_error=1))
-    check_criterion(criterion)
-    assert criterion.get_params() == {"max_draws": 700, "standard_error": 1}
-    folds = CrossValidation(cv=TimeSeriesSplit(3))
-    twin = clone(folds)
-    assert repr(twin) == repr(folds)
-    assert twin.cv is not folds.cv
+@pytest.mark.parametrize(
+    "criterion",
+    [Importance(max_draws=np.int64(700), standard_error=1), CrossValidation(cv=TimeSeriesSplit(3))],
+    ids=repr,
+)
+def test_a_clone_of_a_criterion_keeps_its_parameters(criterion):
+    twin = clone(criterion)
+    assert check_criterion(twin) is twin is not criterion
+    assert repr(twin) == repr(criterion)
 
 
 @pytest.mark.parametrize(
@@ -702,24 +660,19 @@ def test_a_clone_of_a_criterion_keeps_its_parameters():
             r"'max_draws' .* of Importance must be an int in the range \[100, inf\)",
         ),
         (Importance(max_draws=200.0), r"'max_draws' .* must be an int .* Got 200.0 instead"),
-        (Importance(max_draws="many"), r"'max_draws' .* must be an int .* Got 'many' instead"),
         (
             Importance(standard_error=0.0),
             r"'standard_error' .* must be a float in the range \(0.0, inf\)",
         ),
-        (Importance(standard_error=None), r"'standard_error' .* a float .* Got None instead"),
         (
             CrossValidation(cv=1),
             r"'cv' .* of CrossValidation must be an int in the range \[2, inf\) or .* Got 1 inst",
         ),
-        (CrossValidation(cv=5.0), r"'cv' .* must be an int .* Got 5.0 instead"),
         (CrossValidation(cv=True), r"'cv' .* must be an int .* Got True instead"),
         (CrossValidation(cv=None), r"'cv' .* implementing 'split' and 'get_n_splits'\. Got None"),
-        (CrossValidation(cv="five"), r"'cv' .* an object implementing .* Got 'five' instead"),
         (CrossValidation(cv=[([0, 1], [2])]), r"'cv' .* an object implementing"),
         ("bik", r"criterion must be one of \['laplace', .*, 'cv'\] or a .*, got 'bik'"),
         (None, r"criterion must be one of \['laplace', .* or a Crit"),
-        (3, r"criterion must be one of \['laplace', .* or a Crit"),
         (Importance, r"criterion must be an object, got the class"),
     ],
 )

@@ -59,15 +59,19 @@ class Problem:
         return np.array([(e.log_evidence - self.log_mass) / e.standard_error for e in estimates])
 
 
-def peak(log_density, theta, hessian, outward=None):
-    return maximum_of(theta, log_density(np.array(theta, dtype=float)), hessian, outward)
+def problem(log_density, modes, log_mass, *, lower=None, upper=None):
+    """Build a problem from its modes: theta, Hessian and slopes beyond the bounds, if any."""
 
+    def value(theta):
+        return float(log_density(theta))
 
-def problem(log_density, maxima, log_mass, *, lower=None, upper=None):
+    maxima = [
+        maximum_of(theta, value(np.array(theta, dtype=float)), *others) for theta, *others in modes
+    ]
     anywhere = np.full(len(maxima[0].mode.theta), np.inf)
     lower = -anywhere if lower is None else np.array(lower, dtype=float)
     upper = anywhere if upper is None else np.array(upper, dtype=float)
-    return Problem(log_density, maxima, log_mass, lower, upper)
+    return Problem(value, maxima, log_mass, lower, upper)
 
 
 def gaussian(n_params, *, factor_of_hessian=1.0):
@@ -75,132 +79,74 @@ def gaussian(n_params, *, factor_of_hessian=1.0):
     factor = np.random.default_rng(n_params).normal(size=(n_params, n_params))
     covariance = factor @ factor.T / n_params + 0.05 * np.eye(n_params)
     hessian = np.linalg.inv(covariance)
-
-    def log_density(theta):
-        return float(4 - 0.5 * (theta - 1) @ hessian @ (theta - 1))
-
-    log_mass = 4 + n_params / 2 * np.log(2 * np.pi) + np.linalg.slogdet(covariance)[1] / 2
     return problem(
-        log_density, [peak(log_density, np.ones(n_params), factor_of_hessian * hessian)], log_mass
+        lambda t: 4 - 0.5 * (t - 1) @ hessian @ (t - 1),
+        [(np.ones(n_params), factor_of_hessian * hessian)],
+        4 + n_params / 2 * np.log(2 * np.pi) + np.linalg.slogdet(covariance)[1] / 2,
     )
 
 
-def log_gamma(*shapes):
-    """Logs of Gamma variables, as the priors are: int exp(a t - exp t) dt = Gamma(a)."""
-    shape = np.array(shapes)
-
-    def log_density(theta):
-        return float(shape @ theta - np.exp(theta).sum())
-
-    maxima = [peak(log_density, np.log(shape), np.diag(shape))]
-    return problem(log_density, maxima, gammaln(shape).sum())
-
-
-def two_modes():
-    near = multivariate_normal([-3, 0], 0.25 * np.eye(2))
-    far = multivariate_normal([3, 1], np.eye(2))
-
-    def log_density(theta):
-        return float(
-            np.logaddexp(np.log(0.3) + near.logpdf(theta), np.log(0.7) + far.logpdf(theta))
-        )
-
-    maxima = [peak(log_density, [-3, 0], 4 * np.eye(2)), peak(log_density, [3, 1], np.eye(2))]
-    return problem(log_density, maxima, 0.0)
-
-
-def half_line():
-    """An exponential upwards from 2, and nothing else."""
-
-    def log_density(theta):
-        return float(-3 * (theta[0] - 2))
-
-    return problem(log_density, [peak(log_density, [2], [[0]], [3])], -np.log(3), lower=[2])
-
-
-def held_above():
-    """The part of a Gaussian below minus one sigma, 0.01, and a Gaussian that depends on it."""
-
-    def log_density(theta):
-        return float(norm.logpdf(theta[1], scale=0.01) + norm.logpdf(theta[0] - 20 * theta[1]))
-
-    hessian = [[1, -20], [-20, 400 + 1e4]]
-    maxima = [peak(log_density, [-0.2, -0.01], hessian, [0, 100])]
-    return problem(log_density, maxima, norm.logcdf(-1), upper=[np.inf, -0.01])
-
-
-def held_where_it_curves_up():
-    """exp(-2 t + t^2 / 2) for t from 0 to 1: the curvature of minus the logarithm is -1."""
-
-    def log_density(theta):
-        return float(-2 * theta[0] + theta[0] ** 2 / 2)
-
-    mass = quad(lambda t: np.exp(-2 * t + t**2 / 2), 0, 1)[0]
-    maxima = [peak(log_density, [0], [[-1]], [2])]
-    return problem(log_density, maxima, np.log(mass), lower=[0], upper=[1])
-
-
-def cut():
-    """A free mode, near to bounds that many draws cross."""
-
-    def log_density(theta):
-        return float(norm.logpdf(theta).sum())
-
-    mass = (norm.cdf(2) - norm.cdf(-0.5)) * (norm.cdf(0.3) - norm.cdf(-1))
-    maxima = [peak(log_density, [0, 0], np.eye(2))]
-    return problem(log_density, maxima, np.log(mass), lower=[-0.5, -1], upper=[2, 0.3])
-
-
-def saddle():
-    """Two wells with a saddle between them, which is all that is known."""
-
-    def log_density(theta):
-        return float(-2 * (theta[0] ** 2 - 1) ** 2 - theta[1] ** 2 / 2)
-
-    mass = quad(lambda t: np.exp(-2 * (t**2 - 1) ** 2), -4, 4)[0] * np.sqrt(2 * np.pi)
-    return problem(log_density, [peak(log_density, [0, 0], np.diag([-8, 1]))], np.log(mass))
-
-
-def flat():
-    """exp(-t^4), without curvature at the top: its mass is 2 Gamma(5 / 4)."""
-
-    def log_density(theta):
-        return float(-(theta[0] ** 4))
-
-    return problem(log_density, [peak(log_density, [0], [[0]])], np.log(2) + gammaln(1.25))
-
-
-def flat_at_a_bound():
-    """The same from zero on, with a slope and a curvature that say nothing of its width."""
-    half = flat()
-    maxima = [peak(half.value, [0], [[-2]], [1e-12])]
-    return problem(half.value, maxima, gammaln(1.25), lower=[0])
-
-
-def holes():
-    """A Gaussian that is cut off where no bounds are."""
-
-    def log_density(theta):
-        return -np.inf if abs(theta[0]) > 1 else float(norm.logpdf(theta[0]))
-
-    return problem(log_density, [peak(log_density, [0], [[1]])], np.log(2 * norm.cdf(1) - 1))
-
-
+SHAPES = np.array([1.0, 2.0, 4.0])
+NEAR = multivariate_normal([-3, 0], 0.25 * np.eye(2))
+FAR = multivariate_normal([3, 1], np.eye(2))
 PROBLEMS = {
     "gaussian of 1": gaussian(1),
     "gaussian of 12": gaussian(12),
     "too narrow hessian": gaussian(4, factor_of_hessian=9.0),
     "too wide hessian": gaussian(4, factor_of_hessian=1 / 9),
-    "log gamma": log_gamma(1.0, 2.0, 4.0),
-    "two modes": two_modes(),
-    "half line": half_line(),
-    "held above": held_above(),
-    "held where it curves up": held_where_it_curves_up(),
-    "cut": cut(),
-    "saddle": saddle(),
-    "flat": flat(),
-    "flat at a bound": flat_at_a_bound(),
-    "holes": holes(),
+    # logs of Gamma variables, as the priors are: int exp(a t - exp t) dt = Gamma(a)
+    "log gamma": problem(
+        lambda t: SHAPES @ t - np.exp(t).sum(),
+        [(np.log(SHAPES), np.diag(SHAPES))],
+        gammaln(SHAPES).sum(),
+    ),
+    "two modes": problem(
+        lambda t: np.logaddexp(np.log(0.3) + NEAR.logpdf(t), np.log(0.7) + FAR.logpdf(t)),
+        [([-3, 0], 4 * np.eye(2)), ([3, 1], np.eye(2))],
+        0.0,
+    ),
+    # an exponential upwards from 2, and nothing else
+    "half line": problem(lambda t: -3 * (t[0] - 2), [([2], [[0]], [3])], -np.log(3), lower=[2]),
+    # the part of a Gaussian below minus one sigma, 0.01, and a Gaussian that depends on it
+    "held above": problem(
+        lambda t: norm.logpdf(t[1], scale=0.01) + norm.logpdf(t[0] - 20 * t[1]),
+        [([-0.2, -0.01], [[1, -20], [-20, 400 + 1e4]], [0, 100])],
+        norm.logcdf(-1),
+        upper=[np.inf, -0.01],
+    ),
+    "held where it curves up": problem(
+        lambda t: -2 * t[0] + t[0] ** 2 / 2,
+        [([0], [[-1]], [2])],
+        np.log(quad(lambda t: np.exp(-2 * t + t**2 / 2), 0, 1)[0]),
+        lower=[0],
+        upper=[1],
+    ),
+    # a free mode, near to bounds that many draws cross
+    "cut": problem(
+        lambda t: norm.logpdf(t).sum(),
+        [([0, 0], np.eye(2))],
+        np.log((norm.cdf(2) - norm.cdf(-0.5)) * (norm.cdf(0.3) - norm.cdf(-1))),
+        lower=[-0.5, -1],
+        upper=[2, 0.3],
+    ),
+    # two wells with a saddle between them, which is all that is known
+    "saddle": problem(
+        lambda t: -2 * (t[0] ** 2 - 1) ** 2 - t[1] ** 2 / 2,
+        [([0, 0], np.diag([-8, 1]))],
+        np.log(quad(lambda t: np.exp(-2 * (t**2 - 1) ** 2), -4, 4)[0] * np.sqrt(2 * np.pi)),
+    ),
+    # without curvature at the top: its mass is 2 Gamma(5 / 4)
+    "flat": problem(lambda t: -(t[0] ** 4), [([0], [[0]])], np.log(2) + gammaln(1.25)),
+    # the same from zero on, with a slope and a curvature that say nothing of its width
+    "flat at a bound": problem(
+        lambda t: -(t[0] ** 4), [([0], [[-2]], [1e-12])], gammaln(1.25), lower=[0]
+    ),
+    # a Gaussian that is cut off where no bounds are
+    "holes": problem(
+        lambda t: -np.inf if abs(t[0]) > 1 else norm.logpdf(t[0]),
+        [([0], [[1]])],
+        np.log(2 * norm.cdf(1) - 1),
+    ),
 }
 every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
 
@@ -240,27 +186,20 @@ def test_it_stops_as_soon_as_it_knows_enough_and_never_after_the_most(problem):
         assert (is_small and estimate.pareto_k < SOUND_PARETO_K) or len(points) == MAX_DRAWS
 
 
-def test_a_gaussian_needs_one_batch_unless_its_error_should_vanish():
-    _, points = PROBLEMS["gaussian of 1"].counted()
-    assert len(points) == FIRST_DRAWS
-    estimate, points = PROBLEMS["gaussian of 1"].counted(standard_error=0.0)
-    assert estimate.pareto_k < SOUND_PARETO_K  # a sound tail does not suffice
-    assert len(points) == MAX_DRAWS
+def test_a_gaussian_needs_one_batch():
+    assert len(PROBLEMS["gaussian of 1"].counted()[1]) == FIRST_DRAWS
 
 
-@pytest.mark.parametrize("max_draws", [100, 199, 201, 219, 220, 401])
-def test_every_number_of_draws_has_an_error(max_draws):
-    settings = {"standard_error": 0.0, "max_draws": max_draws}
-    estimate, points = PROBLEMS["gaussian of 1"].counted(**settings)
-    assert len(points) == max_draws
+@pytest.mark.parametrize("max_draws", [100, 199, 201, 219, 220, 401, MAX_DRAWS])
+def test_all_draws_are_made_where_the_error_should_vanish(max_draws):
+    limits = {"standard_error": 0.0, "max_draws": max_draws}
+    estimate, points = PROBLEMS["gaussian of 1"].counted(**limits)
+    assert len(points) == max_draws  # a sound tail does not suffice
     assert np.isfinite([estimate.standard_error, estimate.log_evidence]).all()
 
 
 def test_a_tail_that_is_heavier_than_the_proposal_shows_in_pareto_k_and_needs_all_draws():
-    def log_density(theta):
-        return float(-np.log1p(theta[0] ** 2))
-
-    cauchy = problem(log_density, [peak(log_density, [0], [[1e4]])], np.log(np.pi))
+    cauchy = problem(lambda t: -np.log1p(t[0] ** 2), [([0], [[1e4]])], np.log(np.pi))
     # any error would be small enough, but it cannot be trusted
     found = [cauchy.counted(seed, standard_error=1e3) for seed in range(10)]
     assert all(len(points) == MAX_DRAWS for _, points in found)
@@ -277,45 +216,33 @@ def test_a_wrong_hessian_is_made_up_for_by_fitting(name):
     assert variance_of_a_draw() < variance_of_a_draw(max_draws=FIRST_DRAWS) / 2
 
 
-def test_the_same_generator_gives_the_same_and_another_seed_another_estimate():
-    hard = log_gamma(0.5, 1.0, 2.0)
-    assert hard.estimate(1).log_evidence == hard.estimate(1).log_evidence
-    assert hard.estimate(1).log_evidence != hard.estimate(2).log_evidence
+def of_constant(log_density, *, lower=-np.inf, upper=np.inf):
+    here = maximum_of([0], 0.0, [[1]])
+    return Problem(lambda t: log_density, [here], 0.0, np.array([lower]), np.array([upper]))
 
 
 @pytest.mark.parametrize(
-    ("beyond", "reason"), [(-np.inf, "-inf"), (np.nan, "nan"), (np.inf, "inf")], ids=str
-)
-def test_a_density_that_is_nowhere_positive_or_not_a_number_is_refused(beyond, reason):
-    here = maximum_of(np.zeros(2), 0.0, np.eye(2))
-    with pytest.raises(NotAMaximumError, match=f"got {reason} as the largest log weight"):
-        problem(lambda theta: beyond, [here], 0.0).estimate()
-
-
-def test_draws_that_all_miss_the_box_are_refused():
-    here = maximum_of(np.zeros(1), 0.0, np.eye(1))
-    away = problem(lambda theta: 0.0, [here], 0.0, lower=[7e3], upper=[8e3])
-    with pytest.raises(NotAMaximumError, match="got -inf as the largest log weight"):
-        away.estimate()
-
-
-def test_no_maxima_are_refused():
-    with pytest.raises(NotAMaximumError, match="must hold a mode"):
-        replace(PROBLEMS["cut"], maxima=[]).estimate()
-
-
-@pytest.mark.parametrize(
-    "maximum",
+    ("refused", "message"),
     [
-        maximum_of(np.zeros(2), 0.0, np.full((2, 2), np.nan)),
-        maximum_of(np.zeros(2), -np.inf, np.eye(2)),
-        maximum_of([np.nan, 0.0], 0.0, np.eye(2)),
+        (of_constant(-np.inf), "got -inf as the largest log weight"),
+        (of_constant(np.nan), "got nan as the largest log weight"),
+        (of_constant(np.inf), "got inf as the largest log weight"),
+        (of_constant(0.0, lower=7e3, upper=8e3), "got -inf as the largest log weight"),
+        (replace(PROBLEMS["cut"], maxima=[]), "must hold a mode"),
+        *(
+            (replace(PROBLEMS["cut"], maxima=[maximum_of(*numbers)]), "a maximum must be finite")
+            for numbers in (
+                (np.zeros(2), 0.0, np.full((2, 2), np.nan)),
+                (np.zeros(2), -np.inf, np.eye(2)),
+                ([np.nan, 0.0], 0.0, np.eye(2)),
+            )
+        ),
     ],
-    ids=["hessian", "log density", "theta"],
+    ids=["zero", "nan", "inf", "outside", "no mode", "hessian", "log density", "theta"],
 )
-def test_a_maximum_that_is_not_finite_is_refused(maximum):
-    with pytest.raises(NotAMaximumError, match="a maximum must be finite"):
-        replace(PROBLEMS["cut"], maxima=[maximum]).estimate()
+def test_a_density_or_a_maximum_that_is_not_finite_is_refused(refused, message):
+    with pytest.raises(NotAMaximumError, match=message):
+        refused.estimate()
 
 
 @pytest.mark.parametrize("shape", [-1.0, 0.2, 0.6, 1.0])
@@ -339,14 +266,9 @@ def test_pareto_shape_is_near_to_the_most_likely_one_and_leans_towards_a_half(se
     assert pareto_shape(weights) == pytest.approx(expected, abs=0.02)
 
 
-def test_pareto_shape_of_equal_weights_says_that_there_is_no_tail():
+def test_pareto_shape_without_a_tail_or_with_too_short_a_one_is_infinite():
     assert pareto_shape(np.full(200, 0.3)) == -np.inf
-
-
-def test_pareto_shape_of_a_few_weights_that_stand_out_says_that_it_cannot_tell():
-    weights = np.zeros(200)
-    weights[:4] = [1, 2, 3, 4]
-    assert pareto_shape(weights) == np.inf
+    assert pareto_shape(np.append(np.zeros(196), [1, 2, 3, 4])) == np.inf
 
 
 SPREADS = [0.1, 0.5, 1.0, 2.0, 3.0]  # of the log weights: light to very heavy tails
@@ -357,23 +279,9 @@ def log_weights(spread, *, n=400, seed=0):
     return spread * np.random.default_rng(seed).normal(size=n)
 
 
-def normalised(log_weights):
-    weights = np.exp(log_weights - log_weights.max())
-    return weights / weights.sum()
-
-
 def tail_size(n):
     """Number of weights in the tail (Vehtari et al. 2024, eq. 12)."""
     return int(min(0.2 * n, 3 * np.sqrt(n)))
-
-
-@pytest.mark.parametrize("n", [1, 2, 10, 30, 400])
-@pytest.mark.parametrize("spread", SPREADS)
-def test_smoothed_weights_sum_to_one_and_are_not_negative(spread, n):
-    weights = pareto_smoothed(log_weights(spread, n=n))
-    assert weights.shape == (n,)
-    assert weights.min() >= 0
-    assert weights.sum() == pytest.approx(1.0, rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -382,6 +290,7 @@ def test_smoothing_changes_only_the_tail_and_keeps_the_order_and_the_bounds(spre
     logs = log_weights(spread, seed=seed)
     order, n_body = np.argsort(logs), len(logs) - tail_size(len(logs))
     raw, smoothed = np.exp(logs - logs.max())[order], pareto_smoothed(logs)[order]
+    assert smoothed.sum() == pytest.approx(1.0, rel=1e-12)
     assert np.all(np.diff(smoothed) >= -1e-15)  # rounding of the quotient by the sum
     smoothed *= raw[n_body - 1] / smoothed[n_body - 1]  # in the unit of the raw weights
     np.testing.assert_allclose(smoothed[:n_body], raw[:n_body], rtol=1e-12)
@@ -432,23 +341,11 @@ def test_a_weight_of_zero_stays_zero():
     assert smoothed[50:].min() > 0
 
 
-def test_too_few_weights_for_a_tail_are_only_normalised():
-    logs = log_weights(3.0, n=20)  # four in the tail
-    np.testing.assert_allclose(pareto_smoothed(logs), normalised(logs), rtol=1e-12)
-
-
-@pytest.mark.parametrize("scale", [1.5, 2.0, 3.0])
-def test_the_mean_under_heavy_tailed_weights_has_a_smaller_error(scale):
-    """Draws are normal, while the target is wider, so that few draws have most of the weight."""
-    errors = {normalised: [], pareto_smoothed: []}
-    for seed in range(200):
-        draws = np.random.default_rng(seed).normal(size=400)
-        logs = draws**2 / 2 - (draws / scale) ** 2 / 2
-        for weigh, own in errors.items():
-            own.append(weigh(logs) @ draws)  # the mean of the target is zero
-    raw, smoothed = (np.sqrt(np.mean(np.square(own))) for own in errors.values())
-    # 0.70, 0.58 and 0.57 of the error; over 200 seeds a quotient is known to some 8 percent
-    assert smoothed < 0.85 * raw
+@pytest.mark.parametrize("n", [1, 2, 10, 20])  # four in the tail of twenty
+def test_too_few_weights_for_a_tail_are_only_normalised(n):
+    logs = log_weights(3.0, n=n)
+    expected = np.exp(logs) / np.exp(logs).sum()
+    np.testing.assert_allclose(pareto_smoothed(logs), expected, rtol=1e-12)
 
 
 ANYWHERE = np.full(3, np.inf)

@@ -14,7 +14,6 @@ from tests.maxima import Toy, maximum_of, posterior_of
 PRECISION = np.array([[3.0, 1.0], [1.0, 2.0]])
 TOP = np.array([0.7, -1.2])
 FAR = np.array([-1.5, 0.6])  # within one longest step of the top
-MAXIMUM = maximum_of([1.0, 2.0], -3.0, [[4.0, 1.0], [1.0, 9.0]], [0.0, 5.0])
 
 
 def gaussian(top=TOP, **options):
@@ -22,13 +21,6 @@ def gaussian(top=TOP, **options):
         lambda t: 5.0 - 0.5 * (t - top) @ PRECISION @ (t - top),
         lambda t: -PRECISION @ (t - top),
         **options,
-    )
-
-
-def quadratic(precision):
-    bounds = 60.0 * np.ones(len(precision))
-    return Toy(
-        lambda t: -0.5 * t @ precision @ t, lambda t: -precision @ t, lower=-bounds, upper=bounds
     )
 
 
@@ -47,20 +39,15 @@ def at(thetas):
     return [Point(theta) for theta in np.asarray(thetas, dtype=float)]
 
 
-def test_with_the_true_curvature_one_step_reaches_the_top_of_a_gaussian():
+@pytest.mark.parametrize("sign", [1, -1])  # the wrong sign still says how long a step is
+def test_with_the_true_curvature_one_step_reaches_the_top_of_a_gaussian(sign):
     hill = gaussian()
-    mode = maximise(hill, FAR, max_iterations=100, curvature=PRECISION)
+    mode = maximise(hill, FAR, max_iterations=100, curvature=sign * PRECISION)
     np.testing.assert_allclose(mode.theta, TOP, atol=1e-12)
     assert hill.n_evaluations == 2  # the start and the top
     plain = gaussian()
     maximise(plain, FAR, max_iterations=100)
     assert plain.n_evaluations > 2 * hill.n_evaluations  # or the test shows nothing
-
-
-def test_a_curvature_of_the_wrong_sign_still_says_how_long_a_step_is():
-    hill = gaussian()
-    maximise(hill, FAR, max_iterations=100, curvature=-PRECISION)
-    assert hill.n_evaluations == 2
 
 
 def test_the_curvature_at_the_end_is_learnt_along_the_way():
@@ -86,16 +73,6 @@ def test_a_run_reaches_the_top_whatever_it_knows_and_goes_round_points_without_a
     # a Newton step would gain 1e-11 nats by an estimate of the curvature that may be off
     np.testing.assert_allclose(mode.theta, TOP, atol=1e-3)
     assert mode.log_posterior == pytest.approx(5.0, abs=1e-6)
-
-
-def test_a_run_takes_no_more_than_max_iterations():
-    short, long = gaussian(), gaussian()
-    low, high = (
-        maximise(hill, np.array([9.0, 9.0]), max_iterations=most)
-        for hill, most in ((short, 1), (long, 100))
-    )
-    assert low.log_posterior < high.log_posterior - 1
-    assert short.n_evaluations < long.n_evaluations
 
 
 @pytest.mark.parametrize("failing", [{4, 5, 6}, {3, 4, 5, 6, 7, 8}, set(range(5, 40))])
@@ -160,21 +137,9 @@ def test_a_parameter_at_a_bound_is_held_only_while_the_slope_holds_it(begin):
     assert np.all((hill.lower <= hill.points) & (hill.points <= hill.upper))
 
 
-def test_a_run_that_goes_on_with_the_curvature_of_its_end_takes_fewer_calls():
-    A = np.random.default_rng(0).normal(size=(12, 12))
-    n_calls = []
-    for keeps in (True, False):
-        hill = quadratic(A @ A.T + np.eye(12))
-        half = maximise(hill, np.ones(12), max_iterations=10)
-        curvature = half.curvature if keeps else None
-        end = maximise(hill, half.theta, max_iterations=300, curvature=curvature)
-        np.testing.assert_allclose(end.theta, 0.0, atol=1e-4)
-        n_calls.append(hill.n_evaluations)
-    assert n_calls[0] < 0.8 * n_calls[1]
-
-
 def test_a_soft_parameter_next_to_a_stiff_one_is_not_taken_for_converged():
-    hill = quadratic(np.diag([1e4, 1.0]))
+    curvatures = np.array([1e4, 1.0])
+    hill = Toy(lambda t: -0.5 * curvatures @ t**2, lambda t: -curvatures * t)
     mode = maximise(hill, np.array([1.0, 1.3]), max_iterations=100, tolerance=1e-4)
     assert mode.log_posterior > -1e-3
 
@@ -201,10 +166,6 @@ def test_find_modes_follows_the_best_ends_once_each_and_few_others():
         # four long runs and the last one begin at tops, where short runs have ended: a call each
         assert n_calls(basins, order) < 8
         assert n_calls(np.repeat(basins, 3, axis=0), order) < 8
-
-
-def test_find_modes_returns_the_higher_of_two_modes():
-    assert find_modes(ripples(), at([[62.0], [68.0]]))[0].theta[0] == pytest.approx(70, abs=0.5)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -380,22 +341,27 @@ def test_slopes_at_a_bound_from_which_the_density_rises_inwards_are_zero(noisele
     np.testing.assert_array_equal(maximum.outward, np.zeros(3))
 
 
-@pytest.mark.parametrize(("step", "inside"), [(0.49, True), (0.51, False), (-0.51, False)])
-def test_a_maximum_stands_at_what_is_within_a_width_of_it(step, inside):
-    assert MAXIMUM.stands_at(MAXIMUM.mode.theta + np.array([step, 0])) == inside
-
-
-def test_a_saddle_does_not_stand_at_what_is_far_down_its_slopes():
-    saddle = maximum_of(np.zeros(2), 0.0, np.diag([-1.0, 1.0]))
-    assert not saddle.stands_at(np.array([5.0, 1.0]))
+@pytest.mark.parametrize(
+    ("curvature", "away", "inside"),
+    [
+        (4.0, [0.49, 0], True),
+        (4.0, [0.51, 0], False),
+        (4.0, [-0.51, 0], False),
+        (-1.0, [5, 1], False),  # far down the slopes of a saddle
+    ],
+)
+def test_a_maximum_stands_at_what_is_within_a_width_of_it(curvature, away, inside):
+    maximum = maximum_of([1.0, 2.0], -3.0, np.diag([curvature, 1.0]))
+    assert maximum.stands_at(maximum.mode.theta + away) == inside
 
 
 def test_a_reordered_maximum_is_that_of_the_reordered_density():
-    other = MAXIMUM.reordered(np.array([1, 0]))
+    maximum = maximum_of([1.0, 2.0], -3.0, [[4.0, 1.0], [1.0, 9.0]], [0.0, 5.0])
+    other = maximum.reordered(np.array([1, 0]))
     np.testing.assert_array_equal(other.mode.theta, [2, 1])
     np.testing.assert_array_equal(other.hessian, [[9, 1], [1, 4]])
-    np.testing.assert_array_equal(other.gradient, [5, 0])
     np.testing.assert_array_equal(other.outward, [5, 0])
+    np.testing.assert_array_equal(other.gradient, other.outward)
     assert other.mode.log_posterior == -3.0
 
 
@@ -432,16 +398,6 @@ def test_leaves_that_start_as_twins_end_at_a_maximum(text, noise, priors):
     free = maximum.free
     np.linalg.cholesky(maximum.hessian[np.ix_(free, free)])  # raises at a saddle
     assert maximum.mode.log_posterior >= posterior.value(theta)
-
-
-def test_twins_at_a_saddle_end_higher():
-    x = np.linspace(0, 1, 40)
-    noise = 0.1 * np.random.default_rng(0).normal(size=40)
-    y = np.sin(3 * x) + 0.3 * np.sin(40 * x) + noise
-    posterior = posterior_of("SE[0] + SE[0]", x[:, None], y)
-    twins = maximise(posterior, np.log([0.1, 0.5, 0.1, 0.5, 0.05]), max_iterations=300)
-    assert np.linalg.eigvalsh(posterior.hessian(twins.theta))[0] < 0  # or the test shows nothing
-    assert find_maximum(posterior, twins).mode.log_posterior > twins.log_posterior + 1
 
 
 def test_a_mode_without_a_factor_next_to_it_gives_way_to_one_almost_as_high():
