@@ -3,6 +3,7 @@
 import sys
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -39,8 +40,6 @@ def several():
 @pytest.fixture(autouse=True)
 def close():
     yield
-    import matplotlib.pyplot as plt
-
     plt.close("all")
 
 
@@ -58,8 +57,6 @@ def test_a_forecast_goes_beyond_the_data_and_its_bands_hold_them(model):
 
 
 def test_a_forecast_at_given_inputs_and_on_given_axes(model):
-    import matplotlib.pyplot as plt
-
     _, ax = plt.subplots()
     display = ForecastDisplay.from_estimator(model, [[0.5], [0.1]], ax=ax)
     assert display.ax_ is ax
@@ -71,27 +68,22 @@ def test_a_forecast_of_several_columns_is_refused(several):
         ForecastDisplay.from_estimator(several)
 
 
-def test_each_component_has_a_panel_with_its_sentence(several):
+def test_each_component_has_a_panel_with_its_sentence_and_at_most_two_columns(several):
     found = several.decompose()
     display = DecompositionDisplay.from_estimator(several)
     for panel, one in zip(display.panels, found.components, strict=True):
-        # what is told of each of many columns would not fit above a picture
+        # what is said of each of many columns would not fit above a picture
         whole = one.text if len(one.expression.split(" * ")) < 3 else one.text.split(":")[0] + "."
         assert panel.title == whole
     by_names = {tuple(panel.names): panel for panel in display.panels}
+    assert len(by_names) == 3
+    assert max(map(len, by_names)) == 2
     assert by_names["x0",].mean.shape == (600,)
     assert by_names["x1", "x2"].mean.shape == (40, 40)
     # a line is a line in its panel
     np.testing.assert_allclose(np.diff(by_names["x0",].mean, 2), 0, atol=1e-8)
     display.figure_.canvas.draw()
     assert len(display.axes_) == 3
-
-
-def test_a_component_of_three_columns_is_shown_along_the_two_that_matter_most(several):
-    panels = DecompositionDisplay.from_estimator(several).panels
-    names = sorted(tuple(panel.names) for panel in panels)
-    assert all(len(one) <= 2 for one in names)
-    assert len(names) == 3
 
 
 def test_small_components_can_be_left_out(several):
@@ -114,8 +106,6 @@ def test_the_search_names_its_improvements(model):
 
 @pytest.mark.parametrize("width", [7.0, 4.2])
 def test_titles_end_within_the_figure(several, width):
-    import matplotlib.pyplot as plt
-
     n = len(DecompositionDisplay.from_estimator(several).panels)
     figure, axes = plt.subplots(n, figsize=(width, 2.5 * n), layout="constrained")
     for ax in DecompositionDisplay.from_estimator(several, axes=axes).axes_:
@@ -124,8 +114,6 @@ def test_titles_end_within_the_figure(several, width):
 
 
 def test_axes_without_room_for_names_of_kernels_show_none(model):
-    import matplotlib.pyplot as plt
-
     _, small = plt.subplots(1, 2, figsize=(6, 2.6))
     assert not SearchDisplay.from_estimator(model, axes=small).axes_[0].texts
     assert SearchDisplay.from_estimator(model).axes_[0].texts

@@ -35,12 +35,15 @@ def predictions(model, X):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "averaging"),
-    [*((kernel, None) for kernel in KERNELS), *((kernel, "posterior") for kernel in KERNELS[:2])],
+    ("kernel", "settings"),
+    [
+        *((kernel, {}) for kernel in KERNELS),
+        *((kernel, {"averaging": "posterior"}) for kernel in KERNELS[:2]),
+    ],
 )
-def test_predictions_are_the_same_to_the_last_bit(kernel, averaging):
+def test_predictions_are_the_same_to_the_last_bit(kernel, settings):
     _, _, Z = table()
-    model = refitted(kernel, averaging=averaging)
+    model = refitted(kernel, **settings)
     again = through_json(model)
     for found, expected in zip(predictions(again, Z), predictions(model, Z), strict=True):
         np.testing.assert_array_equal(found, expected)
@@ -51,14 +54,11 @@ def test_approximate_predictions_are_the_same_too(approximation):
     X, y = wave(MANY_ROWS[approximation])
     settings = {"approximation": approximation, "n_inducing": 20, "random_state": 0}
     model = AutoKernelGPRegressor(**settings).refit(X, y, "SE[0]")
-    X = X[::50]
     assert model.approximation_ != "exact"
     again = through_json(model)
     assert again.approximation_ == model.approximation_
-    for found, expected in zip(
-        again.predict(X, return_std=True), model.predict(X, return_std=True), strict=True
-    ):
-        np.testing.assert_array_equal(found, expected)
+    found, expected = (one.predict(X[::50], return_std=True) for one in (again, model))
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_all_that_a_search_has_found_is_kept():
