@@ -388,7 +388,6 @@ def changed(table, *, index=0):
 def evaluators(table):
     """Evaluators of which no two are alike."""
     X, y = table
-    small = Importance(max_draws=500)
     numbers = np.arange(6.0)  # the same, divided into inputs and targets in two ways
     return [
         evaluator((numbers[:3, None], numbers[3:])),
@@ -404,7 +403,7 @@ def evaluators(table):
         evaluator(table, priors={**PRIORS, "alpha": (2.0, 2.5)}),
         evaluator(table, priors={**PRIORS, "alpha": (2.5, 2.0)}),
         evaluator(table, criterion="importance"),
-        evaluator(table, criterion=small),
+        evaluator(table, criterion=Importance(max_draws=500)),
         evaluator(table, criterion=Importance(max_draws=500, standard_error=0.1)),
         evaluator(table, criterion=Another()),
         evaluator(table, criterion="bic"),
