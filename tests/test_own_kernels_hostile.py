@@ -41,7 +41,6 @@ class Twice(OrnsteinUhlenbeck):
     ("base_kernels", "error", "message"),
     [
         ((OrnsteinUhlenbeck,), TypeError, "got a class: call OrnsteinUhlenbeck()"),
-        ((3,), TypeError, "base_kernels must hold names or BaseKernel objects, got 3"),
         ((OU, ByDifferences("OU")), ValueError, "base_kernels must have different names"),
         ((OrnsteinUhlenbeck("SE"),), ValueError, "give it another name"),
         ((Nameless(),), ValueError, "Nameless.name must be made of letters, digits"),
@@ -52,8 +51,6 @@ class Twice(OrnsteinUhlenbeck):
             "none of them 'noise_variance', got ['lengthscale', 'lengthscale']",
         ),
         ((Reserved(),), ValueError, "none of them 'noise_variance'"),
-        (("OU",), ValueError, "base_kernels must be a selection of ['SE', 'LIN'"),
-        ((), ValueError, "base_kernels must be a selection of"),
     ],
 )
 def test_what_is_no_base_kernel_is_refused(base_kernels, error, message):
@@ -105,8 +102,8 @@ def test_a_warm_start_forgets_what_was_found_with_another_kernel_of_the_same_nam
     settings = {"n_iter": 0, "max_leaves": 1, "warm_start": True}
     model = fitted(base_kernels=(Power(1.0),), **settings)
     model.set_params(base_kernels=(Power(2.0),)).fit(*rough())
-    anew = fitted(base_kernels=(Power(2.0),), **settings)
-    assert model.best_score_ == anew.best_score_
+    fresh = fitted(base_kernels=(Power(2.0),), **settings)
+    assert model.best_score_ == fresh.best_score_
     assert model._fitted.evaluation.expression.leaves[0].kernel == Power(2.0)
 
 
@@ -120,15 +117,7 @@ def test_one_evaluator_distinguishes_kernels_of_one_name():
         np.testing.assert_array_equal(shared(expression).theta, alone.theta)
 
 
-def test_a_kernel_that_was_made_here_is_searched_alike_with_workers():
-    local = CallableKernel("LOCAL", lambda X, Y, v: v * np.exp(-np.abs(X - Y.T)), (VARIANCE,))
-    settings = {"base_kernels": ("SE", local), "n_iter": 4, "max_leaves": 3, "batch_size": 2}
-    alone, together = fitted(**settings), fitted(**settings, n_jobs=2)
-    assert list(alone.search_history_["kernel"]) == list(together.search_history_["kernel"])
-    np.testing.assert_array_equal(alone.search_history_["score"], together.search_history_["score"])
-
-
-def test_memory_says_that_it_cannot_tell_lambdas_apart(tmp_path):
+def test_memory_says_that_it_cannot_distinguish_lambdas(tmp_path):
     local = CallableKernel("LOCAL", lambda X, Y, v: v * (X == Y.T), (VARIANCE,))
     with pytest.raises(ValueError, match="memory needs base kernels and operators that can be"):
         fitted(base_kernels=("SE", local), memory=tmp_path)
@@ -136,7 +125,7 @@ def test_memory_says_that_it_cannot_tell_lambdas_apart(tmp_path):
 
 def test_the_order_in_which_kernels_are_given_does_not_matter():
     histories = [
-        fitted(base_kernels=kernels).search_history_
+        fitted(base_kernels=kernels, max_leaves=1).search_history_
         for kernels in (("LIN", OU), np.array([OU, "LIN"]), {OU, "LIN"})
     ]
     for history in histories[1:]:
