@@ -165,12 +165,6 @@ def running(script, *arguments) -> Iterator[subprocess.Popen]:
         process.communicate()
 
 
-def end_of(process):
-    """Wait until a process ends; return what else it has printed, and its errors."""
-    out, err = process.communicate(timeout=PATIENCE)
-    return out, err
-
-
 def left_of_group(process):
     """What still runs of the group of a process that has ended, once helpers had time to end."""
     give_up = time.monotonic() + PATIENCE

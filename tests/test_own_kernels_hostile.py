@@ -21,20 +21,12 @@ from tests.own_kernels import OU, ByDifferences, OrnsteinUhlenbeck, exponential,
 from tests.search.stand_ins import QUICK
 
 
-class Nameless(OrnsteinUhlenbeck):
-    name = "no name"
+def wrong(**declared):
+    """A kernel with another declaration."""
+    return type("Wrong", (OrnsteinUhlenbeck,), declared)()
 
 
-class Parameterless(OrnsteinUhlenbeck):
-    parameters = ("lengthscale",)
-
-
-class Reserved(OrnsteinUhlenbeck):
-    parameters = (LENGTHSCALE, KernelParameter("noise_variance", (1, 1)))
-
-
-class Twice(OrnsteinUhlenbeck):
-    parameters = (LENGTHSCALE, LENGTHSCALE)
+RESERVED = (LENGTHSCALE, KernelParameter("noise_variance", (1, 1)))
 
 
 @pytest.mark.parametrize(
@@ -43,14 +35,18 @@ class Twice(OrnsteinUhlenbeck):
         ((OrnsteinUhlenbeck,), TypeError, "got a class: call OrnsteinUhlenbeck()"),
         ((OU, ByDifferences("OU")), ValueError, "base_kernels must have different names"),
         ((OrnsteinUhlenbeck("SE"),), ValueError, "give it another name"),
-        ((Nameless(),), ValueError, "Nameless.name must be made of letters, digits"),
-        ((Parameterless(),), ValueError, "must be a tuple of KernelParameter objects"),
+        ((wrong(name="no name"),), ValueError, "Wrong.name must be made of letters, digits"),
         (
-            (Twice(),),
+            (wrong(parameters=("lengthscale",)),),
+            ValueError,
+            "must be a tuple of KernelParameter objects",
+        ),
+        (
+            (wrong(parameters=(LENGTHSCALE, LENGTHSCALE)),),
             ValueError,
             "none of them 'noise_variance', got ['lengthscale', 'lengthscale']",
         ),
-        ((Reserved(),), ValueError, "none of them 'noise_variance'"),
+        ((wrong(parameters=RESERVED),), ValueError, "none of them 'noise_variance'"),
     ],
 )
 def test_what_is_no_base_kernel_is_refused(base_kernels, error, message):

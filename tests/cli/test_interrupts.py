@@ -10,7 +10,7 @@ import pytest
 
 from autokernel.__main__ import main
 from tests.cli.files import lines, wave
-from tests.fits import end_of, running
+from tests.fits import PATIENCE, running
 
 
 class Terminal:
@@ -99,7 +99,7 @@ def test_a_process_on_5000_rows_ends_with_the_best_so_far_and_the_test_errors(tm
             if re.match(r" +1 +\d+\.\d s ", line):  # the first kernel has a score
                 process.send_signal(signal.SIGINT)
                 break
-        output, errors = end_of(process)
+        output, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
     assert "; reason to stop: interrupted." in output

@@ -294,26 +294,21 @@ def noise_answers(seed, n_samples, **parameters):
     return rmse(mean, y_new) / rmse(y.mean(), y_new), covered
 
 
-def assert_noise_is_not_explained(n_seeds, **parameters):
-    """Predict noise, learned from 50 rows, as the mean does, and know how well.
+@pytest.mark.parametrize(
+    ("n_seeds", "parameters"),
+    [(5, {"n_iter": 0, "max_leaves": 1}), pytest.param(20, {}, marks=pytest.mark.slow)],
+    ids=["base kernels", "a whole search"],
+)
+def test_pure_noise_is_not_explained(n_seeds, parameters):
+    """Noise, learned from 50 rows, is predicted as well as by its mean, with a right interval.
 
     A degree of freedom that is spent on noise adds 1 / 50 to the mean square error: a curve through
     all rows has an error of 41 % more, and 200 new rows know a ratio to 2 %. The share of them in a
     95 % interval is 94 %, known to 1.2 % over five seeds; deviations of 3/4 of the right ones hold
     83 %.
     """
-    ratios, covered = np.transpose(
-        [noise_answers(seed, 50, **parameters) for seed in range(n_seeds)]
-    )
+    answered = [noise_answers(seed, 50, **parameters) for seed in range(n_seeds)]
+    ratios, covered = np.transpose(answered)
     assert ratios.mean() < 1.10, ratios
     assert ratios.max() < 1.20, ratios
     assert 0.88 < covered.mean() < 0.99, covered
-
-
-def test_pure_noise_is_not_explained():
-    assert_noise_is_not_explained(5, n_iter=0, max_leaves=1)
-
-
-@pytest.mark.slow
-def test_pure_noise_is_not_explained_by_a_whole_search():
-    assert_noise_is_not_explained(20)

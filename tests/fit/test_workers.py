@@ -23,7 +23,6 @@ from tests.fits import (
     TIMES,
     At,
     count_evaluations,
-    end_of,
     kernels,
     left_of_group,
     rows,
@@ -171,7 +170,7 @@ def test_ctrl_c_leaves_a_fitted_model_and_no_worker(undisturbed, whom, place):
             assert line, process.communicate()
             waits, n_rows = waits or line == "waits\n", n_rows + (" s " in line)
         (os.killpg if whom == "group" else os.kill)(process.pid, signal.SIGINT)
-        out, err = end_of(process)
+        out, err = process.communicate(timeout=PATIENCE)
         assert left_of_group(process) == []
     # Python ends with this signal if it has raised KeyboardInterrupt to the end
     assert process.returncode == -signal.SIGINT, err
