@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import autokernel
+from tests.fits import run_together
 
 ROOT = Path(__file__).parent.parent
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -62,9 +63,12 @@ def targets(text):
     return ["".join(found) for found in TARGET.findall(text)]
 
 
-def name_of(requirement):
-    """Name of the distribution that is required."""
-    return re.match(r"[A-Za-z0-9._-]+", requirement)[0]
+def texts(*names):
+    """Prose and code in folders, by path."""
+    paths = (path for name in names for path in (ROOT / name).rglob("*"))
+    for path in (ROOT / "README.md", *paths):
+        if path.suffix in PROSE_AND_CODE and "_build" not in path.parts:
+            yield path, path.read_text(encoding="utf-8")
 
 
 def description_of(metadata):
@@ -106,13 +110,9 @@ def test_the_address_of_the_project_stands_in_one_file():
     hook = SETTINGS["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
     given = [*urls.values(), *(s["replacement"] for s in hook["substitutions"])]
     assert all(owner in url and name in url for url in given)
-    folders = ("autokernel", "tests", "benchmarks", "docs", ".github", ".ci")
-    paths = [ROOT / "README.md", *(p for name in folders for p in (ROOT / name).rglob("*"))]
-    for path in paths:
-        if path.suffix in PROSE_AND_CODE and "_build" not in path.parts:
-            text = path.read_text(encoding="utf-8")
-            assert f"{owner}/{name}" not in text, f"{path}: take the address from the metadata"
-            assert f"{owner}.github.io" not in text, f"{path}: take the address from the metadata"
+    for path, text in texts("autokernel", "tests", "benchmarks", "docs", ".github", ".ci"):
+        assert f"{owner}/{name}" not in text, f"{path}: take the address from the metadata"
+        assert f"{owner}.github.io" not in text, f"{path}: take the address from the metadata"
 
 
 def test_the_wheel_has_types_data_and_the_command(wheel):
@@ -140,7 +140,8 @@ def test_every_requirement_has_one_lower_bound_everywhere():
     for text in [*PROJECT["dependencies"], *(text for texts in EXTRAS.values() for text in texts)]:
         if "[" not in text:
             assert ">=" in text, text
-            assert bounds.setdefault(name_of(text), text) == text
+            name = re.match(r"[A-Za-z0-9._-]+", text)[0]
+            assert bounds.setdefault(name, text) == text
 
 
 def test_the_tests_require_what_builds_the_package():
@@ -151,42 +152,32 @@ def test_messages_and_documents_name_extras_that_exist():
     # in two parts, so that this line is not found
     wrong = "autokernel" + "["
     named = set()
-    for folder in ("autokernel", "docs", "README.md"):
-        top = ROOT / folder
-        for path in [top] if top.is_file() else top.rglob("*"):
-            if path.suffix in PROSE_AND_CODE and "_build" not in path.parts:
-                text = path.read_text(encoding="utf-8")
-                assert f"install '{wrong}" not in text, path
-                assert f"install {wrong}" not in text, path
-                named |= set(re.findall(r"autokernel-gp\[([a-z,]+)\]", text))
+    for path, text in texts("autokernel", "docs"):
+        assert f"install '{wrong}" not in text, path
+        assert f"install {wrong}" not in text, path
+        named |= set(re.findall(r"autokernel-gp\[([a-z,]+)\]", text))
     assert "plot" in named
     assert {extra for names in named for extra in names.split(",")} <= set(EXTRAS)
 
 
-def python(code):
-    """Output of a new process that finds the package under test first."""
-    command = [sys.executable, "-c", code]
-    folder = Path(autokernel.__file__).parents[1]
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
-
-
 def test_the_package_can_be_imported_where_no_extra_is_installed():
-    version = python(
-        "import sys\n"
+    (version,) = run_together(
+        "import json, sys\n"
         "for extra in ('matplotlib', 'pandas', 'rich', 'skops'):\n"
         "    sys.modules[extra] = None\n"  # so that its import fails
         "import autokernel, autokernel.displays, autokernel.export\n"
-        "print(autokernel.__version__)"
+        "print(json.dumps(autokernel.__version__))"
     )
-    assert version.strip() == autokernel.__version__
+    assert version == autokernel.__version__
 
 
 def test_importing_the_package_loads_no_extra_that_scikit_learn_does_not_load():
-    loaded = python(
-        "import sys, sklearn.gaussian_process, sklearn.datasets\n"  # they import pandas if they can
+    (loaded,) = run_together(
+        # they import pandas if they can
+        "import json, sys, sklearn.gaussian_process, sklearn.datasets\n"
         "before = set(sys.modules)\n"
         "import autokernel\n"
-        "print(*set(sys.modules) - before)"
-    ).split()
+        "print(json.dumps(list(set(sys.modules) - before)))"
+    )
     assert "autokernel.estimator" in loaded
     assert {"matplotlib", "pandas", "rich", "skops"}.isdisjoint(loaded)

@@ -1,8 +1,6 @@
 """Files as numbers and dates: what is understood, and what is refused with the cell and advice."""
 
 import gzip
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -12,6 +10,7 @@ from autokernel.__main__ import main
 from autokernel.cli.options import parse
 from autokernel.cli.reading import read_new_rows, read_table
 from tests.cli.files import lines, write
+from tests.fits import PATIENCE, running
 
 PLAIN = "a,b,c\n1,2,3\n4,5,6\n7,8,9\n10,11,12\n"
 
@@ -313,7 +312,8 @@ def test_a_bare_install_runs_airline_and_names_the_extra_that_reads_files(tmp_pa
         f"assert main([{str(path)!r}]) == 2\n"
         "assert main(['--n-iter', '0', '--max-time', '0.01']) == 0"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "pip install 'autokernel-gp[cli]'" in lines(done.stderr)
-    assert "Test RMSE of passengers" in done.stdout
+    with running(program) as process:
+        output, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, errors
+    assert "pip install 'autokernel-gp[cli]'" in lines(errors)
+    assert "Test RMSE of passengers" in output

@@ -80,9 +80,9 @@ CASES = {
     ),
 }
 QUICK = {  # settings of a short search on every second row
-    "noise": {"n_iter": 5},
-    "line and season": {"n_iter": 5},
-    "a season that ends": {"n_iter": 8, "base_kernels": ("SE", "PER")},
+    "noise": {"n_iter": 3},
+    "line and season": {"n_iter": 4},
+    "a season that ends": {"n_iter": 4, "base_kernels": ("SE", "PER")},
 }
 
 

@@ -5,6 +5,8 @@ from functools import cache
 import numpy as np
 
 from autokernel import AutoKernelGPRegressor
+from autokernel.expression import n_kernel_params, parse_expression
+from tests.explain.models import with_kernel
 
 KERNELS = (
     "SE[0] * SE[1]",
@@ -22,6 +24,14 @@ def table():
     X = rng.uniform(5, 9, (60, 2))
     y = 100 + np.sin(3 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=60)
     return X, y, rng.uniform(4, 10, (20, 2))
+
+
+def given(kernel):
+    """A model of the table with this kernel, at parameters that were drawn and not fitted."""
+    X, y, _ = table()
+    expression = parse_expression(kernel)
+    theta = np.random.default_rng(0).uniform(-1, 1, size=n_kernel_params(expression))
+    return with_kernel(X, y, expression, theta)
 
 
 @cache

@@ -10,7 +10,7 @@ from scipy.special import expit
 from autokernel import AutoKernelGPRegressor
 from autokernel.export import to_latex
 from autokernel.inference import cross_covariance
-from tests.export.models import KERNELS, refitted, table
+from tests.export.models import KERNELS, given, refitted, table
 from tests.kernels.gate import GATE
 from tests.own_kernels import OrnsteinUhlenbeck
 
@@ -48,7 +48,7 @@ def covariance(model, Z):
 @pytest.mark.parametrize("kernel", KERNELS[:-1])
 def test_the_formula_is_the_covariance_in_the_units_of_the_user(kernel):
     _, _, Z = table()
-    model = refitted(kernel)
+    model = given(kernel)
     K = covariance(model, Z[:2])
     for i, j in ((0, 0), (0, 1)):
         found = evaluated(to_latex(model), ["x0", "x1"], Z[i].tolist(), Z[j].tolist())
