@@ -207,11 +207,6 @@ def test_what_the_message_on_times_says_makes_days_of_them(times):
     np.testing.assert_array_equal(np.asarray(counted), np.arange(20))
 
 
-def test_columns_of_numbers_may_be_called_date_and_time():
-    model = small().refit(pd.DataFrame(X, columns=["date", "time period"]), Y, "SE[date]")
-    assert model.best_expression_ == "SE[date]"
-
-
 def read_only(values):
     values = values.copy()
     values.flags.writeable = False

@@ -127,14 +127,14 @@ def test_refit_without_a_kernel_keeps_the_structure_and_takes_the_data():
 
 
 def test_refit_reads_the_names_of_columns():
-    frame = pd.DataFrame(X, columns=["time", "wind speed"])
-    model = tiny().refit(frame, Y, "LIN[wind speed] + SE[time]")
-    assert model.best_expression_ == "LIN[wind speed] + SE[time]"
-    assert list(model.feature_names_in_) == ["time", "wind speed"]
+    frame = pd.DataFrame(X, columns=["date", "time period"])  # of numbers all the same
+    model = tiny().refit(frame, Y, "LIN[time period] + SE[date]")
+    assert model.best_expression_ == "LIN[time period] + SE[date]"
+    assert list(model.feature_names_in_) == ["date", "time period"]
     np.testing.assert_array_equal(
         model.predict(frame), tiny().refit(X, Y, "LIN[1] + SE[0]").predict(X)
     )
-    assert model.refit(frame, Y, "LIN[1]").best_expression_ == "LIN[wind speed]"
+    assert model.refit(frame, Y, "LIN[1]").best_expression_ == "LIN[time period]"
 
 
 def test_a_search_after_refit_goes_on_where_the_last_one_ended(model):
