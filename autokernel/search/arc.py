@@ -72,7 +72,7 @@ class Arc(EvolvingStrategy):
     :class:`SOT`.
     """
 
-    kernel_kernel = ArcKernel
+    _kernel_kernel = ArcKernel
 
 
 def _positions(

@@ -124,7 +124,7 @@ class EvolvingStrategy(BayesianStrategy):
     The parameters are those of SOT, algorithm 2; the final classes document them.
     """
 
-    kernel_kernel: ClassVar[type[KernelKernel]]
+    _kernel_kernel: ClassVar[type[KernelKernel]]
     """The kernel between expressions."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
@@ -182,7 +182,7 @@ class EvolvingStrategy(BayesianStrategy):
                 rng=rng,
             )
 
-        kernel_kernel = task.cached(self.kernel_kernel, self.kernel_kernel)
+        kernel_kernel = task.cached(self._kernel_kernel, self._kernel_kernel)
         return self.propose_by_surrogate(
             task, history, kernel_kernel, maximise, n_proposals=n_proposals, rng=rng
         )

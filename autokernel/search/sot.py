@@ -81,7 +81,7 @@ class SOT(EvolvingStrategy):
     the base kernels and neighbours of the best kernels so far.
     """
 
-    kernel_kernel = SOTKernel
+    _kernel_kernel = SOTKernel
 
 
 def _list_paths(expression: Expression, above: str, found: list[str]) -> None:
