@@ -34,7 +34,7 @@ from tests.fits import (
 from tests.own_kernels import OrnsteinUhlenbeck
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups are of POSIX")
-PERIODIC = {"base_kernels": ["SE", "PER"], "n_iter": 2, "batch_size": 2}
+PERIODIC = {"base_kernels": ["SE", "PER"], "strategy": "greedy", "n_iter": 2, "batch_size": 2}
 ONE = {"base_kernels": ["SE"], "max_leaves": 1}
 
 FIT_ELSEWHERE = """
