@@ -75,8 +75,8 @@ def test_the_examples_run_and_print_what_is_shown(path, kept, tmp_path, monkeypa
     names, memory = {}, f"memory={str(kept)!r}"
     for code, prints, shown in examples(path):
         capsys.readouterr()
-        run = code.replace(*SHORTER).replace("random_state=0)", f"random_state=0, {memory})")
-        run = run.replace('memory="evaluations"', memory)
+        run = code.replace(*SHORTER).replace('memory="evaluations"', memory)
+        run = run.replace("random_state=0)", f"random_state=0, {memory})")
         exec(compile(run, str(path), "exec"), names)
         printed = capsys.readouterr().out
         for kernel in kernels(shown) + kernels(printed):

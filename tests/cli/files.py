@@ -2,6 +2,8 @@
 
 import numpy as np
 
+SHORT = ["--strategy", "greedy", "--n-iter", "0"]  # each base kernel on each column
+
 
 def write(folder, text, *, name="data.csv", encoding="utf-8"):
     path = folder / name

@@ -11,14 +11,14 @@ import pytest
 import skops.io
 
 from autokernel.cli.run import main
-from tests.cli.files import lines, wave, write
+from tests.cli.files import SHORT, lines, wave, write
 
 
 def test_all_files_are_written_by_the_kernel_fitted_to_all_rows(tmp_path, capsys):
     path = wave(tmp_path)
     new = write(tmp_path, "name;junk;time\na;0,5;2001,5\nb;0,1;2004\n", name="new.csv")
     made = {name: tmp_path / f"made.{name}" for name in ("csv", "joblib", "png", "html")}
-    arguments = [str(path), "--target", "level", "--n-iter", "0", "--predict", str(new)]
+    arguments = [str(path), "--target", "level", *SHORT, "--predict", str(new)]
     arguments += ["--predictions", str(made["csv"]), "--output", str(made["joblib"])]
     arguments += ["--plot", str(made["png"]), "--report", str(made["html"])]
     arguments += ["--unit", "time=years", "--unit", "level=metres"]
@@ -58,7 +58,7 @@ def test_a_series_with_dates_is_predicted_printed_and_drawn_and_kept_by_skops(tm
     rows = "".join(f"{d},{np.sin(i):.3f}\n" for i, d in enumerate(dates.astype(str)))
     path = write(tmp_path, "day,level\n" + rows)
     new = write(tmp_path, "day\n2020-08-05\n", name="new.csv")
-    arguments = [str(path), "--n-iter", "0", "--predict", str(new)]
+    arguments = [str(path), *SHORT, "--predict", str(new)]
     made = tmp_path / "made.skops"
     assert main([*arguments, "--output", str(made), "--plot", str(tmp_path / "f.svg")]) == 0
     printed = capsys.readouterr().out.partition("\nPredictions\n\n")[2].splitlines()
@@ -75,7 +75,7 @@ def test_where_noise_alone_is_best_there_is_no_picture_of_several_columns(tmp_pa
     rows = "\n".join(",".join(f"{one:.3f}" for one in row) for row in rng.normal(size=(25, 3)))
     path = write(tmp_path, f"a,b,y\n{rows}\n")
     picture = tmp_path / "p.png"
-    assert main([str(path), "--n-iter", "0", "--plot", str(picture)]) == 0
+    assert main([str(path), *SHORT, "--plot", str(picture)]) == 0
     output = capsys.readouterr().out
     assert "Best kernel\n\n    NOISE" in output
     assert "Picture: none, because there is no component to draw" in output

@@ -5,11 +5,11 @@ import re
 import pytest
 
 from autokernel.cli.run import main
-from tests.cli.files import lines, wave, write
+from tests.cli.files import SHORT, lines, wave, write
 
 
 def test_a_search_on_a_file_prints_kernel_words_table_and_test_errors(tmp_path, capsys):
-    assert main([str(wave(tmp_path)), "--target", "level", "--n-iter", "0"]) == 0
+    assert main([str(wave(tmp_path)), "--target", "level", *SHORT]) == 0
     output = capsys.readouterr().out
     assert "wave.csv" in output
     assert "27 rows to train on, 3 drawn at random to predict: level." in output

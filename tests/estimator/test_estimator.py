@@ -20,13 +20,13 @@ KEYS |= {"standard_error", "pareto_k", "upper_bound"}
 def test_fit_on_the_airline_series_extrapolates_far_better_than_an_rbf_kernel():
     X, y = load_airline(return_X_y=True)
     model = tiny(base_kernels=["SE", "LIN", "PER"], max_leaves=4, averaging=None)
-    model.fit(X[:129], y[:129])
+    model.fit(X[:129:2], y[:129:2])
     rmse = np.sqrt(np.mean((model.predict(X[129:]) - y[129:]) ** 2))
     # a hand-made trend + season kernel reaches 25, a straight line 72, an RBF kernel 200
     assert rmse < 40
-    assert model.score(X[:129], y[:129]) > 0.99
+    assert model.score(X[1:129:2], y[1:129:2]) > 0.95  # a straight line reaches 0.84
     history = model.search_history_
-    assert model.best_score_ - history["log_prior"][np.argmax(history["score"])] > 70
+    assert model.best_score_ - history["log_prior"][np.argmax(history["score"])] > 10
 
 
 def test_history_is_one_row_per_kernel_in_the_order_of_evaluation():

@@ -162,7 +162,7 @@ def rough(n, lengthscale):
 
 
 def test_a_rough_term_may_win_that_the_search_has_not_met():
-    x, function, noise = rough(1400, 1e-3)
+    x, function, noise = rough(N, 1e-3)
     y = np.sin(6 * x[:, 0]) + 0.5 * function + 0.1 * noise
     model = small(n_iter=0, base_kernels=("SE",), strategy="greedy").fit(x, y)
     assert model.best_expression_ == "SE[0] + SE[0]"
@@ -171,7 +171,7 @@ def test_a_rough_term_may_win_that_the_search_has_not_met():
 
 
 def test_a_rough_function_that_is_noise_to_the_search_is_found():
-    x, function, noise = rough(1400, 9e-4)
+    x, function, noise = rough(N, 9e-4)
     model = small(n_iter=0, base_kernels=("SE",), strategy="greedy").fit(x, function + 0.3 * noise)
     assert model.best_expression_ == "SE[0]"
     assert np.sqrt(model.noise_variance_) == pytest.approx(0.3, rel=0.3)

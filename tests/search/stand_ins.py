@@ -35,7 +35,7 @@ BAYESIAN = ("sot", "boms", "arc")
 # each strategy at sizes at which a search takes a moment
 QUICK: Mapping[str, Strategy] = {
     "sot": SOT(population_size=20, n_generations=2),
-    "boms": BOMS(n_walks=3, n_neighbours=6, n_candidates=20),
+    "boms": BOMS(n_walks=2, n_neighbours=4, n_candidates=10),
     "greedy": Greedy(),
     "skc": SKC(),
     "tree_gep": TreeGEP(population_size=6, reproduction=0.4, tournament=0.5),
