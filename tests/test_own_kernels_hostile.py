@@ -141,7 +141,7 @@ def is_negative(X, Y, v):
 )
 def test_every_strategy_searches_with_a_custom_kernel_and_one_that_fails(name, function):
     bad = CallableKernel("BAD", function, (VARIANCE,))
-    settings = {"strategy": QUICK[name], "n_iter": 2, "max_leaves": 3, "averaging": None}
+    settings = {"strategy": QUICK[name], "n_iter": 2, "max_leaves": 2, "averaging": None}
     model = fitted(base_kernels=("LIN", OU, bad), **settings)
     history = model.search_history_
     is_sound = np.array(["BAD" not in kernel for kernel in history["kernel"]])

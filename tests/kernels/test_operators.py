@@ -196,7 +196,7 @@ def test_every_strategy_searches_with_an_operator_from_outside(strategy):
         base_kernels=("SE", "LIN"),
         operators=("+", GATE),
         strategy=strategy,
-        n_iter=6,
+        n_iter=3,
         max_leaves=2,
         averaging=None,
         random_state=0,
