@@ -128,7 +128,7 @@ def test_columns_are_named_with_the_probability_that_they_matter():
 
 def test_every_kernel_of_the_grammar_can_be_described():
     X = np.random.default_rng(0).uniform(size=(30, 2))
-    for expression, theta in random_expressions(30):
+    for expression, theta in random_expressions(20):
         model = with_kernel(X, np.sin(9 * X[:, 0]), expression, theta)
         text = model.describe({"x0": "metres"})
         components = model.decompose(units={"x0": "metres"}).components

@@ -5,7 +5,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from autokernel.expression import (
     Leaf,
@@ -310,6 +310,7 @@ def test_products_are_distributed_over_sums(text, expected):
     assert [str(one.expression) for one in addends(parse_expression(text))] == expected
 
 
+@settings(max_examples=25)
 @given(tree=trees, seed=seeds)
 def test_the_covariances_of_the_addends_add_up(tree, seed):
     rng = np.random.default_rng(seed)

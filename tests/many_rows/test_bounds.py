@@ -76,7 +76,7 @@ def test_no_evaluation_ends_after_the_deadline():
 
 
 def test_a_search_by_bounds_finds_what_the_exact_one_finds():
-    X, y = table(80)
+    X, y = table(60)
     bounded = small(strategy="skc", n_iter=3).fit(X, y)
     whole = small(strategy=Greedy(), n_iter=3).fit(X, y)
     assert bounded.best_expression_ == whole.best_expression_
