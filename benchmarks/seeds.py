@@ -1,0 +1,276 @@
+"""How much the result of a default fit depends on its seed, and on rounding.
+
+Twelve sets of 100 to 200 rows, each fitted by several seeds; the rows are chosen once. The same
+seed rounds otherwise with ``OPENBLAS_CORETYPE=Haswell``, which is a column of the file. A run
+agrees if its score is within half a nat of the best that any row has for its set.
+
+``--cases`` fits data that have misled a search, without a limit and with ten seconds. ``right``
+says, of each:
+
+- smoker: ``2 + 0.8 dose smoker + 0.05 age``, 150 rows. The score is at most half a nat below that
+  of ``LIN[dose] * LIN[smoker] + LIN[age]``.
+- week: a trend and a week on 775 of 800 days, and the temperature, which has no effect. The score
+  is at most half a nat below that of ``LIN[date] + PER[date]``.
+- 40 columns: 150 rows. The kernel is over the two columns that matter, and no other.
+- sales: 2900 days with price, promotion and temperature. The RMSE on 300 other days is at most 1.5
+  times the deviation of the noise; without the week it is five times as large.
+- diabetes: 300 rows. The kernel is over at most six of the ten columns, and the score is at most
+  half a nat below that of a sum of LIN over six.
+- outliers: a trend, 6 of 120 rows off by 15. At each of the six rows, the prediction is nearer to
+  the trend than to the target.
+
+Rows go to results/seeds.csv; those of the current commit are not measured again.
+
+    AUTOKERNEL_DATA=folder python benchmarks/seeds.py              # an hour of CPU time
+    AUTOKERNEL_DATA=folder python benchmarks/seeds.py --cases
+    python benchmarks/seeds.py --summary
+"""
+
+import argparse
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from common import (  # isort: skip
+    Row,
+    group,
+    numbers,
+    print_environment,
+    print_table,
+    read_rows,
+    rounded,
+    run_missing,
+)
+from runs import draw_split  # isort: skip
+from structure_recovery import N_ROWS, Case, draw  # isort: skip
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.datasets import load_diabetes
+
+from autokernel import AutoKernelGPRegressor, parse_expression
+
+NAME = "seeds"  # of the CSV file
+CLOSE, FAR = 0.5, 2.0  # nats below the best score known
+LIMIT = 10.0  # seconds of a fit of a case that is cut
+
+
+class Problem(NamedTuple):
+    """Data to fit, and whether a fit of a case is right."""
+
+    X: npt.ArrayLike
+    y: np.ndarray
+    is_right: Callable[[AutoKernelGPRegressor], bool] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What a row is measured for."""
+
+    dataset: str
+    seed: int
+    max_time: float  # seconds, infinite without a limit
+    coretype: str  # of OpenBLAS
+
+
+def rows_of(dataset: str, n_rows: int) -> Problem:
+    """Draw rows of a data set."""
+    split = draw_split(dataset, 0, n_train=n_rows)
+    return Problem(split.X_train, split.y_train)
+
+
+def drawn_from(truth: str, seed: int) -> Problem:
+    """Draw data from a kernel."""
+    return Problem(*draw(Case(truth, seed, N_ROWS, 0)))
+
+
+def reaches(kernel: str, X: npt.ArrayLike, y: np.ndarray) -> Callable[..., bool]:
+    """Compare the score of a fit with that of a kernel which is known to be good."""
+
+    def is_right(model: AutoKernelGPRegressor) -> bool:
+        known = AutoKernelGPRegressor(random_state=0).refit(X, y, kernel=kernel)
+        return bool(model.best_score_ >= known.best_score_ - CLOSE)
+
+    return is_right
+
+
+def columns_of(model: AutoKernelGPRegressor) -> set[int]:
+    """Return the columns of the best kernel, if they have no names."""
+    return {leaf.column for leaf in parse_expression(model.best_expression_).leaves}
+
+
+def smoker() -> Problem:
+    """Draw an effect of one column that depends on another."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(
+        {
+            "dose": rng.uniform(0, 10, 150),
+            "age": rng.uniform(20, 80, 150),
+            "smoker": rng.integers(0, 2, 150).astype(bool),
+        }
+    )
+    y = 2 + 0.8 * X["dose"] * X["smoker"] + 0.05 * X["age"] + 0.35 * rng.normal(size=150)
+    return Problem(X, y.to_numpy(), reaches("LIN[dose] * LIN[smoker] + LIN[age]", X, y.to_numpy()))
+
+
+def week() -> Problem:
+    """Draw days with a trend and a weekly season."""
+    rng = np.random.default_rng(0)
+    day = np.sort(rng.permutation(800)[:775])
+    date = pd.Timestamp("2021-01-01") + pd.to_timedelta(day, unit="D")
+    X = pd.DataFrame({"date": date, "temperature": rng.normal(10, 6, 775)})
+    y = 1500 + 1.2 * day + 400 * np.sin(2 * np.pi * day / 7) + 75 * rng.normal(size=775)
+    return Problem(X, y, reaches("LIN[date] + PER[date]", X, y))
+
+
+def forty_columns() -> Problem:
+    """Draw 40 columns, two of which matter."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(150, 40))
+    y = np.sin(2 * X[:, 3]) + 0.5 * X[:, 17] + 0.3 * rng.normal(size=150)
+    return Problem(X, y, lambda model: columns_of(model) == {3, 17})
+
+
+def sales() -> Problem:
+    """Draw daily sales with a trend, a week and the effects of two other columns."""
+    rng = np.random.default_rng(0)
+    day, noise = np.arange(3200), 400.0
+    X = pd.DataFrame(
+        {
+            "date": pd.Timestamp("2016-01-01") + pd.to_timedelta(day, unit="D"),
+            "price": rng.uniform(8, 12, 3200),
+            "promotion": rng.integers(0, 2, 3200),
+            "temperature": 10 + 8 * np.sin(2 * np.pi * day / 365.25) + 3 * rng.normal(size=3200),
+        }
+    )
+    y = 1e4 + 0.5 * day + 3000 * np.sin(2 * np.pi * day / 7)
+    y += 600 * X["promotion"] - 800 * (X["price"] - 10) + noise * rng.normal(size=3200)
+    test, train = np.split(rng.permutation(3200), [300])
+
+    def is_right(model: AutoKernelGPRegressor) -> bool:
+        errors = model.predict(X.iloc[test]) - y.to_numpy()[test]
+        return bool(np.sqrt(np.mean(errors**2)) <= 1.5 * noise)
+
+    return Problem(X.iloc[train], y.to_numpy()[train], is_right)
+
+
+def diabetes() -> Problem:
+    """Draw patients; four of the ten columns add nothing."""
+    X, y = load_diabetes(return_X_y=True)
+    rows = np.random.default_rng(0).permutation(len(y))[:300]
+    X, y = X[rows], y[rows]
+    as_good = reaches(" + ".join(f"LIN[{column}]" for column in (1, 2, 3, 4, 6, 8)), X, y)
+    return Problem(X, y, lambda model: len(columns_of(model)) <= 6 and as_good(model))
+
+
+def outliers() -> Problem:
+    """Draw a trend with a few gross errors."""
+    rng = np.random.default_rng(2)
+    x = np.sort(rng.uniform(0, 10, 120))
+    trend = 2 * np.sin(x) + 0.3 * x
+    y = trend + 0.1 * rng.normal(size=120)
+    off = rng.permutation(120)[:6]
+    y[off] += 15 * rng.choice([-1, 1], 6)
+
+    def is_right(model: AutoKernelGPRegressor) -> bool:
+        predicted = model.predict(x[off, None])
+        return bool(np.all(np.abs(predicted - trend[off]) < np.abs(predicted - y[off])))
+
+    return Problem(x[:, None], y, is_right)
+
+
+N_OF_SET = {
+    "airline": (100, 144), "mauna": (200,), "solar": (200,), "call_centre": (180,),
+    "gas_production": (150,), "power_plant": (150,), "airfoil": (150,), "concrete": (120,),
+    "boston_housing": (120,),
+}  # fmt: skip
+SEED_OF_TRUTH = {"LIN[0] + PER[0] * SE[1]": 4, "LIN[0] * PER[1] + SE[0] * SE[1]": 3}
+"""Draws on which a search has found less than the truth."""
+SETS: Mapping[str, Callable[[], Problem]] = {
+    **{f"{name} {n}": partial(rows_of, name, n) for name, ns in N_OF_SET.items() for n in ns},
+    **{truth: partial(drawn_from, truth, seed) for truth, seed in SEED_OF_TRUTH.items()},
+}
+CASES: Mapping[str, Callable[[], Problem]] = {
+    "smoker": smoker, "week": week, "40 columns": forty_columns, "sales": sales,
+    "diabetes": diabetes, "outliers": outliers,
+}  # fmt: skip
+
+
+def measure(unit: Fit) -> Row:
+    """Fit by the defaults."""
+    X, y, is_right = {**SETS, **CASES}[unit.dataset]()
+    limit = unit.max_time if math.isfinite(unit.max_time) else None
+    began = time.process_time()
+    model = AutoKernelGPRegressor(max_time=limit, random_state=unit.seed).fit(X, y)
+    seconds = time.process_time() - began
+    return {
+        "score": rounded(model.best_score_),
+        "kernel": model.best_expression_,
+        "n_kernels": len(model.search_history_["score"]),
+        "cpu_seconds": rounded(seconds),
+        "stop_reason": model.stop_reason_,
+        "right": "" if is_right is None else is_right(model),
+    }
+
+
+def summarise(rows: Sequence[Mapping[str, str]]) -> None:
+    """Print the shares of runs that agree with the best known, by set and over all sets."""
+    best = {
+        name: float(numbers(found, "score").max())
+        for name, found in group(rows, lambda row: row["dataset"]).items()
+    }
+    for (commit, coretype), of_version in group(
+        rows, lambda row: (row["commit"], row["coretype"])
+    ).items():
+        print(f"\n{commit}, {coretype}")
+        by_fit = group(of_version, lambda row: (row["dataset"], row["max_time"]))
+        lines = {" ".join(fit): found for fit, found in by_fit.items()}
+        lines["all sets"] = [row for row in of_version if row["dataset"] in SETS]
+        table: list[Mapping[str, object]] = []
+        for name, found in lines.items():
+            below = np.array([best[row["dataset"]] - float(row["score"]) for row in found])
+            checked = [row["right"] == "True" for row in found if row["right"]]
+            table.append(
+                {
+                    "set": name.removesuffix(" inf"),
+                    "runs": len(found),
+                    "best known": best.get(found[0]["dataset"], "") if name != "all sets" else "",
+                    f"within {CLOSE}": float(np.mean(below <= CLOSE)),
+                    f"within {FAR}": float(np.mean(below <= FAR)),
+                    "most below": float(below.max()),
+                    "right": float(np.mean(checked)) if checked else "",
+                    "CPU s": float(np.median(numbers(found, "cpu_seconds"))),
+                }
+            )
+        print_table(table)
+
+
+def main() -> None:
+    """Measure what is missing and print the tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=10, help="seeds 0 to SEEDS - 1")
+    parser.add_argument("--only", nargs="+", default=[""], help="sets with one of these in a name")
+    parser.add_argument("--cases", action="store_true", help="the cases, not the twelve sets")
+    parser.add_argument("--summary", action="store_true", help="what has rows, and no new runs")
+    arguments = parser.parse_args()
+    if not arguments.summary:
+        print_environment()
+        coretype = os.environ.get("OPENBLAS_CORETYPE", "native")
+        units = [
+            Fit(name, seed, limit, coretype)
+            for seed in range(arguments.seeds)
+            for name in (CASES if arguments.cases else SETS)
+            for limit in ((math.inf, LIMIT) if arguments.cases else (math.inf,))
+            if any(part in name for part in arguments.only)
+        ]
+        run_missing(NAME, units, measure)
+    summarise(read_rows(NAME))
+
+
+if __name__ == "__main__":
+    main()
