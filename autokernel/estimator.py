@@ -91,7 +91,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Largest number of kernels to evaluate after the initial design. Simplifications of the best
         kernel do not count.
     tol : float, default=0.05
-        The search ends when its last 30 kernels have improved the score by less than ``tol`` nats.
+        The search ends when its last 30 kernels have improved the score by less than ``tol`` nats,
+        and ``"sot"`` and ``"arc"`` also when no kernel that they could evaluate next is expected to
+        gain a fifth of that. With 0 it goes on until ``n_iter``.
     max_time : float or None, default=None
         Limit on the wall-clock time of ``fit``, in seconds. An evaluation that exceeds the limit is
         dropped. If none finishes in time, the model is a rough fit, with a warning.
@@ -169,17 +171,19 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     search_history_ : dict of ndarray of shape (n_kernels,)
         Evaluated kernels in order, with the keys ``kernel``, ``score``, ``log_prior``,
         ``score_per_sample``, ``best_score``, ``n_leaves``, ``n_params``, ``phase``, ``status``,
-        ``fit_seconds``, ``proposal_seconds``, ``elapsed``, ``standard_error``, ``pareto_k`` and
-        ``upper_bound``. The last three are NaN for criteria and strategies that have no such value:
-        ``standard_error`` and ``pareto_k`` belong to ``criterion="importance"``, and
+        ``fit_seconds``, ``proposal_seconds``, ``elapsed``, ``estimate``, ``standard_error``,
+        ``pareto_k`` and ``upper_bound``. ``estimate`` is what the score was expected to be, NaN
+        where nothing was expected. The last three are NaN for criteria and strategies that have no
+        such value: ``standard_error`` and ``pareto_k`` belong to ``criterion="importance"``, and
         ``upper_bound`` to ``strategy="skc"``, for which ``score`` is a lower bound. Prints as a
         table.
     n_iter_ : int
         Number of kernels evaluated after the initial design.
     stop_reason_ : str
         ``"n_iter"``; ``"converged"`` according to ``tol``; ``"max_time"``; ``"interrupted"`` by
-        Ctrl-C; ``"callback"``; ``"exhausted"``, if no kernel was left or, for ``"greedy"``, none
-        was better; or ``"refit"`` if the estimator has never searched.
+        Ctrl-C; ``"callback"``; ``"local_maximum"``, if no kernel one operation away from the best
+        is expected to be better; ``"exhausted"``, if no kernel was left; or ``"refit"`` if the
+        estimator has never searched.
     date_columns_ : list of int
         Zero-based indices of the columns of dates. ``X_train_`` has their days since 1970-01-01.
     X_train_ : ndarray of shape (n_samples, n_features)

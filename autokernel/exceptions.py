@@ -2,6 +2,8 @@
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import sklearn
@@ -50,3 +52,22 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_INNER_FOLDERS):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def kernel_errors() -> Iterator[None]:
+    """Turn whatever one kernel raises into an ``EvaluationError`` with the reason in one line.
+
+    An ``OutOfTimeError`` is left as it is: it concerns the whole fit.
+    """
+    try:
+        yield
+    except OutOfTimeError:
+        raise
+    except Exception as error:  # a custom base kernel may raise anything
+        raise EvaluationError(reason_of(error)) from error
+
+
+def reason_of(error: Exception) -> str:
+    """State in one line why an evaluation failed."""
+    return " ".join(f"{type(error).__name__}: {error}".split())

@@ -21,6 +21,7 @@ from autokernel.evidence.evaluator import (
     evaluate_kernel,
     parameters_of,
 )
+from autokernel.evidence.screening import Estimate
 
 __all__ = [
     "AIC",
@@ -28,6 +29,7 @@ __all__ = [
     "CRITERIA",
     "Criterion",
     "CrossValidation",
+    "Estimate",
     "Evaluation",
     "Evaluator",
     "Importance",

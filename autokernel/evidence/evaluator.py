@@ -2,9 +2,10 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import joblib
@@ -24,14 +25,18 @@ from autokernel.evidence.maximum import (
     find_best_maximum,
     measure_maximum,
 )
-from autokernel.evidence.mode_search import ModeSearch, random_stream
+from autokernel.evidence.mode_search import ModeSearch
 from autokernel.evidence.posterior import LogPosterior
+from autokernel.evidence.screening import MAX_ROWS, Estimate, Screening
+from autokernel.evidence.starts import random_stream
 from autokernel.evidence.warm_starts import WarmStart, warm_starts_from_similar
-from autokernel.exceptions import EvaluationError, NotAMaximumError, OutOfTimeError
+from autokernel.exceptions import EvaluationError, NotAMaximumError, kernel_errors
 from autokernel.expression import (
     Expression,
+    Grammar,
     StructurePrior,
     arrange,
+    normal_form,
     parse_expression,
     uniform_prior,
 )
@@ -97,10 +102,20 @@ class Evaluator:
         """Fit and score one kernel, with warm starts from known fits of similar kernels."""
         return self.run(self.prepare(expression, known))
 
-    def prepare(self, expression: Expression, known: Iterable[Evaluation] = ()) -> Job:
-        """Find the warm starts of a kernel among known fits, and the best score of these fits."""
+    def prepare(
+        self,
+        expression: Expression,
+        known: Iterable[Evaluation] = (),
+        start: WarmStart | None = None,
+    ) -> Job:
+        """Find the warm starts of a kernel among known fits, and the best score of these fits.
+
+        ``start`` is one of all parameters of the arranged kernel, which comes first.
+        """
         known = list(known)
         warm_starts = warm_starts_from_similar(arrange(expression)[0], known)
+        if start is not None:
+            warm_starts = [[start], *warm_starts[:1]]
         if not warm_starts:
             return Job(expression)
         best = max(evaluation.score for evaluation in known)
@@ -133,6 +148,35 @@ class Evaluator:
         except EvaluationError as error:
             seconds = time.perf_counter() - began
             return self.without_fit(job.expression, str(error), seconds=seconds)
+
+    def neighbours(
+        self, fit: Evaluation, grammar: Grammar, *, deadline: Deadline = NEVER
+    ) -> list[Estimate]:
+        """Estimate the scores of all kernels one operation away from a fitted one, best first."""
+        screening = Screening(
+            fit,
+            self._few_rows,
+            n_samples=len(self.data.y),
+            priors=self.priors,
+            seed=self.seed,
+            deadline=deadline,
+        )
+        arranged = normal_form if grammar.reduces else lambda one: arrange(one)[0]
+        price = self.structure_prior
+        with one_blas_thread():
+            return screening.estimates(
+                map(arranged, grammar.changes(screening.parent)),
+                lambda expression: price(expression) - price(fit.expression),
+            )
+
+    @cached_property
+    def _few_rows(self) -> TrainingData:
+        """The rows on which neighbours are screened."""
+        n = len(self.data.y)
+        if n <= MAX_ROWS:
+            return self.data
+        rows = np.random.default_rng(self.seed).permutation(n)[:MAX_ROWS]
+        return self.data.take(np.sort(rows))
 
     def priced(self, evaluation: Evaluation) -> Evaluation:
         """Replace the log prior of the structure in the score by that of this evaluator."""
@@ -313,25 +357,6 @@ def digest(*parts: object) -> str:
         sha.update(len(data).to_bytes(8))
         sha.update(data)
     return sha.hexdigest()
-
-
-@contextmanager
-def kernel_errors() -> Iterator[None]:
-    """Turn whatever one kernel raises into an ``EvaluationError`` with the reason in one line.
-
-    An ``OutOfTimeError`` is left as it is: it concerns the whole fit.
-    """
-    try:
-        yield
-    except OutOfTimeError:
-        raise
-    except Exception as error:  # a custom base kernel may raise anything
-        raise EvaluationError(reason_of(error)) from error
-
-
-def reason_of(error: Exception) -> str:
-    """State in one line why an evaluation failed."""
-    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def evaluate_kernel(

@@ -1,6 +1,5 @@
 """The search of the highest mode: many short runs, long runs of the best, scans."""
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,9 +10,14 @@ from autokernel.deadline import Deadline
 from autokernel.evidence.maximise import HOPELESS_GAP, MAX_STEPS, Point, distinct_points, maximise
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.scan import CoordinateScan
-from autokernel.evidence.starts import DataScales, draw_starts, take_from_noise
+from autokernel.evidence.starts import (
+    DataScales,
+    draw_starts,
+    random_stream,
+    take_from_noise,
+)
 from autokernel.evidence.warm_starts import WarmStart, curvature_from, with_warm_starts
-from autokernel.expression import Expression, Leaf, Split, arrange, seed_text, splits
+from autokernel.expression import Expression, Leaf, Split, arrange, splits
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import ADD, Priors, Role
 from autokernel.typing import FloatArray
@@ -41,6 +45,9 @@ class Budget:
 
 THOROUGH = Budget(n_tried=None, n_followed=4, n_scanned=(14, 6, 3), max_scans=4)
 OF_PARTS = Budget(n_tried=None, n_followed=3, n_scanned=(6, 3, 2), max_scans=1)
+FROM_ESTIMATE = Budget(
+    n_tried=3, n_followed=2, n_scanned=(0, 0, 0), max_scans=0, n_refined=(2, 1), scans_coarsely=True
+)
 LIGHT = Budget(
     n_tried=4, n_followed=3, n_scanned=(6, 3, 1), max_scans=1, n_refined=(2, 1), scans_coarsely=True
 )
@@ -243,11 +250,13 @@ class ModeSearch:
         budget, nodes = LIGHT, _nodes_to_scan(expression)
         if warm_starts:
             nodes = [node for node in nodes if node not in warm_starts[0][0].nodes]
+            if len(warm_starts[0][0].nodes) == len(expression.nodes):
+                budget = FROM_ESTIMATE
         else:
             budget = THOROUGH
             warm_starts, calls = self._from_parts(expression, posterior.deadline)
         starts = self._starting_points(posterior, warm_starts, purpose="whole")
-        if budget is LIGHT:
+        if budget is not THOROUGH:
             starts = [*starts, *self._taken_from_noise(posterior, warm_starts)]
         modes = find_modes(
             posterior,
@@ -402,9 +411,3 @@ def _warm(
         scales = posterior.step_scales(theta)
         curvature = curvature_from(posterior.expression, fits, scales)
         yield Point(theta, curvature=curvature)
-
-
-def random_stream(seed: int, expression: Expression, purpose: str) -> np.random.Generator:
-    """Return a generator for one kernel and purpose, the same in every process."""
-    digest = hashlib.sha256(f"{purpose}: {seed_text(expression)}".encode()).digest()
-    return np.random.default_rng([seed, int.from_bytes(digest[:8])])

@@ -1,5 +1,6 @@
 """Starting points for the search of a maximum, from the scales of the data."""
 
+import hashlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -7,7 +8,7 @@ import scipy
 from scipy.stats import qmc
 
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.expression import Expression, slots_of
+from autokernel.expression import Expression, seed_text, slots_of
 from autokernel.inference import TrainingData
 from autokernel.kernels import KernelParameter, Role, Unit
 from autokernel.typing import FloatArray
@@ -207,3 +208,9 @@ def take_from_noise(
                 spacing, _ = scales.spacing_and_extent(node.column)
                 theta[:, entry] = np.log(_NEW_LENGTHSCALE * spacing)
     theta[:, -1] += np.log(_NOISE_LEFT)
+
+
+def random_stream(seed: int, expression: Expression, purpose: str) -> np.random.Generator:
+    """Return a generator for one kernel and purpose, the same in every process."""
+    digest = hashlib.sha256(f"{purpose}: {seed_text(expression)}".encode()).digest()
+    return np.random.default_rng([seed, int.from_bytes(digest[:8])])

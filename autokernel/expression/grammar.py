@@ -155,15 +155,10 @@ class Grammar:
         """List all expressions one operation away, one tree per canonical text, in fixed order."""
         return tuple(self._distinct(expression, range(self.n_operations(expression))))
 
-    def shuffled_neighbours(
-        self, expression: Expression, rng: np.random.Generator
-    ) -> Iterator[Expression]:
-        """Iterate over the expressions one operation away; results that are not used cost nothing.
-
-        The operations come in random order, and of equal results the first one counts.
-        """
-        order = rng.permutation(self.n_operations(expression))
-        return self._distinct(expression, order.tolist())
+    def changes(self, expression: Expression) -> Iterator[Expression]:
+        """Yield the result of every operation, also where several lead to the same kernel."""
+        for index in range(self.n_operations(expression)):
+            yield self.apply(expression, index)
 
     def _distinct(self, expression: Expression, operations: Iterable[int]) -> Iterator[Expression]:
         """Iterate over the distinct results of operations, without the expression itself."""

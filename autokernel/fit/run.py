@@ -14,9 +14,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.data.scaling import TargetScaling, unit_scaling
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Criterion, Evaluation, Evaluator
-from autokernel.evidence.evaluator import kernel_errors, reason_of
-from autokernel.exceptions import EvaluationError, OutOfTimeError, warn_user
+from autokernel.evidence import Criterion, Estimate, Evaluation, Evaluator
+from autokernel.exceptions import (
+    EvaluationError,
+    OutOfTimeError,
+    kernel_errors,
+    reason_of,
+    warn_user,
+)
 from autokernel.expression import (
     NOISE,
     Expression,
@@ -141,9 +146,11 @@ class Run:
             self.space.grammar,
             self.space.base_kernels,
             self.evaluator.data.X,
+            self._estimate_neighbours,
             priors=arguments.priors,
             structure_prior=self._structure_prior,
             start=self.space.start,
+            tol=arguments.tol,
         )
         self.history = self._history_to_continue(past)
         self._deadline, self._conditioning_seconds = NEVER, 0.0
@@ -311,6 +318,9 @@ class Run:
             replace(trial, evaluation=priced(trial.evaluation)) for trial in past.history.trials
         )
         return history
+
+    def _estimate_neighbours(self, fit: Evaluation, deadline: Deadline) -> list[Estimate]:
+        return self.evaluator.neighbours(fit, self.space.grammar, deadline=deadline)
 
     def _reserved_seconds(self) -> float:
         """Fit roughly and return the seconds to keep for the model, none without a deadline."""

@@ -38,17 +38,27 @@ class ExactLikelihood(Likelihood):
         self.factorise: type[Cholesky]
         if expression == NOISE:
             self._covariance = diagonal_covariance(expression, data.X)
-            self._diagonal, self.factorise = np.arange(len(data.y)), DiagonalCholesky
+            self.diagonal, self.factorise = np.arange(len(data.y)), DiagonalCholesky
         else:
             self._covariance = Covariance(expression, data.pairs)
-            self._diagonal, self.factorise = packed_diagonal(len(data.y)), PackedCholesky
+            self.diagonal, self.factorise = packed_diagonal(len(data.y)), PackedCholesky
 
     def value(self, theta: FloatArray) -> float:
         """Compute the log likelihood in nats. O(n^3 / 3)."""
         try:
-            cholesky = self.factorise(self.matrix(theta))
+            return self.value_of(self.matrix(theta))
         except LinAlgError:
             return -np.inf
+
+    def value_of(self, matrix: FloatArray) -> float:
+        """Compute the log likelihood in nats of a covariance with noise, which is overwritten.
+
+        Raises
+        ------
+        scipy.linalg.LinAlgError
+            If the matrix has no Cholesky factor.
+        """
+        cholesky = self.factorise(matrix)
         return self._value(cholesky, cholesky.solve(self.data.y))
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
@@ -63,7 +73,7 @@ class ExactLikelihood(Likelihood):
         if not np.isfinite(value):
             return failure
         adjoint = cholesky.evidence_adjoint(alpha)
-        noise_gradient = np.exp(theta[-1]) * adjoint[self._diagonal].sum()
+        noise_gradient = np.exp(theta[-1]) * adjoint[self.diagonal].sum()
         return value, np.append(self._covariance.backward(adjoint), noise_gradient)
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
@@ -103,7 +113,7 @@ class ExactLikelihood(Likelihood):
         """Compute ``K_theta + (s + jitter) I`` in the storage of its Cholesky factor."""
         params = np.exp(theta)
         K = self._covariance.forward(params[:-1]).copy()  # the reverse sweep needs the original
-        K[self._diagonal] += params[-1] + jitter
+        K[self.diagonal] += params[-1] + jitter
         return K
 
     def _value(self, cholesky: Cholesky, alpha: FloatArray) -> float:

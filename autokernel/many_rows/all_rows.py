@@ -14,8 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluation, Evaluator, name_parameters
-from autokernel.evidence.evaluator import kernel_errors
-from autokernel.exceptions import EvaluationError, OutOfTimeError, warn_user
+from autokernel.exceptions import EvaluationError, OutOfTimeError, kernel_errors, warn_user
 from autokernel.expression import NOISE, Expression, Grammar, Leaf, normal_form
 from autokernel.inference import (
     ExactPredictor,

@@ -8,8 +8,8 @@ import numpy as np
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator, Job
-from autokernel.evidence.evaluator import digest, kernel_errors
-from autokernel.exceptions import EvaluationError
+from autokernel.evidence.evaluator import digest
+from autokernel.exceptions import EvaluationError, kernel_errors
 from autokernel.expression import NOISE
 from autokernel.inference import TrainingData, one_blas_thread, upper_bound
 from autokernel.many_rows.approximation import ByInducingPoints

@@ -11,12 +11,12 @@ from scipy.linalg import LinAlgError, cholesky
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator, KernelFit, Score
 from autokernel.evidence.evaluation import record_fit
-from autokernel.evidence.evaluator import FAR_BELOW_BEST, kernel_errors
+from autokernel.evidence.evaluator import FAR_BELOW_BEST
 from autokernel.evidence.laplace import log_evidence_or_nothing
 from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.maximum import Maximum, measure_maximum
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.exceptions import EvaluationError, NotAMaximumError
+from autokernel.exceptions import EvaluationError, NotAMaximumError, kernel_errors
 from autokernel.inference import ExactLikelihood, Likelihood, TrainingData
 from autokernel.many_rows.approximation import Approximation, n_held_out, shuffled_rows
 from autokernel.typing import FloatArray

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import count, islice
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from autokernel.evidence import Estimate, Evaluation
 from autokernel.expression import Expression, Grammar
 from autokernel.search.acquisition import ACQUISITIONS, Acquisition, Belief, Values, fit_cost
 from autokernel.search.history import History, Phase
@@ -18,7 +19,13 @@ from autokernel.typing import FloatArray
 from autokernel.validation import resolve
 
 MIN_TIMED_SEARCHES = 5  # search evaluations to which the cost is fitted
-N_LOCAL_NEIGHBOURS = 8  # that a local step compares: the most similar are not always best
+MAX_JUMPS = 4  # proposals of the surrogate without a gain, at the end of a search
+MAX_GAP_AFTER_JUMP = 20.0  # nats below the best kernel, within which a jump is climbed from
+MAX_GROWTH_BY_JUMP = 2  # leaves more than the best kernel has, with which it is climbed from
+N_CLIMBED = 3  # best kernels whose neighbours are estimated
+MIN_GAIN_AFTER_JUMP = 1.0  # nats that a step of such a climb is expected to gain
+MIN_EXPECTED_GAIN = 0.2  # of tol, with which a neighbour is evaluated
+ERROR_OF_ESTIMATES, N_ERRORS = 1.0, 4  # standard deviation in nats before any is known; its weight
 N_PARENTS = 10  # best kernels with neighbours in the first generation
 
 Maximise = Callable[[Values, Sequence[Expression]], Expression | None]
@@ -118,6 +125,51 @@ class BayesianStrategy(DesignedStrategy):
             surrogate = surrogate.believing([proposal])
 
 
+def promising_neighbours(task: Task, history: History) -> list[Estimate]:
+    """List new neighbours of the best kernel by their expected improvement, highest first.
+
+    If there are none, those of the best kernel since the last jump follow, by the improvement of
+    this kernel, so that a jump is climbed from before the next one; then those of the next best
+    kernels.
+    """
+    fits = [fit for fit in history.best_first() if task.allows(fit.expression)]
+    if not fits:
+        return []
+    known, errors = history.canonical_texts(), history.errors_of_estimates
+    n = N_ERRORS + len(errors)
+    bias = float(errors.sum()) / n
+    std = np.sqrt((N_ERRORS * ERROR_OF_ESTIMATES**2 + ((errors - bias) ** 2).sum()) / n)
+
+    def promising(starts: Sequence[Evaluation], least: float) -> list[Estimate]:
+        found: dict[str, Estimate] = {}
+        for start in starts:
+            for one in task.neighbours(start):
+                other = found.get(one.expression.canonical)
+                is_new = one.expression.canonical not in known and np.isfinite(one.score)
+                if is_new and (other is None or one.score > other.score):
+                    found[one.expression.canonical] = one
+        z = (np.array([one.score for one in found.values()]) + bias - starts[0].score) / std
+        gains = std * (norm.pdf(z) + z * norm.cdf(z))
+        listed, order = list(found.values()), np.argsort(-gains, kind="stable")
+        return [listed[number] for number in order if gains[number] > least]
+
+    best, landed = fits[0], history.best_since_jump
+    least = MIN_EXPECTED_GAIN * task.tol
+    steps = promising(fits[:1], least)
+    if steps:
+        return steps
+    if (
+        landed is not None
+        and landed is not best
+        and task.allows(landed.expression)
+        and landed.score > best.score - MAX_GAP_AFTER_JUMP
+        and landed.expression.n_leaves <= best.expression.n_leaves + MAX_GROWTH_BY_JUMP
+        and (steps := promising([landed], MIN_GAIN_AFTER_JUMP))
+    ):
+        return steps
+    return promising(fits[:N_CLIMBED], least)
+
+
 class EvolvingStrategy(BayesianStrategy):
     """Bayesian optimisation that maximises the acquisition function by evolution.
 
@@ -154,23 +206,21 @@ class EvolvingStrategy(BayesianStrategy):
 
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
-    ) -> list[Expression]:
+    ) -> Sequence[Expression | Estimate]:
         """Choose the kernels of highest acquisition value, fewer where no more are left."""
         parents = parents_of(task, history)[:N_PARENTS]
-        steps = count(history.n_searched)
         takes_local_steps, n_generations = self.local_steps, self.n_generations
         if takes_local_steps == "auto":  # the algorithm of the paper has none
             takes_local_steps = task.grammar.reduces
+        if takes_local_steps:
+            steps = promising_neighbours(task, history)
+            if steps or history.n_jumps_since_best >= MAX_JUMPS:
+                return steps[:n_proposals]
         if isinstance(n_generations, str):
             n_generations = 6 if len(task.grammar.columns) == 1 else 10  # SOT, appendix D
 
         def maximise(values: Values, known: Sequence[Expression]) -> Expression | None:
             excluded = frozenset(expression.canonical for expression in known)
-            if next(steps) % 2 == 0 and takes_local_steps:
-                near = task.grammar.shuffled_neighbours(parents[0], rng)
-                new = (neighbour for neighbour in near if neighbour.canonical not in excluded)
-                if some := list(islice(new, N_LOCAL_NEIGHBOURS)):
-                    return some[int(np.argmax(values(some)))]
             return evolve(
                 values,
                 task.grammar,

@@ -1,13 +1,12 @@
 """Initial designs: the kernels that are evaluated before a strategy has anything to learn from."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 
-from autokernel.evidence import Evaluation
-from autokernel.expression import Expression, Grammar, Leaf, Operation, slots_of
+from autokernel.expression import Expression, Grammar, Leaf, Operation
 from autokernel.kernels import (
     ADD,
     LINEAR,
@@ -17,48 +16,33 @@ from autokernel.kernels import (
     SMOOTH,
     BaseKernel,
     Operator,
-    Role,
-    role_index,
 )
-
-MAX_DESIGN = 60
-"""Largest number of kernels in the default design."""
 
 DESIGNS = ("default", "paper")
 
+MAX_FEW_COLUMNS = 2  # with which the default design has every base kernel
 MAX_GROWTHS = 20  # operations tried for a result that is not yet in the design
 
 
-@dataclass(frozen=True, slots=True)
-class Design:
+class Design(NamedTuple):
     """Kernels to evaluate before anything is learned from scores."""
 
     fixed: tuple[Expression, ...]  # kernels evaluated first
-    grown: Mapping[Expression, int]  # kernels evaluated next, and the column they have grown on
-    size: int  # number of kernels of both parts together
-    ard: Expression | None = None  # product over all columns, whose lengthscales rank them
+    grown: tuple[Expression, ...] = ()  # kernels evaluated next, from the fits of the first ones
 
-    def rest(self, evaluations: Iterable[Evaluation]) -> list[Expression]:
-        """Choose the kernels after the fixed part, given its evaluations.
-
-        If the design has no room for all, base kernels come before grown kernels, and among each
-        the columns with the shortest lengthscales come first.
-        """
-        n_rest = self.size - len(self.fixed)
-        if n_rest == len(self.grown):
-            return list(self.grown)
-        columns = list(dict.fromkeys(self.grown.values()))
-        ranked = relevant_columns(columns, evaluations, self.ard)
-        rank = {column: number for number, column in enumerate(ranked)}
-        return sorted(self.grown, key=lambda e: (e.n_leaves > 1, rank[self.grown[e]]))[:n_rest]
+    @property
+    def size(self) -> int:
+        """Number of kernels of both parts together."""
+        return len(self.fixed) + len(self.grown)
 
     def beginning_with(self, start: Sequence[Expression]) -> "Design":
         """Return the design that evaluates these kernels first."""
         texts = {expression.canonical for expression in start}
-        fixed = (*start, *(one for one in self.fixed if one.canonical not in texts))
-        grown = {e: column for e, column in self.grown.items() if e.canonical not in texts}
-        n_more = len(fixed) + len(grown) - len(self.fixed) - len(self.grown)
-        return replace(self, fixed=fixed, grown=grown, size=self.size + n_more)
+        fixed, grown = (
+            tuple(one for one in part if one.canonical not in texts)
+            for part in (self.fixed, self.grown)
+        )
+        return Design((*start, *fixed), grown)
 
 
 def initial_design(
@@ -67,18 +51,16 @@ def initial_design(
     """Build the design with this name.
 
     ``"paper"`` is every base kernel on every column, and two random operations from each.
-    ``"default"`` evaluates :func:`classic_kernels` made of ``base_kernels`` before these, and holds
-    at most :data:`MAX_DESIGN` kernels.
+    ``"default"`` is :func:`classic_kernels` made of ``base_kernels`` and, for up to
+    :data:`MAX_FEW_COLUMNS` columns, every base kernel.
     """
-    fixed = classic_kernels(grammar, base_kernels) if name == "default" else []
+    if name == "paper":
+        return Design((), tuple(grown_kernels(grammar, rng=rng)))
+    fixed = classic_kernels(grammar, base_kernels)
     known = {expression.canonical for expression in fixed}
-    kernels = grown_kernels(grammar, rng=rng).items()
-    grown = {e: column for e, column in kernels if e.canonical not in known}
-    size = len(fixed) + len(grown)
-    if name == "default":
-        size = min(size, max(MAX_DESIGN, len(fixed)))
-    ard = _over_columns(MULTIPLY, SMOOTH, grammar) if grammar.columns else None
-    return Design(tuple(fixed), grown, size, ard)
+    few = len(grammar.columns) <= MAX_FEW_COLUMNS or not fixed
+    grown = grammar.leaves if few else ()
+    return Design(tuple(fixed), tuple(e for e in grown if e.canonical not in known))
 
 
 def classic_kernels(grammar: Grammar, base_kernels: tuple[BaseKernel, ...]) -> list[Expression]:
@@ -105,35 +87,16 @@ def classic_kernels(grammar: Grammar, base_kernels: tuple[BaseKernel, ...]) -> l
     return [e for e in first.values() if grammar.spans(e, base_kernels)]
 
 
-def relevant_columns(
-    columns: Sequence[int], evaluations: Iterable[Evaluation], ard: Expression | None
-) -> tuple[int, ...]:
-    """Order columns by their lengthscale in the fitted product of SE, the shortest first.
-
-    Columns whose base kernel in this product has no lengthscale come before all others.
-    """
-    for evaluation in evaluations:
-        is_ard = ard is not None and evaluation.expression.canonical == ard.canonical
-        if is_ard and np.isfinite(evaluation.score):
-            lengthscales = {
-                slot.node.column: evaluation.theta[slot.entries.start + index]
-                for slot in slots_of(evaluation.expression)
-                if (index := role_index(slot.node.parameters, Role.LENGTHSCALE)) is not None
-            }
-            return tuple(sorted(columns, key=lambda column: lengthscales.get(column, -np.inf)))
-    return tuple(columns)
-
-
-def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> dict[Expression, int]:
-    """Return every base kernel, then two random operations from each, and their columns."""
-    grown: dict[Expression, int] = {base: base.column for base in grammar.leaves}
+def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> list[Expression]:
+    """Return every base kernel on every column, then two random operations from each."""
+    grown: list[Expression] = list(grammar.leaves)
     texts = {base.canonical for base in grammar.leaves}
     for base in grammar.leaves:
         for _ in range(2):
             for _ in range(MAX_GROWTHS):
                 kernel = grammar.random_neighbour(base, rng)
                 if kernel.canonical not in texts:
-                    grown[kernel] = base.column
+                    grown.append(kernel)
                     texts.add(kernel.canonical)
                     break
     return grown

@@ -35,7 +35,7 @@ class Greedy(Strategy):
     def design(self, task: Task, *, rng: np.random.Generator) -> Design:  # noqa: ARG002 - not random
         """Choose all base kernels to evaluate first."""
         bases = task.grammar.leaves
-        return Design(bases, {}, len(bases))
+        return Design(bases)
 
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator

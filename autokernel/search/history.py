@@ -31,6 +31,7 @@ class StopReason(StrEnum):
     INTERRUPTED = "interrupted"
     CALLBACK = "callback"
     EXHAUSTED = "exhausted"
+    LOCAL_MAXIMUM = "local_maximum"
     CONVERGED = "converged"
 
 
@@ -43,6 +44,7 @@ class Trial:
     proposal_seconds: float  # seconds of its proposal, a share of those of the batch
     elapsed: float  # seconds from the start of the search to the end of the evaluation
     start: int = 0  # number of search trials, or in pruning of all, on which its proposal was based
+    estimate: float = np.nan  # nats, of the score before the fit; nan unless it was estimated
 
 
 @dataclass
@@ -117,6 +119,30 @@ class History:
         """The first evaluation with the highest score, None while there is none."""
         return max(self.evaluations, key=lambda evaluation: evaluation.score, default=None)
 
+    @property
+    def n_jumps_since_best(self) -> int:
+        """Number of search trials without an estimate after the trial with the highest score."""
+        best = int(np.argmax(self.scores)) if self.trials else 0
+        late = self.trials[best + 1 :]
+        return sum(t.phase == Phase.SEARCH and np.isnan(t.estimate) for t in late)
+
+    @property
+    def best_since_jump(self) -> Evaluation | None:
+        """The best evaluation from the last search trial without an estimate on, None if none."""
+        jumps = [
+            number
+            for number, trial in enumerate(self.trials)
+            if trial.phase == Phase.SEARCH and np.isnan(trial.estimate)
+        ]
+        late = [trial.evaluation for trial in self.trials[jumps[-1] :]] if jumps else []
+        return max(late, key=lambda evaluation: evaluation.score, default=None)
+
+    @property
+    def errors_of_estimates(self) -> FloatArray:
+        """Scores less their estimates, in nats, where both are known."""
+        errors = np.array([trial.evaluation.score - trial.estimate for trial in self.trials])
+        return errors[np.isfinite(errors)]
+
     def best_first(self) -> list[Evaluation]:
         """Sort the evaluations with a finite score, the best first."""
         scored = [e for e in self.evaluations if np.isfinite(e.score)]
@@ -162,6 +188,7 @@ class History:
             "fit_seconds": np.array([e.seconds for e in evaluations]),
             "proposal_seconds": np.array([trial.proposal_seconds for trial in self.trials]),
             "elapsed": np.array([trial.elapsed for trial in self.trials]),
+            "estimate": np.array([trial.estimate for trial in self.trials]),
             "standard_error": np.array([e.standard_error for e in evaluations]),
             "pareto_k": np.array([e.pareto_k for e in evaluations]),
             "upper_bound": np.array([e.upper_bound for e in evaluations]),

@@ -1,7 +1,6 @@
 """The loop of a search: initial design, proposals, and the pruning of the best kernel."""
 
 import time
-from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -10,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Evaluation
+from autokernel.evidence import Estimate, Evaluation
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import NOISE, Expression, normal_form, simplifications
 from autokernel.search.design import Design
@@ -18,10 +17,10 @@ from autokernel.search.history import History, Phase, StopReason, Trial
 from autokernel.search.strategy import Strategy, Task
 
 DESIGN_STREAM, PROPOSAL_STREAM = 0, 1  # streams of random numbers
-EXPECTED_LOSS = 1.0  # nats of score by a change that pruning has not tried
+MAX_ERROR_OF_ESTIMATE = 3.0  # nats below the best score, at which a simpler kernel is fitted
 
 EvaluateAll = Callable[
-    [Sequence[Expression], Sequence[Evaluation]], Generator[Evaluation | None, None, None]
+    [Sequence[Estimate], Sequence[Evaluation]], Generator[Evaluation | None, None, None]
 ]
 """Function that evaluates kernels, given known fits for warm starts, and yields them in order.
 
@@ -87,7 +86,7 @@ class Search:
     ) -> None:
         self._strategy, self._task, self._history = strategy, task, history
         self._n_iter, self._seed, self._batch_size, self._tol = n_iter, seed, batch_size, tol
-        self.design = Design((), {}, 0)
+        self.design = Design(())
         if task.grammar.columns:
             rng = np.random.default_rng([seed, DESIGN_STREAM])
             self.design = strategy.design(task, rng=rng).beginning_with(task.start)
@@ -96,11 +95,8 @@ class Search:
     def n_trials(self) -> int:
         """Largest number of trials to come; each of the two prunings counts as one."""
         design, history = self.design, self._history
-        fixed = history.without_known(design.fixed)
-        n_rest = design.size - len(design.fixed) + 1
-        if not fixed:  # the kernels of the rest are known only now
-            n_rest = len(history.without_known([*design.rest(history.evaluations), NOISE]))
-        return len(fixed) + n_rest + max(0, self._n_iter - history.n_searched) + 2
+        n_designed = len(history.without_known([*design.fixed, *design.grown, NOISE]))
+        return n_designed + max(0, self._n_iter - history.n_searched) + 2
 
     def run(
         self,
@@ -126,15 +122,15 @@ class Search:
         began = time.perf_counter() - self._history.elapsed
         with closing(self._batches()) as batches:
             for batch in batches:
-                with closing(evaluate_all(batch.expressions, batch.known)) as evaluations:
-                    for _ in batch.expressions:
+                with closing(evaluate_all(batch.kernels, batch.known)) as evaluations:
+                    for kernel in batch.kernels:
                         observer.begin(batch.phase)
                         evaluation = next(evaluations)
                         if evaluation is None:
                             observer.abandon()
                             return StopReason.MAX_TIME
                         elapsed = time.perf_counter() - began
-                        self._history.trials.append(batch.trial(evaluation, elapsed))
+                        self._history.trials.append(batch.trial(evaluation, kernel.score, elapsed))
                         if observer.end(self._history):
                             return StopReason.CALLBACK
         return self._reason_to_stop()
@@ -144,8 +140,12 @@ class Search:
             return StopReason.N_ITER
         if self._task.deadline.has_passed:
             return StopReason.MAX_TIME
-        has_converged = self._history.has_converged(self._tol)
-        return StopReason.CONVERGED if has_converged else StopReason.EXHAUSTED
+        if self._history.has_converged(self._tol):
+            return StopReason.CONVERGED
+        evaluated = (evaluation.expression for evaluation in self._history.evaluations)
+        known = [expression for expression in evaluated if expression.leaves]  # not NOISE
+        is_exhausted = self._task.any_unknown(known) is None
+        return StopReason.EXHAUSTED if is_exhausted else StopReason.LOCAL_MAXIMUM
 
     def _batches(self) -> Generator["_KernelBatch", None, None]:
         """Yield the kernels to evaluate next; the caller appends their trials to the history.
@@ -180,15 +180,15 @@ class Search:
         history = self._history
         first = self._plain(self.design.fixed)
         if new := history.without_known(first):
-            yield _KernelBatch(new, [], Phase.INITIAL)
-        second = [*self.design.rest(history.evaluations), NOISE]
+            yield _KernelBatch(_without_estimates(new), [], Phase.INITIAL)
+        second = [*self.design.grown, NOISE]
         new = history.without_known(self._plain(second))
         texts = {expression.canonical for expression in first}
         fitted = [e for e in history.evaluations if e.expression.canonical in texts]
         for from_nothing, known in ((True, []), (False, fitted)):
             some = [e for e in new if self._has_modes_to_miss(e) == from_nothing]
             if some:
-                yield _KernelBatch(some, known, Phase.INITIAL)
+                yield _KernelBatch(_without_estimates(some), known, Phase.INITIAL)
 
     def _has_modes_to_miss(self, expression: Expression) -> bool:
         """Return whether a fit that begins at other kernels could miss the highest mode."""
@@ -223,13 +223,16 @@ class Search:
         proposals = self._strategy.propose(
             self._task, before, n_proposals=self._batch_size, rng=rng
         )
-        plain = self._plain(proposals[: self._n_iter - start])
+        estimates = {e.expression.canonical: e for e in proposals if isinstance(e, Estimate)}
+        expressions = [e.expression if isinstance(e, Estimate) else e for e in proposals]
+        plain = self._plain(expressions[: self._n_iter - start])
         n_left = min(self._n_iter, start + self._batch_size) - self._history.n_searched
         new = self._history.without_known(plain)[:n_left]
         if not new:
             return None
+        kernels = [estimates.get(e.canonical) or Estimate(e) for e in new]
         seconds = (time.perf_counter() - began) / len(new)
-        return _KernelBatch(new, before.evaluations, Phase.SEARCH, start, seconds)
+        return _KernelBatch(kernels, before.evaluations, Phase.SEARCH, start, seconds)
 
     def _pruning(self) -> Iterator["_KernelBatch"]:
         """Yield the simpler forms of the best kernel until none of them is better.
@@ -246,7 +249,8 @@ class Search:
             if not simpler:
                 return
             if new := history.without_known(simpler):
-                yield _KernelBatch(new, before.evaluations, Phase.PRUNING, start)
+                kernels = _without_estimates(new)
+                yield _KernelBatch(kernels, before.evaluations, Phase.PRUNING, start)
             start = len(history)
 
     def _plain(self, expressions: Sequence[Expression]) -> list[Expression]:
@@ -259,47 +263,35 @@ class Search:
 class _KernelBatch(NamedTuple):
     """Kernels that are evaluated together, with warm starts from the same known fits."""
 
-    expressions: list[Expression]
+    kernels: list[Estimate]
     known: list[Evaluation]
     phase: Phase
     start: int = 0  # number of trials on which the proposal is based, see Trial
     proposal_seconds: float = 0.0  # of each kernel
 
-    def trial(self, evaluation: Evaluation, elapsed: float) -> Trial:
+    def trial(self, evaluation: Evaluation, estimate: float, elapsed: float) -> Trial:
         """Make the trial of one of the kernels."""
-        return Trial(evaluation, self.phase, self.proposal_seconds, elapsed, self.start)
+        return Trial(evaluation, self.phase, self.proposal_seconds, elapsed, self.start, estimate)
+
+
+def _without_estimates(expressions: Sequence[Expression]) -> list[Estimate]:
+    return [Estimate(expression) for expression in expressions]
 
 
 def simpler_than_best(history: History, task: Task) -> list[Expression]:
-    """List the simpler forms of the best kernel that have not been evaluated.
+    """List the simpler forms of the best kernel that are worth a fit, and have had none.
 
-    The loss of score by the removal of a leaf hardly depends on what else has been removed. So the
-    changes come in the order of the losses that they caused in earlier best kernels, the smallest
-    loss first.
+    Those with an estimate of their score come first, the highest first, without those whose
+    estimate is far below the best score.
     """
     best = history.best
     if best is None or not np.isfinite(best.score):
         return []
-    losses = _losses_of_changes(history)
     simpler = history.without_known(filter(task.allows, simplifications(best.expression)))
-    return sorted(simpler, key=lambda e: losses.get(_change(best.expression, e), EXPECTED_LOSS))
-
-
-def _losses_of_changes(history: History) -> dict[frozenset[tuple[str, int]], float]:
-    """Compute the loss of score, in nats, by each change that pruning has tried."""
-    losses: dict[frozenset[tuple[str, int]], float] = {}
-    for trial in history:
-        if trial.phase == Phase.PRUNING and trial.start:
-            evaluation = trial.evaluation
-            before = History(history.n_samples, history.trials[: trial.start]).best
-            assert before is not None  # it was pruned
-            change = _change(before.expression, evaluation.expression)
-            losses[change] = before.score - evaluation.score
-    return losses
-
-
-def _change(before: Expression, after: Expression) -> frozenset[tuple[str, int]]:
-    """Collect the texts of the leaves whose numbers differ, with the differences."""
-    counts = Counter(leaf.canonical for leaf in after.leaves)
-    counts.subtract(leaf.canonical for leaf in before.leaves)
-    return frozenset((text, count) for text, count in counts.items() if count)
+    if not simpler:
+        return []
+    estimates = {one.expression.canonical: one.score for one in task.neighbours(best)}
+    least = best.score - MAX_ERROR_OF_ESTIMATE
+    losses = [best.score - estimates.get(one.canonical, least) for one in simpler]
+    order = np.argsort(losses, kind="stable")
+    return [simpler[number] for number in order if losses[number] <= MAX_ERROR_OF_ESTIMATE]

@@ -66,13 +66,15 @@ class SOT(EvolvingStrategy):
     n_generations : int or "auto", default="auto"
         Number of generations; ``"auto"`` is 6 for one column and 10 for more.
     local_steps : bool or "auto", default="auto"
-        Whether every second proposal is a neighbour of the best kernel: of eight that are drawn,
-        that with the highest acquisition value; ``"auto"`` is True unless the estimator has
-        ``structure_prior=None``.
+        Whether the search climbs: the scores of all kernels one operation away from the best one
+        are estimated from the data, and those with the highest expected improvement are proposed.
+        Where none is promising the acquisition function chooses where to go on, and the search
+        climbs from there. It ends when four such jumps have found nothing better. ``"auto"`` is
+        True unless the estimator has ``structure_prior=None``.
     initial_design : {"default", "paper"}, default="default"
-        Initial design. ``"paper"`` is every base kernel on every column, and two random operations
-        from each.
-        ``"default"`` adds the kernels that a person would try first and holds at most 60 kernels.
+        Initial design. ``"default"`` is what a person would try first, about six kernels, and for
+        one or two columns every base kernel. ``"paper"`` is every base kernel on every column, and
+        two random operations from each.
 
     Notes
     -----

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import StrOptions
 
 from autokernel.deadline import NEVER, Deadline
+from autokernel.evidence import Estimate, Evaluation
 from autokernel.expression import Expression, Grammar, StructurePrior, uniform_prior
 from autokernel.kernels import PRESETS, BaseKernel, Operator, Priors
 from autokernel.search.design import DESIGNS, Design, initial_design
@@ -17,6 +18,12 @@ from autokernel.search.history import History
 from autokernel.typing import FloatArray
 
 Cached = TypeVar("Cached")
+
+EstimateNeighbours = Callable[[Evaluation, Deadline], list[Estimate]]
+"""Function that estimates the scores of all kernels one operation away from a fitted kernel.
+
+The highest estimate comes first. An ``OutOfTimeError`` is raised after the deadline.
+"""
 
 MAX_DRAWS = 200  # of a kernel that is not yet known
 
@@ -28,9 +35,11 @@ class Task:
     grammar: Grammar
     base_kernels: tuple[BaseKernel, ...]  # kernels of the fixed design, including the grammar's
     X: FloatArray  # (n_samples, n_features), inputs in the unit interval
+    estimate_neighbours: "EstimateNeighbours"
     priors: Priors = field(default_factory=lambda: PRESETS["default"])
     structure_prior: StructurePrior = uniform_prior  # part of every score
     start: tuple[Expression, ...] = ()  # kernels that every design begins with
+    tol: float = 0.05  # nats of score that are worth a longer search
     deadline: Deadline = NEVER  # slow strategies must check it
     cache: dict[Hashable, Any] = field(init=False, default_factory=dict)  # values of :meth:`cached`
 
@@ -50,6 +59,19 @@ class Task:
             self.cache[key] = make()
         found: Cached = self.cache[key]
         return found
+
+    def neighbours(self, fit: Evaluation) -> list[Estimate]:
+        """Estimate the scores of the kernels one operation away from a fitted one, once.
+
+        Raises
+        ------
+        OutOfTimeError
+            If the deadline has passed.
+        """
+        return self.cached(
+            ("neighbours", fit.expression.canonical, fit.theta.tobytes()),
+            lambda: self.estimate_neighbours(fit, self.deadline),
+        )
 
     def allows(self, expression: Expression) -> bool:
         """Whether an expression may be a parent; a history may hold kernels of another grammar."""
@@ -87,7 +109,7 @@ class Strategy(ABC, BaseEstimator):
     @abstractmethod
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
-    ) -> list[Expression]:
+    ) -> Sequence[Expression | Estimate]:
         """Choose the next batch: distinct kernels that are not in the history.
 
         They must be what ``task.grammar.tidy`` makes of them.

@@ -10,16 +10,15 @@ import numpy as np
 from joblib import Memory, Parallel, delayed, effective_n_jobs
 
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Evaluation, Evaluator, Job
-from autokernel.evidence.evaluator import reason_of
-from autokernel.exceptions import OutOfTimeError
+from autokernel.evidence import Estimate, Evaluation, Evaluator, Job
+from autokernel.exceptions import OutOfTimeError, reason_of
 from autokernel.expression import Expression
 from autokernel.version import __version__
 
 
 def evaluate_in_parallel(
     evaluator: Evaluator,
-    expressions: Sequence[Expression],
+    kernels: Sequence[Expression | Estimate],
     known: Sequence[Evaluation] = (),
     *,
     n_jobs: int | None = None,
@@ -35,8 +34,8 @@ def evaluate_in_parallel(
     ----------
     evaluator : Evaluator
         Scores one kernel.
-    expressions : sequence of Expression
-        Kernels to evaluate.
+    kernels : sequence of Expression or Estimate
+        Kernels to evaluate; the fit of an estimate begins at its starting point.
     known : sequence of Evaluation
         Known fits.
     n_jobs : int or None
@@ -47,7 +46,8 @@ def evaluate_in_parallel(
         Moment at which evaluations are stopped. A stopped evaluation yields None and is not stored.
     """
     store = None if memory is None or memory.store_backend is None else Store(memory)
-    jobs = [evaluator.prepare(expression, known) for expression in expressions]
+    estimates = [one if isinstance(one, Estimate) else Estimate(one) for one in kernels]
+    jobs = [evaluator.prepare(one.expression, known, one.start) for one in estimates]
     keys = ["" if store is None else evaluator.key(job) for job in jobs]
     calls = [
         delayed(_evaluate)(evaluator, job, key, deadline=deadline, store=store)

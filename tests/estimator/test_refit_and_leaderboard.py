@@ -37,7 +37,7 @@ def scaled(X, y):
 @pytest.mark.parametrize("limit", [(), (1,), (1000,)])
 def test_leaderboard_is_the_best_rows_of_the_history_each_kernel_once(fitted, limit):
     history = fitted.search_history_
-    assert len(history["kernel"]) > 10
+    assert len(history["kernel"]) > 5
     n_rows = min(limit[0] if limit else 10, len(history["kernel"]))
     table = fitted.leaderboard(*limit)
     assert {len(column) for column in table.values()} == {n_rows}
@@ -57,7 +57,7 @@ def test_leaderboard_prints_a_line_for_each_kernel_with_a_mark_at_the_chosen(fit
     head, *lines = str(table).splitlines()
     assert head.split() == ["rank", "chosen", "score", "n_leaves", "kernel"]
     assert [line.split()[0] for line in lines] == ["1", "2", "3"]
-    assert ["*" in line.split() for line in lines] == [True, False, False]
+    assert [line.split()[1] == "*" for line in lines] == [True, False, False]
     for line, kernel, score in zip(lines, table["kernel"], table["score"], strict=True):
         assert line.endswith(f"  {kernel}")
         assert f"{score:.2f}" in line

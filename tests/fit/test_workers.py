@@ -376,7 +376,7 @@ CORRUPT = {
 
 
 def test_what_cannot_be_read_is_evaluated_and_kept_again_without_a_word(tmp_path, evaluated, capfd):
-    settings = {"n_iter": 6, "memory": tmp_path}
+    settings = {"n_iter": 9, "strategy": "random", "memory": tmp_path}
     first = small(**settings).fit(*wave())
     files = sorted(tmp_path.rglob("output.pkl"))
     assert len(files) == len(evaluated) >= len(CORRUPT)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from autokernel import parse_expression
-from autokernel.deadline import NEVER
-from autokernel.evidence import Evaluation
+from autokernel.deadline import NEVER, Deadline
+from autokernel.evidence import Estimate, Evaluation
 from autokernel.expression import Expression, Grammar
 from autokernel.kernels import ADD, BASE_KERNELS, FEW_COLUMNS, MULTIPLY, OPERATORS
 from autokernel.search import (
@@ -58,9 +58,7 @@ class Script(Strategy):
         self.shown = []  # texts of the kernels in the history of each proposal
 
     def design(self, task, *, rng):
-        fixed = tuple(map(parse_expression, self.fixed))
-        grown = {parse_expression(text): 0 for text in self.grown}
-        return Design(fixed, grown, len(fixed) + len(grown), fixed[0] if fixed else None)
+        return Design(*(tuple(map(parse_expression, part)) for part in (self.fixed, self.grown)))
 
     def propose(self, task, history, *, n_proposals, rng):
         number = len(self.first_draws)
@@ -122,7 +120,8 @@ class Laboratory:
         self.reason = search.run(self._evaluate_all, deadline=deadline, observer=observer)
         return self
 
-    def _evaluate_all(self, expressions, known):
+    def _evaluate_all(self, kernels, known):
+        expressions = [one.expression for one in kernels]
         self.rounds.append(texts(expressions))
         self.generators.append(self._evaluate(expressions, known))
         return self.generators[-1]
@@ -195,8 +194,9 @@ def task_of(
     columns: tuple[int, ...] | None = None,
     allowed: tuple[str, ...] | None = None,
     reduces: bool = False,
+    estimate: Callable[[Expression], float] | None = None,
 ) -> Task:
-    """Build a task on a number of columns."""
+    """Build a task on a number of columns; a function estimates the scores of neighbours."""
     grammar = Grammar(
         tuple(BASE_KERNELS[name] for name in base_kernels),
         tuple(OPERATORS[symbol] for symbol in operators),
@@ -205,7 +205,14 @@ def task_of(
         reduces=reduces,
     )
     X = np.random.default_rng(0).uniform(size=(25, n_features))
-    return Task(grammar, tuple(BASE_KERNELS[name] for name in allowed or base_kernels), X)
+
+    def estimates(fit: Evaluation, deadline: Deadline) -> list[Estimate]:
+        deadline.check()
+        near = grammar.neighbours(fit.expression) if estimate else ()
+        return sorted((Estimate(one, estimate(one)) for one in near), key=lambda one: -one.score)
+
+    allowed_kernels = tuple(BASE_KERNELS[name] for name in allowed or base_kernels)
+    return Task(grammar, allowed_kernels, X, estimates)
 
 
 def proposed(
@@ -213,7 +220,8 @@ def proposed(
 ) -> list[Expression]:
     """Let a strategy propose."""
     rng = np.random.default_rng(seed)
-    return strategy.propose(task, history, n_proposals=n_proposals, rng=rng)
+    found = strategy.propose(task, history, n_proposals=n_proposals, rng=rng)
+    return [one.expression if isinstance(one, Estimate) else one for one in found]
 
 
 def walks_of(n: int, *, n_features: int, seed: int) -> list[Expression]:

@@ -55,7 +55,7 @@ def test_it_evaluates_what_a_search_by_hand_does(seed, batch_size):
         batches = [number // batch_size * batch_size for number in range(len(level))]
         assert [start - starts[0] for start in starts[: len(level)]] == batches
         starts = starts[len(level) :]
-    assert found.reason is StopReason.EXHAUSTED
+    assert found.reason is StopReason.LOCAL_MAXIMUM
 
 
 def test_the_neighbours_come_in_an_order_that_is_drawn_uniformly():

@@ -35,6 +35,7 @@ from tests.search.stand_ins import (
     every_kernel,
     every_strategy,
     history_of,
+    planted,
     proposed,
     task_of,
     texts,
@@ -297,7 +298,39 @@ def test_time_that_ends_in_the_midst_of_a_proposal_ends_the_search(name, n_check
     laboratory.search(n_iter=9, batch_size=3, deadline=Switch(n_checks))
     assert laboratory.reason is StopReason.MAX_TIME
     assert laboratory.history.n_searched == 0
-    assert len(laboratory.history) == 14  # the design stays, with noise alone
+    assert len(laboratory.history) == 6  # the design stays, with noise alone
+
+
+@pytest.mark.parametrize("name", ["sot", "arc"])
+@pytest.mark.parametrize("start", ["SE[0]", "PER[0] * PER[0]"])
+def test_it_climbs_by_estimates_until_no_neighbour_is_promising_and_then_jumps_in_vain(name, start):
+    """Estimates are right: every kernel is better than the last, up to a local maximum."""
+    task = task_of(reduces=True, max_leaves=6, estimate=planted)
+    task = replace(task, start=(parse_expression(start),))
+    found = Laboratory(QUICK[name], task).search(n_iter=60)
+    assert found.reason is StopReason.LOCAL_MAXIMUM
+    searched = [trial for trial in found.history if trial.phase is Phase.SEARCH]
+    steps = [trial for trial in searched if np.isfinite(trial.estimate)]
+    for trial in steps:
+        assert trial.estimate == trial.evaluation.score
+    assert sum(np.isnan(trial.estimate) for trial in searched) >= 4
+    best = found.history.best
+    for neighbour in task.grammar.neighbours(best.expression):
+        assert planted(neighbour) <= best.score
+
+
+def test_estimates_are_corrected_by_the_errors_of_earlier_ones():
+    """They are three nats too high: after some fits no neighbour is promising."""
+
+    def too_high(expression):
+        return planted(expression) + 3.0
+
+    def n_steps(estimate):
+        task = task_of(reduces=True, max_leaves=6, estimate=estimate)
+        history = Laboratory(QUICK["sot"], task).search(n_iter=60).history
+        return sum(np.isfinite(trial.estimate) for trial in history)
+
+    assert n_steps(planted) < n_steps(too_high) < 60
 
 
 # Searches that go on from a history.
@@ -309,9 +342,15 @@ def random_score(expression):
     return 3 * rng.normal() + expression.n_leaves
 
 
+def estimated_score(expression):
+    """What is known of a score beforehand: not much, and more of some than of others."""
+    rng = np.random.default_rng(crc32(f"error of {expression.canonical}".encode()))
+    return 8 + 0.2 * random_score(expression) + rng.normal()
+
+
 def searched(strategy, trials=(), **settings):
     """Search as a fit does: in normal forms, with pruning; the task is a new one."""
-    task = task_of(reduces=True, max_leaves=6)
+    task = task_of(reduces=True, max_leaves=6, estimate=estimated_score)
     return Laboratory(strategy, task, random_score, history=trials).search(**settings)
 
 
@@ -321,7 +360,9 @@ def test_a_search_goes_on_from_wherever_its_history_ends(strategy, n_iter, batch
     settings = {"n_iter": n_iter, "batch_size": batch_size}
     whole = searched(strategy, **settings)
     assert whole.texts_of(Phase.PRUNING) or isinstance(strategy, Greedy)  # or it shows less
-    assert searched(strategy, **settings, seed=1).trials != whole.trials
+    if isinstance(strategy, (RandomWalks, TreeGEP)):  # the others find the same in so small a space
+        others = [searched(strategy, **settings, seed=seed).trials for seed in (1, 2, 3)]
+        assert any(trials != whole.trials for trials in others)
     known = whole.history.trials
     n_design = len(whole.texts_of(Phase.INITIAL))
     for length in [0, 1, *range(n_design - 1, len(known) + 1)]:
@@ -367,19 +408,3 @@ def test_a_search_goes_on_from_kernels_beyond_its_task(strategy):
     assert history.n_searched == 5
     evaluated = [evaluation.expression for evaluation in history.evaluations[len(beyond) :]]
     assert_valid([e for e in evaluated if e != NOISE], task, beyond)
-
-
-def test_a_cut_design_goes_on_by_the_lengthscales_in_the_history():
-    task = task_of(12, base_kernels=("SE", "RQ"), max_leaves=16)
-    scales = {column: 1.0 / (1 + column) for column in range(12)}
-
-    def design_after(trials):
-        laboratory = Laboratory(
-            QUICK["random"], task, lambda e: -e.n_leaves, history=trials, lengthscales=scales
-        )
-        return laboratory.search(n_iter=1)
-
-    whole = design_after([])
-    assert len(whole.history) == 62  # 12 columns would make 72 and the classics; with noise alone
-    for length in (1, 2, 30, 59, 60, 61, 62):
-        assert design_after(whole.history.trials[:length]).trials == whole.trials

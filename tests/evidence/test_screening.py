@@ -1,0 +1,116 @@
+"""Estimates of the scores of neighbours: their likelihoods are exact, their order is useful."""
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from autokernel.deadline import Deadline
+from autokernel.evidence import Evaluator
+from autokernel.evidence.screening import Screening
+from autokernel.exceptions import OutOfTimeError
+from autokernel.expression import Grammar, arrange, normal_form, parse_expression
+from autokernel.inference import ExactLikelihood, TrainingData
+from autokernel.kernels import BASE_KERNELS, OPERATORS, PRESETS
+from tests.own_kernels import OrnsteinUhlenbeck
+
+PRIORS = PRESETS["default"]
+
+
+def season_on_a_trend(n=60, n_columns=1, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n, n_columns))
+    y = np.sin(2 * np.pi * X[:, 0] / 0.2) + 2 * X[:, -1] + 0.1 * rng.normal(size=n)
+    return X, (y - y.mean()) / y.std()
+
+
+def grammar_of(n_columns=1, *, kernels=("SE", "LIN", "PER"), operators="+*", reduces=True):
+    base_kernels = tuple(BASE_KERNELS[name] for name in kernels)
+    signs = tuple(OPERATORS[symbol] for symbol in operators)
+    return Grammar(base_kernels, signs, tuple(range(n_columns)), 6, reduces=reduces)
+
+
+@pytest.mark.parametrize("reduces", [True, False])
+@pytest.mark.parametrize(
+    ("text", "operators"),
+    [
+        ("SE[0]", "+*"),
+        ("LIN[0] + PER[1] * SE[0]", "+*"),
+        ("(LIN[1] + SE[0]) * (PER[0] + SE[1])", "+*"),
+        ("SE[0] + SE[0] * SE[1]", "+*"),
+        ("CP[0](SE[0] + LIN[1], PER[0])", ("+", "*", "CP")),
+    ],
+)
+def test_the_likelihood_of_every_operation_is_that_of_the_changed_kernel(text, operators, reduces):
+    """What is put together from parts agrees with the covariance of the whole kernel."""
+    data = TrainingData(*season_on_a_trend(20, 2))
+    expression = arrange(parse_expression(text))[0]
+    fit = Evaluator(data.X, data.y, priors=PRIORS, seed=0).run_roughly(expression)
+    screening = Screening(fit, data, n_samples=20, priors=PRIORS, seed=0)
+    neighbours = list(grammar_of(2, operators=operators, reduces=reduces).changes(screening.parent))
+    assert len(neighbours) > 15
+    for neighbour in map(normal_form if reduces else lambda one: arrange(one)[0], neighbours):
+        found = screening.screened(neighbour)
+        exact = ExactLikelihood(neighbour, data).value(found.theta)
+        # sums of parts are rounded otherwise, by some digits of the condition number
+        assert found.log_likelihood == pytest.approx(exact, rel=1e-7, abs=1e-6), neighbour
+
+
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_the_best_of_the_first_three_is_nearly_the_best_of_all(n_columns):
+    evaluator = Evaluator(*season_on_a_trend(60, n_columns), priors=PRIORS, seed=0)
+    parent = evaluator(parse_expression(f"PER[0] + SE[{n_columns - 1}]"))
+    estimates = evaluator.neighbours(parent, grammar_of(n_columns))
+    scores = [
+        evaluator.run(evaluator.prepare(one.expression, [parent], one.start)).score
+        for one in estimates
+    ]
+    assert max(scores[:3]) > max(scores) - 0.5
+    assert spearmanr([one.score for one in estimates], scores).statistic > 0.7
+    assert np.median(np.abs([e.score - s for e, s in zip(estimates, scores, strict=True)][:8])) < 1
+
+
+def test_a_period_comes_from_what_the_kernel_leaves_unexplained():
+    """The strongest period of the target is explained; the second one is that of the residuals."""
+    x = np.linspace(0, 1, 100)
+    y = 2 * np.sin(2 * np.pi * x / 0.25) + 0.3 * np.sin(2 * np.pi * x / 0.04)
+    y += 0.05 * np.random.default_rng(0).normal(size=100)
+    evaluator = Evaluator(x[:, None], (y - y.mean()) / y.std(), priors=PRIORS, seed=0)
+    parent = evaluator(parse_expression("PER[0]"))
+    best = evaluator.neighbours(parent, grammar_of())[0]
+    periods = np.exp(best.start.theta[:-1])
+    assert best.score > parent.score + 20
+    assert any(abs(period - 0.04) < 0.002 for period in periods)
+
+
+def test_a_useless_factor_is_removed_at_the_variance_of_the_whole():
+    """The factor that is constant has scaled the other one by nine."""
+    X, y = season_on_a_trend(60, 2)
+    evaluator = Evaluator(X, y, priors=PRIORS, seed=0)
+    whole = parse_expression("SE[0] * SE[1]")
+    theta = np.log([0.1, 1 / 9, 50.0, 9.0, 0.02])
+    fit = evaluator.run_roughly(whole)
+    fit = type(fit)(**{name: getattr(fit, name) for name in fit.__slots__} | {"theta": theta})
+    screening = Screening(fit, evaluator.data, n_samples=60, priors=PRIORS, seed=0)
+    *_, alone = (n for n in grammar_of(2).changes(screening.parent) if str(n) == "SE[0]")
+    assert np.exp(screening.screened(alone).theta[1]) == pytest.approx(1.0)
+
+
+class Refusing(OrnsteinUhlenbeck):
+    """A kernel that cannot be computed."""
+
+    def value(self, params, pairs):
+        raise MemoryError("9 GiB")
+
+
+def test_a_kernel_that_fails_is_left_out_and_the_others_are_estimated():
+    evaluator = Evaluator(*season_on_a_trend(20), priors=PRIORS, seed=0)
+    parent = evaluator(parse_expression("SE[0]"))
+    grammar = Grammar((BASE_KERNELS["SE"], Refusing()), (OPERATORS["+"],), (0,), 4, reduces=True)
+    assert [str(e.expression) for e in evaluator.neighbours(parent, grammar)] == ["SE[0] + SE[0]"]
+
+
+def test_nothing_is_estimated_after_the_deadline():
+    evaluator = Evaluator(*season_on_a_trend(20), priors=PRIORS, seed=0)
+    parent = evaluator(parse_expression("SE[0]"))
+    with pytest.raises(OutOfTimeError):
+        evaluator.neighbours(parent, grammar_of(), deadline=Deadline(0.0))
