@@ -15,6 +15,7 @@ from autokernel.evidence.criteria import (
 )
 from autokernel.evidence.evaluation import Evaluation, Parameter, name_parameters
 from autokernel.evidence.evaluator import (
+    Changes,
     Evaluator,
     Job,
     check_expression,
@@ -27,6 +28,7 @@ __all__ = [
     "AIC",
     "BIC",
     "CRITERIA",
+    "Changes",
     "Criterion",
     "CrossValidation",
     "Estimate",

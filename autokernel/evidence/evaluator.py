@@ -33,10 +33,8 @@ from autokernel.evidence.warm_starts import WarmStart, warm_starts_from_similar
 from autokernel.exceptions import EvaluationError, NotAMaximumError, kernel_errors
 from autokernel.expression import (
     Expression,
-    Grammar,
     StructurePrior,
     arrange,
-    normal_form,
     parse_expression,
     uniform_prior,
 )
@@ -56,6 +54,9 @@ from autokernel.validation import check_seed
 FAR_BELOW_BEST = 5.0  # nats below the best score at which an estimate of the Hessian suffices
 _STANDARD_ERROR_OF_DRAWS = 0.1  # nats, of the log evidence, with which draws suffice
 _MAX_ARRIVED = 2  # evaluators that a process keeps
+
+Changes = Callable[[Expression], Iterable[Expression]]
+"""Function that returns the kernels to which some changes of a kernel lead."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: a warm start holds arrays
@@ -149,10 +150,13 @@ class Evaluator:
             seconds = time.perf_counter() - began
             return self.without_fit(job.expression, str(error), seconds=seconds)
 
-    def neighbours(
-        self, fit: Evaluation, grammar: Grammar, *, deadline: Deadline = NEVER
+    def estimate_changes(
+        self, fit: Evaluation, changes: Changes, *, deadline: Deadline = NEVER
     ) -> list[Estimate]:
-        """Estimate the scores of all kernels one operation away from a fitted one, best first."""
+        """Estimate the scores of kernels that changes of a fitted one lead to, best first.
+
+        ``changes`` returns the changed kernels, arranged, of the same leaf objects.
+        """
         screening = Screening(
             fit,
             self._few_rows,
@@ -161,13 +165,8 @@ class Evaluator:
             seed=self.seed,
             deadline=deadline,
         )
-        arranged = normal_form if grammar.reduces else lambda one: arrange(one)[0]
-        price = self.structure_prior
         with one_blas_thread():
-            return screening.estimates(
-                map(arranged, grammar.changes(screening.parent)),
-                lambda expression: price(expression) - price(fit.expression),
-            )
+            return screening.estimates(changes(screening.parent), self.structure_prior)
 
     @cached_property
     def _few_rows(self) -> TrainingData:

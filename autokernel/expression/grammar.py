@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -155,9 +156,20 @@ class Grammar:
         """List all expressions one operation away, one tree per canonical text, in fixed order."""
         return tuple(self._distinct(expression, range(self.n_operations(expression))))
 
-    def changes(self, expression: Expression) -> Iterator[Expression]:
-        """Yield the result of every operation, also where several lead to the same kernel."""
-        for index in range(self.n_operations(expression)):
+    def changes(self, expression: Expression, n_max: int | None = None) -> Iterator[Expression]:
+        """Yield the result of every operation, also where several lead to the same kernel.
+
+        If there are more than ``n_max``, they are all deletions and a choice of the others, which
+        is the same for all trees of one kernel.
+        """
+        *growing_and_exchanges, n_deletions = self._counts(expression)
+        n_others = sum(growing_and_exchanges)
+        others = np.arange(n_others)
+        if n_max is not None and n_others + n_deletions > n_max:
+            rng = np.random.default_rng(crc32(expression.canonical.encode()))
+            n_kept = max(1, n_max - n_deletions)
+            others = np.sort(rng.choice(n_others, min(n_kept, n_others), replace=False))
+        for index in (*others.tolist(), *range(n_others, n_others + n_deletions)):
             yield self.apply(expression, index)
 
     def _distinct(self, expression: Expression, operations: Iterable[int]) -> Iterator[Expression]:

@@ -290,7 +290,7 @@ def simpler_than_best(history: History, task: Task) -> list[Expression]:
     simpler = history.without_known(filter(task.allows, simplifications(best.expression)))
     if not simpler:
         return []
-    estimates = {one.expression.canonical: one.score for one in task.neighbours(best)}
+    estimates = {one.expression.canonical: one.score for one in task.simplifications(best)}
     least = best.score - MAX_ERROR_OF_ESTIMATE
     losses = [best.score - estimates.get(one.canonical, least) for one in simpler]
     order = np.argsort(losses, kind="stable")

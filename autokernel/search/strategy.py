@@ -10,8 +10,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import StrOptions
 
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Estimate, Evaluation
-from autokernel.expression import Expression, Grammar, StructurePrior, uniform_prior
+from autokernel.evidence import Changes, Estimate, Evaluation
+from autokernel.expression import (
+    Expression,
+    Grammar,
+    StructurePrior,
+    arrange,
+    normal_form,
+    simplifications,
+    uniform_prior,
+)
 from autokernel.kernels import PRESETS, BaseKernel, Operator, Priors
 from autokernel.search.design import DESIGNS, Design, initial_design
 from autokernel.search.history import History
@@ -19,12 +27,13 @@ from autokernel.typing import FloatArray
 
 Cached = TypeVar("Cached")
 
-EstimateNeighbours = Callable[[Evaluation, Deadline], list[Estimate]]
-"""Function that estimates the scores of all kernels one operation away from a fitted kernel.
+EstimateChanges = Callable[[Evaluation, Changes, Deadline], list[Estimate]]
+"""Function that estimates the scores of kernels that changes of a fitted kernel lead to.
 
 The highest estimate comes first. An ``OutOfTimeError`` is raised after the deadline.
 """
 
+MAX_CHANGES = 800  # of one kernel whose results are estimated
 MAX_DRAWS = 200  # of a kernel that is not yet known
 
 
@@ -35,7 +44,7 @@ class Task:
     grammar: Grammar
     base_kernels: tuple[BaseKernel, ...]  # kernels of the fixed design, including the grammar's
     X: FloatArray  # (n_samples, n_features), inputs in the unit interval
-    estimate_neighbours: "EstimateNeighbours"
+    estimate_changes: EstimateChanges
     priors: Priors = field(default_factory=lambda: PRESETS["default"])
     structure_prior: StructurePrior = uniform_prior  # part of every score
     start: tuple[Expression, ...] = ()  # kernels that every design begins with
@@ -61,17 +70,26 @@ class Task:
         return found
 
     def neighbours(self, fit: Evaluation) -> list[Estimate]:
-        """Estimate the scores of the kernels one operation away from a fitted one, once.
+        """Estimate the scores of the kernels one operation away from a fitted one.
 
-        Raises
-        ------
-        OutOfTimeError
-            If the deadline has passed.
+        Of very many operations only some are tried, with all deletions.
         """
+        return self._estimates(fit, self._neighbours_of)
+
+    def simplifications(self, fit: Evaluation) -> list[Estimate]:
+        """Estimate the scores of the simpler forms of a fitted kernel."""
+        return self._estimates(fit, simplifications)
+
+    def _estimates(self, fit: Evaluation, changes: Changes) -> list[Estimate]:
+        """Estimate the results of changes, once; an ``OutOfTimeError`` after the deadline."""
         return self.cached(
-            ("neighbours", fit.expression.canonical, fit.theta.tobytes()),
-            lambda: self.estimate_neighbours(fit, self.deadline),
+            (changes, fit.expression.canonical, fit.theta.tobytes()),
+            lambda: self.estimate_changes(fit, changes, self.deadline),
         )
+
+    def _neighbours_of(self, expression: Expression) -> list[Expression]:
+        arranged = normal_form if self.grammar.reduces else lambda one: arrange(one)[0]
+        return [arranged(one) for one in self.grammar.changes(expression, MAX_CHANGES)]
 
     def allows(self, expression: Expression) -> bool:
         """Whether an expression may be a parent; a history may hold kernels of another grammar."""

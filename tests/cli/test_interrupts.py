@@ -38,6 +38,14 @@ def run(mark, arguments):
     return status, terminal.text
 
 
+@pytest.fixture(autouse=True)
+def raises_at_ctrl_c():
+    """A shell that starts the tests in the background has the signal ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def arguments(tmp_path):
     return [str(wave(tmp_path)), "--target", "level"]

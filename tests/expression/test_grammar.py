@@ -272,3 +272,17 @@ def test_changes_are_the_results_of_all_operations(member: tuple[Grammar, Expres
     grammar, expression = member
     changes = Counter(result.canonical for result in grammar.changes(expression))
     assert changes == Counter(result.canonical for result in every_result(grammar, expression))
+
+
+@given(grammars_with_members())
+def test_of_many_changes_all_deletions_and_some_others_are_kept(
+    member: tuple[Grammar, Expression],
+) -> None:
+    grammar, expression = member
+    everything = [e.canonical for e in every_result(grammar, expression)]
+    n_deletions = expression.n_subtrees - 1 if grammar.reduces else 0
+    some = [e.canonical for e in grammar.changes(expression, 5)]
+    assert not Counter(some) - Counter(everything)
+    assert len(some) == min(len(everything), max(5, n_deletions + 1))
+    assert some[len(some) - n_deletions :] == everything[len(everything) - n_deletions :]
+    assert some == [e.canonical for e in grammar.changes(expression, 5)]

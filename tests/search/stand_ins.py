@@ -7,7 +7,7 @@ import pytest
 
 from autokernel import parse_expression
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Estimate, Evaluation
+from autokernel.evidence import Changes, Estimate, Evaluation
 from autokernel.expression import Expression, Grammar
 from autokernel.kernels import ADD, BASE_KERNELS, FEW_COLUMNS, MULTIPLY, OPERATORS
 from autokernel.search import (
@@ -206,10 +206,12 @@ def task_of(
     )
     X = np.random.default_rng(0).uniform(size=(25, n_features))
 
-    def estimates(fit: Evaluation, deadline: Deadline) -> list[Estimate]:
+    def estimates(fit: Evaluation, changes: Changes, deadline: Deadline) -> list[Estimate]:
         deadline.check()
-        near = grammar.neighbours(fit.expression) if estimate else ()
-        return sorted((Estimate(one, estimate(one)) for one in near), key=lambda one: -one.score)
+        near = {e.canonical: e for e in changes(fit.expression) if estimate}
+        near.pop(fit.expression.canonical, None)
+        found = (Estimate(one, estimate(one)) for one in near.values())
+        return sorted(found, key=lambda one: -one.score)
 
     allowed_kernels = tuple(BASE_KERNELS[name] for name in allowed or base_kernels)
     return Task(grammar, allowed_kernels, X, estimates)
