@@ -182,8 +182,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     stop_reason_ : str
         ``"n_iter"``; ``"converged"`` according to ``tol``; ``"max_time"``; ``"interrupted"`` by
         Ctrl-C; ``"callback"``; ``"local_maximum"``, if no kernel one operation away from the best
-        is expected to be better; ``"exhausted"``, if no kernel was left; or ``"refit"`` if the
-        estimator has never searched.
+        is expected to be better, and jumps have found nothing; for ``"greedy"``, if none is better;
+        ``"exhausted"``, if no kernel was left; or ``"refit"`` if the estimator has never searched.
     date_columns_ : list of int
         Zero-based indices of the columns of dates. ``X_train_`` has their days since 1970-01-01.
     X_train_ : ndarray of shape (n_samples, n_features)

@@ -69,6 +69,7 @@ class Job:
     expression: Expression
     warm_starts: tuple[tuple[WarmStart, ...], ...] = ()
     best: float = -np.inf  # highest score of a known fit, in nats, if there are warm starts
+    is_estimated: bool = False  # whether the first warm start is that of an estimate
 
 
 class Evaluator:
@@ -119,8 +120,9 @@ class Evaluator:
             warm_starts = [[start], *warm_starts[:1]]
         if not warm_starts:
             return Job(expression)
-        best = max(evaluation.score for evaluation in known)
-        return Job(expression, tuple(tuple(together) for together in warm_starts), best)
+        best = max((evaluation.score for evaluation in known), default=-np.inf)
+        alternatives = tuple(tuple(together) for together in warm_starts)
+        return Job(expression, alternatives, best, is_estimated=start is not None)
 
     def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:
         """Fit and score one kernel, or raise an ``OutOfTimeError``.
@@ -132,7 +134,9 @@ class Evaluator:
         try:
             with kernel_errors(), one_blas_thread():
                 posterior = self._posterior(arrange(job.expression)[0], deadline)
-                modes, n_on_subsample = self._find_modes(posterior, job.warm_starts)
+                modes, n_on_subsample = self._find_modes(
+                    posterior, job.warm_starts, is_estimated=job.is_estimated
+                )
                 maximum, score, status = self._score(posterior, modes, job.best)
                 evidence = log_evidence_or_nothing(posterior, maximum) if maximum else -np.inf
                 return record_fit(
@@ -155,18 +159,25 @@ class Evaluator:
     ) -> list[Estimate]:
         """Estimate the scores of kernels that changes of a fitted one lead to, best first.
 
-        ``changes`` returns the changed kernels, arranged, of the same leaf objects.
+        ``changes`` returns the changed kernels, arranged, of the same leaf objects. There are no
+        estimates if the fitted kernel itself cannot be computed.
         """
-        screening = Screening(
-            fit,
-            self._few_rows,
-            n_samples=len(self.data.y),
-            priors=self.priors,
-            seed=self.seed,
-            deadline=deadline,
-        )
-        with one_blas_thread():
+        with suppress(EvaluationError), kernel_errors(), one_blas_thread():
+            screening = Screening(
+                fit,
+                self._few_rows,
+                n_samples=self.n_samples,
+                priors=self.priors,
+                seed=self.seed,
+                deadline=deadline,
+            )
             return screening.estimates(changes(screening.parent), self.structure_prior)
+        return []
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows of the score."""
+        return len(self.data.y)
 
     @cached_property
     def _few_rows(self) -> TrainingData:
@@ -269,6 +280,7 @@ class Evaluator:
             self.fingerprint(),
             str(job.expression),
             job.best,
+            job.is_estimated,
             *((*definition(tree.declared), tree.parameters) for tree in job.expression.subtrees()),
             *((*start.definition, "and") for together in job.warm_starts for start in together),
             tuple(len(together) for together in job.warm_starts),

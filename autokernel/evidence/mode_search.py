@@ -229,12 +229,17 @@ class ModeSearch:
             self._subsample_periodic = data.take(rows[:_SUBSAMPLE_ROWS_PERIODIC])
 
     def __call__(
-        self, posterior: LogPosterior, warm_starts: WarmStarts = ()
+        self,
+        posterior: LogPosterior,
+        warm_starts: WarmStarts = (),
+        *,
+        is_estimated: bool = False,
     ) -> tuple[list[Point], int]:
         """Search for the modes of the log posterior of an arranged kernel on all rows.
 
         The search starts from the warm starts of the highest log posterior, and scans only nodes
-        that the first of them does not have. The deadline of the posterior applies to all of it.
+        that the first of them does not have. With ``is_estimated`` the first one is a point close
+        to a mode, and few runs are made. The deadline of the posterior applies to all of it.
 
         Returns
         -------
@@ -250,7 +255,7 @@ class ModeSearch:
         budget, nodes = LIGHT, _nodes_to_scan(expression)
         if warm_starts:
             nodes = [node for node in nodes if node not in warm_starts[0][0].nodes]
-            if len(warm_starts[0][0].nodes) == len(expression.nodes):
+            if is_estimated:
                 budget = FROM_ESTIMATE
         else:
             budget = THOROUGH

@@ -29,7 +29,6 @@ from autokernel.expression import (
     Operation,
     Slot,
     StructurePrior,
-    align,
     fold,
     n_kernel_params,
     slots_of,
@@ -37,6 +36,7 @@ from autokernel.expression import (
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.inference.covariance import Covariance
 from autokernel.kernels import (
+    ADD,
     MULTIPLY,
     NOISE_VARIANCE,
     LogGammaPrior,
@@ -51,7 +51,7 @@ MAX_ROWS = 150  # on which neighbours are screened
 _N_STARTS = 14  # of a new leaf
 _NOISE_LEFT = 0.25  # fraction of the noise at every other starting point of a new term
 _FLAT_EXTENTS, _FLAT_IN_CYCLE = 3.0, 3.0  # lengthscales with which a leaf hardly varies
-_FLAT_SLOPE = 0.3  # variance of the slope of a flat straight line, whose offset is one
+_FLAT_LINE = 0.3  # variance of the slope of a line that hardly varies, whose offset is one
 _FEW_STEPS, _MORE_STEPS = 6, 12  # of the maximiser; the latter unless the former ended far below
 _FAR_BELOW = 8.0  # nats below the fitted kernel
 _MAX_POOR, _POOR = 12, 4.0  # refinement ends after this number in a row that are far below, in nats
@@ -176,24 +176,44 @@ class Screening:
         new = [slot for slot in slots if slot.entries.start not in sources]
         if not new:
             thetas, values = self._without_leaf(neighbour, theta, sources)
-        elif len(new) == 1 and isinstance(new[0].node, Leaf):
+        elif len(new) == 1 and isinstance(new[0].node, Leaf) and _is_multilinear(neighbour):
             thetas, values = self._with_leaf(neighbour, theta, sources, new[0])
+        elif len(new) > 1 and all(isinstance(slot.node, Leaf) for slot in new):
+            raise EvaluationError("several leaves are new, and only a fit can judge them")
         else:
             posterior = self._posterior(neighbour)
             rng = random_stream(self._seed, neighbour, "new nodes")
             drawn = draw_starts(posterior, self._scales, _N_STARTS, rng=rng)
             thetas = np.where(np.isnan(theta), drawn, theta)
             values = np.array([posterior.likelihood.value(one) for one in thetas])
-        best = int(np.argmax(values + self._prior_of(neighbour).log_density(thetas)))
+        heights = values + self._prior_of(neighbour).log_density(thetas)
+        best = int(np.argmax(np.where(np.isnan(heights), -np.inf, heights)))
         return ScreenedKernel(neighbour, thetas[best], float(values[best]))
 
     def _shared_nodes(self, neighbour: Expression) -> list[tuple[int, int]]:
-        """Pair the nodes of a neighbour with those of the fitted kernel from which they come."""
-        if not all(isinstance(node, Leaf) for node in neighbour.nodes):
-            return align(neighbour, self._fit.expression)
-        places = {id(node): place for place, node in enumerate(self.parent.nodes)}
-        numbered = enumerate(neighbour.leaves)
-        return [(number, places[id(leaf)]) for number, leaf in numbered if id(leaf) in places]
+        """Pair the nodes of a neighbour with those of the fitted kernel from which they come.
+
+        Operators with parameters come from the same operator on the most leaves in common.
+        """
+        own = self.parent.nodes
+        places = {id(node): place for place, node in enumerate(own)}
+        pairs: list[tuple[int, int]] = []
+        for number, node in enumerate(neighbour.nodes):
+            if isinstance(node, Leaf):
+                if id(node) in places:
+                    pairs.append((number, places[id(node)]))
+                continue
+            leaves, taken = set(map(id, node.leaves)), {place for _, place in pairs}
+            shared = {
+                place: len(leaves & set(map(id, other.leaves)))
+                for place, other in enumerate(own)
+                if place not in taken
+                and (other.declared, other.column) == (node.declared, node.column)
+            }
+            best = max(shared, key=lambda place: shared[place], default=None)
+            if best is not None and shared[best]:
+                pairs.append((number, best))
+        return pairs
 
     def _without_leaf(
         self, neighbour: Expression, theta: FloatArray, sources: Mapping[int, int]
@@ -206,11 +226,14 @@ class Screening:
         diagonal = self._likelihood.diagonal
         noise = np.exp(theta[-1])
         variance = self._likelihood.matrix(self._fit.theta)[diagonal].mean() - noise
-        scale = float(variance / values[diagonal].mean())
-        scaled, chosen = theta.copy(), _leaves_of_scale(neighbour)
-        for number, (node, entries) in enumerate(slots_of(neighbour)):
-            if number in chosen:
-                scaled[entries] += np.log(scale) * _has_scale(node)
+        slots = slots_of(neighbour)
+        chosen = [slots[number] for number in _leaves_of_scale(neighbour)]
+        scale = _factor(variance, values[diagonal].mean())
+        if not all(_has_scale(node).any() for node, _ in chosen):
+            scale = 1.0
+        scaled = theta.copy()
+        for node, entries in chosen:
+            scaled[entries] += np.log(scale) * _has_scale(node)
         return np.stack([theta, scaled]), np.array(
             [self._log_likelihood(factor * values, noise) for factor in (1.0, scale)]
         )
@@ -229,8 +252,8 @@ class Screening:
         for number, (start, matrix) in enumerate(zip(starts, matrices, strict=True)):
             self._deadline.check()
             scale = 1.0
-            if variance is not None:
-                scale = variance / float(matrix[self._likelihood.diagonal].mean())
+            if variance is not None and _has_scale(leaf).any():
+                scale = _factor(variance, matrix[self._likelihood.diagonal].mean())
             elif number % 2:
                 thetas[number, -1] += np.log(_NOISE_LEFT)
             thetas[number, entries] = start + np.log(scale) * _has_scale(leaf)
@@ -265,7 +288,7 @@ class Screening:
                 Role.CYCLE_LENGTHSCALE: _FLAT_IN_CYCLE,
             }
             if leaf.kernel.is_linear:
-                flat = {Role.VARIANCE: _FLAT_SLOPE}
+                flat = {Role.VARIANCE: _FLAT_LINE}
                 drawn[-1] = 0.0
             for entry, parameter in enumerate(leaf.parameters):
                 if parameter.role in flat:
@@ -363,8 +386,8 @@ class Screening:
         of_volume = -_COST_OF_PARAMETER * n_more
         if one.curvature is not None and before.curvature is not None:
             with suppress(NotAMaximumError, ValueError):
-                of_volume = laplace_log_evidence(0.0, one.curvature)
-                of_volume -= laplace_log_evidence(0.0, before.curvature)
+                volume_before = laplace_log_evidence(0.0, before.curvature)
+                of_volume = laplace_log_evidence(0.0, one.curvature) - volume_before
         return gain + of_volume - 0.5 * n_more * np.log(scale)
 
     def _prior_of(self, expression: Expression) -> LogGammaPrior:
@@ -374,6 +397,19 @@ class Screening:
     def _posterior(self, expression: Expression) -> LogPosterior:
         likelihood = ExactLikelihood(expression, self._data)
         return LogPosterior(likelihood, priors=self._priors, deadline=self._deadline)
+
+
+def _factor(wanted: float, present: float) -> float:
+    """Return the factor to a variance that is wanted, one if there is none."""
+    if not (wanted > 0 and present > 0 and np.isfinite(wanted / present)):
+        return 1.0
+    return float(wanted / present)
+
+
+def _is_multilinear(expression: Expression) -> bool:
+    """Return whether the values are linear in those of each leaf."""
+    trees = (tree for tree in expression.subtrees() if isinstance(tree, Operation))
+    return all(tree.operator in (ADD, MULTIPLY) or tree.operator.shares for tree in trees)
 
 
 def _has_scale(node: Expression) -> IntArray:
@@ -394,17 +430,13 @@ def _leaves_of_scale(expression: Expression) -> set[int]:
 
 def _is_factor(expression: Expression, entry: int) -> bool:
     """Return whether the leaf with an entry of theta is a factor of a product."""
+    is_factor = False
 
-    def join(node: Operation, _: FloatArray, below: list[str]) -> str:
-        if "the leaf" in below:
-            return "a factor" if node.operator == MULTIPLY else "a term"
-        return next(filter(None, below), "")
+    def join(node: Operation, _: FloatArray, below: list[bool]) -> bool:
+        nonlocal is_factor
+        is_factor |= any(below) and node.operator == MULTIPLY
+        return False
 
-    numbers_of_params = np.arange(float(n_kernel_params(expression)))
-    found = fold(
-        expression,
-        numbers_of_params,
-        lambda _, own: "the leaf" if own[0] == entry else "",
-        join,
-    )
-    return found == "a factor"
+    numbers = np.arange(float(n_kernel_params(expression)))
+    fold(expression, numbers, lambda _, own: own[0] == entry, join)
+    return is_factor

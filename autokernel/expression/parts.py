@@ -159,10 +159,7 @@ def align(one: Expression, other: Expression) -> list[tuple[int, int]]:
     own = [e.operator for e in (one, other) if isinstance(e, Operation) and e.operator.commutes]
     if own:
         operator = min(own, key=lambda operator: operator.precedence)
-        pairs = _align_terms(_terms(one, operator), _terms(other, operator))
-        pairs = max(pairs, _align_inside(one, other, len(pairs)), key=len)
-        inverse = _align_inside(other, one, len(pairs))
-        return max(pairs, [(a, b) for b, a in inverse], key=len)
+        return _align_terms(_terms(one, operator), _terms(other, operator))
     if not isinstance(one, Operation):
         if not isinstance(other, Operation):
             return [(0, 0)] if one == other else []
@@ -179,20 +176,6 @@ def align(one: Expression, other: Expression) -> list[tuple[int, int]]:
         [(start + a, b) for a, b in align(operand, other)] for operand, start in _numbered(one)
     ]
     return max(matches, key=len)
-
-
-def _align_inside(one: Expression, other: Expression, n_least: int) -> list[tuple[int, int]]:
-    """Pair the nodes of the operand that shares the most with another kernel, if above a number.
-
-    A sum that has become a factor of a product is found in this way.
-    """
-    best: list[tuple[int, int]] = []
-    if isinstance(one, Operation) and n_least < len(other.nodes):
-        for operand, start in _numbered(one):
-            if len(operand.nodes) > max(n_least, len(best)):
-                found = [(start + a, b) for a, b in align(operand, other)]
-                best = max(best, found, key=len)
-    return sorted(best)
 
 
 def _align_terms(

@@ -314,9 +314,11 @@ class Run:
             if trial.phase is Phase.SEARCH and expression.n_leaves > task.grammar.max_leaves:
                 return history
         priced = self.evaluator.priced  # the default prior depends on the base kernels
-        history.trials.extend(
-            replace(trial, evaluation=priced(trial.evaluation)) for trial in past.history.trials
-        )
+        for trial in past.history:
+            evaluation = priced(trial.evaluation)
+            by = evaluation.log_structure_prior - trial.evaluation.log_structure_prior
+            estimate = trial.estimate + by
+            history.trials.append(replace(trial, evaluation=evaluation, estimate=estimate))
         return history
 
     def _estimate_changes(

@@ -74,6 +74,11 @@ class BoundedEvaluator(Evaluator):
             found = replace(of_few, score=-np.inf, status=str(error))
         return replace(found, seconds=time.perf_counter() - began)
 
+    @property
+    def n_samples(self) -> int:
+        """Number of rows of the score."""
+        return len(self._many.y)
+
     def fingerprint(self) -> str:
         """Digest the data and the settings: all that a score depends on besides the job."""
         many = (self._many.X.tobytes(), self._many.y.tobytes())

@@ -25,6 +25,7 @@ MAX_GROWTH_BY_JUMP = 2  # leaves more than the best kernel has, with which it is
 N_CLIMBED = 3  # best kernels whose neighbours are estimated
 MIN_GAIN_AFTER_JUMP = 1.0  # nats that a step of such a climb is expected to gain
 MIN_EXPECTED_GAIN = 0.2  # of tol, with which a neighbour is evaluated
+SMALLEST_TOL = 0.01  # nats, which stand for a tol of zero
 ERROR_OF_ESTIMATES, N_ERRORS = 1.0, 4  # standard deviation in nats before any is known; its weight
 N_PARENTS = 10  # best kernels with neighbours in the first generation
 
@@ -154,7 +155,7 @@ def promising_neighbours(task: Task, history: History) -> list[Estimate]:
         return [listed[number] for number in order if gains[number] > least]
 
     best, landed = fits[0], history.best_since_jump
-    least = MIN_EXPECTED_GAIN * task.tol
+    least = MIN_EXPECTED_GAIN * (task.tol or SMALLEST_TOL)
     steps = promising(fits[:1], least)
     if steps:
         return steps
@@ -214,7 +215,7 @@ class EvolvingStrategy(BayesianStrategy):
             takes_local_steps = task.grammar.reduces
         if takes_local_steps:
             steps = promising_neighbours(task, history)
-            if steps or history.n_jumps_since_best >= MAX_JUMPS:
+            if steps or (task.tol and history.n_jumps_since_best >= MAX_JUMPS):
                 return steps[:n_proposals]
         if isinstance(n_generations, str):
             n_generations = 6 if len(task.grammar.columns) == 1 else 10  # SOT, appendix D

@@ -121,10 +121,10 @@ class History:
 
     @property
     def n_jumps_since_best(self) -> int:
-        """Number of search trials without an estimate after the trial with the highest score."""
+        """Number of batches without estimates after the trial with the highest score."""
         best = int(np.argmax(self.scores)) if self.trials else 0
         late = self.trials[best + 1 :]
-        return sum(t.phase == Phase.SEARCH and np.isnan(t.estimate) for t in late)
+        return len({t.start for t in late if t.phase == Phase.SEARCH and np.isnan(t.estimate)})
 
     @property
     def best_since_jump(self) -> Evaluation | None:

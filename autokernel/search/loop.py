@@ -291,7 +291,11 @@ def simpler_than_best(history: History, task: Task) -> list[Expression]:
     if not simpler:
         return []
     estimates = {one.expression.canonical: one.score for one in task.simplifications(best)}
-    least = best.score - MAX_ERROR_OF_ESTIMATE
-    losses = [best.score - estimates.get(one.canonical, least) for one in simpler]
+    losses = [
+        best.score - estimates[one.canonical]
+        if np.isfinite(estimates.get(one.canonical, np.nan))
+        else MAX_ERROR_OF_ESTIMATE
+        for one in simpler
+    ]
     order = np.argsort(losses, kind="stable")
     return [simpler[number] for number in order if losses[number] <= MAX_ERROR_OF_ESTIMATE]

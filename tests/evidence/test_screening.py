@@ -10,7 +10,7 @@ from autokernel.evidence.screening import Screening
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import Grammar, arrange, normal_form, parse_expression
 from autokernel.inference import ExactLikelihood, TrainingData
-from autokernel.kernels import BASE_KERNELS, OPERATORS, PRESETS
+from autokernel.kernels import BASE_KERNELS, OPERATORS, PRESETS, Operator
 from tests.own_kernels import OrnsteinUhlenbeck
 
 PRIORS = PRESETS["default"]
@@ -121,3 +121,37 @@ def test_nothing_is_estimated_after_the_deadline():
     parent = evaluator(parse_expression("SE[0]"))
     with pytest.raises(OutOfTimeError):
         neighbours(evaluator, parent, grammar_of(), deadline=Deadline(0.0))
+
+
+def test_estimates_on_some_of_the_rows_are_those_of_all():
+    X, y = season_on_a_trend(400, 1)
+    evaluator = Evaluator(X, y, priors=PRIORS, seed=0)
+    parent = evaluator(parse_expression("PER[0] + SE[0]"))
+    best = neighbours(evaluator, parent, grammar_of(kernels=("SE", "LIN")))[0]
+    score = evaluator.run(evaluator.prepare(best.expression, [parent], best.start)).score
+    assert score > parent.score - 2
+    assert best.score == pytest.approx(score, abs=4)  # the likelihood of 150 rows is scaled to 400
+
+
+class Squared(Operator):
+    """The square of a sum, which is not linear in its operands."""
+
+    symbol = "SQ"
+
+    def value(self, at):
+        return (at.values[0] + at.values[1]) ** 2
+
+    def adjoints(self, at, adjoint):
+        for _ in at.values:
+            yield 2 * adjoint * (at.values[0] + at.values[1])
+
+
+def test_an_operator_that_is_not_linear_is_computed_as_a_whole():
+    data = TrainingData(*season_on_a_trend(20))
+    fit = Evaluator(data.X, data.y, priors=PRIORS, seed=0).run_roughly(parse_expression("SE[0]"))
+    screening = Screening(fit, data, n_samples=20, priors=PRIORS, seed=0)
+    grammar = Grammar((BASE_KERNELS["SE"],), (Squared(),), (0,), 3, reduces=False)
+    (grown, *_) = grammar.changes(screening.parent)
+    found = screening.screened(arrange(grown)[0])
+    exact = ExactLikelihood(arrange(grown)[0], data).value(found.theta)
+    assert found.log_likelihood == pytest.approx(exact, rel=1e-9)

@@ -319,6 +319,11 @@ def test_it_climbs_by_estimates_until_no_neighbour_is_promising_and_then_jumps_i
         assert planted(neighbour) <= best.score
 
 
+def test_with_a_tol_of_zero_it_goes_on_until_enough_kernels_are_evaluated():
+    task = replace(task_of(reduces=True, max_leaves=6, estimate=planted), tol=0.0)
+    assert Laboratory(QUICK["sot"], task).search(n_iter=60).reason is StopReason.N_ITER
+
+
 def test_estimates_are_corrected_by_the_errors_of_earlier_ones():
     """They are three nats too high: after some fits no neighbour is promising."""
 
