@@ -22,6 +22,7 @@ MIN_TIMED_SEARCHES = 5  # search evaluations to which the cost is fitted
 MAX_JUMPS = 4  # proposals of the surrogate without a gain, at the end of a search
 MAX_GAP_AFTER_JUMP = 20.0  # nats below the best kernel, within which a jump is climbed from
 MAX_GROWTH_BY_JUMP = 2  # leaves more than the best kernel has, with which it is climbed from
+N_CLIMBED_ALONE = 4  # base kernels of the design from which the search climbs too
 N_CLIMBED = 3  # best kernels whose neighbours are estimated
 MIN_GAIN_AFTER_JUMP = 1.0  # nats that a step of such a climb is expected to gain
 MIN_EXPECTED_GAIN = 0.2  # of tol, with which a neighbour is evaluated
@@ -126,6 +127,18 @@ class BayesianStrategy(DesignedStrategy):
             surrogate = surrogate.believing([proposal])
 
 
+def top_of_climb(task: Task, history: History, start: Evaluation) -> Evaluation:
+    """Follow the best known neighbours from one kernel as long as each is better than the last."""
+    known = {fit.expression.canonical: fit for fit in history.best_first()}
+    while True:
+        texts = [one.expression.canonical for one in task.neighbours(start)]
+        near = (known[text] for text in texts if text in known)
+        best = max(near, key=lambda fit: fit.score, default=start)
+        if best.score <= start.score:
+            return start
+        start = best
+
+
 def promising_neighbours(task: Task, history: History) -> list[Estimate]:
     """List new neighbours of the best kernel by their expected improvement, highest first.
 
@@ -159,6 +172,10 @@ def promising_neighbours(task: Task, history: History) -> list[Estimate]:
     steps = promising(fits[:1], least)
     if steps:
         return steps
+    for start in history.base_kernels_first()[:N_CLIMBED_ALONE]:
+        top = top_of_climb(task, history, start)
+        if top is not best and (steps := promising([top], MIN_GAIN_AFTER_JUMP)):
+            return steps[:1]
     if (
         landed is not None
         and landed is not best

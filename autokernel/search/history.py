@@ -148,6 +148,11 @@ class History:
         scored = [e for e in self.evaluations if np.isfinite(e.score)]
         return sorted(scored, key=lambda evaluation: -evaluation.score)
 
+    def base_kernels_first(self) -> list[Evaluation]:
+        """Sort the single base kernels of the initial design, the best first."""
+        initial = {id(t.evaluation) for t in self.trials if t.phase == Phase.INITIAL}
+        return [e for e in self.best_first() if e.expression.n_leaves == 1 and id(e) in initial]
+
     def drop_last_pruning(self) -> list[Trial]:
         """Remove and return the pruning after the search, with which it cannot be continued."""
         phases = [trial.phase for trial in self.trials]

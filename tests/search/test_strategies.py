@@ -319,6 +319,24 @@ def test_it_climbs_by_estimates_until_no_neighbour_is_promising_and_then_jumps_i
         assert planted(neighbour) <= best.score
 
 
+def test_it_climbs_from_base_kernels_too_so_that_one_trap_is_not_the_end():
+    """Every change of the best kernel is worse; two steps from PER lead higher."""
+    trap, step, top = (
+        "LIN[0] + PER[0] * SE[0] + SE[0]",
+        "LIN[0] * PER[0]",
+        "LIN[0] * PER[0] + RQ[0]",
+    )
+    heights = {trap: 10.0, "PER[0]": 0.0, step: 5.0, top: 20.0}
+
+    def score(expression):
+        return heights.get(expression.canonical, -9.0 - expression.n_leaves)
+
+    task = task_of(reduces=True, max_leaves=6, estimate=score)
+    found = Laboratory(QUICK["sot"], task, score).search(n_iter=20).history
+    estimated = [t.evaluation.score for t in found if np.isfinite(t.estimate)]
+    assert estimated[:2] == [5.0, 20.0]
+
+
 def test_with_a_tol_of_zero_it_goes_on_until_enough_kernels_are_evaluated():
     task = replace(task_of(reduces=True, max_leaves=6, estimate=planted), tol=0.0)
     assert Laboratory(QUICK["sot"], task).search(n_iter=60).reason is StopReason.N_ITER
