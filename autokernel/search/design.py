@@ -20,7 +20,7 @@ from autokernel.kernels import (
 
 DESIGNS = ("default", "paper")
 
-MAX_FEW_COLUMNS = 2  # with which the default design has every base kernel
+MAX_COLUMNS_WITH_BASES = 2  # with which the default design has every base kernel
 MAX_GROWTHS = 20  # operations tried for a result that is not yet in the design
 
 
@@ -52,13 +52,13 @@ def initial_design(
 
     ``"paper"`` is every base kernel on every column, and two random operations from each.
     ``"default"`` is :func:`classic_kernels` made of ``base_kernels`` and, for up to
-    :data:`MAX_FEW_COLUMNS` columns, every base kernel.
+    :data:`MAX_COLUMNS_WITH_BASES` columns, every base kernel.
     """
     if name == "paper":
         return Design((), tuple(grown_kernels(grammar, rng=rng)))
     fixed = classic_kernels(grammar, base_kernels)
     known = {expression.canonical for expression in fixed}
-    few = len(grammar.columns) <= MAX_FEW_COLUMNS or not fixed
+    few = len(grammar.columns) <= MAX_COLUMNS_WITH_BASES or not fixed
     grown = grammar.leaves if few else ()
     return Design(tuple(fixed), tuple(e for e in grown if e.canonical not in known))
 
