@@ -228,7 +228,7 @@ class Screening:
         variance = self._likelihood.matrix(self._fit.theta)[diagonal].mean() - noise
         slots = slots_of(neighbour)
         chosen = [slots[number] for number in _leaves_of_scale(neighbour)]
-        scale = _factor(variance, values[diagonal].mean())
+        scale = _ratio_or_one(variance, values[diagonal].mean())
         if not all(_has_scale(node).any() for node, _ in chosen):
             scale = 1.0
         scaled = theta.copy()
@@ -253,7 +253,7 @@ class Screening:
             self._deadline.check()
             scale = 1.0
             if variance is not None and _has_scale(leaf).any():
-                scale = _factor(variance, matrix[self._likelihood.diagonal].mean())
+                scale = _ratio_or_one(variance, matrix[self._likelihood.diagonal].mean())
             elif number % 2:
                 thetas[number, -1] += np.log(_NOISE_LEFT)
             thetas[number, entries] = start + np.log(scale) * _has_scale(leaf)
@@ -399,7 +399,7 @@ class Screening:
         return LogPosterior(likelihood, priors=self._priors, deadline=self._deadline)
 
 
-def _factor(wanted: float, present: float) -> float:
+def _ratio_or_one(wanted: float, present: float) -> float:
     """Return the factor to a variance that is wanted, one if there is none."""
     if not (wanted > 0 and present > 0 and np.isfinite(wanted / present)):
         return 1.0
