@@ -265,6 +265,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         return super().set_params(**params)
 
     # scikit-learn has no type hints
+    # scikit-learn has no types
     @with_callbacks  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:

@@ -155,7 +155,7 @@ class Evaluator:
             return self.without_fit(job.expression, str(error), seconds=seconds)
 
     def estimate_changes(
-        self, fit: Evaluation, changes: Changes, *, deadline: Deadline = NEVER
+        self, fit: Evaluation, changes: Changes, deadline: Deadline = NEVER
     ) -> list[Estimate]:
         """Estimate the scores of kernels that changes of a fitted one lead to, best first.
 

@@ -20,7 +20,7 @@ from autokernel.evidence.evaluation import Evaluation
 from autokernel.evidence.laplace import laplace_log_evidence
 from autokernel.evidence.maximise import maximise
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.evidence.starts import DataScales, draw_starts, random_stream
+from autokernel.evidence.starts import NOISE_LEFT, DataScales, draw_starts, random_stream
 from autokernel.evidence.warm_starts import WarmStart, curvature_from
 from autokernel.exceptions import EvaluationError, NotAMaximumError, kernel_errors
 from autokernel.expression import (
@@ -49,12 +49,11 @@ from autokernel.typing import FloatArray, IntArray
 
 MAX_ROWS = 150  # on which neighbours are screened
 _N_STARTS = 14  # of a new leaf
-_NOISE_LEFT = 0.25  # fraction of the noise at every other starting point of a new term
 _FLAT_EXTENTS, _FLAT_IN_CYCLE = 3.0, 3.0  # lengthscales with which a leaf hardly varies
 _FLAT_LINE = 0.3  # variance of the slope of a line that hardly varies, whose offset is one
 _FEW_STEPS, _MORE_STEPS = 6, 12  # of the maximiser; the latter unless the former ended far below
 _FAR_BELOW = 8.0  # nats below the fitted kernel
-_MAX_POOR, _POOR = 12, 4.0  # refinement ends after this number in a row that are far below, in nats
+_MAX_POOR, _POOR = 12, 4.0  # number in a row, and nats below the fit, that end refinement
 _TOLERANCE = 1e-2  # nats that a further step may gain
 _COST_OF_PARAMETER = 1.0  # nats of evidence, where no Hessian is known
 
@@ -255,7 +254,7 @@ class Screening:
             if variance is not None and _has_scale(leaf).any():
                 scale = _ratio_or_one(variance, matrix[self._likelihood.diagonal].mean())
             elif number % 2:
-                thetas[number, -1] += np.log(_NOISE_LEFT)
+                thetas[number, -1] += np.log(NOISE_LEFT)
             thetas[number, entries] = start + np.log(scale) * _has_scale(leaf)
             K = matrix * (scale * slope)
             K += constant
@@ -400,7 +399,7 @@ class Screening:
 
 
 def _ratio_or_one(wanted: float, present: float) -> float:
-    """Return the factor to a variance that is wanted, one if there is none."""
+    """Divide two variances; return one if one of them is not positive."""
     if not (wanted > 0 and present > 0 and np.isfinite(wanted / present)):
         return 1.0
     return float(wanted / present)

@@ -121,7 +121,7 @@ def _distinct_values(x: FloatArray) -> FloatArray:
 _TAILS = np.array([0.05, 0.95])  # prior quantiles that bound a parameter without a declared range
 _SQUARED_TARGET_RANGE = (0.01, 3.0)  # mean squares of the target, unless a parameter declares it
 _NEW_LENGTHSCALE = 0.1  # median spacings, of a node that explains what was noise
-_NOISE_LEFT = 0.25  # fraction of the noise variance that is still noise then
+NOISE_LEFT = 0.25  # fraction of the noise variance that is still noise then
 _PEAK_SHARE = 0.75  # of the starting values of a period
 
 
@@ -203,11 +203,11 @@ def take_from_noise(
     for node, entries in (slots[number] for number in nodes):
         for entry, parameter in enumerate(node.parameters, start=entries.start):
             if parameter.role == Role.VARIANCE:
-                theta[:, entry] = theta[:, -1] + np.log1p(-_NOISE_LEFT)
+                theta[:, entry] = theta[:, -1] + np.log1p(-NOISE_LEFT)
             elif parameter.role == Role.LENGTHSCALE and node.column is not None:
                 spacing, _ = scales.spacing_and_extent(node.column)
                 theta[:, entry] = np.log(_NEW_LENGTHSCALE * spacing)
-    theta[:, -1] += np.log(_NOISE_LEFT)
+    theta[:, -1] += np.log(NOISE_LEFT)
 
 
 def random_stream(seed: int, expression: Expression, purpose: str) -> np.random.Generator:

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.data.scaling import TargetScaling, unit_scaling
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Changes, Criterion, Estimate, Evaluation, Evaluator
+from autokernel.evidence import Criterion, Evaluation, Evaluator
 from autokernel.exceptions import (
     EvaluationError,
     OutOfTimeError,
@@ -146,7 +146,7 @@ class Run:
             self.space.grammar,
             self.space.base_kernels,
             self.evaluator.data.X,
-            self._estimate_changes,
+            self.evaluator.estimate_changes,
             priors=arguments.priors,
             structure_prior=self._structure_prior,
             start=self.space.start,
@@ -320,11 +320,6 @@ class Run:
             estimate = trial.estimate + by
             history.trials.append(replace(trial, evaluation=evaluation, estimate=estimate))
         return history
-
-    def _estimate_changes(
-        self, fit: Evaluation, changes: Changes, deadline: Deadline
-    ) -> list[Estimate]:
-        return self.evaluator.estimate_changes(fit, changes, deadline=deadline)
 
     def _reserved_seconds(self) -> float:
         """Fit roughly and return the seconds to keep for the model, none without a deadline."""

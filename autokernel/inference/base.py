@@ -58,10 +58,12 @@ class Likelihood(ABC):
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
         """Compute the log predictive density (n_samples,) of each target given all others."""
+        # an approximation has no such densities
         raise NotImplementedError("predictive criteria need approximation='exact'")
 
     def held_out(self, theta: FloatArray, n_given: int) -> FloatArray:
         """Compute log predictive densities of targets after the first ``n_given``, given these."""
+        # an approximation has no such densities
         raise NotImplementedError("predictive criteria need approximation='exact'")
 
 

@@ -142,9 +142,9 @@ def top_of_climb(task: Task, history: History, start: Evaluation) -> Evaluation:
 def promising_neighbours(task: Task, history: History) -> list[Estimate]:
     """List new neighbours of the best kernel by their expected improvement, highest first.
 
-    If there are none, those of the best kernel since the last jump follow, by the improvement of
-    this kernel, so that a jump is climbed from before the next one; then those of the next best
-    kernels.
+    If there are none, the search climbs from the best base kernels of the design, then from where
+    the last jump has landed; the improvement is then that of the kernel that it climbs from. At
+    last come the neighbours of the next best kernels.
     """
     fits = [fit for fit in history.best_first() if task.allows(fit.expression)]
     if not fits:

@@ -290,12 +290,8 @@ def simpler_than_best(history: History, task: Task) -> list[Expression]:
     simpler = history.without_known(filter(task.allows, simplifications(best.expression)))
     if not simpler:
         return []
-    estimates = {one.expression.canonical: one.score for one in task.simplifications(best)}
-    losses = [
-        best.score - estimates[one.canonical]
-        if np.isfinite(estimates.get(one.canonical, np.nan))
-        else MAX_ERROR_OF_ESTIMATE
-        for one in simpler
-    ]
+    estimates = [one for one in task.simplifications(best) if np.isfinite(one.score)]
+    known = {one.expression.canonical: best.score - one.score for one in estimates}
+    losses = [known.get(one.canonical, MAX_ERROR_OF_ESTIMATE) for one in simpler]
     order = np.argsort(losses, kind="stable")
     return [simpler[number] for number in order if losses[number] <= MAX_ERROR_OF_ESTIMATE]
