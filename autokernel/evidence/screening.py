@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -35,11 +36,10 @@ from autokernel.expression import (
 )
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.inference.covariance import Covariance
+from autokernel.inference.packed import unpack
 from autokernel.kernels import (
     ADD,
     MULTIPLY,
-    NOISE_VARIANCE,
-    LogGammaPrior,
     Operands,
     Priors,
     Role,
@@ -49,11 +49,14 @@ from autokernel.typing import FloatArray, IntArray
 
 MAX_ROWS = 150  # on which neighbours are screened
 _N_STARTS = 14  # of a new leaf
+_N_PERIODIC_STARTS = 28  # of a new leaf with a period; most are at peaks of the periodogram
+_SHAPES_OF_CYCLE = ((0.5, 0.6), (1.2, 0.6), (0.5, 0.3), (1.2, 0.3))
+"""Lengthscales in the cycle, and variances between those of the noise and of the target."""
 _FLAT_EXTENTS, _FLAT_IN_CYCLE = 3.0, 3.0  # lengthscales with which a leaf hardly varies
 _FLAT_LINE = 0.3  # variance of the slope of a line that hardly varies, whose offset is one
-_FEW_STEPS, _MORE_STEPS = 6, 12  # of the maximiser; the latter unless the former ended far below
-_FAR_BELOW = 8.0  # nats below the fitted kernel
-_MAX_POOR, _POOR = 12, 4.0  # number in a row, and nats below the fit, that end refinement
+_STEPS = (2, 4, 12)  # of the maximiser, in rounds for fewer and fewer kernels
+_FAR_BELOW = (14.0, 5.0, 3.5)  # nats below the best one, beyond which a kernel is not in a round
+_MAX_POOR = 12  # kernels in a row that fall below the next limit, with which a round ends
 _TOLERANCE = 1e-2  # nats that a further step may gain
 _COST_OF_PARAMETER = 1.0  # nats of evidence, where no Hessian is known
 
@@ -71,7 +74,7 @@ class Estimate:
 class ScreenedKernel:
     """The best point that is known of a kernel on the rows of a screening."""
 
-    expression: Expression
+    posterior: LogPosterior
     theta: FloatArray  # (n_params,)
     log_likelihood: float  # nats
     curvature: FloatArray | None = None  # estimate of the Hessian of the negative log posterior
@@ -116,7 +119,9 @@ class Screening:
         self._n_samples, self._deadline = n_samples, deadline
         self._slots = slots_of(fit.expression)
         self._likelihood = ExactLikelihood(fit.expression, data)
-        self._starts: dict[Leaf, tuple[FloatArray, list[FloatArray]]] = {}
+        self._starts: dict[
+            tuple[Leaf, bytes], tuple[FloatArray, list[FloatArray], list[float]]
+        ] = {}
         self.parent = fit.expression
         for place, tree in enumerate(fit.expression.subtrees()):
             if isinstance(tree, Leaf):
@@ -131,11 +136,17 @@ class Screening:
         computed are left out.
         """
         fit = self._fit
-        value = self._likelihood.value(fit.theta)
-        before = ScreenedKernel(fit.expression, fit.theta, value, fit.hessian)
+        before = self._screened_at(
+            self._posterior(self.parent), fit.theta, self._likelihood.value(fit.theta)
+        )
         if len(self._data.y) < self._n_samples:  # the others adapt to these rows too
-            before = self._refined(self._refined(before, _FEW_STEPS), _MORE_STEPS)
+            for n_steps in _STEPS:
+                before = self._refined(before, n_steps)
         own_prior = structure_prior(fit.expression)
+
+        def gain_of(one: ScreenedKernel) -> float:
+            return self._gain(one, before) + structure_prior(one.posterior.expression) - own_prior
+
         known: set[tuple[str, tuple[tuple[int, int], ...]]] = set()
         found: dict[str, tuple[float, ScreenedKernel]] = {}
         for neighbour in changes:
@@ -145,26 +156,32 @@ class Screening:
             known.add((text, origin))
             with suppress(EvaluationError), kernel_errors():
                 one = self.screened(neighbour)
-                gain = self._gain(one, before) + structure_prior(neighbour) - own_prior
+                gain = gain_of(one)
                 if text not in found or gain > found[text][0]:
                     found[text] = gain, one
-        estimates, n_poor = [], 0
-        for _, (gain, one) in sorted(found.items(), key=lambda item: (-item[1][0], item[0])):
-            if np.isfinite(gain) and n_poor < _MAX_POOR:
-                log_prior = structure_prior(one.expression) - own_prior
+        for n_steps, far, poor in zip(_STEPS, _FAR_BELOW, (*_FAR_BELOW[1:], np.inf), strict=True):
+            best, n_poor = max([0.0, *(gain for gain, _ in found.values())]), 0
+            for text, (gain, one) in sorted(found.items(), key=lambda item: -item[1][0]):
+                if gain < best - far or n_poor == _MAX_POOR:
+                    break
                 with suppress(EvaluationError), kernel_errors():
-                    one = self._refined(one, _FEW_STEPS)
-                    if (gain := self._gain(one, before) + log_prior) > -_FAR_BELOW:
-                        one = self._refined(one, _MORE_STEPS)
-                        gain = self._gain(one, before) + log_prior
-                n_poor = 0 if gain > -_POOR else n_poor + 1
-            start = WarmStart(range(len(one.expression.nodes)), one.theta, one.curvature)
-            estimates.append(Estimate(one.expression, fit.score + gain, start))
+                    refined = self._refined(one, n_steps)
+                    gain = gain_of(refined)
+                    found[text] = gain, refined
+                n_poor = n_poor + 1 if gain < best - poor else 0
+        estimates = [
+            Estimate(
+                expression := one.posterior.expression,
+                fit.score + gain,
+                WarmStart(range(len(expression.nodes)), one.theta, one.curvature),
+            )
+            for gain, one in found.values()
+        ]
         return sorted(estimates, key=lambda one: (-one.score, one.expression.canonical))
 
     def screened(self, neighbour: Expression) -> ScreenedKernel:
         """Find the best starting point of an arranged neighbour by values only."""
-        slots = slots_of(neighbour)
+        slots, posterior = slots_of(neighbour), self._posterior(neighbour)
         theta = np.full(slots[-1].entries.stop + 1, np.nan)
         theta[-1] = self._fit.theta[-1]
         sources: dict[int, int] = {}  # first entry of a shared node: that in the fitted kernel
@@ -180,14 +197,27 @@ class Screening:
         elif len(new) > 1 and all(isinstance(slot.node, Leaf) for slot in new):
             raise EvaluationError("several leaves are new, and only a fit can judge them")
         else:
-            posterior = self._posterior(neighbour)
             rng = random_stream(self._seed, neighbour, "new nodes")
             drawn = draw_starts(posterior, self._scales, _N_STARTS, rng=rng)
             thetas = np.where(np.isnan(theta), drawn, theta)
             values = np.array([posterior.likelihood.value(one) for one in thetas])
-        heights = values + self._prior_of(neighbour).log_density(thetas)
+        heights = values + posterior.prior.log_density(thetas)
         best = int(np.argmax(np.where(np.isnan(heights), -np.inf, heights)))
-        return ScreenedKernel(neighbour, thetas[best], float(values[best]))
+        return self._screened_at(posterior, thetas[best], float(values[best]))
+
+    def _screened_at(
+        self, posterior: LogPosterior, theta: FloatArray, log_likelihood: float
+    ) -> ScreenedKernel:
+        """Record a point, with the curvature that is known from the fitted kernel."""
+        shared = self._shared_nodes(posterior.expression)
+        entries = [np.r_[self._slots[theirs].entries] for _, theirs in shared]
+        taken = np.concatenate([*entries, [len(self._fit.theta) - 1]]).astype(int)
+        share_of_rows = len(self._data.y) / self._n_samples
+        hessian = share_of_rows * self._fit.hessian[np.ix_(taken, taken)]
+        known = WarmStart([ours for ours, _ in shared], self._fit.theta[taken], hessian)
+        scales = posterior.step_scales(theta)
+        curvature = curvature_from(posterior.expression, [known], scales)
+        return ScreenedKernel(posterior, theta, log_likelihood, curvature)
 
     def _shared_nodes(self, neighbour: Expression) -> list[tuple[int, int]]:
         """Pair the nodes of a neighbour with those of the fitted kernel from which they come.
@@ -243,22 +273,23 @@ class Screening:
         """Compute the log likelihood at the starting points of one new leaf."""
         leaf, entries = new
         assert isinstance(leaf, Leaf)
-        starts, matrices = self._starts_of(leaf)
         constant = self._fold(neighbour, theta, sources, {entries.start: 0.0})
         slope = self._fold(neighbour, theta, sources, {entries.start: 1.0}) - constant
+        starts, matrices, variances = self._starts_of(leaf, constant)
+        has_scale = _has_scale(leaf)
         variance = self._variance_to_keep(neighbour, entries.start, sources)
-        thetas, values = np.tile(theta, (len(starts), 1)), np.empty(len(starts))
-        for number, (start, matrix) in enumerate(zip(starts, matrices, strict=True)):
-            self._deadline.check()
-            scale = 1.0
-            if variance is not None and _has_scale(leaf).any():
-                scale = _ratio_or_one(variance, matrix[self._likelihood.diagonal].mean())
-            elif number % 2:
-                thetas[number, -1] += np.log(NOISE_LEFT)
-            thetas[number, entries] = start + np.log(scale) * _has_scale(leaf)
-            K = matrix * (scale * slope)
+        thetas, factors = np.tile(theta, (len(starts), 1)), np.ones(len(starts))
+        if variance is None:
+            thetas[1::2, -1] += np.log(NOISE_LEFT)
+        elif has_scale.any():
+            factors = np.array([_ratio_or_one(variance, one) for one in variances])
+        thetas[:, entries] = starts + np.log(factors)[:, None] * has_scale
+        noises, values = np.exp(thetas[:, -1]), np.empty(len(starts))
+        self._deadline.check()
+        for number, (matrix, factor) in enumerate(zip(matrices, factors, strict=True)):
+            K = matrix * (factor * slope)
             K += constant
-            values[number] = self._log_likelihood(K, np.exp(thetas[number, -1]))
+            values[number] = self._log_likelihood(K, noises[number])
         return thetas, values
 
     def _variance_to_keep(
@@ -273,14 +304,25 @@ class Screening:
             return float(self._leaf_values[removed.pop()][self._likelihood.diagonal].mean())
         return 1.0 if _is_factor(neighbour, entry) else None
 
-    def _starts_of(self, leaf: Leaf) -> tuple[FloatArray, list[FloatArray]]:
+    def _starts_of(
+        self, leaf: Leaf, others: FloatArray
+    ) -> tuple[FloatArray, list[FloatArray], list[float]]:
         """Return starting points (n_starts, n_params) of a leaf, and its values there.
 
-        The last one is nearly constant: as a factor it changes little.
+        Periods are those of what a covariance of the others leaves unexplained. The last point is
+        nearly constant: as a factor it changes little.
         """
-        if leaf not in self._starts:
+        scales, key = self._scales, (leaf, b"")
+        if leaf.has_many_modes:
+            key = leaf, others.tobytes()
+        if key not in self._starts:
+            if leaf.has_many_modes:
+                scales = self._scales_beside(others)
             rng = random_stream(self._seed, leaf, "new leaf")
-            drawn = draw_starts(self._posterior(leaf), self._scales, _N_STARTS, rng=rng)[:, :-1]
+            n_starts = _N_PERIODIC_STARTS if leaf.has_many_modes else _N_STARTS
+            drawn = draw_starts(self._posterior(leaf), scales, n_starts, rng=rng)[:, :-1]
+            if leaf.has_many_modes:
+                _place_at_peaks(drawn, leaf, scales)
             extent = self._scales.spacing_and_extent(leaf.column)[1]
             flat = {
                 Role.LENGTHSCALE: _FLAT_EXTENTS * extent,
@@ -292,8 +334,10 @@ class Screening:
             for entry, parameter in enumerate(leaf.parameters):
                 if parameter.role in flat:
                     drawn[-1, entry] = np.log(flat[parameter.role])
-            self._starts[leaf] = drawn, [self._values(leaf, one) for one in np.exp(drawn)]
-        return self._starts[leaf]
+            matrices = [self._values(leaf, one) for one in np.exp(drawn)]
+            variances = [float(matrix[self._likelihood.diagonal].mean()) for matrix in matrices]
+            self._starts[key] = drawn, matrices, variances
+        return self._starts[key]
 
     def _fold(
         self,
@@ -332,12 +376,13 @@ class Screening:
     def _scales(self) -> DataScales:
         """The scales of what the kernel leaves unexplained."""
         theta = self._fit.theta
-        try:
-            cholesky = self._likelihood.factorise(self._likelihood.matrix(theta))
-        except LinAlgError:
-            return DataScales(self._data)
-        unexplained = np.exp(theta[-1]) * cholesky.solve(self._data.y)
-        return DataScales(TrainingData(self._data.X, unexplained))
+        return self._scales_beside(self._likelihood.matrix(np.append(theta[:-1], -np.inf)))
+
+    def _scales_beside(self, K: FloatArray) -> DataScales:
+        """Compute the scales of what a packed covariance without noise leaves unexplained."""
+        noise = np.exp(self._fit.theta[-1])
+        full = unpack(K, len(self._data.y)) + noise * np.eye(len(self._data.y))
+        return DataScales(self._data, full, noise)
 
     def _log_likelihood(self, K: FloatArray, noise: float) -> float:
         """Compute the log likelihood in nats of a covariance, to which noise is added in place."""
@@ -349,29 +394,16 @@ class Screening:
 
     def _refined(self, one: ScreenedKernel, n_steps: int) -> ScreenedKernel:
         """Take some steps of the maximiser."""
-        posterior = self._posterior(one.expression)
-        curvature = one.curvature if one.expression is not self._fit.expression else None
-        if curvature is None:
-            curvature = self._known_curvature(one.expression, posterior.step_scales(one.theta))
+        posterior = one.posterior
         end = maximise(
             posterior,
             one.theta,
             max_iterations=n_steps,
             tolerance=_TOLERANCE,
-            curvature=curvature,
+            curvature=one.curvature,
         )
         value = end.log_posterior - float(posterior.prior.log_density(end.theta))
-        return ScreenedKernel(one.expression, end.theta, value, end.curvature)
-
-    def _known_curvature(self, expression: Expression, scales: FloatArray) -> FloatArray | None:
-        """Take the Hessian of the shared parameters from the fitted kernel."""
-        shared = self._shared_nodes(expression)
-        entries = [np.r_[self._slots[theirs].entries] for _, theirs in shared]
-        taken = np.concatenate([*entries, [len(self._fit.theta) - 1]]).astype(int)
-        share_of_rows = len(self._data.y) / self._n_samples
-        hessian = share_of_rows * self._fit.hessian[np.ix_(taken, taken)]
-        known = WarmStart([ours for ours, _ in shared], self._fit.theta[taken], hessian)
-        return curvature_from(expression, [known], scales)
+        return ScreenedKernel(posterior, end.theta, value, end.curvature)
 
     def _gain(self, one: ScreenedKernel, before: ScreenedKernel) -> float:
         """Estimate the gain of log evidence, in nats, on the rows of the score."""
@@ -379,8 +411,8 @@ class Screening:
         n_more = len(one.theta) - len(before.theta)
         gain = scale * (one.log_likelihood - before.log_likelihood)
         gain += float(
-            self._prior_of(one.expression).log_density(one.theta)
-            - self._prior_of(before.expression).log_density(before.theta)
+            one.posterior.prior.log_density(one.theta)
+            - before.posterior.prior.log_density(before.theta)
         )
         of_volume = -_COST_OF_PARAMETER * n_more
         if one.curvature is not None and before.curvature is not None:
@@ -389,13 +421,27 @@ class Screening:
                 of_volume = laplace_log_evidence(0.0, one.curvature) - volume_before
         return gain + of_volume - 0.5 * n_more * np.log(scale)
 
-    def _prior_of(self, expression: Expression) -> LogGammaPrior:
-        own = [parameter for node in expression.nodes for parameter in node.parameters]
-        return LogGammaPrior.of((*own, NOISE_VARIANCE), priors=self._priors)
-
     def _posterior(self, expression: Expression) -> LogPosterior:
         likelihood = ExactLikelihood(expression, self._data)
         return LogPosterior(likelihood, priors=self._priors, deadline=self._deadline)
+
+
+def _place_at_peaks(starts: FloatArray, leaf: Leaf, scales: DataScales) -> None:
+    """Move the first starting points of a periodic leaf to the peaks of the periodogram."""
+    roles = [parameter.role for parameter in leaf.parameters]
+    if Role.PERIOD not in roles:
+        return
+    within = leaf.parameters[roles.index(Role.PERIOD)].start
+    points = list(product(_SHAPES_OF_CYCLE, scales.periods(leaf.column, within)))
+    low, high = np.log([scales.mean_square, scales.largest_mean_square])
+    for start, ((lengthscale, share), period) in zip(starts, points, strict=False):
+        known: dict[Role | None, float] = {
+            Role.PERIOD: np.log(period),
+            Role.CYCLE_LENGTHSCALE: np.log(lengthscale),
+            Role.VARIANCE: low + share * (high - low),
+        }
+        for entry, role in enumerate(roles):
+            start[entry] = known.get(role, start[entry])
 
 
 def _ratio_or_one(wanted: float, present: float) -> float:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 import scipy
@@ -21,13 +22,25 @@ _MIN_DISTINCT = 6  # inputs that differ, below which a column has no periods
 
 
 class DataScales:
-    """The lengthscales and periods of the data, estimated before any fit."""
+    """The lengthscales and periods of the data, estimated before any fit.
 
-    def __init__(self, data: TrainingData) -> None:
-        self._data = data
+    With a ``covariance`` (n_samples, n_samples) of the target, and the variance ``noise`` in it,
+    they are scales of what it takes for noise, and the periods those that would explain most.
+    """
+
+    def __init__(
+        self, data: TrainingData, covariance: FloatArray | None = None, noise: float = 1.0
+    ) -> None:
+        self._data, unexplained = data, data.y
+        self._precision: FloatArray | None = None
+        if covariance is not None:
+            with suppress(np.linalg.LinAlgError):
+                self._precision = precision = np.linalg.inv(covariance).astype(float)
+                unexplained = noise * precision @ data.y
         self._scales: dict[int, tuple[float, float]] = {}
         self._periods: dict[tuple[int, tuple[float, float] | None], FloatArray] = {}
-        self.mean_square = data.mean_square or 1.0
+        self.mean_square = float(np.mean(unexplained**2)) or 1.0
+        self.largest_mean_square = max(self.mean_square, data.mean_square)
         self.n_samples = len(data.y)
 
     def spacing_and_extent(self, column: int) -> tuple[float, float]:
@@ -47,12 +60,17 @@ class DataScales:
         """
         if (column, within) not in self._periods:
             x, y = self._data.X[:, column], self._data.y
-            self._periods[column, within] = periodogram_periods(x, y, within)
+            found = periodogram_periods(x, y, within, precision=self._precision)
+            self._periods[column, within] = found
         return self._periods[column, within]
 
 
 def periodogram_periods(
-    x: FloatArray, y: FloatArray, within: tuple[float, float] | None = None
+    x: FloatArray,
+    y: FloatArray,
+    within: tuple[float, float] | None = None,
+    *,
+    precision: FloatArray | None = None,
 ) -> FloatArray:
     """Return the periods at the highest peaks of the Lomb-Scargle periodogram, the highest first.
 
@@ -62,6 +80,9 @@ def periodogram_periods(
         One input column and the target, from which a parabola in ``x`` is subtracted first.
     within : pair of float or None
         Least and largest period, in extents of ``x``.
+    precision : ndarray of shape (n_samples, n_samples) or None
+        Inverse of the covariance of the target. The periodogram is then the gain of log likelihood
+        by a sine of each period, with the best amplitude, and no parabola is subtracted.
 
     Returns
     -------
@@ -75,7 +96,9 @@ def periodogram_periods(
         return np.empty(0)
     extent = distinct[-1] - distinct[0]
     centred = (x - distinct[0]) / extent - 0.5
-    residual = y - np.polynomial.Polynomial.fit(centred, y, 2)(centred)
+    residual = y
+    if precision is None:
+        residual = y - np.polynomial.Polynomial.fit(centred, y, 2)(centred)
     # A peak is one cycle over the extent wide at its base: four frequencies per cycle miss none.
     if within is not None:
         half, (last, first) = np.inf, (1 / end for end in within)
@@ -91,7 +114,7 @@ def periodogram_periods(
         most = np.clip(0.5 * extent / np.diff(distinct).min(), half, _MAX_CYCLES * half)
         most = max(half, min(most, _MAX_CYCLES_TIMES_ROWS / len(x)))
         cycles = np.arange(1.0, most + 0.25, 0.25)
-    power = _power(centred, residual, cycles)
+    power = _power(centred, residual, cycles, half, precision)
     peaks = scipy.signal.find_peaks(np.concatenate([[0.0], power, [0.0]]))[0] - 1
     peaks = peaks[np.argsort(-power[peaks], kind="stable")]
     is_slow = cycles[peaks] <= half
@@ -101,15 +124,49 @@ def periodogram_periods(
     return extent / cycles[slow]
 
 
-def _power(centred: FloatArray, residual: FloatArray, cycles: FloatArray) -> FloatArray:
+def _power(
+    centred: FloatArray,
+    residual: FloatArray,
+    cycles: FloatArray,
+    half: float,
+    precision: FloatArray | None,
+) -> FloatArray:
     """Compute the periodogram (n_cycles,), in blocks that bound the memory."""
     n_blocks = int(np.ceil(len(cycles) * len(centred) / _MAX_CYCLES_TIMES_ROWS))
-    return np.concatenate(
-        [
-            scipy.signal.lombscargle(centred, residual, 2 * np.pi * block)
-            for block in np.array_split(cycles, n_blocks)
-        ]
-    )
+    blocks = [2 * np.pi * block for block in np.array_split(cycles, n_blocks)]
+    if precision is None:
+        return np.concatenate(
+            [scipy.signal.lombscargle(centred, residual, block) for block in blocks]
+        )
+    slow = 2 * np.pi * half
+    return np.concatenate([_gains(centred, residual, block, slow, precision) for block in blocks])
+
+
+def _gains(
+    centred: FloatArray,
+    residual: FloatArray,
+    frequencies: FloatArray,
+    slow: float,
+    precision: FloatArray,
+) -> FloatArray:
+    """Compute the gain (n_frequencies,) of log likelihood by a sine of each frequency.
+
+    That is a quadratic form of its two amplitudes. Above the frequency ``slow`` it is taken to be
+    diagonal, since all that is smooth has been averaged out.
+    """
+    angles = np.outer(centred, frequencies)
+    waves = np.cos(angles), np.sin(angles)
+    alpha = precision @ residual
+    c, s = (alpha @ wave for wave in waves)
+    cc, ss = np.full((2, len(frequencies)), np.trace(precision) / 2)
+    cs = np.zeros(len(frequencies))
+    few = frequencies <= slow
+    cos, sin = (wave[:, few] for wave in waves)
+    by_cos = precision @ cos
+    cc[few], cs[few] = (by_cos * cos).sum(axis=0), (by_cos * sin).sum(axis=0)
+    ss[few] = ((precision @ sin) * sin).sum(axis=0)
+    determinant = np.maximum(cc * ss - cs**2, 1e-12 * cc * ss)
+    return 0.5 * (c**2 * ss - 2 * c * s * cs + s**2 * cc) / determinant
 
 
 def _distinct_values(x: FloatArray) -> FloatArray:
@@ -179,7 +236,7 @@ def _range(
         return (low * extent, high * extent) if parameter.start else (spacing, extent)
     if parameter.unit == Unit.SQUARED_TARGET:
         low, high = parameter.start or _SQUARED_TARGET_RANGE
-        return (low * scales.mean_square, high * scales.mean_square)
+        return (low * scales.mean_square, high * scales.largest_mean_square)
     return parameter.start or (float(tails[0]), float(tails[1]))
 
 

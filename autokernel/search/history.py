@@ -13,6 +13,7 @@ from autokernel.expression import Expression
 from autokernel.typing import FloatArray
 
 PATIENCE = 30  # kernels without a gain after which a search has converged
+_NEAR_BEST = 5.0  # nats below the best score, within which errors of estimates are compared
 
 
 class Phase(StrEnum):
@@ -46,6 +47,11 @@ class Trial:
     start: int = 0  # number of search trials, or in pruning of all, on which its proposal was based
     estimate: float = np.nan  # nats, of the score before the fit; nan unless it was estimated
 
+    @property
+    def is_guess(self) -> bool:
+        """Whether a search has proposed the kernel without an estimate of its score."""
+        return self.phase == Phase.SEARCH and bool(np.isnan(self.estimate))
+
 
 @dataclass
 class History:
@@ -74,15 +80,13 @@ class History:
     def has_converged(self, tol: float) -> bool:
         """Return whether the last kernels searched have gained less than ``tol`` nats together.
 
-        With a ``tol`` of zero the answer is no.
+        Kernels with an estimate do not count: these end with a local maximum. With a ``tol`` of
+        zero the answer is no.
         """
-        scores = self.scores
-        searched = np.array([trial.phase == Phase.SEARCH for trial in self.trials], dtype=bool)
-        late = np.flatnonzero(searched)[-PATIENCE:]
-        if not tol or len(late) < PATIENCE:
+        if not (tol and self.trials):
             return False
-        early = np.delete(scores, late).max(initial=-np.inf)
-        return bool(scores[late].max() < early + tol)
+        best = int(np.argmax(self.scores > self.scores.max() - tol))
+        return sum(trial.is_guess for trial in self.trials[best + 1 :]) >= PATIENCE
 
     @property
     def elapsed(self) -> float:
@@ -124,23 +128,27 @@ class History:
         """Number of batches without estimates after the trial with the highest score."""
         best = int(np.argmax(self.scores)) if self.trials else 0
         late = self.trials[best + 1 :]
-        return len({t.start for t in late if t.phase == Phase.SEARCH and np.isnan(t.estimate)})
+        return len({trial.start for trial in late if trial.is_guess})
 
     @property
     def best_since_jump(self) -> Evaluation | None:
         """The best evaluation from the last search trial without an estimate on, None if none."""
-        jumps = [
-            number
-            for number, trial in enumerate(self.trials)
-            if trial.phase == Phase.SEARCH and np.isnan(trial.estimate)
-        ]
+        jumps = [number for number, trial in enumerate(self.trials) if trial.is_guess]
         late = [trial.evaluation for trial in self.trials[jumps[-1] :]] if jumps else []
         return max(late, key=lambda evaluation: evaluation.score, default=None)
 
     @property
     def errors_of_estimates(self) -> FloatArray:
-        """Scores less their estimates, in nats, where both are known."""
-        errors = np.array([trial.evaluation.score - trial.estimate for trial in self.trials])
+        """Scores less their estimates, in nats, of kernels that were estimated to be good.
+
+        Estimates of kernels far below the best one are less accurate, and need not be.
+        """
+        if not self.trials:
+            return np.empty(0)
+        best_so_far = np.maximum.accumulate(self.scores)
+        estimates = np.array([trial.estimate for trial in self.trials])
+        is_near = estimates > np.append(np.inf, best_so_far[:-1]) - _NEAR_BEST
+        errors: FloatArray = (self.scores - estimates)[is_near]
         return errors[np.isfinite(errors)]
 
     def best_first(self) -> list[Evaluation]:
