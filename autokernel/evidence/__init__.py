@@ -23,6 +23,7 @@ from autokernel.evidence.evaluator import (
     parameters_of,
 )
 from autokernel.evidence.screening import Estimate
+from autokernel.evidence.starts import columns_with_season
 
 __all__ = [
     "AIC",
@@ -43,6 +44,7 @@ __all__ = [
     "Score",
     "check_criterion",
     "check_expression",
+    "columns_with_season",
     "evaluate_kernel",
     "name_parameters",
     "parameters_of",

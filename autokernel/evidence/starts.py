@@ -18,6 +18,8 @@ MAX_PEAKS = 6  # periods of one column
 _MAX_CYCLES = 32  # over the extent, as a multiple of half the number of rows
 _MAX_CYCLES_TIMES_ROWS = 1e6  # of a periodogram; also in one block of memory
 _MIN_FAST_PEAK = 2.0  # height of a fast peak, as a multiple of the highest slow peak
+_FALSE_ALARM = 1e-4  # probability that noise alone shows a season
+_MIN_CYCLES_OF_SEASON = 4.0  # over the extent
 _MIN_DISTINCT = 6  # inputs that differ, below which a column has no periods
 
 
@@ -124,19 +126,38 @@ def periodogram_periods(
     return extent / cycles[slow]
 
 
+def columns_with_season(X: FloatArray, y: FloatArray) -> list[int]:
+    """Find the columns along which a linear model leaves a period that chance does not explain.
+
+    A periodogram of noise exceeds its mean z times with probability ``exp(-z)`` (Scargle 1982).
+    """
+    centred = np.column_stack([np.ones(len(y)), X])
+    residual = y - centred @ np.linalg.lstsq(centred, y, rcond=None)[0]
+    found: list[int] = []
+    for column, x in enumerate(X.T):
+        for period in periodogram_periods(x, residual)[:1]:
+            extent = np.ptp(x)
+            height = _power((x - x.min()) / extent - 0.5, residual, extent / np.array([period]))[0]
+            n_tried = extent / np.diff(_distinct_values(x)).min()
+            is_high = np.exp(-height / np.var(residual)) * n_tried < _FALSE_ALARM
+            if is_high and extent / period > _MIN_CYCLES_OF_SEASON:
+                found.append(column)
+    return found
+
+
 def _power(
     centred: FloatArray,
     residual: FloatArray,
     cycles: FloatArray,
-    half: float,
-    precision: FloatArray | None,
+    half: float = np.inf,
+    precision: FloatArray | None = None,
 ) -> FloatArray:
     """Compute the periodogram (n_cycles,), in blocks that bound the memory."""
     n_blocks = int(np.ceil(len(cycles) * len(centred) / _MAX_CYCLES_TIMES_ROWS))
     blocks = [2 * np.pi * block for block in np.array_split(cycles, n_blocks)]
     if precision is None:
         return np.concatenate(
-            [scipy.signal.lombscargle(centred, residual, block) for block in blocks]
+            [np.atleast_1d(scipy.signal.lombscargle(centred, residual, block)) for block in blocks]
         )
     slow = 2 * np.pi * half
     return np.concatenate([_gains(centred, residual, block, slow, precision) for block in blocks])

@@ -1,6 +1,6 @@
 """The grammar that spans the search space (SOT, section 2.3)."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
@@ -226,12 +226,9 @@ class Grammar:
         """Count the leaves that may replace this one, which another grammar may have made."""
         return len(self.leaves) - (leaf.canonical in self._leaf_numbers)
 
-    def spans(self, expression: Expression, base_kernels: Collection[BaseKernel]) -> bool:
-        """Return whether all parts of an expression are allowed, with these base kernels.
-
-        Where columns differ, only the base kernels of each column are allowed.
-        """
-        allowed = {*base_kernels, *self.operators}
+    def spans(self, expression: Expression) -> bool:
+        """Return whether all parts of an expression are allowed."""
+        allowed = {*self.base_kernels, *self.operators}
         return expression.n_leaves <= self.max_leaves and all(
             e.canonical in self._leaf_numbers
             if isinstance(e, Leaf) and self.by_column is not None

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.data.scaling import TargetScaling, unit_scaling
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Criterion, Evaluation, Evaluator
+from autokernel.evidence import Criterion, Evaluation, Evaluator, columns_with_season
 from autokernel.exceptions import (
     EvaluationError,
     OutOfTimeError,
@@ -131,8 +131,6 @@ class Run:
         continues = past is not None and not isinstance(arguments.random_state, Integral)
         self.seed = past.seed if past and continues else check_seed(arguments.random_state)
         self._scaling, self._target_scaling = unit_scaling(X), TargetScaling.of(y)
-        self.space = Space(X, arguments, scaling=self._scaling, feature_names=feature_names)
-        self._structure_prior = _structure_prior(self.space.grammar, arguments)
         n, by_bounds = len(y), arguments.strategy.scores_by_bounds
         self.approximation = approximation_for(arguments.approximation, n, arguments.n_inducing)
         self.n_searched = n_rows_to_search(arguments.approximation, n, by_bounds=by_bounds)
@@ -140,11 +138,18 @@ class Run:
         searched = data
         if self.n_searched < n:
             searched = data.take(np.sort(shuffled_rows(n, self.seed)[: self.n_searched]))
+        self.space = Space(
+            X,
+            arguments,
+            scaling=self._scaling,
+            feature_names=feature_names,
+            with_season=columns_with_season(searched.X, searched.y),
+        )
+        self._structure_prior = _structure_prior(self.space.grammar, arguments)
         self.evaluator = self._evaluator(searched, by_bounds=by_bounds)
         self._data = self.evaluator.data if self.searches_all_exactly else data
         self.task = Task(
             self.space.grammar,
-            self.space.base_kernels,
             self.evaluator.data.X,
             self.evaluator.estimate_changes,
             priors=arguments.priors,
@@ -302,7 +307,7 @@ class Run:
         history, task = History(self.n_searched), self.task
         if past is None or past.fingerprint != self._fingerprint:
             return history
-        known = {*task.base_kernels, *task.grammar.base_kernels, *task.grammar.operators}
+        known = {*task.grammar.base_kernels, *task.grammar.operators}
         for trial in past.history:
             expression = trial.evaluation.expression
             trees = [tree for tree in expression.subtrees() if tree.n_leaves]  # not NOISE
@@ -333,8 +338,7 @@ class Run:
 
     def _fit_roughly(self) -> FittedModel | None:
         """Fit the first kernel of the design quickly on a few rows, or the next one if it fails."""
-        design = self._search.design
-        for expression in [*design.fixed, *design.grown, NOISE]:
+        for expression in self._search.design:
             with suppress(EvaluationError):
                 return self._conditioned(self.evaluator.run_roughly(expression))
         return None

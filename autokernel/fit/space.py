@@ -1,6 +1,6 @@
 """The space of kernels of a search: base kernels by column, known periods, first kernels."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -34,13 +34,13 @@ class Space:
         Scaling of the columns.
     feature_names : sequence of str or None
         Names of the columns.
+    with_season : collection of int
+        Columns to which ``"auto"`` gives a periodic kernel, however many there are.
 
     Attributes
     ----------
     grammar : Grammar
         The kernels, over the columns that vary and that have base kernels.
-    base_kernels : tuple of BaseKernel
-        Kernels of the fixed design, including those of the grammar.
     start : tuple of Expression
         Kernels that the search begins with.
 
@@ -58,6 +58,7 @@ class Space:
         *,
         scaling: Scaling,
         feature_names: Sequence[str] | None,
+        with_season: Collection[int] = (),
     ) -> None:
         self._arguments, self._names, self._n_features = arguments, feature_names, X.shape[1]
         chosen = self._by_column("base_kernels", arguments.by_column)
@@ -76,17 +77,18 @@ class Space:
                 "base_kernels must leave base kernels to a column of X that is not constant, but "
                 f"columns {varying} have none"
             )
-        auto = FEW_COLUMNS if len(columns) <= MAX_FEW_COLUMNS else MANY_COLUMNS
+        few = set(columns if len(columns) <= MAX_FEW_COLUMNS else with_season)
         selections = [chosen.get(column, arguments.base_kernels) for column in columns]
         by_column = [
             with_periods(
-                selection or auto, periods.get(column, ()), scale=float(scaling.scale[column])
+                selection or (FEW_COLUMNS if column in few else MANY_COLUMNS),
+                periods.get(column, ()),
+                scale=float(scaling.scale[column]),
             )
             for column, selection in zip(columns, selections, strict=True)
         ]
-        self.grammar = _grammar(columns, by_column or [arguments.base_kernels or auto], arguments)
-        # the fixed design holds sums of LIN for "auto", whatever the number of columns
-        self.base_kernels = FEW_COLUMNS if None in selections else self.grammar.base_kernels
+        nothing = [arguments.base_kernels or FEW_COLUMNS]
+        self.grammar = _grammar(columns, by_column or nothing, arguments)
         start = (self.kernel(one, argument="start_kernel") for one in arguments.start_kernel)
         known = (self.with_known_periods(one) for one in start if one.n_leaves)  # not NOISE
         self.start = tuple(self.checked(one) for one in known)
@@ -135,14 +137,14 @@ class Space:
                 f"{tidy.n_leaves}: raise max_leaves"
             )
         for tree in tidy.subtrees():
-            is_known = tree.n_leaves > 1 or grammar.spans(tree, self.base_kernels)
+            is_known = tree.n_leaves > 1 or grammar.spans(tree)
             if isinstance(tree, Leaf) and not is_known:
                 own = [leaf.kernel.name for leaf in grammar.leaves if leaf.column == tree.column]
                 raise ValueError(
                     "start_kernel must be made of the base kernels of the search, got "
                     f"{tree.to_text(names)}: its column has {own or 'none'}"
                 )
-        if not grammar.spans(tidy, self.base_kernels):
+        if not grammar.spans(tidy):
             raise ValueError(
                 "start_kernel must be a kernel that the search can reach, made with the operators "
                 f"{[operator.symbol for operator in grammar.operators]} on columns that vary, got "

@@ -314,10 +314,13 @@ BASE_KERNELS: Mapping[str, BaseKernel] = MappingProxyType(
 """The built-in base kernels by name."""
 
 FEW_COLUMNS = (SMOOTH, LINEAR, PERIODIC, MULTI_SCALE)
-"""The base kernels that ``base_kernels="auto"`` selects for up to two columns (SOT, section 4)."""
+"""The base kernels that ``base_kernels="auto"`` selects for up to two columns (SOT, section 4).
 
-MANY_COLUMNS = (SMOOTH, MULTI_SCALE)
-"""The base kernels that ``base_kernels="auto"`` selects for more than two columns."""
+Of more columns, those with a season have them too.
+"""
+
+MANY_COLUMNS = (SMOOTH, LINEAR, MULTI_SCALE)
+"""The base kernels that ``base_kernels="auto"`` selects for all others."""
 
 KERNEL_ALIASES = {
     "rbf": "SE",

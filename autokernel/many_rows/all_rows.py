@@ -318,7 +318,7 @@ def _smooth_kernel(grammar: Grammar, columns: Sequence[int]) -> BaseKernel | Non
     """
     for kernel in grammar.base_kernels:
         roles = {parameter.role for parameter in kernel.parameters}
-        is_of_all = all(grammar.spans(Leaf(kernel, column), (kernel,)) for column in columns)
+        is_of_all = all(grammar.spans(Leaf(kernel, column)) for column in columns)
         if is_of_all and kernel.is_stationary and {Role.LENGTHSCALE, Role.VARIANCE} <= roles:
             return kernel
     return None

@@ -14,7 +14,6 @@ from autokernel.search.acquisition import (
 )
 from autokernel.search.arc import Arc
 from autokernel.search.boms import BOMS
-from autokernel.search.design import Design
 from autokernel.search.greedy import SKC, Greedy
 from autokernel.search.history import History, Phase, StopReason, Trial
 from autokernel.search.loop import Observer, Search
@@ -45,7 +44,6 @@ __all__ = [
     "Acquisition",
     "Arc",
     "Belief",
-    "Design",
     "ExpectedImprovement",
     "ExpectedImprovementPerSecond",
     "Greedy",

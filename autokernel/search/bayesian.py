@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import islice
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import median_abs_deviation, norm
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from autokernel.evidence import Estimate, Evaluation
@@ -128,15 +129,27 @@ class BayesianStrategy(DesignedStrategy):
 
 
 def top_of_climb(task: Task, history: History, start: Evaluation) -> Evaluation:
-    """Follow the best known neighbours from one kernel as long as each is better than the last."""
-    known = {fit.expression.canonical: fit for fit in history.best_first()}
+    """Follow the best neighbours in the search, as long as each is better than the last."""
+    known = {fit.expression.canonical: fit for fit in history.best_first(Phase.SEARCH)}
     while True:
-        texts = [one.expression.canonical for one in task.neighbours(start)]
-        near = (known[text] for text in texts if text in known)
+        near = (known[text] for text in task.neighbour_texts(start.expression) if text in known)
         best = max(near, key=lambda fit: fit.score, default=start)
         if best.score <= start.score:
             return start
         start = best
+
+
+def _errors_to_expect(errors: FloatArray) -> tuple[float, float]:
+    """Estimate bias and standard deviation of estimates, robustly, from those that were checked.
+
+    Few errors are very large, where a fit has found another mode.
+    """
+    if not len(errors):
+        return 0.0, ERROR_OF_ESTIMATES
+    share = len(errors) / (N_ERRORS + len(errors))
+    middle = float(np.median(errors))
+    std = float(median_abs_deviation(errors, scale="normal"))
+    return share * middle, share * std + (1 - share) * ERROR_OF_ESTIMATES
 
 
 def promising_neighbours(task: Task, history: History) -> list[Estimate]:
@@ -150,9 +163,7 @@ def promising_neighbours(task: Task, history: History) -> list[Estimate]:
     if not fits:
         return []
     known, errors = history.canonical_texts(), history.errors_of_estimates
-    n = N_ERRORS + len(errors)
-    bias = float(errors.sum()) / n
-    std = np.sqrt((N_ERRORS * ERROR_OF_ESTIMATES**2 + ((errors - bias) ** 2).sum()) / n)
+    bias, std = _errors_to_expect(errors)
 
     def promising(starts: Sequence[Evaluation], least: float) -> list[Estimate]:
         found: dict[str, Estimate] = {}
@@ -172,7 +183,8 @@ def promising_neighbours(task: Task, history: History) -> list[Estimate]:
     steps = promising(fits[:1], least)
     if steps:
         return steps
-    for start in history.base_kernels_first()[:N_CLIMBED_ALONE]:
+    bases = (fit for fit in history.best_first(Phase.INITIAL) if fit.expression.n_leaves == 1)
+    for start in islice(bases, N_CLIMBED_ALONE):
         top = top_of_climb(task, history, start)
         if top is not best and (steps := promising([top], MIN_GAIN_AFTER_JUMP)):
             return steps[:1]

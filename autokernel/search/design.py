@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import NamedTuple
 
 import numpy as np
 
@@ -24,46 +23,24 @@ MAX_COLUMNS_WITH_BASES = 2  # with which the default design has every base kerne
 MAX_GROWTHS = 20  # operations tried for a result that is not yet in the design
 
 
-class Design(NamedTuple):
-    """Kernels to evaluate before anything is learned from scores."""
-
-    fixed: tuple[Expression, ...]  # kernels evaluated first
-    grown: tuple[Expression, ...] = ()  # kernels evaluated next, from the fits of the first ones
-
-    @property
-    def size(self) -> int:
-        """Number of kernels of both parts together."""
-        return len(self.fixed) + len(self.grown)
-
-    def beginning_with(self, start: Sequence[Expression]) -> "Design":
-        """Return the design that evaluates these kernels first."""
-        texts = {expression.canonical for expression in start}
-        fixed, grown = (
-            tuple(one for one in part if one.canonical not in texts)
-            for part in (self.fixed, self.grown)
-        )
-        return Design((*start, *fixed), grown)
-
-
 def initial_design(
-    name: str, grammar: Grammar, base_kernels: tuple[BaseKernel, ...], *, rng: np.random.Generator
-) -> Design:
+    name: str, grammar: Grammar, *, rng: np.random.Generator
+) -> tuple[Expression, ...]:
     """Build the design with this name.
 
     ``"paper"`` is every base kernel on every column, and two random operations from each.
-    ``"default"`` is :func:`classic_kernels` made of ``base_kernels`` and, for up to
-    :data:`MAX_COLUMNS_WITH_BASES` columns, every base kernel.
+    ``"default"`` is :func:`classic_kernels` and, for up to :data:`MAX_COLUMNS_WITH_BASES` columns
+    or without any classic, every base kernel.
     """
     if name == "paper":
-        return Design((), tuple(grown_kernels(grammar, rng=rng)))
-    fixed = classic_kernels(grammar, base_kernels)
-    known = {expression.canonical for expression in fixed}
-    few = len(grammar.columns) <= MAX_COLUMNS_WITH_BASES or not fixed
-    grown = grammar.leaves if few else ()
-    return Design(tuple(fixed), tuple(e for e in grown if e.canonical not in known))
+        return tuple(grown_kernels(grammar, rng=rng))
+    design = classic_kernels(grammar)
+    if len(grammar.columns) <= MAX_COLUMNS_WITH_BASES or not design:
+        design += grammar.leaves
+    return tuple({expression.canonical: expression for expression in design}.values())
 
 
-def classic_kernels(grammar: Grammar, base_kernels: tuple[BaseKernel, ...]) -> list[Expression]:
+def classic_kernels(grammar: Grammar) -> list[Expression]:
     """List the kernels that a person would try first.
 
     They are the product of SE over all columns, the sum of SE and the sum of LIN. For one column,
@@ -84,7 +61,7 @@ def classic_kernels(grammar: Grammar, base_kernels: tuple[BaseKernel, ...]) -> l
     first: dict[str, Expression] = {}
     for expression in classics:
         first.setdefault(expression.canonical, expression)
-    return [e for e in first.values() if grammar.spans(e, base_kernels)]
+    return [e for e in first.values() if grammar.spans(e)]
 
 
 def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> list[Expression]:

@@ -6,7 +6,6 @@ from typing import ClassVar
 import numpy as np
 
 from autokernel.expression import Expression
-from autokernel.search.design import Design
 from autokernel.search.history import History
 from autokernel.search.strategy import Strategy, Task
 
@@ -32,10 +31,9 @@ class Greedy(Strategy):
     to 94. Many columns need a large ``n_iter``.
     """
 
-    def design(self, task: Task, *, rng: np.random.Generator) -> Design:  # noqa: ARG002 - not random
+    def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:  # noqa: ARG002 - not random
         """Choose all base kernels to evaluate first."""
-        bases = task.grammar.leaves
-        return Design(bases)
+        return task.grammar.leaves
 
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator

@@ -151,15 +151,14 @@ class History:
         errors: FloatArray = (self.scores - estimates)[is_near]
         return errors[np.isfinite(errors)]
 
-    def best_first(self) -> list[Evaluation]:
-        """Sort the evaluations with a finite score, the best first."""
-        scored = [e for e in self.evaluations if np.isfinite(e.score)]
+    def best_first(self, phase: Phase | None = None) -> list[Evaluation]:
+        """Sort the evaluations with a finite score, or those of one phase, the best first."""
+        scored = [
+            trial.evaluation
+            for trial in self.trials
+            if phase in (None, trial.phase) and np.isfinite(trial.evaluation.score)
+        ]
         return sorted(scored, key=lambda evaluation: -evaluation.score)
-
-    def base_kernels_first(self) -> list[Evaluation]:
-        """Sort the single base kernels of the initial design, the best first."""
-        initial = {id(t.evaluation) for t in self.trials if t.phase == Phase.INITIAL}
-        return [e for e in self.best_first() if e.expression.n_leaves == 1 and id(e) in initial]
 
     def drop_last_pruning(self) -> list[Trial]:
         """Remove and return the pruning after the search, with which it cannot be continued."""

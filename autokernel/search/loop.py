@@ -12,7 +12,6 @@ from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Estimate, Evaluation
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import NOISE, Expression, normal_form, simplifications
-from autokernel.search.design import Design
 from autokernel.search.history import History, Phase, StopReason, Trial
 from autokernel.search.strategy import Strategy, Task
 
@@ -69,8 +68,8 @@ class Search:
 
     Attributes
     ----------
-    design : Design
-        Kernels to evaluate first, none if no column varies.
+    design : tuple of Expression
+        Kernels to evaluate first: those of the task, those of the strategy, and noise alone.
     """
 
     def __init__(
@@ -86,16 +85,17 @@ class Search:
     ) -> None:
         self._strategy, self._task, self._history = strategy, task, history
         self._n_iter, self._seed, self._batch_size, self._tol = n_iter, seed, batch_size, tol
-        self.design = Design(())
+        design: tuple[Expression, ...] = ()
         if task.grammar.columns:
             rng = np.random.default_rng([seed, DESIGN_STREAM])
-            self.design = strategy.design(task, rng=rng).beginning_with(task.start)
+            design = strategy.design(task, rng=rng)
+        self.design = (*self._plain([*task.start, *design]), NOISE)
 
     @property
     def n_trials(self) -> int:
         """Largest number of trials to come; each of the two prunings counts as one."""
-        design, history = self.design, self._history
-        n_designed = len(history.without_known([*design.fixed, *design.grown, NOISE]))
+        history = self._history
+        n_designed = len(history.without_known(self.design))
         return n_designed + max(0, self._n_iter - history.n_searched) + 2
 
     def run(
@@ -156,7 +156,8 @@ class Search:
         history, n_searched = self._history, self._history.n_searched
         dropped = history.drop_last_pruning() if n_searched < self._n_iter else []
         try:
-            yield from self._designed()
+            if new := history.without_known(self.design):
+                yield _KernelBatch(_without_estimates(new), [], Phase.INITIAL)
             if not n_searched:  # otherwise the search goes on from what it began with
                 yield from self._pruning()
             yield from self._proposed()
@@ -169,31 +170,6 @@ class Search:
             return
         finally:
             history.restore(dropped)
-
-    def _designed(self) -> Iterator["_KernelBatch"]:
-        """Yield the two parts of the initial design, the second one with noise only.
-
-        Fits of the second part begin at those of the first one, except where they could miss a
-        mode: those of kernels with a period and, if periods are searched, of all kernels on a
-        single column.
-        """
-        history = self._history
-        first = self._plain(self.design.fixed)
-        if new := history.without_known(first):
-            yield _KernelBatch(_without_estimates(new), [], Phase.INITIAL)
-        second = [*self.design.grown, NOISE]
-        new = history.without_known(self._plain(second))
-        texts = {expression.canonical for expression in first}
-        fitted = [e for e in history.evaluations if e.expression.canonical in texts]
-        for from_nothing, known in ((True, []), (False, fitted)):
-            some = [e for e in new if self._has_modes_to_miss(e) == from_nothing]
-            if some:
-                yield _KernelBatch(_without_estimates(some), known, Phase.INITIAL)
-
-    def _has_modes_to_miss(self, expression: Expression) -> bool:
-        """Return whether a fit that begins at other kernels could miss the highest mode."""
-        is_single = len(self._task.grammar.columns) == 1
-        return (is_single and self._task.has_many_modes) or expression.has_many_modes
 
     def _proposed(self) -> Iterator["_KernelBatch"]:
         """Yield the proposals of the strategy, until there are enough or no more.

@@ -20,8 +20,8 @@ from autokernel.expression import (
     simplifications,
     uniform_prior,
 )
-from autokernel.kernels import PRESETS, BaseKernel, Operator, Priors
-from autokernel.search.design import DESIGNS, Design, initial_design
+from autokernel.kernels import PRESETS, Priors
+from autokernel.search.design import DESIGNS, initial_design
 from autokernel.search.history import History
 from autokernel.typing import FloatArray
 
@@ -42,7 +42,6 @@ class Task:
     """The space of kernels, the data and the settings of a search."""
 
     grammar: Grammar
-    base_kernels: tuple[BaseKernel, ...]  # kernels of the fixed design, including the grammar's
     X: FloatArray  # (n_samples, n_features), inputs in the unit interval
     estimate_changes: EstimateChanges
     priors: Priors = field(default_factory=lambda: PRESETS["default"])
@@ -51,12 +50,6 @@ class Task:
     tol: float = 0.05  # nats of score that are worth a longer search
     deadline: Deadline = NEVER  # slow strategies must check it
     cache: dict[Hashable, Any] = field(init=False, default_factory=dict)  # values of :meth:`cached`
-
-    @property
-    def has_many_modes(self) -> bool:
-        """Whether posteriors of some kernels tend to have many modes, as with a period."""
-        parts: list[BaseKernel | Operator] = [*self.grammar.base_kernels, *self.grammar.operators]
-        return any(part.has_many_modes for part in parts)
 
     def cached(self, key: Hashable, make: Callable[[], Cached]) -> Cached:
         """Return a cached value of a strategy, or make and cache it.
@@ -76,6 +69,13 @@ class Task:
         """
         return self._estimates(fit, self._neighbours_of)
 
+    def neighbour_texts(self, expression: Expression) -> frozenset[str]:
+        """Return the canonical texts of the kernels that :meth:`neighbours` estimates."""
+        return self.cached(
+            ("texts", expression.canonical),
+            lambda: frozenset(one.canonical for one in self._neighbours_of(expression)),
+        )
+
     def simplifications(self, fit: Evaluation) -> list[Estimate]:
         """Estimate the scores of the simpler forms of a fitted kernel."""
         return self._estimates(fit, simplifications)
@@ -93,7 +93,7 @@ class Task:
 
     def allows(self, expression: Expression) -> bool:
         """Whether an expression may be a parent; a history may hold kernels of another grammar."""
-        return self.grammar.spans(expression, self.base_kernels)
+        return self.grammar.spans(expression)
 
     def any_unknown(
         self, known: Sequence[Expression], *, max_depth: float = np.inf
@@ -121,7 +121,7 @@ class Strategy(ABC, BaseEstimator):
     """Whether scores are lower bounds on many rows, next to upper bounds."""
 
     @abstractmethod
-    def design(self, task: Task, *, rng: np.random.Generator) -> Design:
+    def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:
         """Choose the kernels to evaluate first, without looking at the targets."""
 
     @abstractmethod
@@ -151,9 +151,9 @@ class DesignedStrategy(Strategy):
 
     initial_design: str
 
-    def design(self, task: Task, *, rng: np.random.Generator) -> Design:
+    def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:
         """Choose the kernels to evaluate first, without looking at the targets."""
-        return initial_design(self.initial_design, task.grammar, task.base_kernels, rng=rng)
+        return initial_design(self.initial_design, task.grammar, rng=rng)
 
 
 def draw_unknown(

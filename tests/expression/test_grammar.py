@@ -155,7 +155,7 @@ def test_a_random_tree_has_as_many_leaves_as_the_grammar_allows(
 ) -> None:
     tree = grammar.random_tree(n_leaves, np.random.default_rng(seed))
     assert tree.n_leaves == min(n_leaves, grammar.max_leaves)
-    assert grammar.spans(tree, grammar.base_kernels)
+    assert grammar.spans(tree)
 
 
 def test_random_walks_have_geometric_lengths() -> None:
@@ -246,7 +246,7 @@ def test_random_kernels_of_a_grammar_that_reduces_are_reduced(
     walk = grammar.random_walk(grammar.leaves[0], n_steps, rng)
     for made in (walk, *grammar.random_walks(5, rng), grammar.random_tree(6, rng)):
         assert reduced(made) is made
-        assert grammar.spans(made, grammar.base_kernels)
+        assert grammar.spans(made)
 
 
 def test_random_trees_of_a_grammar_that_reduces_are_as_large_as_they_can_be() -> None:

@@ -145,9 +145,9 @@ def test_the_grammar_joins_in_both_positions_and_on_every_column():
     for text in ("GATE[0](SE[0], LIN[1])", "GATE[1](LIN[1], SE[0])", "GATE[1](SE[0], SE[0])"):
         assert text in found
     one, beyond = read("GATE[1](SE[0], LIN[1])"), read("GATE[2](SE[0], LIN[1])")
-    assert grammar.spans(one, FEW_COLUMNS)
-    assert not grammar.spans(beyond, FEW_COLUMNS)
-    assert not replace(grammar, operators=(ADD,)).spans(one, FEW_COLUMNS)
+    assert grammar.spans(one)
+    assert not grammar.spans(beyond)
+    assert not replace(grammar, operators=(ADD,)).spans(one)
 
 
 # Fits.

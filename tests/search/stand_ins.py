@@ -15,7 +15,6 @@ from autokernel.search import (
     SKC,
     SOT,
     Arc,
-    Design,
     Greedy,
     History,
     Phase,
@@ -49,16 +48,15 @@ every_bayesian = pytest.mark.parametrize("name", BAYESIAN)
 class Script(Strategy):
     """Follows a script; notes what it was given."""
 
-    def __init__(self, *, fixed=(), grown=(), proposals=(), n_draws=()):
+    def __init__(self, *, fixed=(), proposals=(), n_draws=()):
         self.fixed = fixed
-        self.grown = grown
         self.proposals = proposals
         self.n_draws = n_draws
         self.first_draws = []
         self.shown = []  # texts of the kernels in the history of each proposal
 
     def design(self, task, *, rng):
-        return Design(*(tuple(map(parse_expression, part)) for part in (self.fixed, self.grown)))
+        return tuple(map(parse_expression, self.fixed))
 
     def propose(self, task, history, *, n_proposals, rng):
         number = len(self.first_draws)
@@ -192,7 +190,6 @@ def task_of(
     operators: tuple[str, ...] = ("+", "*"),
     max_leaves: int = 8,
     columns: tuple[int, ...] | None = None,
-    allowed: tuple[str, ...] | None = None,
     reduces: bool = False,
     estimate: Callable[[Expression], float] | None = None,
 ) -> Task:
@@ -213,8 +210,7 @@ def task_of(
         found = (Estimate(one, estimate(one)) for one in near.values())
         return sorted(found, key=lambda one: -one.score)
 
-    allowed_kernels = tuple(BASE_KERNELS[name] for name in allowed or base_kernels)
-    return Task(grammar, allowed_kernels, X, estimates)
+    return Task(grammar, X, estimates)
 
 
 def proposed(

@@ -19,7 +19,7 @@ PROPOSALS = ["RQ[0]", "SE[0] + SE[0]", "SE[0] * LIN[0]", "LIN[0] * LIN[0]"]
 
 
 def script_of(**options):
-    return Script(fixed=DESIGN[:2], grown=DESIGN[2:3], **{"proposals": PROPOSALS, **options})
+    return Script(fixed=DESIGN[:3], **{"proposals": PROPOSALS, **options})
 
 
 @pytest.fixture
@@ -42,14 +42,6 @@ def test_the_design_comes_first_then_noise_then_batches_of_proposals(
     known = [[*DESIGN[:3], *PROPOSALS[:start]] for start in starts]
     assert [given for _, given in laboratory.fits] == [[]] * 4 + known
     assert laboratory.strategy.shown == known[::batch_size]
-
-
-@pytest.mark.parametrize("allowed", [("SE", "LIN", "RQ"), ("SE", "LIN", "RQ", "PER")])
-def test_without_periods_the_second_part_of_the_design_begins_at_the_first(allowed):
-    script = Script(fixed=["SE[0]", "LIN[0]"], grown=["RQ[0]"])
-    laboratory = Laboratory(script, task_of(base_kernels=allowed), lambda _: -1.0).search()
-    first = [] if "PER" in allowed else ["SE[0]", "LIN[0]"]
-    assert [given for _, given in laboratory.fits] == [[], [], first, first]
 
 
 def test_only_noise_is_evaluated_if_no_column_varies():

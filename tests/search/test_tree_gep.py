@@ -1,4 +1,5 @@
 from collections import Counter
+from dataclasses import replace
 from functools import reduce
 from math import comb
 from operator import mul
@@ -7,16 +8,24 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, chisquare
 
-from autokernel.expression import Leaf
-from autokernel.kernels import LINEAR, SMOOTH
+from autokernel.expression import Grammar, Leaf
+from autokernel.kernels import ADD, LINEAR, MULTIPLY, SMOOTH
 from autokernel.search import Phase, TreeGEP
 from tests.search.stand_ins import Laboratory, history_of, proposed, task_of
 
 MANY_COLUMNS = 500  # enough that a tree of one leaf is seldom drawn twice
 
 
+class LenientGrammar(Grammar):
+    """Allows kernels that it does not draw itself."""
+
+    def spans(self, expression):
+        return True
+
+
 # new trees hold SE alone, while known ones may hold LIN: what is planted can be recognised
-TASK = task_of(MANY_COLUMNS, base_kernels=("SE",), allowed=("SE", "LIN"), max_leaves=1000)
+GRAMMAR = LenientGrammar((SMOOTH,), (ADD, MULTIPLY), tuple(range(MANY_COLUMNS)), max_leaves=1000)
+TASK = replace(task_of(), grammar=GRAMMAR)
 
 
 def bush(column, *, height=4):
