@@ -21,11 +21,13 @@ class Deadline:
 
     def __init__(self, seconds: float) -> None:
         self._moment = time.monotonic() + seconds
+        self._latest: Deadline | None = None  # it passes with this one, which may be cancelled
 
     @property
     def seconds_left(self) -> float:
         """Seconds until the deadline, negative once it has passed."""
-        return self._moment - time.monotonic()
+        left = self._moment - time.monotonic()
+        return left if self._latest is None else min(left, self._latest.seconds_left)
 
     @property
     def has_passed(self) -> bool:
@@ -37,8 +39,10 @@ class Deadline:
         self._moment = -math.inf
 
     def earlier(self, seconds: float) -> "Deadline":
-        """Return a deadline that is this many seconds earlier."""
-        return Deadline(self.seconds_left - seconds)
+        """Return a deadline that is this many seconds earlier, and cancelled with this one."""
+        earlier = Deadline(self.seconds_left - seconds)
+        earlier._latest = self
+        return earlier
 
     def check(self) -> None:
         """Raise an ``OutOfTimeError`` if the deadline has passed."""

@@ -27,7 +27,9 @@ def sent_away(deadline, *, to="another machine", zero=0.0):
 def test_it_passes_after_its_seconds():
     deadline = Deadline(0.05)
     assert 0 < Deadline(50.0).seconds_left <= 50.0
-    deadline.earlier(-50.0).check()
+    later, sooner = deadline.earlier(-50.0), Deadline(50.0).earlier(30.0)
+    assert later.seconds_left <= 0.05  # none is later than that which it was made from
+    assert 0 < sooner.seconds_left <= 20.0
     while not deadline.has_passed:
         assert deadline.seconds_left <= 0.05
         time.sleep(0.01)

@@ -1,7 +1,12 @@
 """Kernel expressions: structure only, no numbers and no data."""
 
 from autokernel.expression.grammar import Grammar
-from autokernel.expression.normal_form import normal_form, reduced, simplifications
+from autokernel.expression.normal_form import (
+    normal_form,
+    reduced,
+    simplifications,
+    without_leaves,
+)
 from autokernel.expression.notation import parse_expression
 from autokernel.expression.parts import (
     Addend,
@@ -60,4 +65,5 @@ __all__ = [
     "theta_order",
     "uniform_prior",
     "unit_prior",
+    "without_leaves",
 ]

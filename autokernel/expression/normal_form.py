@@ -12,6 +12,7 @@ The families are equal, while priors and so evidences are not: each parameter ha
 """
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from operator import is_
 
 from autokernel.expression.parts import arrange
@@ -67,6 +68,17 @@ def simplifications(expression: Expression) -> list[Expression]:
         found.setdefault(form.canonical, form)
     found.pop(whole.canonical, None)
     return list(found.values())
+
+
+def without_leaves(expression: Expression, texts: AbstractSet[str]) -> Expression | None:
+    """Return an expression without the leaves of these canonical texts, None if none is left."""
+    if not isinstance(expression, Operation):
+        return None if expression.canonical in texts else expression
+    terms = [without_leaves(term, texts) for term in expression.children]
+    left = [term for term in terms if term is not None]
+    if len(left) == len(terms) or (left and expression.operator.commutes):
+        return expression.join(left)
+    return left[0] if left else None
 
 
 def _texts_that_recur(expression: Expression) -> set[str]:

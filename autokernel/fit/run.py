@@ -68,7 +68,7 @@ from autokernel.validation import check_seed
 _EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
 AVERAGING_SHARE = 0.1  # of the time, reserved for draws from the posterior
 ALL_ROWS_SHARE = 0.4  # the same, for fits of the best kernels to all rows
-RESERVED_REFITS = 3.0  # rough fits whose time is reserved for conditioning the best kernel
+RESERVED_REFITS = 3.0  # times to condition a kernel that are reserved for the best one
 
 
 class Past(NamedTuple):
@@ -213,7 +213,6 @@ class Run:
             self.evaluator,
             n_jobs=arguments.n_jobs,
             memory=arguments.memory,
-            deadline=until,
         )
         try:
             with one_blas_thread():
@@ -330,8 +329,10 @@ class Run:
         """Fit roughly and return the seconds to keep for the model, none without a deadline."""
         if self._deadline.seconds_left == np.inf:
             return 0.0
-        began = time.perf_counter()
         self._rough = self._fit_roughly()
+        began = time.perf_counter()
+        if self._rough is not None:
+            self._conditioned(self._rough.evaluation)
         self._conditioning_seconds = RESERVED_REFITS * (time.perf_counter() - began)
         share = AVERAGING_SHARE if self.searches_all_exactly else ALL_ROWS_SHARE
         return self._conditioning_seconds + share * self._deadline.seconds_left

@@ -1,6 +1,7 @@
 """The loop of a search: initial design, proposals, and the pruning of the best kernel."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -11,15 +12,22 @@ import numpy as np
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Estimate, Evaluation
 from autokernel.exceptions import OutOfTimeError
-from autokernel.expression import NOISE, Expression, normal_form, simplifications
+from autokernel.expression import (
+    NOISE,
+    Expression,
+    normal_form,
+    simplifications,
+    without_leaves,
+)
 from autokernel.search.history import History, Phase, StopReason, Trial
 from autokernel.search.strategy import Strategy, Task
 
 DESIGN_STREAM, PROPOSAL_STREAM = 0, 1  # streams of random numbers
+SHARE_AFTER_DESIGN = 0.5  # of the time, kept for pruning and search where the design takes long
 MAX_ERROR_OF_ESTIMATE = 3.0  # nats below the best score, at which a simpler kernel is fitted
 
 EvaluateAll = Callable[
-    [Sequence[Estimate], Sequence[Evaluation]], Generator[Evaluation | None, None, None]
+    [Sequence[Estimate], Sequence[Evaluation], Deadline], Generator[Evaluation | None, None, None]
 ]
 """Function that evaluates kernels, given known fits for warm starts, and yields them in order.
 
@@ -111,7 +119,7 @@ class Search:
         ----------
         evaluate_all : callable
             Evaluates kernels, given the evaluations on which their proposal was based; kernels of
-            the initial design are given none. See :data:`EvaluateAll`.
+            the initial design are given none, and a part of the time. See :data:`EvaluateAll`.
         deadline : Deadline
             Moment after which nothing is proposed; evaluations check the time themselves.
         observer : Observer, optional
@@ -122,13 +130,18 @@ class Search:
         began = time.perf_counter() - self._history.elapsed
         with closing(self._batches()) as batches:
             for batch in batches:
-                with closing(evaluate_all(batch.kernels, batch.known)) as evaluations:
+                until = deadline
+                if batch.phase == Phase.INITIAL and np.isfinite(deadline.seconds_left):
+                    until = deadline.earlier(SHARE_AFTER_DESIGN * deadline.seconds_left)
+                with closing(evaluate_all(batch.kernels, batch.known, until)) as evaluations:
                     for kernel in batch.kernels:
                         observer.begin(batch.phase)
                         evaluation = next(evaluations)
                         if evaluation is None:
                             observer.abandon()
-                            return StopReason.MAX_TIME
+                            if until is deadline or not self._history.best_first():
+                                return StopReason.MAX_TIME
+                            break  # what is known can still be pruned
                         elapsed = time.perf_counter() - began
                         self._history.trials.append(batch.trial(evaluation, kernel.score, elapsed))
                         if observer.end(self._history):
@@ -258,7 +271,8 @@ def simpler_than_best(history: History, task: Task) -> list[Expression]:
     """List the simpler forms of the best kernel that are worth a fit, and have had none.
 
     Those with an estimate of their score come first, the highest first, without those whose
-    estimate is far below the best score.
+    estimate is far below the best score. Before them comes a kernel without several leaves at once,
+    each of which is better removed, whatever the prior says of kernels in between.
     """
     best = history.best
     if best is None or not np.isfinite(best.score):
@@ -270,4 +284,27 @@ def simpler_than_best(history: History, task: Task) -> list[Expression]:
     known = {one.expression.canonical: best.score - one.score for one in estimates}
     losses = [known.get(one.canonical, MAX_ERROR_OF_ESTIMATE) for one in simpler]
     order = np.argsort(losses, kind="stable")
-    return [simpler[number] for number in order if losses[number] <= MAX_ERROR_OF_ESTIMATE]
+    single = [simpler[number] for number in order if losses[number] <= MAX_ERROR_OF_ESTIMATE]
+    least = best.score - best.log_structure_prior
+    useless = [
+        one.expression
+        for one in estimates
+        if one.score - task.structure_prior(one.expression) > least
+    ]
+    return [*_without_several(best.expression, useless, history)[:1], *single]
+
+
+def _without_several(
+    expression: Expression, simpler: Sequence[Expression], history: History
+) -> list[Expression]:
+    """List unknown kernels without all, half and so on of the leaves that others lack, each one."""
+    leaves = Counter(leaf.canonical for leaf in expression.leaves)
+    lacking = [leaves - Counter(leaf.canonical for leaf in one.leaves) for one in simpler]
+    texts = [text for gone in lacking if gone.total() == 1 for text in gone if leaves[text] == 1]
+    joint: list[Expression] = []
+    while len(texts) > 1:
+        left = without_leaves(expression, frozenset(texts))
+        if left is not None:
+            joint.append(normal_form(left))
+        texts = texts[: len(texts) // 2]
+    return history.without_known(joint)

@@ -20,10 +20,10 @@ def evaluate_in_parallel(
     evaluator: Evaluator,
     kernels: Sequence[Expression | Estimate],
     known: Sequence[Evaluation] = (),
+    deadline: Deadline = NEVER,
     *,
     n_jobs: int | None = None,
     memory: Memory | None = None,
-    deadline: Deadline = NEVER,
 ) -> Generator[Evaluation | None, None, None]:
     """Yield the evaluations of kernels in order, with warm starts from similar known fits.
 

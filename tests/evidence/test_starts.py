@@ -10,6 +10,7 @@ from autokernel import parse_expression
 from autokernel.evidence.starts import (
     MAX_PEAKS,
     DataScales,
+    columns_with_season,
     draw_starts,
     periodogram_periods,
     take_from_noise,
@@ -56,6 +57,36 @@ def test_two_periods_are_both_found_the_stronger_first():
     assert len(cycles) <= MAX_PEAKS
     assert cycles[0] == pytest.approx(1 / 0.04, abs=0.25)  # the spacing of the frequencies
     assert np.abs(cycles[1:] - 1 / 0.15).min() < 0.25
+
+
+def test_with_a_covariance_the_best_period_is_that_of_generalised_least_squares():
+    """A smooth function that wiggles as fast as the season takes the season for itself."""
+    rng = np.random.default_rng(2)
+    x = np.linspace(0, 1, 120)
+    K = np.exp(-((x[:, None] - x) ** 2) / (2 * 0.02**2)) + 1e-3 * np.eye(120)
+    y = np.linalg.cholesky(K) @ rng.normal(size=120) + np.sin(2 * np.pi * x / 0.08)
+    precision = np.linalg.inv(K)
+    cycles = np.arange(1.0, 60.25, 0.25)
+    gains = []
+    for frequency in 2 * np.pi * cycles:
+        sine = np.column_stack([np.cos(frequency * x), np.sin(frequency * x)])
+        half = np.linalg.cholesky(precision)
+        left = np.linalg.lstsq(half.T @ sine, half.T @ y, rcond=None)[0]
+        rest = y - sine @ left
+        gains.append(0.5 * (y @ precision @ y - rest @ precision @ rest))
+    best = 1 / cycles[np.argmax(gains)]
+    assert periodogram_periods(x, y, precision=precision)[0] == pytest.approx(best, rel=1e-9)
+    assert 1 / best == pytest.approx(1 / 0.08, abs=0.25)  # the spacing of the frequencies
+
+
+def test_columns_with_a_season_are_found_next_to_others():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 300, size=(250, 4))
+    wave = 3 * X[:, 0] + np.sin(2 * np.pi * X[:, 1] / 7) + 0.5 * rng.normal(size=250)
+    assert columns_with_season(X, wave) == [1]
+    smooth = 0.1 * X[:, 0] + np.exp(X[:, 2] / 100) + rng.normal(size=250)
+    assert columns_with_season(X, smooth) == []
+    assert columns_with_season(np.zeros((250, 2)), wave) == []
 
 
 def test_fewer_than_six_distinct_inputs_or_a_target_without_residual_have_no_periods():

@@ -108,6 +108,7 @@ class Laboratory:
         self.history = History(10, list(history))
         self.reason = None
         self.fits = []  # the text of each kernel, and the texts of what was known
+        self.seconds = []  # until the deadline of each round
         self.rounds = []  # texts of the kernels that were evaluated together
         self.generators = []
 
@@ -118,8 +119,9 @@ class Laboratory:
         self.reason = search.run(self._evaluate_all, deadline=deadline, observer=observer)
         return self
 
-    def _evaluate_all(self, kernels, known):
+    def _evaluate_all(self, kernels, known, deadline):
         expressions = [one.expression for one in kernels]
+        self.seconds.append(deadline.seconds_left)
         self.rounds.append(texts(expressions))
         self.generators.append(self._evaluate(expressions, known))
         return self.generators[-1]

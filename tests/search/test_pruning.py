@@ -147,6 +147,30 @@ def test_what_is_estimated_as_best_is_tried_first_and_what_is_hopeless_not_at_al
     assert removals == [{4}, {3, 4}, {2, 4}, {1, 4}]
 
 
+def test_leaves_that_are_each_useless_are_removed_together():
+    def score(expression):
+        return -3.0 * expression.n_leaves - 50.0 * ("SE[2]" not in str(expression))
+
+    big = " + ".join(f"SE[{column}]" for column in range(8))
+    given = {"n_features": 8, "reduces": True, "estimate": score}
+    pruned = laboratory(score, fixed=[big], **given).search().texts_of(Phase.PRUNING)
+    assert pruned == ["SE[2]"]
+
+
+def test_a_joint_removal_that_fails_is_followed_by_one_of_half_as_many():
+    """Of two columns that say the same, each alone is useless."""
+
+    def score(expression):
+        used = {leaf.column for leaf in expression.leaves}
+        return -3.0 * len(used) - 50.0 * (not used & {0, 1}) - 50.0 * (2 not in used)
+
+    big = " + ".join(f"SE[{column}]" for column in range(5))
+    given = {"n_features": 5, "reduces": True, "estimate": score}
+    subject = laboratory(score, fixed=[big], **given).search()
+    assert subject.texts_of(Phase.PRUNING)[0] == "SE[2]"
+    assert {leaf.column for leaf in subject.history.best.expression.leaves} in ({0, 2}, {1, 2})
+
+
 @pytest.mark.parametrize("ended_by", ["deadline", "deadline on the way", "observer", "exhausted"])
 def test_a_search_that_goes_on_and_ends_early_keeps_what_pruning_had_found(ended_by):
     """The best kernel of the pruning is not lost if the next search does not prune again."""
