@@ -58,7 +58,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Base kernels of the search: any of ``"SE"`` (smooth), ``"LIN"`` (linear), ``"PER"``
         (periodic), ``"RQ"`` (smooth on several scales), ``"MAT32"`` and ``"MAT52"`` (rough), and
         custom :class:`BaseKernel` objects. ``"auto"`` is SE, LIN, PER and RQ for one or two
-        columns, and SE and RQ for more.
+        columns. For more it is SE, LIN and RQ, and PER too for columns along which the target
+        has a period of at least four cycles that chance does not explain.
         A mapping chooses base kernels by column, as in ``{"month": ("PER", "SE"), "*": "auto"}``.
         Its keys are names or zero-based indices of columns, and ``"*"`` for all other columns,
         which by default have ``"auto"``. A column with ``()`` is not used.
@@ -302,6 +303,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         try:
             reason = run.search(monitor, deadline=deadline)
             monitor.finish()
+            self._say(run.end_of_search(reason))
             self._set_fitted(run.result(reason), data, run, reason)
             self._say(None if run.searches_all_exactly else f"predictions: {self.approximation_}")
         except KeyboardInterrupt:

@@ -22,6 +22,7 @@ from autokernel.displays.forecast import ForecastDisplay
 from autokernel.displays.search import SearchDisplay
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.explain import TARGET, Description, Table
+from autokernel.search import MEANINGS
 from autokernel.version import __version__
 
 if TYPE_CHECKING:
@@ -267,7 +268,7 @@ class _Report:
         rows = {name: repr(value) for name, value in estimator.get_params(deep=False).items()}
         rows |= {
             "predictions": estimator.approximation_,
-            "reason to stop": str(estimator.stop_reason_),
+            "end of the search": MEANINGS.get(estimator.stop_reason_, estimator.stop_reason_),
             "autokernel": __version__,
             "Python": platform.python_version(),
             **{module.__name__: module.__version__ for module in (np, scipy, sklearn)},

@@ -54,6 +54,7 @@ from autokernel.model import (
     to_sklearn,
 )
 from autokernel.search import (
+    MEANINGS,
     History,
     Observer,
     Phase,
@@ -219,6 +220,15 @@ class Run:
                 return self._search.run(evaluate_all, deadline=until, observer=observer)
         finally:
             until.cancel()  # nothing else stops threads that still work
+
+    def end_of_search(self, reason: StopReason) -> str:
+        """Say in words why the search has ended."""
+        what = MEANINGS[reason]
+        best = self.history.best
+        if reason is StopReason.LOCAL_MAXIMUM and best is not None:
+            n = len(self.task.neighbour_texts(best.expression) - {best.expression.canonical})
+            what = f"of {n} kernels one operation away from the best, none is expected to be better"
+        return f"the search ended: {what}"
 
     def best(self) -> FittedModel | None:
         """Build the model of the best kernel so far, from the rows of the search; None if none."""

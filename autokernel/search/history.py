@@ -36,6 +36,19 @@ class StopReason(StrEnum):
     CONVERGED = "converged"
 
 
+MEANINGS = {
+    StopReason.N_ITER: "as many kernels as n_iter allows were evaluated",
+    StopReason.MAX_TIME: "the time was over",
+    StopReason.INTERRUPTED: "it was interrupted",
+    StopReason.CALLBACK: "a callback ended it",
+    StopReason.EXHAUSTED: "no kernel was left to try",
+    StopReason.LOCAL_MAXIMUM: "no kernel one operation away from the best is expected to be better",
+    StopReason.CONVERGED: f"the last {PATIENCE} kernels gained less than tol together",
+    "refit": "there was none",
+}
+"""What the reasons to end a search mean, after "the search ended: "."""
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One evaluated kernel, with its phase and times."""
