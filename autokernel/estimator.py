@@ -265,7 +265,6 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         check_nested(params, self)
         return super().set_params(**params)
 
-    # scikit-learn has no type hints
     # scikit-learn has no types
     @with_callbacks  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -294,7 +293,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         arguments = Arguments.of(self)
         data = check_fit_data(self, X, y, reset=True)
         run = self._run(data, arguments)
-        self._say(None if run.searches_all_exactly else run.text)
+        reports_rows = bool(self.verbose) and not run.searches_all_exactly
+        if reports_rows:
+            print_now(run.text)
         context = self._init_callback_context(max_subtasks=run.n_trials)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         monitor = Monitor(
@@ -305,7 +306,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             monitor.finish()
             self._say(run.end_of_search(reason))
             self._set_fitted(run.result(reason), data, run, reason)
-            self._say(None if run.searches_all_exactly else f"predictions: {self.approximation_}")
+            if reports_rows:
+                print_now(f"predictions: {self.approximation_}")
         except KeyboardInterrupt:
             with suppress(EvaluationError):  # nothing can be fitted: Ctrl-C comes first
                 interrupted = StopReason.INTERRUPTED
@@ -355,10 +357,6 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         """Pose the fit to these data, which continues the last search with ``warm_start``."""
         past = getattr(self, "_past", None) if self.warm_start else None
         return Run(data.X, data.y, arguments, feature_names=data.feature_names, past=past)
-
-    def _say(self, line: str | None) -> None:
-        if self.verbose and line is not None:
-            print_now(line)
 
     def _set_fitted(
         self,
@@ -478,9 +476,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
                 f"coverage must be a probability between 0 and 1, such as 0.95, got {coverage!r}"
             )
         tail = (1 - float(coverage)) / 2
-        levels = np.array([tail, 1 - tail])
         inputs = self._check_inputs(X)
-        return self._fitted.quantiles(inputs, levels)
+        return self._fitted.quantiles(inputs, np.array([tail, 1 - tail]))
 
     def log_predictive_density(self, X: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
         """Compute the marginal log predictive density of each observation.

@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.expression import Expression, Leaf, Operation, fold
 from autokernel.kernels import ADD, MULTIPLY, BaseKernel, Role, Unit
-from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
 
 _DIGITS = 4
@@ -36,14 +35,11 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
         If the kernel holds a custom operator.
     """
     check_is_fitted(model, "best_kernel_")
-    return _latex_of(model._fitted)
-
-
-def _latex_of(model: FittedModel) -> str:
-    names = [_symbol(name) for name in model.column_names]
+    fitted = model._fitted
+    names = [_symbol(name) for name in fitted.column_names]
 
     def formula(kernel: BaseKernel, column: int, params: FloatArray) -> str:
-        shift, scale = model.scaling.of_column(column)
+        shift, scale = fitted.scaling.of_column(column)
         named = dict(zip(kernel.parameters, params.tolist(), strict=True))
         lengths = [
             scale * value
@@ -80,12 +76,12 @@ def _latex_of(model: FittedModel) -> str:
         shares = [formula(share, column, params) for share in operator.shares]
         return " + ".join(map(r"{}\,{}".format, shares, factors))
 
-    noise = rf"{_number(model.noise_variance)}\,\delta_{{xx'}}"
-    evaluation = model.evaluation
+    noise = rf"{_number(fitted.noise_variance)}\,\delta_{{xx'}}"
+    evaluation = fitted.evaluation
     text = fold(evaluation.expression, np.exp(evaluation.theta[:-1]), leaf, join)
     if not text:
         return f"k(x, x') = {noise}"
-    whole = _number(model.target_scaling.scale**2)
+    whole = _number(fitted.target_scaling.scale**2)
     return rf"k(x, x') = {whole} \left({text}\right) + {noise}"
 
 

@@ -28,7 +28,7 @@ from autokernel.version import __version__
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-
+_MANY_POINTS = 3000  # rows above which pictures of them are pixels
 _DPI = 144
 _STYLE = """
 :root { color-scheme: light; }
@@ -91,18 +91,6 @@ def paragraph(text: str, kind: str = "") -> str:
     return f"<p{name}>{escape(text)}</p>"
 
 
-def picture(figure: "Figure", text: str, *, many_points: bool) -> str:
-    """Write a figure with a text in its place; one with many points as pixels."""
-    form, kind = ("png", "png") if many_points else ("svg", "svg+xml")
-    file = io.BytesIO()
-    figure.savefig(file, format=form, dpi=_DPI)
-    data = base64.b64encode(file.getvalue()).decode()
-    return f'<figure><img alt="{escape(text)}" src="data:image/{kind};base64,{data}"></figure>'
-
-
-_MANY_POINTS = 3000  # rows above which pictures of them are pixels
-
-
 def write_report(
     model: AutoKernelGPRegressor,
     path: str | os.PathLike[str],
@@ -156,7 +144,6 @@ class _Report:
         self.estimator, self.units = estimator, units
         self.description: Description = estimator._description(units)
         self.y_name = units.get(TARGET) or "the target"
-        self.has_many = len(estimator.X_train_) > _MANY_POINTS
 
     def body(self, title: str) -> str:
         n, n_columns = self.estimator.X_train_.shape
@@ -277,10 +264,16 @@ class _Report:
         yield self._table(Table({"setting": list(rows), "value": list(rows.values())}))
 
     def _picture(self, figure: "Figure", text: str) -> str:
+        """Write a figure with a text in its place, and close it; one of many rows as pixels."""
+        has_many = len(self.estimator.X_train_) > _MANY_POINTS
+        form, kind = ("png", "png") if has_many else ("svg", "svg+xml")
+        file = io.BytesIO()
         try:
-            return picture(figure, text, many_points=self.has_many)
+            figure.savefig(file, format=form, dpi=_DPI)
         finally:
             close(figure)
+        data = base64.b64encode(file.getvalue()).decode()
+        return f'<figure><img alt="{escape(text)}" src="data:image/{kind};base64,{data}"></figure>'
 
     def _table(self, table: Table) -> str:
         return f'<div class="wide">{table.to_html()}</div>'  # scrolls where it is too wide

@@ -2,11 +2,6 @@
 
 from autokernel.fit.arguments import Arguments
 from autokernel.fit.progress import Monitor
-from autokernel.fit.run import Past, Run
+from autokernel.fit.run import Run
 
-__all__ = [
-    "Arguments",
-    "Monitor",
-    "Past",
-    "Run",
-]
+__all__ = ["Arguments", "Monitor", "Run"]
