@@ -1,8 +1,8 @@
 """Bayesian optimisation for model search: Hellinger distances and an active set of candidates."""
 
 import zlib
-from collections import OrderedDict
 from collections.abc import Hashable, Sequence
+from functools import cache, lru_cache, partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 from autokernel.deadline import NEVER, Deadline
 from autokernel.expression import Expression, arrange
 from autokernel.inference import Covariance
-from autokernel.kernels import BroadcastPairs, KernelParameter, Pairs, Priors
+from autokernel.kernels import BroadcastPairs, Pairs, Priors
 from autokernel.search.acquisition import Acquisition, Values
 from autokernel.search.bayesian import BayesianStrategy, parents_of
 from autokernel.search.history import History, Phase
@@ -197,6 +197,7 @@ class HellingerKernel(KernelKernel):
         self._sampler = PriorSampler(inputs, priors, sobol_points(n_samples, rng))
         self._n_samples, self._deadline = n_samples, deadline
         self._max_kept = max(4, MAX_COVARIANCE_BYTES // self._sampler.n_bytes)
+        self._covariances_of = lru_cache(self._max_kept)(self._sampler)
         self._begin([], np.empty((0, 0)))
 
     def distances(
@@ -223,7 +224,6 @@ class HellingerKernel(KernelKernel):
         """Begin with some arranged expressions, whose distances may be known."""
         self._known = {tree.canonical: index for index, tree in enumerate(trees)}
         self._trees, self._table = trees, table  # distances between indices, NaN where unknown
-        self._kept: OrderedDict[int, PriorCovariances] = OrderedDict()  # the latest used last
 
     def _learn(self, expressions: Sequence[Expression]) -> None:
         """Give each new expression an index in the table, and drop others if it is full."""
@@ -259,11 +259,10 @@ class HellingerKernel(KernelKernel):
         means = np.empty((self._sampler.n_entries, len(low), self._n_samples))
         log_affinity = np.empty((len(low), self._n_samples))
         for k in range(len(low)):
-            halves, determinants = zip(
-                self._covariances_of(low[k]), self._covariances_of(high[k]), strict=True
-            )
-            np.add(*halves, out=means[:, k])
-            np.add(*determinants, out=log_affinity[k])
+            half_low, log_det_low = self._covariances_of(self._trees[low[k]])
+            half_high, log_det_high = self._covariances_of(self._trees[high[k]])
+            np.add(half_low, half_high, out=means[:, k])
+            np.add(log_det_low, log_det_high, out=log_affinity[k])
         log_affinity *= 0.25
         packed = means.reshape(len(means), -1)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -272,15 +271,6 @@ class HellingerKernel(KernelKernel):
         distances = np.maximum(-np.expm1(log_affinity).mean(axis=1), 0.0)
         # A kernel whose covariances cannot be computed is far from all others.
         return np.where(np.isfinite(distances), distances, 1.0)
-
-    def _covariances_of(self, index: int) -> PriorCovariances:
-        """Return the cached covariances of the expression at an index, or compute them."""
-        if index not in self._kept:
-            self._kept[index] = self._sampler(self._trees[index])
-            if len(self._kept) > self._max_kept:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(index)
-        return self._kept[index]
 
 
 class PriorSampler:
@@ -294,9 +284,7 @@ class PriorSampler:
         self._columns, self._rows = np.triu_indices(len(X))
         self.n_entries = len(self._rows)
         self.n_bytes = self.n_entries * len(points) * 8
-        self._pairs: dict[int, Pairs] = {}
-        self._flat_pairs: dict[int, Pairs] = {}
-        self._draws: dict[tuple[float, float, int], FloatArray] = {}
+        self._pairs_of, self._draws_of = cache(self._pairs), cache(self._draws)
 
     def __call__(self, expression: Expression) -> PriorCovariances:
         """Compute the covariances of an arranged expression.
@@ -315,29 +303,26 @@ class PriorSampler:
     def _covariances(self, expression: Expression) -> FloatArray:
         """Compute covariances (n_entries, n_samples), in one sweep if every node broadcasts."""
         broadcasts = all(tree.declared.broadcasts for tree in expression.subtrees())
-        pairs = self._pairs if broadcasts else self._flat_pairs
-        covariance = Covariance(expression, lambda column: self._pairs_of(column, pairs))
-        draws = [self._draw(p, dimension) for dimension, p in enumerate(covariance.parameters)]
-        params = np.array(draws)
+        covariance = Covariance(expression, partial(self._pairs_of, broadcasts=broadcasts))
+        params = np.array(
+            [
+                self._draws_of(*parameter.prior_in(self._priors), number % N_SOBOL_DIMENSIONS)
+                for number, parameter in enumerate(covariance.parameters)
+            ]
+        )
         if broadcasts:
             return covariance.forward(params[:, None])
         return np.stack([covariance.forward(sample).copy() for sample in params.T], axis=1)
 
-    def _draw(self, parameter: KernelParameter, dimension: int) -> FloatArray:
+    def _draws(self, shape: float, rate: float, dimension: int) -> FloatArray:
         """Draw a parameter (n_samples,) by inverse transform sampling."""
-        shape, rate = parameter.prior_in(self._priors)
-        key = (shape, rate, dimension % N_SOBOL_DIMENSIONS)
-        if key not in self._draws:
-            draws = gammaincinv(shape, self._points[:, key[2]]) / rate
-            self._draws[key] = np.clip(draws, MIN_DRAW, 1 / MIN_DRAW)
-        return self._draws[key]
+        draws = gammaincinv(shape, self._points[:, dimension]) / rate
+        return np.clip(draws, MIN_DRAW, 1 / MIN_DRAW)
 
-    def _pairs_of(self, column: int, known: dict[int, Pairs]) -> Pairs:
-        """Return the pairs of a column in the shape of ``known``: (n_entries, 1) or flat."""
-        if column not in known:
-            x = self._X[:, column, None] if known is self._pairs else self._X[:, column]
-            known[column] = BroadcastPairs(x[self._rows], x[self._columns])
-        return known[column]
+    def _pairs(self, column: int, *, broadcasts: bool) -> Pairs:
+        """Build the pairs of a column, (n_entries, 1) if they broadcast."""
+        x = self._X[:, column, None] if broadcasts else self._X[:, column]
+        return BroadcastPairs(x[self._rows], x[self._columns])
 
 
 def sobol_points(n_samples: int, rng: np.random.Generator) -> FloatArray:
