@@ -1,6 +1,6 @@
 """The grammar that spans the search space (SOT, section 2.3)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
@@ -154,7 +154,11 @@ class Grammar:
 
     def neighbours(self, expression: Expression) -> tuple[Expression, ...]:
         """List all expressions one operation away, one tree per canonical text, in fixed order."""
-        return tuple(self._distinct(expression, range(self.n_operations(expression))))
+        found: dict[str, Expression] = {}
+        for result in self.changes(expression):
+            found.setdefault(result.canonical, result)
+        found.pop(expression.canonical, None)  # a reduction may undo what an operation did
+        return tuple(found.values())
 
     def changes(self, expression: Expression, n_max: int | None = None) -> Iterator[Expression]:
         """Yield the result of every operation, also where several lead to the same kernel.
@@ -171,15 +175,6 @@ class Grammar:
             others = np.sort(rng.choice(n_others, min(n_kept, n_others), replace=False))
         for index in (*others.tolist(), *range(n_others, n_others + n_deletions)):
             yield self.apply(expression, index)
-
-    def _distinct(self, expression: Expression, operations: Iterable[int]) -> Iterator[Expression]:
-        """Iterate over the distinct results of operations, without the expression itself."""
-        met = {expression.canonical}  # a reduction may undo what an operation did
-        for index in operations:
-            result = self.apply(expression, index)
-            if result.canonical not in met:
-                met.add(result.canonical)
-                yield result
 
     def random_walk(self, start: Expression, n_steps: int, rng: np.random.Generator) -> Expression:
         """Apply ``n_steps`` random operations."""

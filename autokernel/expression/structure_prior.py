@@ -1,5 +1,6 @@
 """Priors over structures: how probable an expression is before any data are seen."""
 
+from collections import Counter
 from collections.abc import Callable, Collection
 from math import comb, log
 
@@ -83,9 +84,6 @@ def _units(expression: Expression, grouping: Collection[Operator]) -> tuple[list
             units += below
             n_choices += n_below
     for of_kernel in columns.values():
-        while of_kernel:
-            unit = set(of_kernel)
-            units.append(len(unit))
-            for column in unit:
-                of_kernel.remove(column)
+        counts = Counter(of_kernel).values()
+        units += [sum(n > number for n in counts) for number in range(max(counts))]
     return units, n_choices
