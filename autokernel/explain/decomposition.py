@@ -128,7 +128,13 @@ class ExplainedFunction:
         is_of_best = model.mixture.is_of(evaluation.expression, evaluation.theta)
         has_signal = any(one.expression.n_leaves for one in model.mixture.components)
         self.is_averaged = has_signal and not is_of_best
-        self._predictor = _predictor_of_best(model)
+        if is_of_best:
+            (predictor,) = model.mixture.predictors
+        else:
+            with one_blas_thread():
+                data = model.mixture.data
+                predictor = ExactPredictor(evaluation.expression, evaluation.theta, data)
+        self._predictor: Predictor = predictor
         parts = _parts(evaluation.expression, evaluation.theta)
         means = [self.mean(part, X) for part in parts]
         added = self.added_by_averaging(X)[0]
@@ -179,25 +185,16 @@ class ExplainedFunction:
         return scale * mean, scale * std
 
 
-def _predictor_of_best(model: FittedModel) -> Predictor:
-    evaluation = model.evaluation
-    if model.mixture.is_of(evaluation.expression, evaluation.theta):
-        (predictor,) = model.mixture.predictors
-        return predictor
-    with one_blas_thread():
-        return ExactPredictor(evaluation.expression, evaluation.theta, model.mixture.data)
-
-
 def _parts(expression: Expression, theta: FloatArray) -> list[Part]:
     """Group the addends of a kernel that are equal."""
     groups: list[list[Addend]] = []
     for addend in addends(expression):
-        same = (group for group in groups if _are_equal(group[0], addend, theta))
-        group = next(same, None)
-        if group is None:
-            groups.append([addend])
+        for group in groups:
+            if _are_equal(group[0], addend, theta):
+                group.append(addend)
+                break
         else:
-            group.append(addend)
+            groups.append([addend])
     return [Part(group, theta) for group in groups]
 
 

@@ -12,7 +12,7 @@ from autokernel.explain.numbers import interval
 from autokernel.expression import Expression, Leaf, addends, slots_of
 from autokernel.kernels import ADD, NOISE_VARIANCE, BaseKernel, KernelParameter, Role, Unit
 from autokernel.model import FittedModel, KernelPosterior
-from autokernel.typing import BoolArray, FloatArray
+from autokernel.typing import BoolArray
 
 MAX_PRINTED_ROWS = 20
 LINE_WIDTH = 100  # characters
@@ -202,7 +202,8 @@ def parameter_table(model: FittedModel) -> Table:
     """
     names = ("component", "leaf", "column", "parameter", "value", "low", "high", "unit")
     values = np.exp(model.evaluation.theta)
-    low, high = parameter_intervals(model)
+    (draws,) = (one.draws for one in model.kernels if one.evaluation is model.evaluation)
+    low, high = interval(np.exp(draws))
 
     def row(
         component: int, label: str, column: int | None, parameter: KernelParameter, entry: int
@@ -226,12 +227,6 @@ def parameter_table(model: FittedModel) -> Table:
 def _root_name(node: Expression) -> str:
     declared = node.declared
     return declared.name if isinstance(declared, BaseKernel) else declared.symbol
-
-
-def parameter_intervals(model: FittedModel) -> FloatArray:
-    """Compute the ends (2, n_params) of central 90 % intervals, in the units of the search."""
-    (draws,) = (k.draws for k in model.kernels if k.evaluation is model.evaluation)
-    return interval(np.exp(draws))
 
 
 def _user_units(
