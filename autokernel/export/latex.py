@@ -13,8 +13,10 @@ from autokernel.typing import FloatArray
 
 _DIGITS = 4
 _MANY = 6  # digits of an extent
-_SPECIAL = re.compile(r"[_%&#${}]")
-_WORDS = {"\\": r"\backslash ", "^": r"\hat{}", "~": r"\sim ", " ": r"\ ", "\n": r"\ "}
+_ESCAPES = str.maketrans(
+    {"\\": r"\backslash ", "^": r"\hat{}", "~": r"\sim ", " ": r"\ ", "\n": r"\ "}
+    | {sign: f"\\{sign}" for sign in "_%&#${}"}
+)
 
 
 def to_latex(model: AutoKernelGPRegressor) -> str:
@@ -103,7 +105,7 @@ def _filled(kernel: BaseKernel, values: dict[str, str]) -> str:
     if not kernel.formula:
         own = ", ".join(f"{_symbol(p.name)} = {values[p.name]}" for p in kernel.parameters)
         x = values["x"]
-        return rf"\operatorname{{{_escaped(kernel.name)}}}({x}, {x}'; {own})"
+        return rf"\operatorname{{{kernel.name.translate(_ESCAPES)}}}({x}, {x}'; {own})"
     return re.sub(r"<(\w+)>", lambda match: values[match[1]], kernel.formula)
 
 
@@ -121,9 +123,4 @@ def _minus(shift: float, finest: float) -> str:
 
 
 def _symbol(name: str) -> str:
-    return rf"\mathrm{{{_escaped(name)}}}"
-
-
-def _escaped(name: str) -> str:
-    """Escape the characters that mean something in LaTeX."""
-    return "".join(_WORDS.get(one) or _SPECIAL.sub(r"\\\g<0>", one) for one in name)
+    return rf"\mathrm{{{name.translate(_ESCAPES)}}}"
