@@ -11,7 +11,7 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-from autokernel.expression import Expression
+from autokernel.expression import Expression, StructurePrior, uniform_prior
 from autokernel.inference.packed import PackedCholesky, pack, packed_diagonal
 from autokernel.typing import FloatArray
 
@@ -153,7 +153,7 @@ class SurrogateGP:
         kernel_kernel: KernelKernel,
         expressions: Sequence[Expression],
         targets: FloatArray,
-        offset: Callable[[Expression], float] | None = None,
+        offset: StructurePrior = uniform_prior,
     ) -> None:
         self._kernel_kernel, self._offset = kernel_kernel, offset
         targets = targets - self._offsets(expressions)
@@ -248,8 +248,6 @@ class SurrogateGP:
 
     def _offsets(self, expressions: Sequence[Expression]) -> FloatArray:
         """Compute the part of the scores (n,) that is known beforehand."""
-        if self._offset is None:
-            return np.zeros(len(expressions))
         return np.array([self._offset(expression) for expression in expressions])
 
     def _covariance(self, distances: FloatArray) -> FloatArray:
