@@ -1,7 +1,7 @@
 """The arguments of the estimator: their allowed values and the objects that these name."""
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sized
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
@@ -204,7 +204,7 @@ def check_base_kernels_by_column(
                 f"base_kernels[{key!r}] must be 'auto' or a list such as ['SE'], or () for a "
                 f"column that is not used, got {chosen!r}"
             )
-        is_empty = not isinstance(chosen, str) and isinstance(chosen, Sized) and not len(chosen)
+        is_empty = not isinstance(chosen, str) and not len(chosen)
         by_column[key] = () if is_empty else check_base_kernels(chosen, f"base_kernels[{key!r}]")
     return by_column.pop(OTHERS, None), by_column
 
@@ -274,8 +274,7 @@ def check_base_kernels(
     # a set has no order
     known = with_custom_kernels(sorted(own, key=lambda kernel: kernel.name))
     _check_selection(argument, base_kernels, given, known=BASE_KERNELS, kind=BaseKernel)
-    names = {kernel if isinstance(kernel, str) else kernel.name for kernel in given}
-    return tuple(kernel for name, kernel in known.items() if name in names)
+    return tuple(kernel for name, kernel in known.items() if name in given or kernel in given)
 
 
 def check_operators(
@@ -291,8 +290,7 @@ def check_operators(
     _check_selection("operators", operators, given, known=OPERATORS, kind=Operator)
     own.sort(key=lambda operator: operator.symbol)  # a set has no order
     known = {**OPERATORS, **{operator.symbol: operator for operator in own}}
-    symbols = {one if isinstance(one, str) else one.symbol for one in given}
-    return tuple(operator for symbol, operator in known.items() if symbol in symbols)
+    return tuple(one for symbol, one in known.items() if symbol in given or one in given)
 
 
 def _check_selection(

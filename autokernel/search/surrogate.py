@@ -82,9 +82,12 @@ class FrequencyKernel(KernelKernel):
         """Compute distances (n_distances, n, m); ``others`` are by default the expressions."""
         rows = [self._frequencies(expression) for expression in expressions]
         tables = self._tables(tuple(expressions if others is None else others))
-        return np.stack(
-            [_total_variation([one[kind] for one in rows], t) for kind, t in enumerate(tables)]
-        )
+        found = []
+        for kind, (indices, columns) in enumerate(tables):
+            # elements that are not in the table add to the distance in full
+            dense, foreign = _dense([one[kind] for one in rows], indices)
+            found.append(0.5 * (cdist(dense, columns, metric="cityblock") + foreign[:, None]))
+        return np.stack(found)
 
     def _make_tables(self, expressions: tuple[Expression, ...]) -> list[ElementTable]:
         tables: list[ElementTable] = []
@@ -93,17 +96,6 @@ class FrequencyKernel(KernelKernel):
             indices = {element: index for index, element in enumerate(distinct)}
             tables.append((indices, _dense(lists, indices)[0]))
         return tables
-
-
-def _total_variation(rows: Sequence[Frequencies], table: ElementTable) -> FloatArray:
-    """Compute half the L1 distances (n, m) of two lists of frequencies.
-
-    The dense arrays hold only elements of the table. The frequencies of all other elements add to
-    the distance in full.
-    """
-    indices, columns = table
-    dense, foreign = _dense(rows, indices)
-    return 0.5 * (cdist(dense, columns, metric="cityblock") + foreign[:, None])
 
 
 def _dense(
