@@ -172,6 +172,6 @@ def _panel(description: Description, number: int, title: str) -> Panel:
     n_points = _N_POINTS if len(columns) == 1 else _N_SURFACE
     axes, mean, std = description.along(number, columns, n_points)
     shown = [
-        description.shown(column, values) for column, values in zip(columns, axes, strict=True)
+        description.axes[column].shown(values) for column, values in zip(columns, axes, strict=True)
     ]
     return Panel(title, [description.names[column] for column in columns], shown, mean, std)

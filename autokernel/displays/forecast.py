@@ -122,12 +122,12 @@ class ForecastDisplay:
             x = np.sort(check_inputs(estimator, X)[:, 0])
         names = getattr(estimator, "feature_names_in_", ["x"])
         fitted, inputs = estimator._fitted, x[:, None]
-        description = estimator._description(units)
+        axis = estimator._description(units).axes[0]
         return cls(
-            x=description.shown(0, x),
+            x=axis.shown(x),
             mean=fitted.mean(inputs),
             quantiles=fitted.quantiles(inputs, np.array(_LEVELS)),
-            X_train=description.shown(0, train),
+            X_train=axis.shown(train),
             y_train=estimator.y_train_,
             x_name=str(names[0]),
             y_name=y_name,

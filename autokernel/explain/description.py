@@ -7,12 +7,10 @@ declare their nouns.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import groupby
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from autokernel.explain.decomposition import (
     TEXT_OF_AVERAGING,
@@ -231,12 +229,12 @@ class Description:
         self._model, self._target_unit = model, units.get(TARGET, "")
         self._explained = ExplainedFunction(model)
         self.names = model.column_names
-        self._axes = [
+        self.axes = [
             Axis.of(name, units.get(name, ""), *model.scaling.of_column(column))
             for column, name in enumerate(self.names)
         ]
         (self._best,) = (k for k in model.kernels if k.evaluation is model.evaluation)
-        self._phrases: dict[int, PhrasesOfPart | None] = {}  # by the number of the part
+        self._phrases_of = cache(self._phrases)
 
     def decompose(self, X: FloatArray) -> Decomposition:
         """Compute the components at inputs (n, n_features)."""
@@ -255,10 +253,6 @@ class Description:
     def texts(self) -> list[tuple[float, str]]:
         """Return the share and the text of each component of the best kernel."""
         return [(part.share, self._text(part)) for part in self._explained.parts]
-
-    def shown(self, column: int, values: FloatArray) -> npt.NDArray[Any]:
-        """Return values of a column as a picture shows them: as dates where they are some."""
-        return self._axes[column].shown(values)
 
     def columns_of(self, number: int) -> list[int]:
         """Return the columns of a component."""
@@ -360,7 +354,7 @@ class Description:
         regions, phrases = found
         is_only = len(self.names) == 1
         where = [
-            region.text(self._axes[column], is_only=is_only) for column, region in regions.items()
+            region.text(self.axes[column], is_only=is_only) for column, region in regions.items()
         ]
         where = [text for text in where if text]
         begin = f"{listing(where)}, a" if where else "a"
@@ -409,7 +403,7 @@ class Description:
             yield "It goes on beyond the data."
             return
         lengths = [
-            f"{with_unit(FADING_LENGTHS * scale.value, self._axes[column].unit)}"
+            f"{with_unit(FADING_LENGTHS * scale.value, self.axes[column].unit)}"
             + (f" of {self.names[column]}" if len(phrases) > 1 else "")
             for column, scale in fading
         ]
@@ -423,7 +417,7 @@ class Description:
         if ends is None:
             return
         places = np.linspace(*ends, N_GRID)
-        axis = self._axes[column]
+        axis = self.axes[column]
         curve = self._curve(part, column, places)
         reach = np.ptp(curve)
         if reach <= MIN_REACH * part.span:
@@ -462,15 +456,10 @@ class Description:
         X[:, column] = places
         return self._explained.mean(part, X)
 
-    def _phrases_of(self, part: Part) -> "PhrasesOfPart | None":
+    def _phrases(self, part: Part) -> "PhrasesOfPart | None":
         """Describe the product on each column; None with operators other than sum and product."""
-        number = self._explained.parts.index(part)
-        if number not in self._phrases:
-            is_product = all(isinstance(one, Leaf) for one in part.expression.terms(MULTIPLY))
-            self._phrases[number] = self._phrases_of_product(part) if is_product else None
-        return self._phrases[number]
-
-    def _phrases_of_product(self, part: Part) -> "PhrasesOfPart":
+        if not all(isinstance(one, Leaf) for one in part.expression.terms(MULTIPLY)):
+            return None
         draws, start = self._best.draws[:, part.entries], 0
         regions: dict[int, Region] = {}
         others: list[tuple[Leaf, slice]] = []
@@ -494,7 +483,7 @@ class Description:
                 for leaf, entries in group
             ]
             wave_share = partial(self._wave_share, part, column, ends)
-            phrase = phrase_of(factors, self._axes[column].unit, ends, wave_share)
+            phrase = phrase_of(factors, self.axes[column].unit, ends, wave_share)
             phrases.append((column, phrase))
         return regions, phrases
 
@@ -503,7 +492,7 @@ class Description:
 
         ``extent`` is that of the part of the column where the component plays a part.
         """
-        scale = self._axes[leaf.column].scale
+        scale = self.axes[leaf.column].scale
         scales = {}
         for place, parameter in enumerate(leaf.kernel.parameters):
             if parameter.role in OWN_UNIT and parameter.unit == Unit.INPUT:
