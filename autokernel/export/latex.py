@@ -40,9 +40,9 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
     fitted = model._fitted
     names = [_symbol(name) for name in fitted.column_names]
 
-    def formula(kernel: BaseKernel, column: int, params: FloatArray) -> str:
-        shift, scale = fitted.scaling.of_column(column)
-        named = dict(zip(kernel.parameters, params.tolist(), strict=True))
+    def of_leaf(leaf: Leaf, params: FloatArray) -> str:
+        shift, scale = fitted.scaling.of_column(leaf.column)
+        named = dict(zip(leaf.parameters, params.tolist(), strict=True))
         lengths = [
             scale * value
             for parameter, value in named.items()
@@ -50,7 +50,7 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
         ]
         finest = min([scale, *lengths])
         values = {
-            "x": names[column],
+            "x": names[leaf.column],
             "from": _minus(shift, finest),
             "scale": _number(scale, _MANY),
         }
@@ -61,10 +61,7 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
                 values[parameter.name] = _number(
                     value * (scale if parameter.unit == Unit.INPUT else 1.0)
                 )
-        return _filled(kernel, values)
-
-    def leaf(leaf: Leaf, params: FloatArray) -> str:
-        return formula(leaf.kernel, leaf.column, params)
+        return _filled(leaf.kernel, values)
 
     def join(operation: Operation, params: FloatArray, operands: list[str]) -> str:
         operator, column = operation.operator, operation.column
@@ -75,12 +72,12 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
             return r"\,".join(factors)
         if not operator.shares or column is None:
             raise ValueError(f"{operator.symbol} is a custom operator, and has no formula")
-        shares = [formula(share, column, params) for share in operator.shares]
+        shares = [of_leaf(Leaf(share, column), params) for share in operator.shares]
         return " + ".join(map(r"{}\,{}".format, shares, factors))
 
     noise = rf"{_number(fitted.noise_variance)}\,\delta_{{xx'}}"
     evaluation = fitted.evaluation
-    text = fold(evaluation.expression, np.exp(evaluation.theta[:-1]), leaf, join)
+    text = fold(evaluation.expression, np.exp(evaluation.theta[:-1]), of_leaf, join)
     if not text:
         return f"k(x, x') = {noise}"
     whole = _number(fitted.target_scaling.scale**2)
