@@ -71,11 +71,8 @@ class SearchDisplay:
 
     def plot(self, axes: "Sequence[Axes] | None" = None) -> Self:
         """Draw on two axes, or on a new figure, and return the display."""
-        axes = (
-            axes
-            if axes is not None
-            else new_axes(1, 2, size=_SIZE, sharey=True, width_ratios=[3, 2])
-        )
+        if axes is None:
+            axes = new_axes(1, 2, size=_SIZE, sharey=True, width_ratios=[3, 2])
         progress, size = axes
         self._progress(progress)
         self._sizes(size)

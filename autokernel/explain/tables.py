@@ -194,11 +194,9 @@ def _repeats(kernel: KernelPosterior, column: int) -> float:
 def parameter_table(model: FittedModel) -> Table:
     """Return the parameters of the best kernel, a row for each parameter of each component.
 
-    The columns are ``component``, from one on in the order of the kernel, zero for the noise;
-    ``leaf`` with ``column``, the base kernel and the column that it uses; ``parameter`` with
-    ``value`` and the central 90 % interval from ``low`` to ``high``, nan if parameters were not
-    drawn; and ``unit``: the name of a column, ``"variance of y"``, or empty. A parameter of two
-    components, as in a product over a sum, has a row in both.
+    The columns are those of ``AutoKernelGPRegressor.parameters_``. The ends of the intervals are
+    nan if parameters were not drawn. A parameter of two components, as in a product over a sum, has
+    a row in both.
     """
     names = ("component", "leaf", "column", "parameter", "value", "low", "high", "unit")
     values = np.exp(model.evaluation.theta)
