@@ -304,7 +304,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         try:
             reason = run.search(monitor, deadline=deadline)
             monitor.finish()
-            self._say(run.end_of_search(reason))
+            if self.verbose:
+                print_now(run.end_of_search(reason))
             self._set_fitted(run.result(reason), data, run, reason)
             if reports_rows:
                 print_now(f"predictions: {self.approximation_}")

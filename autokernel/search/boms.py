@@ -160,11 +160,14 @@ class HellingerKernel(KernelKernel):
     Parameters
     ----------
     X : ndarray of shape (n_inputs, n_features)
-        Inputs at which the priors are compared; of more than 20, the same random 20.
+        Inputs at which the priors are compared. Of more than 20, a random 20 are used.
     priors : mapping
         Priors of the parameters.
     n_samples : int
-        Number of scrambled Sobol points over which the expectation is taken.
+        Number of Sobol points over which the expectation is taken.
+    rng : int, numpy.random.Generator or None
+        Source of the choice of inputs and the scrambling of the Sobol points; None is a fixed
+        seed.
     deadline : Deadline
         Moment after which calls raise an ``OutOfTimeError`` if they have distances to compute.
 
@@ -190,11 +193,12 @@ class HellingerKernel(KernelKernel):
         priors: Priors,
         *,
         n_samples: int = 100,
+        rng: int | np.random.Generator | None = None,
         deadline: Deadline = NEVER,
     ) -> None:
-        rng = np.random.default_rng(SOBOL_SEED)
-        inputs = X if len(X) <= N_INPUTS else X[rng.choice(len(X), N_INPUTS, replace=False)]
-        self._sampler = PriorSampler(inputs, priors, sobol_points(n_samples, rng))
+        generator = np.random.default_rng(SOBOL_SEED if rng is None else rng)
+        inputs = X if len(X) <= N_INPUTS else X[generator.choice(len(X), N_INPUTS, replace=False)]
+        self._sampler = PriorSampler(inputs, priors, sobol_points(n_samples, generator))
         self._n_samples, self._deadline = n_samples, deadline
         self._max_kept = max(4, MAX_COVARIANCE_BYTES // self._sampler.n_bytes)
         self._covariances_of = lru_cache(self._max_kept)(self._sampler)
