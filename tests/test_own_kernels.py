@@ -12,7 +12,8 @@ from sklearn.base import clone
 
 from autokernel import CallableKernel, KernelParameter, evaluate_kernel, parse_expression
 from autokernel.evidence import Evaluator
-from autokernel.kernels import BASE_KERNELS, VARIANCE, Periodic
+from autokernel.kernels import BASE_KERNELS, VARIANCE
+from autokernel.kernels.built_in import Periodic
 from tests.fits import assert_predicts_as_its_kernel
 from tests.own_kernels import (
     BY_CALL,

@@ -13,7 +13,7 @@ from autokernel.evidence.criteria import (
     Score,
     check_criterion,
 )
-from autokernel.evidence.evaluation import Evaluation, Parameter, name_parameters
+from autokernel.evidence.evaluation import Evaluation, name_parameters
 from autokernel.evidence.evaluator import (
     Changes,
     Evaluator,
@@ -40,7 +40,6 @@ __all__ = [
     "KernelFit",
     "Laplace",
     "LeaveOneOut",
-    "Parameter",
     "Score",
     "check_criterion",
     "check_expression",

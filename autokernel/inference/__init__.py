@@ -1,17 +1,7 @@
 """Likelihoods and predictions of one kernel: exact, with inducing points, from neighbours."""
 
-from autokernel.inference.base import (
-    Likelihood,
-    MakePredictor,
-    Predictor,
-    TrainingData,
-    log_normal,
-)
-from autokernel.inference.covariance import (
-    Covariance,
-    cross_covariance,
-    diagonal_covariance,
-)
+from autokernel.inference.base import Likelihood, MakePredictor, Predictor, TrainingData, log_normal
+from autokernel.inference.covariance import Covariance, cross_covariance, diagonal_covariance
 from autokernel.inference.exact import (
     ExactLikelihood,
     ExactPredictor,
@@ -29,9 +19,7 @@ from autokernel.inference.neighbours import (
     NeighbourPredictor,
     draw_neighbourhoods,
 )
-from autokernel.inference.threads import (
-    one_blas_thread,
-)
+from autokernel.inference.threads import one_blas_thread
 
 __all__ = [
     "Covariance",

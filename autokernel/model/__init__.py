@@ -11,12 +11,7 @@ from autokernel.model.averaging import (
 )
 from autokernel.model.fitted import FittedModel
 from autokernel.model.mixture import MixturePredictor
-from autokernel.model.sklearn_kernel import (
-    FeatureKernel,
-    WrappedKernel,
-    WrappedOperation,
-    to_sklearn,
-)
+from autokernel.model.sklearn_kernel import FeatureKernel, to_sklearn
 
 __all__ = [
     "AVERAGES",
@@ -28,8 +23,6 @@ __all__ = [
     "MixturePredictor",
     "PosteriorAveraging",
     "Stacking",
-    "WrappedKernel",
-    "WrappedOperation",
     "posterior_over_kernels",
     "to_sklearn",
 ]

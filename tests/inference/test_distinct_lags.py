@@ -10,7 +10,8 @@ from autokernel.expression import Leaf, n_kernel_params, parse_expression
 from autokernel.inference import TrainingData
 from autokernel.inference.covariance import Covariance
 from autokernel.inference.pairs import PackedPairs
-from autokernel.kernels import BASE_KERNELS, BaseKernel, SquaredExponential
+from autokernel.kernels import BASE_KERNELS, BaseKernel
+from autokernel.kernels.built_in import SquaredExponential
 from tests.batteries import EVERY_OPERATOR, expressions, seeds
 
 GRAMMAR = replace(EVERY_OPERATOR, columns=(0, 1, 2, 3), max_leaves=7)

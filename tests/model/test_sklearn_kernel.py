@@ -21,7 +21,12 @@ from autokernel.inference import (
     diagonal_covariance,
 )
 from autokernel.kernels import BASE_KERNELS
-from autokernel.model import FeatureKernel, WrappedKernel, WrappedOperation, to_sklearn
+from autokernel.model.sklearn_kernel import (
+    FeatureKernel,
+    WrappedKernel,
+    WrappedOperation,
+    to_sklearn,
+)
 from tests.kernels.gate import GATE
 from tests.model.cases import BUILT_IN, Constant, dense_predictions, random_case
 from tests.own_kernels import OU
