@@ -108,19 +108,23 @@ class Criterion(ABC, BaseEstimator):
         """Raise a ``ValueError`` if no kernel can be scored on these data."""
 
 
-class Laplace(Criterion):
-    """Log evidence by Laplace's method at the best mode; exact for the null model."""
-
-    def __call__(self, fit: KernelFit) -> Score:
-        """Score by the log posterior and its Hessian at the best mode."""
-        return Score(log_evidence(fit._posterior, fit._maximum))
+class _OfApproximations(Criterion):
+    """A criterion that also scores kernels fitted by an approximate likelihood."""
 
     def for_approximations(self) -> Criterion:
         """Return this criterion."""
         return self
 
 
-class BIC(Criterion):
+class Laplace(_OfApproximations):
+    """Log evidence by Laplace's method at the best mode; exact for the null model."""
+
+    def __call__(self, fit: KernelFit) -> Score:
+        """Score by the log posterior and its Hessian at the best mode."""
+        return Score(log_evidence(fit._posterior, fit._maximum))
+
+
+class BIC(_OfApproximations):
     """Bayesian information criterion: ``log likelihood - d/2 log n``, in nats; larger is better.
 
     The log likelihood is taken at the MAP parameters, ``d`` is the number of parameters including
@@ -131,12 +135,8 @@ class BIC(Criterion):
         """Score by the log likelihood at the best mode and the numbers of parameters and rows."""
         return Score(fit.log_likelihood - 0.5 * len(fit.theta) * math.log(len(fit.y)))
 
-    def for_approximations(self) -> Criterion:
-        """Return this criterion."""
-        return self
 
-
-class AIC(Criterion):
+class AIC(_OfApproximations):
     """Akaike's information criterion: ``log likelihood - d``, in nats; larger is better.
 
     The log likelihood is taken at the MAP parameters, and ``d`` is the number of parameters
@@ -146,10 +146,6 @@ class AIC(Criterion):
     def __call__(self, fit: KernelFit) -> Score:
         """Score by the log likelihood at the best mode and the number of parameters."""
         return Score(fit.log_likelihood - len(fit.theta))
-
-    def for_approximations(self) -> Criterion:
-        """Return this criterion."""
-        return self
 
 
 _MAX_OTHER_MODES = 5  # modes besides the best one around which draws are made; each takes a Hessian

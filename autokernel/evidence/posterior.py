@@ -168,13 +168,17 @@ class LogPosterior:
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
         """Compute the log predictive density (n_samples,) of each target given all others."""
-        self._begin_call()
-        return self.likelihood.leave_one_out(theta)
+        return self._exact_likelihood().leave_one_out(theta)
 
     def held_out(self, theta: FloatArray, n_given: int) -> FloatArray:
         """Compute log predictive densities of targets after the first ``n_given``, given these."""
+        return self._exact_likelihood().held_out(theta, n_given)
+
+    def _exact_likelihood(self) -> ExactLikelihood:
         self._begin_call()
-        return self.likelihood.held_out(theta, n_given)
+        if not isinstance(self.likelihood, ExactLikelihood):
+            raise NotImplementedError("predictive criteria need approximation='exact'")
+        return self.likelihood
 
     def _begin_call(self) -> None:
         self.deadline.check()

@@ -56,16 +56,6 @@ class Likelihood(ABC):
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Compute the log likelihood in nats and its gradient, ``-inf`` and zeros on failure."""
 
-    def leave_one_out(self, theta: FloatArray) -> FloatArray:
-        """Compute the log predictive density (n_samples,) of each target given all others."""
-        # an approximation has no such densities
-        raise NotImplementedError("predictive criteria need approximation='exact'")
-
-    def held_out(self, theta: FloatArray, n_given: int) -> FloatArray:
-        """Compute log predictive densities of targets after the first ``n_given``, given these."""
-        # an approximation has no such densities
-        raise NotImplementedError("predictive criteria need approximation='exact'")
-
 
 class Term:
     """A term of a function, with parameters (not their logs) and rows to average it over, if any.
@@ -109,18 +99,17 @@ class Predictor(ABC):
         Variance of the noise plus the jitter.
     jitter : float
         Jitter that the factorisation needed.
+    text : str
+        How predictions are computed, as the user reads it.
     """
+
+    text: str
 
     def __init__(
         self, expression: Expression, theta: FloatArray, *, jitter: float = 0.0, block: int
     ) -> None:
         self.jitter, self.noise_variance = jitter, float(np.exp(theta[-1])) + jitter
         self._whole, self._block = Term(expression, np.exp(theta[:-1])), max(1, block)
-
-    @property
-    @abstractmethod
-    def text(self) -> str:
-        """How predictions are computed, as the user reads it."""
 
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean (n,) at inputs (n, n_features)."""

@@ -272,13 +272,9 @@ class InducingPredictor(Predictor):
         some = np.random.default_rng(_SEED).permutation(len(data.X))[:_CANDIDATE_ROWS]
         points = data.X[some[choose_inducing(expression, theta, data.X[some], n_inducing)]]
         super().__init__(expression, theta, block=_COVARIANCES_PER_BLOCK // len(points))
+        self.text = f"{len(points)} inducing points"
         at = InducingLikelihood(expression, data, points).condition(theta)
         self._points, self._L, self._L_B, self._weights = points, at.L, at.L_B, at.weights
-
-    @property
-    def text(self) -> str:
-        """The number of inducing points, in words."""
-        return f"{len(self._points)} inducing points"
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""

@@ -291,15 +291,11 @@ class NeighbourPredictor(Predictor):
         self, expression: Expression, theta: FloatArray, data: TrainingData, n_neighbours: int
     ) -> None:
         self._n_neighbours = min(n_neighbours, len(data.X))
+        self.text = f"{self._n_neighbours} neighbours"
         n_pairs = (self._n_neighbours + 1) * (self._n_neighbours + 2) // 2
         super().__init__(expression, theta, block=_PAIRS_PER_BLOCK // n_pairs)
         self._expression, self._theta, self._data = expression, theta, data
         self._nearest = NearestRows(expression, theta, data.X, np.random.default_rng(_SEED))
-
-    @property
-    def text(self) -> str:
-        """The number of neighbours, in words."""
-        return f"{self._n_neighbours} neighbours"
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""

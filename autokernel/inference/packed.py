@@ -53,8 +53,8 @@ def packed_gram(features: FloatArray) -> FloatArray:
 class PackedCholesky:
     """Cholesky factor of a packed positive definite matrix, which is overwritten. O(n^3 / 3).
 
-    Methods that need the inverse of the matrix overwrite the factor with it. Later calls that need
-    the factor then raise an error.
+    Methods that need the inverse of the matrix overwrite the factor with it. The object then has
+    no factor, and later calls that need it raise an error.
 
     Raises
     ------
@@ -65,21 +65,12 @@ class PackedCholesky:
     def __init__(self, packed: FloatArray) -> None:
         self.n = n = isqrt(2 * len(packed))
         factor, info = dpftrf(n, packed, uplo="L", overwrite_a=1)
-        self._factor: FloatArray | None = factor
+        self.factor = factor
         self._diagonal = factor[packed_diagonal(n)]
         if info != 0:
             raise LinAlgError(f"the leading minor of order {info} is not positive definite")
         if not np.isfinite(self._diagonal).all():  # LAPACK does not report NaN
             raise LinAlgError("the matrix has entries that are not finite")
-
-    @property
-    def factor(self) -> FloatArray:
-        """The packed factor; an error once the inverse has overwritten it."""
-        if self._factor is None:
-            raise RuntimeError(
-                "the inverse has overwritten the factor: call the methods that need it first"
-            )
-        return self._factor
 
     def log_determinant(self) -> float:
         """Compute the log determinant of the matrix."""
@@ -134,8 +125,9 @@ class PackedCholesky:
 
     def _invert(self) -> FloatArray:
         """Overwrite the factor with the packed inverse and return it."""
-        factor, self._factor = self.factor, None
-        return dpftri(self.n, factor, uplo="L", overwrite_a=1)[0]
+        inverse = dpftri(self.n, self.factor, uplo="L", overwrite_a=1)[0]
+        del self.factor
+        return inverse
 
 
 class DiagonalCholesky:
