@@ -175,7 +175,7 @@ class ExactPredictor(Predictor):
 
 def _factorise(
     expression: Expression, theta: FloatArray, data: TrainingData
-) -> tuple[Cholesky, float]:
+) -> tuple[PackedCholesky, float]:
     """Factorise the covariance matrix, and return the jitter that was needed.
 
     A large matrix is computed by blocks of rows, without the arrays of each base kernel.
@@ -185,9 +185,7 @@ def _factorise(
     scale = float(diagonal.mean())
     if n <= _MAX_ROWS_AS_IN_LIKELIHOOD:
         likelihood = ExactLikelihood(expression, data)
-        return factorise_with_jitter(
-            likelihood.factorise, partial(likelihood.matrix, theta), scale=scale
-        )
+        return factorise_with_jitter(partial(likelihood.matrix, theta), scale=scale)
 
     def matrix(jitter: float) -> FloatArray:
         K = np.empty((n, n))
@@ -198,7 +196,7 @@ def _factorise(
         K[np.diag_indices(n)] += params[-1] + jitter
         return pack(K.T)  # symmetric, and in the order of LAPACK without a copy
 
-    return factorise_with_jitter(PackedCholesky, matrix, scale=scale)
+    return factorise_with_jitter(matrix, scale=scale)
 
 
 _MATRICES_OF_FIT = 12  # packed matrices that a likelihood keeps at the same time, about

@@ -131,7 +131,7 @@ class PackedCholesky:
 
 
 class DiagonalCholesky:
-    """Cholesky factor of a diagonal matrix, with the methods of :class:`PackedCholesky`. O(n)."""
+    """Cholesky factor of a diagonal matrix, with what a likelihood needs of a factor. O(n)."""
 
     def __init__(self, variances: FloatArray) -> None:
         if not np.all((variances > 0) & np.isfinite(variances)):
@@ -145,10 +145,6 @@ class DiagonalCholesky:
     def solve(self, y: FloatArray) -> FloatArray:
         """Solve for one right-hand side (n,)."""
         return y / self._variances
-
-    def half_solve(self, B: FloatArray) -> FloatArray:
-        """Compute ``L^-1 B`` for right-hand sides (n, m), as a new array."""
-        return B / np.sqrt(self._variances)[:, None]
 
     def predict_later(self, y: FloatArray, n_given: int) -> tuple[FloatArray, FloatArray]:
         """Predict each target after the first ``n_given`` by zero."""
@@ -167,12 +163,12 @@ Cholesky = PackedCholesky | DiagonalCholesky
 
 
 def factorise_with_jitter(
-    factorise: Callable[[FloatArray], Cholesky], matrix: Callable[[float], FloatArray], scale: float
-) -> tuple[Cholesky, float]:
+    matrix: Callable[[float], FloatArray], *, scale: float
+) -> tuple[PackedCholesky, float]:
     """Factorise without jitter, or else with the smallest decade of jitter that suffices.
 
-    ``matrix`` computes the matrix with a given jitter added to its diagonal, and ``scale`` is the
-    mean of the diagonal, the largest jitter that is tried.
+    ``matrix`` computes the packed matrix with a given jitter added to its diagonal, and ``scale``
+    is the mean of the diagonal, the largest jitter that is tried.
 
     Raises
     ------
@@ -183,7 +179,7 @@ def factorise_with_jitter(
         raise LinAlgError("K has entries that are not finite")
     for jitter in (0.0, *(scale * 10.0**k for k in range(-14, 1))):
         try:
-            return factorise(matrix(jitter)), jitter
+            return PackedCholesky(matrix(jitter)), jitter
         except LinAlgError:
             continue
     raise LinAlgError("K is not positive definite, even with its mean added to its diagonal")
