@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations, product
 
 import numpy as np
+from scipy.ndimage import generate_binary_structure, maximum_filter
 
 from autokernel.evidence.maximise import Point, distinct_points
 from autokernel.evidence.posterior import LogPosterior
@@ -252,10 +253,7 @@ def _named_entries(slot: Slot) -> dict[tuple[str, Unit], int]:
 
 def _is_local_maximum(values: FloatArray) -> BoolArray:
     """Return whether each entry is finite and not below its neighbours on any axis."""
-    highest = np.isfinite(values)
-    for axis in range(values.ndim):
-        along = np.moveaxis(values, axis, 0)
-        edge = np.full_like(along[:1], -np.inf)
-        before, after = np.concatenate([edge, along[:-1]]), np.concatenate([along[1:], edge])
-        highest &= np.moveaxis((along >= before) & (along >= after), 0, axis)
-    return highest
+    values = np.atleast_1d(values)
+    cross = generate_binary_structure(values.ndim, 1)  # an entry with its neighbours
+    highest = maximum_filter(values, footprint=cross, mode="constant", cval=-np.inf)
+    return np.isfinite(values) & (values >= highest)
