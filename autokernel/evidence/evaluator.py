@@ -98,6 +98,14 @@ class Evaluator:
         self.data = TrainingData(X, y)
         self.priors, self.seed = priors, seed
         self.structure_prior = structure_prior
+        self._settings: dict[str, Any] = {  # from which another process rebuilds this evaluator
+            "X": X,
+            "y": y,
+            "priors": priors,
+            "seed": seed,
+            "criterion": self.criterion,
+            "structure_prior": structure_prior,
+        }
         self._find_modes = ModeSearch(self.data, priors=priors, seed=seed)
 
     def __call__(self, expression: Expression, known: Iterable[Evaluation] = ()) -> Evaluation:
@@ -205,8 +213,8 @@ class Evaluator:
         """Fit one kernel quickly, on a few rows; the record has no score."""
         try:
             with kernel_errors(), one_blas_thread():
-                arranged = arrange(expression)[0]
-                posterior, mode = self._posterior(arranged), self._find_modes.rough_mode(arranged)
+                posterior = self._posterior(arrange(expression)[0])
+                mode = self._find_modes.rough_mode(posterior)
                 status = "a rough fit on some of the rows"
                 return record_fit(expression, posterior, mode, status=status)
         except EvaluationError as error:
@@ -328,20 +336,9 @@ class Evaluator:
                 return maximum
         return None
 
-    def _settings(self) -> dict[str, Any]:
-        """Return the arguments from which another process rebuilds this evaluator."""
-        return {
-            "X": self.data.X,
-            "y": self.data.y,
-            "priors": self.priors,
-            "seed": self.seed,
-            "criterion": self.criterion,
-            "structure_prior": self.structure_prior,
-        }
-
     def __reduce__(self) -> tuple[object, ...]:
         name = f"{self.fingerprint()} {joblib.hash(self.structure_prior)}"
-        return _rebuilt_evaluator, (name, type(self), self._settings())
+        return _rebuilt_evaluator, (name, type(self), self._settings)
 
 
 _arrived: dict[str, Evaluator] = {}  # of this process: a joblib worker keeps nothing between jobs

@@ -276,13 +276,12 @@ class ModeSearch:
         n_on_subsample = subsample.n_evaluations if subsample else 0
         return modes, sum(calls.values()) + n_on_subsample
 
-    def rough_mode(self, expression: Expression) -> Point:
-        """Find a point near a mode of an arranged kernel quickly, on few rows."""
+    def rough_mode(self, posterior: LogPosterior) -> Point:
+        """Find a point near a mode of the log posterior of an arranged kernel, on few rows."""
         rows = np.random.default_rng(self._seed).permutation(len(self._data.y))[:_ROUGH_ROWS]
-        likelihood = ExactLikelihood(expression, self._data.take(rows))
-        posterior = LogPosterior(likelihood, priors=self._priors)
-        starts = self._starting_points(posterior, [], purpose="rough")
-        return _runs(posterior, _highest(posterior, starts, _N_ROUGH_RUNS), steps=_SHORT_STEPS)[0]
+        rough = posterior.on_rows(rows)
+        starts = self._starting_points(rough, [], purpose="rough")
+        return _runs(rough, _highest(rough, starts, _N_ROUGH_RUNS), steps=_SHORT_STEPS)[0]
 
     def _fit_part(
         self, expression: Expression, deadline: Deadline

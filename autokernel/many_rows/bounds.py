@@ -46,6 +46,7 @@ class BoundedEvaluator(Evaluator):
         rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:N_FIRST_ROWS])
         super().__init__(X[rows], y[rows], seed=seed, **settings)
         self._many, self._n_inducing = TrainingData(X, y), n_inducing
+        self._settings |= {"X": X, "y": y, "n_inducing": n_inducing}
 
     def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:
         """Fit and score one kernel.
@@ -117,8 +118,3 @@ class BoundedEvaluator(Evaluator):
         bound = points.bound(fit.expression, fit.theta, self._many)
         lower, upper = bound.value(fit.theta), upper_bound(bound, fit.theta)
         return lower + fit.log_prior, upper + fit.log_prior
-
-    def _settings(self) -> dict[str, Any]:
-        settings = super()._settings()
-        many = {"X": self._many.X, "y": self._many.y}
-        return {**settings, **many, "n_inducing": self._n_inducing}
