@@ -5,6 +5,7 @@ from scipy.integrate import quad
 from scipy.linalg import LinAlgError, cholesky
 from scipy.special import erfcx
 
+from autokernel.evidence.maximise import standard_deviations
 from autokernel.evidence.maximum import Maximum
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import NotAMaximumError
@@ -41,7 +42,7 @@ def integrated_log_evidence(posterior: LogPosterior, maximum: Maximum) -> float:
     slope. Its pieces are so short next to the mode that no rule can step over the mass there.
     """
     mode, lower, upper = maximum.mode, posterior.lower, posterior.upper
-    scale = 1 / np.maximum(1 / maximum.step_scales, np.abs(maximum.gradient))
+    scale = 1 / np.maximum(1 / standard_deviations(maximum.hessian), np.abs(maximum.gradient))
 
     def density(distance: float) -> float:
         return float(np.exp(posterior.value(mode.theta + distance * scale) - mode.log_posterior))

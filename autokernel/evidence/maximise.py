@@ -91,7 +91,9 @@ def maximise(
     longest = _MAX_FIRST_STEP if curvature is None else _MAX_STEP
     hessian = np.diag(scales**-2) if curvature is None else _positive_definite(curvature)
     for number in range(max_iterations):
-        free = ~_held(posterior, theta, gradient)
+        free = np.where(  # not held at a bound by the slope
+            gradient < 0, theta > posterior.lower, (gradient == 0) | (theta < posterior.upper)
+        )
         step = _newton_step(hessian, gradient, free)
         if step is None:  # rounding errors have cost the Hessian its positive definiteness
             hessian = _diagonal(hessian)
@@ -115,13 +117,6 @@ def maximise(
         hessian = _updated(hessian, moved, fall, shrinks=curvature is None)
         theta, gradient, longest = end, slopes, _MAX_STEP
     return Point(theta, value, hessian)
-
-
-def _held(posterior: LogPosterior, theta: FloatArray, gradient: FloatArray) -> BoolArray:
-    """Return the mask (n_params,) of the parameters that the slope holds at a bound."""
-    at_lower, at_upper = theta <= posterior.lower, theta >= posterior.upper
-    held: BoolArray = (at_lower & (gradient < 0)) | (at_upper & (gradient > 0))
-    return held
 
 
 def _diagonal(hessian: FloatArray) -> FloatArray:

@@ -33,11 +33,6 @@ class Maximum:
         """Mask (n_params,) of the parameters that are not held by a bound."""
         return self.outward <= 0
 
-    @property
-    def step_scales(self) -> FloatArray:
-        """Conditional standard deviation (n_params,) of each parameter."""
-        return standard_deviations(self.hessian)
-
     def stands_at(self, theta: FloatArray) -> bool:
         """Return whether a point is within one standard deviation, and so the same maximum."""
         away = theta - self.mode.theta

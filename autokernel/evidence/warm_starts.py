@@ -55,7 +55,9 @@ def warm_starts_from_similar(
     nodes = expression.nodes
     starts = []
     for pairs, other in found[:_MAX_SIMILAR]:
-        start = _take(pairs, other)
+        taken = _entries(slots_of(other.expression), [theirs for _, theirs in pairs])
+        hessian = other.hessian[np.ix_(taken, taken)]
+        start = WarmStart([ours for ours, _ in pairs], other.theta[taken], hessian)
         starts.append([start])
         missing = [node for node in range(len(nodes)) if node not in start.nodes]
         if missing and all(nodes[node] in alone for node in missing):
@@ -63,13 +65,6 @@ def warm_starts_from_similar(
             of_leaves = [WarmStart([node], fit.theta, fit.hessian) for node, fit in others]
             starts.append([start, *of_leaves])
     return starts
-
-
-def _take(pairs: Sequence[tuple[int, int]], other: Evaluation) -> WarmStart:
-    """Make a warm start from the parameters of paired nodes."""
-    taken = _entries(slots_of(other.expression), [theirs for _, theirs in pairs])
-    hessian = other.hessian[np.ix_(taken, taken)]
-    return WarmStart([ours for ours, _ in pairs], other.theta[taken], hessian)
 
 
 def with_warm_starts(

@@ -21,6 +21,7 @@ from autokernel.inference import (
     MakePredictor,
     TrainingData,
     has_memory_for_exact,
+    log_normal,
     one_blas_thread,
 )
 from autokernel.kernels import ADD, MULTIPLY, BaseKernel, Role
@@ -248,8 +249,7 @@ def _held_out_density(fit: RowsFit, make_predictor: MakePredictor, rows: ManyRow
     except EvaluationError as error:
         rows.failures.append(f"prediction of held-out rows by {expression}: {error}")
         return -np.inf
-    logs = (held_out.y - mean) ** 2 / variance + np.log(2 * np.pi * variance)
-    return float(-0.5 * logs.mean())
+    return float(log_normal(held_out.y - mean, variance).mean())
 
 
 def _has_time_for_exact(fit: RowsFit, rows: ManyRows) -> bool:
