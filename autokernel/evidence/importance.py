@@ -269,27 +269,11 @@ def importance_sample(
 
     The first ``FIRST_DRAWS`` draws come from a mixture of Student t distributions, one around each
     maximum. Each later batch doubles the number of draws, and comes from a mixture fitted to all
-    earlier ones. Sampling stops when both the standard error and the Pareto k are small enough, or
-    after ``max_draws`` draws.
+    earlier ones. Sampling stops when both the standard error, in nats, and the Pareto k are small
+    enough, or after ``max_draws`` draws, at least two.
 
-    Parameters
-    ----------
-    posterior : LogPosterior
-        The log density, with its bounds. A draw beyond them has the weight zero and costs no call.
-    maxima : sequence of Maximum
-        The distinct modes. The mass of another mode far from all of them is missed.
-    rng : numpy.random.Generator
-        Source of the draws.
-    max_draws : int
-        Most draws, at least two.
-    standard_error : float
-        Standard error in nats below which no more draws are made.
-
-    Returns
-    -------
-    ImportanceSample
-        The draws, and the log evidence with its standard error and the Pareto k of the weights; the
-        same for the same arguments and state of ``rng``.
+    The mass of a mode far from all ``maxima`` is missed. A draw beyond the bounds has the weight
+    zero and costs no call.
 
     Raises
     ------

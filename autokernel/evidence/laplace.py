@@ -116,20 +116,11 @@ def log_evidence_at(maximum: Maximum) -> float:
 
 
 def boundary_log_mass(slope: float, curvature: float) -> float:
-    r"""Compute the log of the integral over a parameter whose MAP value is held by a bound.
+    """Compute the log of the integral over a parameter whose MAP value is held by a bound.
 
-    Parameters
-    ----------
-    slope : float
-        Slope of the negative log posterior away from the bound, positive.
-    curvature : float
-        Second derivative of the negative log posterior at the bound.
-
-    Returns
-    -------
-    float
-        ``log int_0^inf exp(-slope t - curvature t^2 / 2) dt``, without the quadratic term if
-        the curvature is not positive.
+    That is ``log int_0^inf exp(-slope t - curvature t^2 / 2) dt``, without the quadratic term if
+    the curvature is not positive. The positive slope of the negative log posterior away from the
+    bound, and its second derivative there, are given.
 
     Raises
     ------

@@ -59,23 +59,14 @@ def maximise(
     tolerance: float = _FULL_PRECISION,
     curvature: FloatArray | None = None,
 ) -> Point:
-    """Maximise the log posterior from one point within its bounds.
+    """Maximise the log posterior from one point, and return the end of the run.
 
-    Parameters
-    ----------
-    theta : ndarray of shape (n_params,)
-        The point, which is moved to the bounds if it lies beyond them.
-    tolerance : float
-        Nats that a Newton step is expected to gain at most, at the end.
-    curvature : ndarray of shape (n_params, n_params) or None
-        Estimate of the Hessian of the negative log posterior, such as that of a similar kernel.
-        Without it, the run begins with that of :meth:`LogPosterior.step_scales`, which limit the
-        steps in either case.
+    A point beyond the bounds is moved to them. The log posterior never falls along the way. At the
+    end, a Newton step is expected to gain at most ``tolerance`` nats.
 
-    Returns
-    -------
-    Point
-        The end of the run. The log posterior never falls along the way.
+    The run begins with ``curvature`` (n_params, n_params) as the Hessian of the negative log
+    posterior, such as that of a similar kernel. Without it, it begins with that of
+    :meth:`LogPosterior.step_scales`, which limit the steps in either case.
 
     Notes
     -----

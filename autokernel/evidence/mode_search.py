@@ -64,18 +64,11 @@ def find_modes(
 ) -> list[Point]:
     """Search for the highest mode of the log posterior.
 
-    Parameters
-    ----------
-    starts : sequence of Point
-        Starting points, with a curvature where they are from the fit of a similar kernel.
-    scan : CoordinateScan or None
-        Scan for further starting points around a mode.
-    variants : callable or None
-        Function from the best mode to points that may lead to a higher one. Those of the highest
-        posterior are followed on all rows.
-    subsample : LogPosterior or None
-        A cheaper posterior of the same parameters, such as one on some of the rows. The search uses
-        it, and its best modes are starting points for runs on ``posterior``.
+    The points ``starts`` have a curvature if they are from the fit of a similar kernel, and
+    ``scan`` finds further ones around a mode. ``variants`` lists points that may lead to a higher
+    mode than the best one; those of the highest posterior are followed on all rows. ``subsample``
+    is a cheaper posterior of the same parameters, such as one on some of the rows. The search uses
+    it, and its best modes are starting points for runs on ``posterior``.
 
     Returns
     -------

@@ -50,18 +50,8 @@ def fit_all_rows(
     """Fit the best kernels of a search to all rows, and choose how the best one predicts.
 
     With a criterion for approximations, the best kernels race by their score on all rows;
-    otherwise the best one stays the best. What fails is left out, with a warning.
-
-    Parameters
-    ----------
-    best_first : sequence of Evaluation
-        Fits of the search, the best first.
-    rows : ManyRows
-        All rows, and how kernels are fitted to them.
-    n_searched : int
-        Number of rows of the search.
-    grammar : Grammar or None
-        Grammar of kernels that may win although the search has not met them; None for no others.
+    otherwise the best one stays the best. A kernel of the grammar may win although the search, on
+    ``n_searched`` rows, has not met it. What fails is left out, with a warning.
 
     Returns
     -------
@@ -92,10 +82,7 @@ def race_exactly(
 ) -> list[Evaluation]:
     """Fit the best kernels of a search exactly to all rows, which ``evaluator`` has.
 
-    Returns
-    -------
-    list of Evaluation
-        The fits, the best first; empty, with a warning, if there is not one.
+    The fits are returned, the best first. If there is not one, the list is empty, with a warning.
     """
     fits: list[Evaluation] = []
     with suppress(OutOfTimeError):
@@ -276,12 +263,7 @@ def with_rough_term(
 
     Rows of a search are far from each other, and what varies between them is noise to the search.
     The lengthscale lies between the distance of nearest rows among those of the search and that
-    among all rows.
-
-    Returns
-    -------
-    Evaluation or None
-        None if the grammar does not allow for it.
+    among all rows. The result is None if the grammar does not allow for it.
     """
     columns = sorted({leaf.column for leaf in fit.expression.leaves})
     kernel = _smooth_kernel(grammar, columns)

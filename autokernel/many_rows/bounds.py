@@ -28,16 +28,8 @@ class BoundedEvaluator(Evaluator):
     The number of points is doubled until the interval closes, or lies below the best known score.
     The upper bound holds at the parameters of both fits; at others the score may be higher.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Inputs, used as they come.
-    y : ndarray of shape (n_samples,)
-        Targets, used as they come.
-    n_inducing : int
-        Most inducing points.
-    seed, **settings
-        As for :class:`Evaluator`. The criterion must be one for approximate likelihoods.
+    There are at most ``n_inducing`` points. The other arguments are those of :class:`Evaluator`,
+    with a criterion for approximate likelihoods.
     """
 
     def __init__(
@@ -49,13 +41,7 @@ class BoundedEvaluator(Evaluator):
         self._settings |= {"X": X, "y": y, "n_inducing": n_inducing}
 
     def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:
-        """Fit and score one kernel.
-
-        Raises
-        ------
-        OutOfTimeError
-            Once the deadline has passed.
-        """
+        """Fit and score one kernel, or raise an ``OutOfTimeError``."""
         began = time.perf_counter()
         times = len(self.data.y) / len(self._many.y)
         warm_starts = tuple(

@@ -39,16 +39,8 @@ class RowsFit:
 class ManyRows:
     """Fits kernels to many rows, each from the parameters of an earlier fit to fewer ones.
 
-    Parameters
-    ----------
-    approximation : Approximation
-        Makes the likelihoods.
-    data : TrainingData
-        All rows, in the units of the search.
-    evaluator : Evaluator
-        Scores kernels on fewer rows. Its seed chooses rows, which are the same for all kernels.
-    deadline : Deadline
-        Moment after which no fit ends.
+    The evaluator scores kernels on fewer rows. Its seed chooses rows, which are the same for all
+    kernels. Once the deadline has passed, every fit raises an ``OutOfTimeError``.
 
     Attributes
     ----------
@@ -84,23 +76,11 @@ class ManyRows:
         return self.data.take(order[: len(order) - n_held_out(len(order))][:MAX_GIVEN_ROWS])
 
     def fit(self, before: RowsFit, *, thorough: bool = False, best: float = -np.inf) -> RowsFit:
-        """Fit a kernel further.
+        """Fit a kernel further; an ``EvaluationError`` is raised if the fit fails.
 
-        Parameters
-        ----------
-        before : RowsFit
-            The earlier fit. Neighbours and inducing points are chosen for its parameters.
-        thorough : bool
-            Whether more rows enter the likelihood, and the score is that of all rows.
-        best : float
-            Highest score of other kernels, in nats.
-
-        Raises
-        ------
-        EvaluationError
-            If the fit fails, for whatever reason a kernel has.
-        OutOfTimeError
-            Once the deadline has passed.
+        Neighbours and inducing points are chosen for the parameters of the earlier fit. With
+        ``thorough``, more rows enter the likelihood, and the score is that of all rows. ``best`` is
+        the highest score of other kernels, in nats.
         """
         start = before.evaluation
         with kernel_errors():
@@ -127,13 +107,7 @@ class ManyRows:
             return []
 
     def fit_exactly(self, before: RowsFit) -> RowsFit:
-        """Fit a kernel further by its exact likelihood on all rows, O(n_samples) for noise alone.
-
-        Raises
-        ------
-        OutOfTimeError
-            Once the deadline has passed.
-        """
+        """Fit a kernel further by its exact likelihood on all rows; O(n_samples) for noise."""
         exact = ExactLikelihood(before.evaluation.expression, self.data)
         return self._climb(before, exact, 1.0, completes=True, best=-np.inf)
 
