@@ -314,7 +314,6 @@ class CrossValidation(Criterion):
             )
 
     def _folds(self, X: FloatArray, y: FloatArray) -> list[tuple[IntArray, IntArray]]:
-        """List the training rows and the held-out rows of each fold."""
         splitter: Any = self.cv
         if isinstance(splitter, Integral):
             splitter = KFold(int(splitter), shuffle=True, random_state=_FOLD_SEED)

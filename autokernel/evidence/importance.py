@@ -182,13 +182,7 @@ class Mixture:
     def around(
         cls, maxima: Sequence[Maximum], *, lower: FloatArray, upper: FloatArray
     ) -> "Mixture":
-        """Build a component for each maximum, with a share by its Laplace mass.
-
-        Raises
-        ------
-        NotAMaximumError
-            If there is no maximum or one is not finite.
-        """
+        """Build a component for each maximum, with a share by its Laplace mass."""
         if not maxima:
             raise NotAMaximumError("maxima must hold a mode of the density, got none")
         components = tuple(FoldedT.around(maximum, lower=lower, upper=upper) for maximum in maxima)

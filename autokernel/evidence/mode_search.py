@@ -234,12 +234,8 @@ class ModeSearch:
         that the first of them does not have. With ``is_estimated`` the first one is a point close
         to a mode, and few runs are made. The deadline of the posterior applies to all of it.
 
-        Returns
-        -------
-        modes : list of Point
-            Distinct modes, the best first.
-        n_evaluations : int
-            Likelihood calls on a subsample, those for the modes of parts included.
+        Returns distinct modes, the best first, and the number of likelihood calls on a subsample,
+        those for the modes of parts included.
         """
         expression, subsample = posterior.expression, None
         if self._subsample is not self._data:
@@ -370,7 +366,6 @@ class ModeSearch:
         return starts
 
     def _on_subsample(self, expression: Expression, deadline: Deadline) -> LogPosterior:
-        """Build the log posterior on the subsample."""
         periodic = expression.has_many_modes
         rows = self._subsample_periodic if periodic else self._subsample
         likelihood = ExactLikelihood(expression, rows)

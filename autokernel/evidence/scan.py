@@ -71,7 +71,6 @@ class CoordinateScan:
         return distinct_points(self._all(theta), _MIN_DISTANCE)
 
     def _all(self, theta: FloatArray) -> Iterator[Point]:
-        """Yield the local maxima of all grids."""
         for one in self._scanned:
             yield from self._periodic(theta, one) if _is_periodic(one) else self._grid(theta, one)
         for one, other in combinations(self._scanned, 2):

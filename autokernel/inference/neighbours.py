@@ -72,7 +72,6 @@ class NearestRows:
     def _most_correlated(
         self, points: FloatArray, candidates: IntArray, n_neighbours: int
     ) -> IntArray:
-        """Choose the candidates of the highest absolute correlation."""
         X = self._X
         covariance = paired_covariance(
             self._expression, lambda column: (points[:, column, None], X[candidates, column])
@@ -273,7 +272,6 @@ class NeighbourLikelihood(Likelihood):
             yield blocks, self.data.y[part]
 
     def _blocks(self, part: IntArray) -> Blocks:
-        """Build the covariances of some rows with their neighbours."""
         return Blocks(self.expression, self.data.X[part])
 
 

@@ -91,10 +91,7 @@ class PackedCholesky:
     def predict_later(self, y: FloatArray, n_given: int) -> tuple[FloatArray, FloatArray]:
         """Predict each target after the first ``n_given`` from these. O(n^2).
 
-        Returns
-        -------
-        residual, variance : ndarray of shape (n - n_given,)
-            Errors of the predictions, and the variances of these errors.
+        Returns the errors (n - n_given,) of the predictions, and the variances of these errors.
 
         Notes
         -----

@@ -18,7 +18,6 @@ Priors = Mapping[str, tuple[float, float]]
 
 
 def _is_shape_and_rate(entry: object) -> bool:
-    """Whether ``entry`` is a pair of positive finite numbers."""
     return (
         isinstance(entry, (tuple, list, np.ndarray))
         and len(entry) == 2

@@ -9,6 +9,7 @@ from functools import reduce
 from operator import mul
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.spatial import KDTree
 from sklearn.exceptions import ConvergenceWarning
 
@@ -294,10 +295,7 @@ def with_rough_term(
 
 
 def _smooth_kernel(grammar: Grammar, columns: Sequence[int]) -> BaseKernel | None:
-    """Return the first base kernel of all columns with a lengthscale, a variance and stationarity.
-
-    It is None if there is none.
-    """
+    """Return the first stationary kernel of all columns with a lengthscale and a variance."""
     for kernel in grammar.base_kernels:
         roles = {parameter.role for parameter in kernel.parameters}
         is_of_all = all(grammar.spans(Leaf(kernel, column)) for column in columns)
@@ -320,7 +318,5 @@ def _distance_between(X: FloatArray, n_searched: int) -> float:
 def _extended_hessian(hessian: FloatArray, n_more: int) -> FloatArray:
     """Add independent parameters of unit deviation before the last one of a Hessian."""
     n = len(hessian) - 1
-    joined = np.eye(n + n_more + 1)
-    kept = np.append(np.arange(n), n + n_more)
-    joined[np.ix_(kept, kept)] = hessian
-    return joined
+    order = [*range(n), *range(n + 1, n + 1 + n_more), n]
+    return block_diag(hessian, np.eye(n_more))[np.ix_(order, order)]

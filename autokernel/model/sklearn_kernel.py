@@ -308,12 +308,9 @@ def to_sklearn(
     ``noise_variance``, which includes the jitter of the factorisation, that in ``theta`` is not
     used. The names of the columns are for the text of the kernel.
 
-    Returns
-    -------
-    Kernel
-        A composition of ``Sum``, ``Product``, :class:`FeatureKernel` and scikit-learn's own
-        kernels, plus a ``WhiteKernel``; for noise alone, only the latter. Base kernels and
-        operators that scikit-learn lacks are wrapped.
+    It is a composition of ``Sum``, ``Product``, :class:`FeatureKernel` and scikit-learn's own
+    kernels, plus a ``WhiteKernel``; for noise alone, only the latter. Base kernels and operators
+    that scikit-learn lacks are wrapped.
     """
     params = np.exp(theta)
     noise = float(params[-1]) if noise_variance is None else noise_variance
