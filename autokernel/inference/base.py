@@ -41,7 +41,14 @@ class Likelihood(ABC):
 
     ``theta`` (n_params,) holds the logs of the parameters in the order of ``parameters``: first the
     parameters of the expression, then the noise variance.
+
+    Attributes
+    ----------
+    rows_for_each : float
+        Number of rows for which each one stands that enters the likelihood.
     """
+
+    rows_for_each: float = 1.0
 
     def __init__(self, expression: Expression, data: TrainingData) -> None:
         self.expression, self.data = expression, data

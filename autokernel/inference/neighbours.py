@@ -224,11 +224,6 @@ class NeighbourLikelihood(Likelihood):
     head is exact, and the sum over all other rows is estimated from those that have neighbours. See
     :func:`draw_neighbourhoods`.
 
-    Attributes
-    ----------
-    rows_for_each : float
-        Number of rows outside of the head for each one that has neighbours.
-
     Notes
     -----
     The approximation is that of Vecchia (1988, J. Royal Statistical Society B 50). One call takes
@@ -241,7 +236,8 @@ class NeighbourLikelihood(Likelihood):
     ) -> None:
         super().__init__(expression, data)
         self._head = ExactLikelihood(expression, data.take(head))
-        self.rows_for_each = (len(data.y) - len(head)) / max(1, len(blocks))
+        # rows outside of the head for each one that has neighbours
+        self.rows_for_each = max(1.0, (len(data.y) - len(head)) / max(1, len(blocks)))
         n_pairs = blocks.shape[1] * (blocks.shape[1] + 1) // 2
         step = max(1, _PAIRS_PER_BLOCK // n_pairs)
         self._parts = [blocks[first : first + step] for first in range(0, len(blocks), step)]

@@ -56,15 +56,10 @@ class Approximation(ABC):
         *,
         thorough: bool,
         rng: np.random.Generator,
-    ) -> tuple[Likelihood, float]:
+    ) -> Likelihood:
         """Build a likelihood near the log parameters ``theta``, of more rows if ``thorough``.
 
-        Returns
-        -------
-        Likelihood
-            Its ``data`` are the rows that it approximates.
-        float
-            How many of these rows each row stands for that enters the likelihood.
+        Its ``data`` are the rows that it approximates.
         """
 
     def of_all_rows(self, likelihood: Likelihood, data: TrainingData) -> Likelihood:  # noqa: ARG002 - others use it
@@ -98,7 +93,7 @@ class ByNeighbours(Approximation):
         *,
         thorough: bool,
         rng: np.random.Generator,
-    ) -> tuple[Likelihood, float]:
+    ) -> Likelihood:
         """Build Vecchia's likelihood with the neighbours of some rows; it is of all rows."""
         n_head = min(N_HEAD_ROWS, len(data.y))
         head, blocks = draw_neighbourhoods(
@@ -110,8 +105,7 @@ class ByNeighbours(Approximation):
             n_neighbours=0 if expression == NOISE else min(N_NEIGHBOURS, n_head),
             rng=rng,
         )
-        likelihood = NeighbourLikelihood(expression, data, head, blocks)
-        return likelihood, max(1.0, likelihood.rows_for_each)
+        return NeighbourLikelihood(expression, data, head, blocks)
 
     @property
     def predictors(self) -> Sequence[MakePredictor]:
@@ -140,13 +134,13 @@ class ByInducingPoints(Approximation):
         *,
         thorough: bool,
         rng: np.random.Generator,
-    ) -> tuple[Likelihood, float]:
+    ) -> Likelihood:
         """Build the collapsed variational bound on some of the rows."""
         n = min(FINAL_ROWS if thorough else RACE_ROWS, len(data.y))
         some = data if n == len(data.y) else data.take(rng.permutation(len(data.y))[:n])
         if expression == NOISE:
-            return ExactLikelihood(NOISE, some), 1.0
-        return self.bound(expression, theta, some), 1.0
+            return ExactLikelihood(NOISE, some)
+        return self.bound(expression, theta, some)
 
     def of_all_rows(self, likelihood: Likelihood, data: TrainingData) -> Likelihood:
         """Return the bound on all rows with the same points."""

@@ -84,14 +84,14 @@ class ManyRows:
         """
         start = before.evaluation
         with kernel_errors():
-            likelihood, rows_for_each = self.approximation.likelihood(
+            likelihood = self.approximation.likelihood(
                 start.expression,
                 start.theta,
                 self.data,
                 thorough=thorough,
                 rng=np.random.default_rng([self.evaluator.seed, _CLIMB_STREAM]),
             )
-            found = self._climb(before, likelihood, rows_for_each, completes=thorough, best=best)
+            found = self._climb(before, likelihood, completes=thorough, best=best)
         if not np.isfinite(found.evaluation.log_posterior):
             raise EvaluationError("the likelihood is not finite")
         return found
@@ -109,7 +109,7 @@ class ManyRows:
     def fit_exactly(self, before: RowsFit) -> RowsFit:
         """Fit a kernel further by its exact likelihood on all rows; O(n_samples) for noise."""
         exact = ExactLikelihood(before.evaluation.expression, self.data)
-        return self._climb(before, exact, 1.0, completes=True, best=-np.inf)
+        return self._climb(before, exact, completes=True)
 
     def draw(self, fit: RowsFit) -> FloatArray:
         """Draw log parameters (n_draws, n_params) from Laplace's approximation.
@@ -126,13 +126,7 @@ class ManyRows:
         return theta + np.linalg.solve(L.T, white).T
 
     def _climb(
-        self,
-        before: RowsFit,
-        likelihood: Likelihood,
-        rows_for_each: float,
-        *,
-        completes: bool,
-        best: float,
+        self, before: RowsFit, likelihood: Likelihood, *, completes: bool, best: float = -np.inf
     ) -> RowsFit:
         """Maximise a likelihood from the parameters of an earlier fit, and score the maximum.
 
@@ -152,8 +146,8 @@ class ManyRows:
             maximum = _on_more_rows(maximum, fitted, n_all / n_rows)
             n_rows = n_all
         # rows that have not entered are as likely as those that have, less one nat a parameter
-        # for which these were fitted (Akaike); each of these stands for rows_for_each rows
-        optimism = (rows_for_each - 1) * len(mode.theta)
+        # for which these were fitted (Akaike); each of these stands for rows_for_each
+        optimism = (likelihood.rows_for_each - 1) * len(mode.theta)
         score = start.score - log_structure_prior
         if self.criterion is not None:  # those for approximations draw no random numbers
             fit = KernelFit(fitted, maximum, [], np.random.default_rng(0))
@@ -169,7 +163,7 @@ class ManyRows:
             seconds=time.perf_counter() - began,
             log_structure_prior=log_structure_prior,
         )
-        return RowsFit(evaluation, n_rows, rows_for_each)
+        return RowsFit(evaluation, n_rows, likelihood.rows_for_each)
 
 
 def _measured(posterior: LogPosterior, mode: Point, least: float) -> Maximum:
