@@ -300,7 +300,7 @@ def _without_several(
     """List unknown kernels without all, half and so on of the leaves that others lack, each one."""
     leaves = Counter(leaf.canonical for leaf in expression.leaves)
     lacking = [leaves - Counter(leaf.canonical for leaf in one.leaves) for one in simpler]
-    texts = [text for gone in lacking if gone.total() == 1 for text in gone if leaves[text] == 1]
+    texts = list(dict.fromkeys(text for gone in lacking for text in gone if leaves[text] == 1))
     joint: list[Expression] = []
     while len(texts) > 1:
         left = without_leaves(expression, frozenset(texts))

@@ -135,6 +135,23 @@ def test_estimates_on_some_of_the_rows_are_those_of_all():
     assert best.score == pytest.approx(score, abs=2 * error)
 
 
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_season_is_seen_behind_a_term_that_wiggles_as_fast(seed):
+    """The residuals of SE hardly show it."""
+    rng = np.random.default_rng(seed)
+    x = np.linspace(0, 1, 90)[:, None]
+    K = np.exp(-((x - x.T) ** 2) / (2 * 0.03**2)) + 0.05**2 * np.eye(90)
+    y = np.linalg.cholesky(K) @ rng.normal(size=90) + 0.6 * np.sin(2 * np.pi * x[:, 0] / 0.07)
+    evaluator = Evaluator(x, (y - y.mean()) / y.std(), priors=PRIORS, seed=seed)
+    parent = evaluator(parse_expression("SE[0]"))
+    estimates = neighbours(evaluator, parent, grammar_of(operators="+"))
+    [found] = [one for one in estimates if str(one.expression) == "PER[0] + SE[0]"]
+    assert np.exp(found.start.theta[2]) == pytest.approx(0.07, rel=0.01)
+    fitted = evaluator(found.expression)
+    assert found.score > parent.score + 2
+    assert found.score == pytest.approx(fitted.score, abs=2)  # that of a few steps, with no scan
+
+
 class Squared(Operator):
     """The square of a sum, which is not linear in its operands."""
 

@@ -1,5 +1,6 @@
 """The end of a search: simpler forms of the best kernel."""
 
+from dataclasses import replace
 from zlib import crc32
 
 import numpy as np
@@ -157,6 +158,22 @@ def test_leaves_that_are_each_useless_are_removed_together():
     assert pruned == ["SE[2]"]
 
 
+def test_a_prior_against_kernels_in_between_does_not_hide_useless_leaves():
+    """Eight columns or one are as probable; with seven the score is lower."""
+
+    def prior(expression):
+        return 0.0 if expression.n_leaves in (1, 8) else -2.0
+
+    def score(expression):
+        is_lost = "SE[2]" not in str(expression)
+        return prior(expression) - 0.5 * expression.n_leaves - 50.0 * is_lost
+
+    big = " + ".join(f"SE[{column}]" for column in range(8))
+    subject = laboratory(score, fixed=[big], n_features=8, reduces=True, estimate=score)
+    subject.task = replace(subject.task, structure_prior=prior)
+    assert subject.search().texts_of(Phase.PRUNING) == ["SE[2]"]
+
+
 def test_a_joint_removal_that_fails_is_followed_by_one_of_half_as_many():
     """Of two columns that say the same, each alone is useless."""
 
@@ -167,7 +184,9 @@ def test_a_joint_removal_that_fails_is_followed_by_one_of_half_as_many():
     big = " + ".join(f"SE[{column}]" for column in range(5))
     given = {"n_features": 5, "reduces": True, "estimate": score}
     subject = laboratory(score, fixed=[big], **given).search()
-    assert subject.texts_of(Phase.PRUNING)[0] == "SE[2]"
+    first, second, *_ = subject.texts_of(Phase.PRUNING)
+    assert first == "SE[2]"
+    assert len(parse_expression(second).leaves) == 3
     assert {leaf.column for leaf in subject.history.best.expression.leaves} in ({0, 2}, {1, 2})
 
 

@@ -25,6 +25,7 @@ from autokernel.search import (
     TreeGEP,
 )
 from autokernel.search.arc import ArcKernel
+from autokernel.search.bayesian import top_of_climb
 from autokernel.search.boms import HellingerKernel
 from autokernel.search.sot import SOTKernel
 from tests.search.stand_ins import (
@@ -430,3 +431,12 @@ def test_a_search_goes_on_from_kernels_beyond_its_task(strategy):
     assert history.n_searched == 5
     evaluated = [evaluation.expression for evaluation in history.evaluations[len(beyond) :]]
     assert_valid([e for e in evaluated if e != NOISE], task, beyond)
+
+
+def test_a_climb_from_a_base_kernel_goes_through_kernels_of_the_search_alone():
+    design = ["SE[0]", "PER[0]"]  # one exchange apart
+    found = ["PER[0] + RQ[0]", "PER[0] + SE[0]", "PER[0] * SE[0] + RQ[0]"]
+    scores = [-5.0, -1.0, -3.0, -2.0, -4.0]
+    history = history_of(*zip(design + found, scores, strict=True), n_design=2)
+    task, (smooth, _, *_) = task_of(reduces=True), history.evaluations
+    assert str(top_of_climb(task, history, smooth).expression) == "PER[0] + SE[0]"
