@@ -130,7 +130,8 @@ def test_the_search_goes_on_after_a_first_kernel_that_failed(limits, capsys):
     np.testing.assert_array_equal(history["best_score"], np.maximum.accumulate(history["score"]))
     assert model.best_score_ == history["score"].max() > -np.inf
     assert "OWN[" not in model.leaderboard(1)["kernel"][0]
-    lines = capsys.readouterr().out.splitlines()
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert last == "the search ended: as many kernels as n_iter allows were evaluated"
     said = np.array([line.endswith("(MemoryError: 9 GiB)") for line in lines])
     np.testing.assert_array_equal(said, failed)
 

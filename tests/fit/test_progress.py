@@ -23,14 +23,17 @@ class Unfittable(Laplace):
 
 
 def verbose_fit(capsys, verbose):
-    """Fit, and return the model and the fields of each line that was printed."""
+    """Fit, and return the model and the fields of each line that was printed before the last."""
     pandas = pytest.importorskip("pandas")
     x, y = wave()
     frame = pandas.DataFrame({"time": x[:, 0], "a_column_of_noise": np.cos(99 * x[:, 0])})
     model = small(verbose=verbose, n_iter=0, criterion=Unfittable()).fit(frame, y)
     captured = capsys.readouterr()
     assert captured.err == ""
-    return model, [LINE.match(line).groups() for line in captured.out.splitlines()]
+    lines = captured.out.splitlines()
+    if verbose:
+        assert lines.pop() == "the search ended: as many kernels as n_iter allows were evaluated"
+    return model, [LINE.match(line).groups() for line in lines]
 
 
 @pytest.mark.parametrize("verbose", [0, True, 2])
