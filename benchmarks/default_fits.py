@@ -40,6 +40,7 @@ from runs import NAME as SEARCHED  # isort: skip
 import numpy as np
 
 from autokernel import AutoKernelGPRegressor, Stacking, parse_expression
+from autokernel.inference import ExactPredictor
 from autokernel.model import MixtureComponent, MixturePredictor
 
 NAME = "default_fits"  # of the CSV file
@@ -109,7 +110,7 @@ def baselines_of(model: AutoKernelGPRegressor, split: Split) -> dict[str, float]
         "init": max(initial, key=lambda one: one.score),
         "ard": problem.evaluator(parse_expression(ard)),
     }.items():
-        predicted = Prediction(*problem.fitted(evaluation).mean_and_std(split.X_test))
+        predicted = Prediction(*problem._conditioned(evaluation).mean_and_std(split.X_test))
         found[f"{name}_rmse"] = rounded(rmse(predicted, split.y_test))
         found[f"{name}_nll"] = rounded(mean_nll(predicted, split.y_test))
     return found
@@ -124,7 +125,7 @@ def other_averages_of(model: AutoKernelGPRegressor, split: Split) -> dict[str, f
     X, y = split.X_test, split.y_test
     found = {}
     for name, components in {"point": point, "stacking": stacked}.items():
-        mixture = MixturePredictor(components, problem.evaluator.data, problem.make_predictor)
+        mixture = MixturePredictor(components, problem.evaluator.data, ExactPredictor)
         other = replace(model._fitted, mixture=mixture)
         low, high = other.quantiles(X, np.array([0.025, 0.975])).T
         found[f"{name}_rmse"] = rounded(rmse(Prediction(*other.mean_and_std(X)), y))

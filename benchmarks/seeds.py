@@ -234,6 +234,8 @@ def summarise(rows: Sequence[Mapping[str, str]]) -> None:
         lines["all sets"] = [row for row in of_version if row["dataset"] in SETS]
         table: list[Mapping[str, object]] = []
         for name, found in lines.items():
+            if not found:  # cases alone
+                continue
             below = np.array([best[row["dataset"]] - float(row["score"]) for row in found])
             checked = [row["right"] == "True" for row in found if row["right"]]
             table.append(
