@@ -176,7 +176,7 @@ class LogPosterior:
 
     def _exact_likelihood(self) -> ExactLikelihood:
         self._begin_call()
-        if not isinstance(self.likelihood, ExactLikelihood):
+        if not isinstance(self.likelihood, ExactLikelihood):  # only it predicts rows left out
             raise NotImplementedError("predictive criteria need approximation='exact'")
         return self.likelihood
 

@@ -307,21 +307,19 @@ class Screening:
     def _starts_of(
         self, leaf: Leaf, others: FloatArray
     ) -> tuple[FloatArray, list[FloatArray], list[float]]:
-        """Return starting points (n_starts, n_params) of a leaf, and its values there.
+        """Return starting points (n_starts, n_params) of a leaf, its values and mean variances.
 
-        Periods are those of what a covariance of the others leaves unexplained. The last point is
-        nearly constant: as a factor it changes little.
+        Periods are those that the covariance of the other leaves does not explain. The last point
+        is nearly constant: as a factor it changes little.
         """
-        scales, key = self._scales, (leaf, b"")
-        if leaf.has_many_modes:
-            key = leaf, others.tobytes()
+        has_period = leaf.has_many_modes
+        key = leaf, others.tobytes() if has_period else b""
         if key not in self._starts:
-            if leaf.has_many_modes:
-                scales = self._scales_beside(others)
+            scales = self._scales_beside(others) if has_period else self._scales
+            n_starts = _N_PERIODIC_STARTS if has_period else _N_STARTS
             rng = random_stream(self._seed, leaf, "new leaf")
-            n_starts = _N_PERIODIC_STARTS if leaf.has_many_modes else _N_STARTS
             drawn = draw_starts(self._posterior(leaf), scales, n_starts, rng=rng)[:, :-1]
-            if leaf.has_many_modes:
+            if has_period:
                 _place_at_peaks(drawn, leaf, scales)
             extent = self._scales.spacing_and_extent(leaf.column)[1]
             flat = {

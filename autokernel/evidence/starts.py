@@ -131,8 +131,8 @@ def columns_with_season(X: FloatArray, y: FloatArray) -> list[int]:
 
     A periodogram of noise exceeds its mean z times with probability ``exp(-z)`` (Scargle 1982).
     """
-    centred = np.column_stack([np.ones(len(y)), X])
-    residual = y - centred @ np.linalg.lstsq(centred, y, rcond=None)[0]
+    with_constant = np.column_stack([np.ones(len(y)), X])
+    residual = y - with_constant @ np.linalg.lstsq(with_constant, y, rcond=None)[0]
     found: list[int] = []
     for column, x in enumerate(X.T):
         for period in periodogram_periods(x, residual)[:1]:

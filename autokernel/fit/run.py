@@ -144,7 +144,7 @@ class Run:
             arguments,
             scaling=self._scaling,
             feature_names=feature_names,
-            with_season=columns_with_season(searched.X, searched.y),
+            find_seasons=partial(columns_with_season, searched.X, searched.y),
         )
         self._structure_prior = _structure_prior(self.space.grammar, arguments)
         self.evaluator = self._evaluator(searched, by_bounds=by_bounds)

@@ -34,8 +34,9 @@ class Space:
         Scaling of the columns.
     feature_names : sequence of str or None
         Names of the columns.
-    with_season : collection of int
-        Columns to which ``"auto"`` gives a periodic kernel, however many there are.
+    find_seasons : callable
+        Function that returns the columns to which ``"auto"`` gives a periodic kernel where there
+        are many columns.
 
     Attributes
     ----------
@@ -58,7 +59,7 @@ class Space:
         *,
         scaling: Scaling,
         feature_names: Sequence[str] | None,
-        with_season: Collection[int] = (),
+        find_seasons: Callable[[], Collection[int]],
     ) -> None:
         self._arguments, self._names, self._n_features = arguments, feature_names, X.shape[1]
         chosen = self._by_column("base_kernels", arguments.by_column)
@@ -77,11 +78,11 @@ class Space:
                 "base_kernels must leave base kernels to a column of X that is not constant, but "
                 f"columns {varying} have none"
             )
-        few = set(columns if len(columns) <= MAX_FEW_COLUMNS else with_season)
+        with_periods_too = columns if len(columns) <= MAX_FEW_COLUMNS else find_seasons()
         selections = [chosen.get(column, arguments.base_kernels) for column in columns]
         by_column = [
             with_periods(
-                selection or (FEW_COLUMNS if column in few else MANY_COLUMNS),
+                selection or (FEW_COLUMNS if column in with_periods_too else MANY_COLUMNS),
                 periods.get(column, ()),
                 scale=float(scaling.scale[column]),
             )

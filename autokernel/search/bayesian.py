@@ -7,12 +7,19 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.stats import median_abs_deviation, norm
+from scipy.stats import median_abs_deviation
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from autokernel.evidence import Estimate, Evaluation
 from autokernel.expression import Expression, Grammar
-from autokernel.search.acquisition import ACQUISITIONS, Acquisition, Belief, Values, fit_cost
+from autokernel.search.acquisition import (
+    ACQUISITIONS,
+    Acquisition,
+    Belief,
+    Values,
+    expected_improvement,
+    fit_cost,
+)
 from autokernel.search.history import History, Phase
 from autokernel.search.strategy import DesignedStrategy, Task
 from autokernel.search.surrogate import KernelKernel, SurrogateGP
@@ -173,8 +180,8 @@ def promising_neighbours(task: Task, history: History) -> list[Estimate]:
                 is_new = one.expression.canonical not in known and np.isfinite(one.score)
                 if is_new and (other is None or one.score > other.score):
                     found[one.expression.canonical] = one
-        z = (np.array([one.score for one in found.values()]) + bias - starts[0].score) / std
-        gains = std * (norm.pdf(z) + z * norm.cdf(z))
+        scores = np.array([one.score for one in found.values()]) + bias
+        gains = expected_improvement(scores, np.array(std), best=starts[0].score)
         listed, order = list(found.values()), np.argsort(-gains, kind="stable")
         return [listed[number] for number in order if gains[number] > least]
 

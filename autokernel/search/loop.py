@@ -271,8 +271,8 @@ def simpler_than_best(history: History, task: Task) -> list[Expression]:
     """List the simpler forms of the best kernel that are worth a fit, and have had none.
 
     Those with an estimate of their score come first, the highest first, without those whose
-    estimate is far below the best score. Before them comes a kernel without several leaves at once,
-    each of which is better removed, whatever the prior says of kernels in between.
+    estimate is far below the best score. Before them comes a kernel without all leaves
+    whose removal alone raises the evidence, or without half of them if that one is known.
     """
     best = history.best
     if best is None or not np.isfinite(best.score):
@@ -297,7 +297,7 @@ def simpler_than_best(history: History, task: Task) -> list[Expression]:
 def _without_several(
     expression: Expression, simpler: Sequence[Expression], history: History
 ) -> list[Expression]:
-    """List unknown kernels without all, half and so on of the leaves that others lack, each one."""
+    """List unknown kernels without all leaves that simpler ones lack, without half, and so on."""
     leaves = Counter(leaf.canonical for leaf in expression.leaves)
     lacking = [leaves - Counter(leaf.canonical for leaf in one.leaves) for one in simpler]
     texts = list(dict.fromkeys(text for gone in lacking for text in gone if leaves[text] == 1))
