@@ -48,10 +48,12 @@ from autokernel.kernels import (
 from autokernel.typing import FloatArray, IntArray
 
 MAX_ROWS = 150  # on which neighbours are screened
-_N_STARTS = 14  # of a new leaf
+_N_STARTS = 14  # of several new nodes
+_STARTS_PER_PARAMETER = 4  # of a new leaf
 _N_PERIODIC_STARTS = 28  # of a new leaf with a period; most are at peaks of the periodogram
 _SHAPES_OF_CYCLE = ((0.5, 0.6), (1.2, 0.6), (0.5, 0.3), (1.2, 0.3))
 """Lengthscales in the cycle, and variances between those of the noise and of the target."""
+_SLOWER = (4.0, 8.0)  # what a new period multiplies, in lengthscales of before
 _FLAT_EXTENTS, _FLAT_IN_CYCLE = 3.0, 3.0  # lengthscales with which a leaf hardly varies
 _FLAT_LINE = 0.3  # variance of the slope of a line that hardly varies, whose offset is one
 _STEPS = (2, 4, 12)  # of the maximiser, in rounds for fewer and fewer kernels
@@ -270,31 +272,65 @@ class Screening:
     def _with_leaf(
         self, neighbour: Expression, theta: FloatArray, sources: Mapping[int, int], new: Slot
     ) -> tuple[FloatArray, FloatArray]:
-        """Compute the log likelihood at the starting points of one new leaf."""
+        """Compute the log likelihood at the starting points of one new leaf.
+
+        Where a leaf with a period is a factor, what it multiplies may be as before, or vary more
+        slowly, since the period explains what was fast.
+        """
+        factors = _factors_with(neighbour, new.entries.start)
+        variance = self._variance_to_keep(sources, is_factor=bool(factors))
+        found = [self._at_starts(neighbour, theta, sources, new, variance, {})]
+        for times in _SLOWER if new.node.has_many_modes else ():
+            slow, changed = theta.copy(), dict[int, FloatArray]()
+            for number, (node, entries) in enumerate(slots_of(neighbour)):
+                roles = [parameter.role for parameter in node.parameters]
+                if number in factors and isinstance(node, Leaf) and Role.LENGTHSCALE in roles:
+                    slow[entries.start + roles.index(Role.LENGTHSCALE)] += np.log(times)
+                    changed[entries.start] = self._values(node, np.exp(slow[entries]))
+            if changed:
+                found.append(self._at_starts(neighbour, slow, sources, new, variance, changed))
+        thetas, values = zip(*found, strict=True)
+        return np.concatenate(thetas), np.concatenate(values)
+
+    def _at_starts(
+        self,
+        neighbour: Expression,
+        theta: FloatArray,
+        sources: Mapping[int, int],
+        new: Slot,
+        variance: float | None,
+        changed: Mapping[int, FloatArray],
+    ) -> tuple[FloatArray, FloatArray]:
+        """Compute the log likelihood at the starting points of one new leaf with given others.
+
+        The leaf has a mean variance, unless that is None. With leaves that have ``changed``, whose
+        values are given by first entry, only some of the points are tried.
+        """
         leaf, entries = new
         assert isinstance(leaf, Leaf)
-        constant = self._fold(neighbour, theta, sources, {entries.start: 0.0})
-        slope = self._fold(neighbour, theta, sources, {entries.start: 1.0}) - constant
+        given: dict[int, float | FloatArray] = {**changed, entries.start: 0.0}
+        constant = self._fold(neighbour, theta, sources, given)
+        given[entries.start] = 1.0
+        slope = self._fold(neighbour, theta, sources, given) - constant
         starts, matrices, variances = self._starts_of(leaf, constant)
-        has_scale = _has_scale(leaf)
-        variance = self._variance_to_keep(neighbour, entries.start, sources)
-        thetas, factors = np.tile(theta, (len(starts), 1)), np.ones(len(starts))
+        if changed:
+            starts = starts[: _N_PERIODIC_STARTS // len(_SLOWER)]
+        n_starts, has_scale = len(starts), _has_scale(leaf)
+        thetas, scales = np.tile(theta, (n_starts, 1)), np.ones(n_starts)
         if variance is None:
             thetas[1::2, -1] += np.log(NOISE_LEFT)
         elif has_scale.any():
-            factors = np.array([_ratio_or_one(variance, one) for one in variances])
-        thetas[:, entries] = starts + np.log(factors)[:, None] * has_scale
-        noises, values = np.exp(thetas[:, -1]), np.empty(len(starts))
+            scales = np.array([_ratio_or_one(variance, one) for one in variances[:n_starts]])
+        thetas[:, entries] = starts + np.log(scales)[:, None] * has_scale
+        noises, values = np.exp(thetas[:, -1]), np.empty(n_starts)
         self._deadline.check()
-        for number, (matrix, factor) in enumerate(zip(matrices, factors, strict=True)):
-            K = matrix * (factor * slope)
+        for number, (matrix, scale) in enumerate(zip(matrices[:n_starts], scales, strict=True)):
+            K = matrix * (scale * slope)
             K += constant
             values[number] = self._log_likelihood(K, noises[number])
         return thetas, values
 
-    def _variance_to_keep(
-        self, neighbour: Expression, entry: int, sources: Mapping[int, int]
-    ) -> float | None:
+    def _variance_to_keep(self, sources: Mapping[int, int], *, is_factor: bool) -> float | None:
         """Return the mean variance that a new leaf should have; None for a new term of a sum.
 
         It is that of the leaf in whose place it comes, and one for a new factor.
@@ -302,7 +338,7 @@ class Screening:
         removed = self._leaf_values.keys() - set(sources.values())
         if len(removed) == 1:
             return float(self._leaf_values[removed.pop()][self._likelihood.diagonal].mean())
-        return 1.0 if _is_factor(neighbour, entry) else None
+        return 1.0 if is_factor else None
 
     def _starts_of(
         self, leaf: Leaf, others: FloatArray
@@ -316,7 +352,8 @@ class Screening:
         key = leaf, others.tobytes() if has_period else b""
         if key not in self._starts:
             scales = self._scales_beside(others) if has_period else self._scales
-            n_starts = _N_PERIODIC_STARTS if has_period else _N_STARTS
+            n_starts = _STARTS_PER_PARAMETER * len(leaf.parameters)
+            n_starts = _N_PERIODIC_STARTS if has_period else n_starts
             rng = random_stream(self._seed, leaf, "new leaf")
             drawn = draw_starts(self._posterior(leaf), scales, n_starts, rng=rng)[:, :-1]
             if has_period:
@@ -342,9 +379,9 @@ class Screening:
         neighbour: Expression,
         theta: FloatArray,
         sources: Mapping[int, int],
-        given: Mapping[int, float],
+        given: Mapping[int, float | FloatArray],
     ) -> FloatArray:
-        """Compute the values of a neighbour; a new leaf has a given value, by its first entry."""
+        """Compute the values of a neighbour; some leaves have given values, by first entry."""
 
         def leaf(_: Leaf, entries: FloatArray) -> FloatArray:
             start = int(entries[0])
@@ -471,15 +508,17 @@ def _leaves_of_scale(expression: Expression) -> set[int]:
     return fold(expression, numbers_of_params, lambda _, own: {numbers[int(own[0])]}, join)
 
 
-def _is_factor(expression: Expression, entry: int) -> bool:
-    """Return whether the leaf with an entry of theta is a factor of a product."""
-    is_factor = False
+def _factors_with(expression: Expression, entry: int) -> set[int]:
+    """Return the numbers of the nodes that the leaf with an entry of theta multiplies."""
+    numbers = {slot.entries.start: number for number, slot in enumerate(slots_of(expression))}
+    own, found = numbers[entry], set[int]()
 
-    def join(node: Operation, _: FloatArray, below: list[bool]) -> bool:
-        nonlocal is_factor
-        is_factor |= any(below) and node.operator == MULTIPLY
-        return False
+    def join(node: Operation, _: FloatArray, below: list[set[int]]) -> set[int]:
+        if node.operator == MULTIPLY:
+            others = [one for one in below if own not in one]
+            found.update(*(others if len(others) < len(below) else []))
+        return set().union(*below)
 
-    numbers = np.arange(float(n_kernel_params(expression)))
-    fold(expression, numbers, lambda _, own: own[0] == entry, join)
-    return is_factor
+    first = np.arange(float(n_kernel_params(expression)))
+    fold(expression, first, lambda _, one: {numbers[int(one[0])]}, join)
+    return found

@@ -2,6 +2,7 @@
 
 from autokernel.expression.grammar import Grammar
 from autokernel.expression.normal_form import (
+    factorings,
     normal_form,
     reduced,
     simplifications,
@@ -50,6 +51,7 @@ __all__ = [
     "addends",
     "align",
     "arrange",
+    "factorings",
     "fold",
     "grammar_prior",
     "meeting_operator",

@@ -13,6 +13,7 @@ The families are equal, while priors and so evidences are not: each parameter ha
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import permutations
 from operator import is_
 
 from autokernel.expression.parts import arrange
@@ -52,22 +53,52 @@ def simplifications(expression: Expression) -> list[Expression]:
     """List the normal forms that are one step simpler than the normal form of an expression.
 
     A step removes a term of an operation that commutes, be it a leaf or a group, or puts an operand
-    of any other operation in its place, or replaces a leaf by a limit of its base kernel. If
-    several leaves have limits, one more step replaces all of them, each by its first limit.
+    of any other operation in its place, or takes a common factor out of two terms of a sum, or
+    replaces a leaf by a limit of its base kernel. If several leaves have limits, one more step
+    replaces all of them, each by its first limit.
 
     Returns
     -------
     list of Expression
         Normal forms with different canonical texts, none of them that of the expression. Removals
-        come first, in the order of the subtrees of the normal form, then limits.
+        come first, in the order of the subtrees of the normal form, then common factors, then
+        limits.
     """
     whole = normal_form(expression)
     found: dict[str, Expression] = {}
-    for simpler in (*_removals(whole), *_limits(whole)):
+    for simpler in (*_removals(whole), *factorings(whole), *_limits(whole)):
         form = normal_form(simpler)
         found.setdefault(form.canonical, form)
     found.pop(whole.canonical, None)
     return list(found.values())
+
+
+def factorings(expression: Expression) -> Iterator[Expression]:
+    """Yield expressions in which two terms of a sum share a leaf that both have as a factor.
+
+    Each of the two equal leaves is kept once: ``A * B + A * C`` becomes ``A * (B + C)`` twice.
+    """
+    if not isinstance(expression, Operation):
+        return
+    terms = expression.children
+    if expression.operator == ADD:
+        for one, other in permutations(terms, 2):
+            for leaf, rest in _leaf_factors(one):
+                for twin, rest_of_other in _leaf_factors(other):
+                    if leaf.canonical == twin.canonical:
+                        others = [term for term in terms if term is not one and term is not other]
+                        yield expression.join([*others, leaf * (rest + rest_of_other)])
+    for number, term in enumerate(terms):
+        for shared in factorings(term):
+            yield expression.join([*terms[:number], shared, *terms[number + 1 :]])
+
+
+def _leaf_factors(expression: Expression) -> Iterator[tuple[Leaf, Expression]]:
+    """Yield each leaf among the factors of a product, with the product of the others."""
+    if isinstance(expression, Operation) and expression.operator == MULTIPLY:
+        for number, factor in enumerate(factors := expression.children):
+            if isinstance(factor, Leaf):
+                yield factor, expression.join([*factors[:number], *factors[number + 1 :]])
 
 
 def without_leaves(expression: Expression, texts: AbstractSet[str]) -> Expression | None:

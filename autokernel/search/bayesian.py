@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.stats import median_abs_deviation
+from scipy.stats import median_abs_deviation, norm
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from autokernel.evidence import Estimate, Evaluation
@@ -35,7 +35,7 @@ N_CLIMBED = 3  # best kernels whose neighbours are estimated
 MIN_GAIN_AFTER_JUMP = 1.0  # nats that a step of such a climb is expected to gain
 MIN_EXPECTED_GAIN = 0.2  # of tol, with which a neighbour is evaluated
 SMALLEST_TOL = 0.01  # nats, which stand for a tol of zero
-ERROR_OF_ESTIMATES, N_ERRORS = 1.0, 4  # standard deviation in nats before any is known; its weight
+ERROR_OF_ESTIMATES, N_ERRORS = 1.0, 4  # standard deviation in nats before any is known; weight
 N_PARENTS = 10  # best kernels with neighbours in the first generation
 
 Maximise = Callable[[Values, Sequence[Expression]], Expression | None]
@@ -149,14 +149,12 @@ def top_of_climb(task: Task, history: History, start: Evaluation) -> Evaluation:
 def _errors_to_expect(errors: FloatArray) -> tuple[float, float]:
     """Estimate bias and standard deviation of estimates, robustly, from those that were checked.
 
-    Few errors are very large, where a fit has found another mode.
+    Few errors are very large, where a fit has found another mode. Some errors that are normally
+    distributed stand for what is expected before any is known.
     """
-    if not len(errors):
-        return 0.0, ERROR_OF_ESTIMATES
-    share = len(errors) / (N_ERRORS + len(errors))
-    middle = float(np.median(errors))
-    std = float(median_abs_deviation(errors, scale="normal"))
-    return share * middle, share * std + (1 - share) * ERROR_OF_ESTIMATES
+    before = ERROR_OF_ESTIMATES * norm.ppf((np.arange(N_ERRORS) + 0.5) / N_ERRORS)
+    known = np.append(before, errors)
+    return float(np.median(known)), float(median_abs_deviation(known, scale="normal"))
 
 
 def promising_neighbours(task: Task, history: History) -> list[Estimate]:

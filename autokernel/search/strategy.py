@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from autokernel.expression import (
     Grammar,
     StructurePrior,
     arrange,
+    factorings,
     normal_form,
     simplifications,
     uniform_prior,
@@ -88,8 +90,10 @@ class Task:
         )
 
     def _neighbours_of(self, expression: Expression) -> list[Expression]:
-        arranged = normal_form if self.grammar.reduces else lambda one: arrange(one)[0]
-        return [arranged(one) for one in self.grammar.changes(expression, MAX_CHANGES)]
+        changes = self.grammar.changes(expression, MAX_CHANGES)
+        if not self.grammar.reduces:
+            return [arrange(one)[0] for one in changes]
+        return [normal_form(one) for one in chain(changes, factorings(expression))]
 
     def allows(self, expression: Expression) -> bool:
         """Whether an expression may be a parent; a history may hold kernels of another grammar."""

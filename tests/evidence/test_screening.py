@@ -8,7 +8,14 @@ from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluator
 from autokernel.evidence.screening import Screening
 from autokernel.exceptions import OutOfTimeError
-from autokernel.expression import Grammar, arrange, normal_form, parse_expression
+from autokernel.expression import (
+    Grammar,
+    arrange,
+    factorings,
+    normal_form,
+    parse_expression,
+    slots_of,
+)
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import BASE_KERNELS, OPERATORS, PRESETS, Operator
 from tests.own_kernels import OrnsteinUhlenbeck
@@ -150,6 +157,37 @@ def test_a_season_is_seen_behind_a_term_that_wiggles_as_fast(seed):
     fitted = evaluator(found.expression)
     assert found.score > parent.score + 2
     assert found.score == pytest.approx(fitted.score, abs=2)  # that of a few steps, with no scan
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_common_factor_is_estimated_from_either_leaf(reverse):
+    data = TrainingData(*season_on_a_trend(20, 2))
+    whole = arrange(parse_expression("LIN[0] * SE[1] + PER[0] * SE[1]"))[0]
+    fit = Evaluator(data.X, data.y, priors=PRIORS, seed=0).run_roughly(whole)
+    screening = Screening(fit, data, n_samples=20, priors=PRIORS, seed=0)
+    neighbour = normal_form([*factorings(screening.parent)][reverse])
+    found = screening.screened(neighbour)
+    assert str(neighbour) == "(LIN[0] + PER[0]) * SE[1]"
+    exact = ExactLikelihood(neighbour, data).value(found.theta)
+    assert found.log_likelihood == pytest.approx(exact, rel=1e-7, abs=1e-6)
+    kept = slots_of(whole)[-1 if reverse else 1].entries
+    assert found.theta[slots_of(neighbour)[-1].entries][0] == fit.theta[kept][0]  # lengthscale
+
+
+@pytest.mark.parametrize(("period", "lengthscale", "seed"), [(0.05, 0.1, 0), (0.1, 0.15, 5)])
+def test_a_cycle_is_seen_as_a_factor_of_what_has_followed_every_wave(period, lengthscale, seed):
+    """Beside a period the lengthscale, so far that of a wave, is some times as long."""
+    x = np.linspace(0, 1, 100)
+    distances = np.abs(x[:, None] - x)
+    K = np.exp(-2 * np.sin(np.pi * distances / period) ** 2 - (distances / lengthscale) ** 2 / 2)
+    y = np.linalg.cholesky(K + 0.01 * np.eye(100)) @ np.random.default_rng(seed).normal(size=100)
+    evaluator = Evaluator(x[:, None], (y - y.mean()) / y.std(), priors=PRIORS, seed=0)
+    parent = evaluator(parse_expression("SE[0]"))
+    estimates = neighbours(evaluator, parent, grammar_of(operators="*"))
+    [found] = [one for one in estimates if str(one.expression) == "PER[0] * SE[0]"]
+    fitted = evaluator(found.expression)
+    assert fitted.score > parent.score + 30
+    assert found.score == pytest.approx(fitted.score, abs=5)
 
 
 class Squared(Operator):

@@ -12,6 +12,7 @@ from autokernel.expression import (
     Grammar,
     Leaf,
     Operation,
+    factorings,
     n_kernel_params,
     normal_form,
     parse_expression,
@@ -260,6 +261,21 @@ def test_an_operator_of_the_user_that_commutes_removes_nothing_itself():
                 "(LIN[0] + PER[0]) * SE[0]",
             ],
         ),
+        # a common factor is taken out of two terms
+        (
+            "SE[0] * LIN[0] + SE[0] * PER[0] + RQ[1]",
+            [
+                "PER[0] * SE[0] + RQ[1]",
+                "LIN[0] * SE[0] + RQ[1]",
+                "LIN[0] * SE[0] + PER[0] * SE[0]",
+                "PER[0] * SE[0] + RQ[1] + SE[0]",
+                "LIN[0] + PER[0] * SE[0] + RQ[1]",
+                "LIN[0] * SE[0] + RQ[1] + SE[0]",
+                "LIN[0] * SE[0] + PER[0] + RQ[1]",
+                "(LIN[0] + PER[0]) * SE[0] + RQ[1]",
+                "LIN[0] * SE[0] + PER[0] * SE[0] + SE[1]",
+            ],
+        ),
         # steps begin at the normal form
         ("SE[0] * SE[0]", []),
         ("LIN[0] + (SE[0] + LIN[0])", ["SE[0]", "LIN[0]"]),
@@ -267,6 +283,18 @@ def test_an_operator_of_the_user_that_commutes_removes_nothing_itself():
 )
 def test_simplifications_are_one_step_simpler_in_the_order_of_the_subtrees(text, expected):
     assert list(map(str, simplifications(expression_of(text)))) == expected
+
+
+def test_a_common_factor_is_taken_out_with_either_of_its_leaves():
+    """Their parameters differ, so that each of them is a place to go on from."""
+    tree = expression_of("PER[0] * (LIN[0] * SE[0] + LIN[0] * (PER[1] + RQ[1]))")
+    factored = list(factorings(tree))
+    text = "(PER[1] + RQ[1] + SE[0]) * LIN[0] * PER[0]"
+    assert [one.canonical for one in factored] == [text] * 2
+    leaves = [[leaf for leaf in one.leaves if leaf.kernel == LIN] for one in (tree, *factored)]
+    kept = [one is leaf for (one,) in leaves[1:] for leaf in leaves[0]]
+    assert kept == [True, False, False, True]
+    assert not [*factorings(expression_of("LIN[0] + LIN[0] * SE[0] + LIN[1] * SE[1]"))]
 
 
 def test_every_limit_of_a_leaf_is_tried_and_the_first_of_all_leaves_at_once():

@@ -356,6 +356,18 @@ def test_estimates_are_corrected_by_the_errors_of_earlier_ones():
     assert n_steps(planted) < n_steps(too_high) < 60
 
 
+def test_one_estimate_that_is_far_off_does_not_hide_the_others():
+    def estimate(expression):
+        return planted(expression) + 60.0 * (expression.canonical == "PER[0] + RQ[0]")
+
+    task = task_of(reduces=True, max_leaves=6, estimate=estimate)
+    history = Laboratory(QUICK["sot"], task).search(n_iter=4).history
+    [wrong, *others] = [one for one in history if np.isfinite(one.estimate)]
+    assert wrong.estimate > wrong.evaluation.score + 50
+    assert others
+    assert all(one.evaluation.score == one.estimate for one in others)
+
+
 # Searches that go on from a history.
 
 
