@@ -187,6 +187,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         ``"exhausted"``, if no kernel was left; or ``"refit"`` if the estimator has never searched.
     date_columns_ : list of int
         Zero-based indices of the columns of dates. ``X_train_`` has their days since 1970-01-01.
+    target_name_ : str or None
+        Name of ``y`` where it is a Series, unless a column has the same.
+    claims_ : Table
+        What is said of the fitted function, a row for each claim: see :attr:`claims_`.
     X_train_ : ndarray of shape (n_samples, n_features)
         Training inputs.
     y_train_ : ndarray of shape (n_samples,)
@@ -373,7 +377,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             self.feature_names_in_ = np.array(data.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):  # of an earlier fit
             del self.feature_names_in_
-        self.date_columns_ = data.date_columns
+        self.date_columns_, self.target_name_ = data.date_columns, data.target_name
         self.X_train_, self.y_train_ = data.X, data.y
         self.best_kernel_ = model.kernel
         self.best_expression_ = model.evaluation.expression.to_text(model.feature_names)
@@ -551,23 +555,40 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         inputs = self.X_train_ if X is None else self._check_inputs(X)
         return self._description(units).decompose(inputs)
 
-    def describe(self, units: Mapping[str, str] | None = None) -> str:
-        """Describe the best kernel in words.
+    @property
+    def claims_(self) -> Table:
+        """What is said of the fitted function, with a row for each claim.
+
+        The columns of the table are ``subject``, what the claim is about: the target, a column, or
+        a component by its kernel; ``predicate``, such as ``"rises"``; ``value``, with the central
+        90 % interval from ``low`` to ``high``, in the units of the columns and of ``y``;
+        ``probability``, the share of draws of kernel, parameters and function for which the claim
+        holds; ``evidence``, how it was computed; and ``text``, the words of :meth:`describe`.
+        """
+        check_is_fitted(self, "best_kernel_")
+        return self._description(None).table()
+
+    def describe(self, units: Mapping[str, str] | None = None, *, short: bool = False) -> str:
+        """Describe the fitted function in words.
 
         Parameters
         ----------
         units : mapping of str to str, default=None
-            Units of the target, under ``"y"``, and of columns by name, or by ``x0``, ``x1`` and so
-            on if they have no names. An example is ``{"time": "years", "y": "passengers"}``. The
-            unit of dates is days.
+            Units of the target, under its name or ``"y"``, and of columns by name, or by ``x0``,
+            ``x1`` and so on if they have no names. An example is
+            ``{"time": "years", "y": "passengers"}``. The unit of dates is days.
+        short : bool, default=False
+            Whether to say only what is largest, in at most five lines.
 
         Returns
         -------
         str
-            A paragraph about the whole, and one for each component.
+            A paragraph about the whole, one for each component, and one about what does not fit.
+            Each sentence is a row of :attr:`claims_`.
         """
         check_is_fitted(self, "best_kernel_")
-        return str(self._description(units))
+        description = self._description(units)
+        return description.short() if short else str(description)
 
     @property
     def parameters_(self) -> Table:
@@ -621,6 +642,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             raise ValueError(f"units must be a mapping such as {{'time': 'years'}}, got {units!r}")
         dates = [self._fitted.column_names[column] for column in self.date_columns_]
         units = {**dict.fromkeys(dates, SINCE), **(units or {})}
+        if self.target_name_ is not None and self.target_name_ in units:
+            units[TARGET] = units.pop(self.target_name_)
         known = {*self._fitted.column_names, TARGET}
         for name, unit in units.items():
             if name not in known or not isinstance(unit, str):
@@ -633,7 +656,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
                 f"units[{TARGET!r}] is that of the target, and a column has this name too: give "
                 "the column another name"
             )
-        return Description(self._fitted, units)
+        return Description(self._fitted, units, self.target_name_)
 
     def _fitted_since(self, scores: FloatArray) -> str:
         """Say what was fitted after the search, which gave the present kernel these scores."""

@@ -44,6 +44,7 @@ class FitData:
     y: FloatArray  # (n_samples,)
     feature_names: list[str] | None
     date_columns: list[int]
+    target_name: str | None = None  # that of a Series
 
 
 def check_fit_data(
@@ -78,7 +79,9 @@ def check_fit_data(
     refuse_gaps(inputs, names)
     target = check_target(target)
     check_range(inputs, target)
-    return FitData(inputs, target, None if names is None else list(map(str, names)), date_columns)
+    names, name = None if names is None else list(map(str, names)), getattr(y, "name", None)
+    target_name = str(name) if name not in (None, "", *(names or [])) else None
+    return FitData(inputs, target, names, date_columns, target_name)
 
 
 def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike) -> FloatArray:

@@ -1,19 +1,34 @@
 """A fitted function as a sum of components, in the units of the target."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from autokernel.expression import Addend, Expression, addends
+from autokernel.expression import (
+    Addend,
+    Expression,
+    Leaf,
+    addends,
+    arrange,
+    n_kernel_params,
+)
 from autokernel.inference import one_blas_thread
 from autokernel.inference.base import Predictor
 from autokernel.inference.exact import ExactPredictor
-from autokernel.kernels import Role
+from autokernel.kernels import MULTIPLY, BaseKernel, LagPairs, Role, Share, role_index
 from autokernel.model import FittedModel
-from autokernel.typing import FloatArray, IntArray
+from autokernel.typing import FloatArray
 
 SAME_PARAMETERS = 1e-6  # relative difference up to which addends are one component
+SAME_PERIOD = 0.02  # relative difference up to which two seasons of a kernel are one
+SAME_SEASON = 0.05  # the same of two kernels
+LEAST_SHARE = -0.005  # below it a component works against another one, and is joined with it
+MAX_PERIOD = 0.5  # extents of the column; the data show a longer one less than twice
+MIN_CORRELATION = 0.1  # after one period, for a function that is said to repeat
+MIN_WAVE_SHARE = 0.5  # of the variance, from which a wave on a level is a season
+POINTS_PER_PERIOD, MAX_POINTS = 16, 2000  # of a curve whose periods are averaged
 TEXT_OF_AVERAGING = "What the average over other kernels and parameters adds."
 
 
@@ -32,8 +47,7 @@ class Component:
         correlated: their variances do not add up to that of the function.
     share : float
         Share of the variance of the fitted function over the training rows, by the covariance of
-        the component with the function. The shares add up to one. That of a component which
-        another one counteracts is negative.
+        the component with the function. The shares add up to one.
     """
 
     expression: str
@@ -74,30 +88,31 @@ class Decomposition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """A component of the best kernel, before it is put into words.
+    """A component of a kernel, before it is put into words.
 
-    Addends that are equal but for their variances, which no data distinguish, are one part.
+    It holds the addends that a reader takes for one thing: all that vary along the same columns
+    without a season, those with the same season, the effects of one column that are a part of a
+    joint effect of two, and what works against each other.
     """
 
     group: Sequence[Addend]
     theta_of_all: FloatArray  # logs of all parameters of the kernel that is explained
+    period: float = np.nan  # with which it repeats, in the unit interval
+    is_season: bool = False  # whether it repeats, and does little else
     share: float = np.nan
     span: float = np.nan  # of its mean over the training rows, in the units of the target
 
     @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns on which it depends."""
+        trees = (tree for one in self.group for tree in one.expression.subtrees())
+        return tuple(sorted({tree.column for tree in trees if tree.column is not None}))
+
+    @property
     def expression(self) -> Expression:
-        """The kernel, once."""
-        return self.group[0].expression
-
-    @property
-    def entries(self) -> IntArray:
-        """Entries of the parameters of the kernel in those of the whole."""
-        return self.group[0].entries
-
-    @property
-    def theta(self) -> FloatArray:
-        """Logs of the parameters (n_params,) of the kernel, without the noise variance."""
-        return self.theta_of_all[self.entries]
+        """The kernel, in which equal addends occur once."""
+        first, *others = {one.expression.canonical: one.expression for one in self.group}.values()
+        return arrange(sum(others, start=first))[0]
 
     @property
     def kernel(self) -> tuple[Expression, FloatArray]:
@@ -107,42 +122,34 @@ class Part:
         entries = np.concatenate([one.entries for one in self.group])
         return kernel, np.exp(self.theta_of_all[entries])
 
+    def is_like(self, other: "Part") -> bool:
+        """Whether two parts, of two kernels, are about the same."""
+        if self.columns != other.columns or self.is_season != other.is_season:
+            return False
+        return not self.is_season or bool(abs(self.period / other.period - 1) < SAME_SEASON)
 
-class ExplainedFunction:
-    """The fitted function: the parts of the best kernel, and the contribution of averaging.
+
+class ExplainedKernel:
+    """A kernel with parameters as a sum of parts.
 
     Attributes
     ----------
     parts : list of Part
-        The parts of the best kernel at its best parameters, the largest share first.
-    is_averaged : bool
-        Whether predictions average over kernels or parameters.
-    share_of_averaging : float
-        Share of the variance over the training rows that averaging adds; zero without it.
-    std_of_averaging : float
-        Standard deviation over the training rows of what averaging adds.
+        The parts, the largest share of the variance first.
     """
 
-    def __init__(self, model: FittedModel) -> None:
-        self._model, X, evaluation = model, model.mixture.data.X, model.evaluation
-        is_of_best = model.mixture.is_of(evaluation.expression, evaluation.theta)
-        has_signal = any(one.expression.n_leaves for one in model.mixture.components)
-        self.is_averaged = has_signal and not is_of_best
-        if is_of_best:
-            (predictor,) = model.mixture.predictors
-        else:
-            with one_blas_thread():
-                data = model.mixture.data
-                predictor = ExactPredictor(evaluation.expression, evaluation.theta, data)
-        self._predictor: Predictor = predictor
-        parts = _parts(evaluation.expression, evaluation.theta)
-        means = [self.mean(part, X) for part in parts]
-        added = self.added_by_averaging(X)[0]
-        *shares, self.share_of_averaging = _variance_shares([*means, added])
-        self.std_of_averaging = float(added.std())
+    def __init__(
+        self, expression: Expression, theta: FloatArray, predictor: Predictor, model: FittedModel
+    ) -> None:
+        self._predictor, self._model = predictor, model
+        with one_blas_thread():
+            parts = [self._with_period(part) for part in _joined_by_kind(expression, theta)]
+            parts = _joined_by_season(parts)
+            means = [self.mean(part, model.mixture.data.X) for part in parts]
+        parts, means = _without_opponents(parts, means)
         measured = [
             replace(part, share=share, span=float(np.ptp(mean)))
-            for part, share, mean in zip(parts, shares, means, strict=True)
+            for part, share, mean in zip(parts, variance_shares(means), means, strict=True)
         ]
         self.parts = sorted(measured, key=lambda part: -part.share)
 
@@ -163,6 +170,105 @@ class ExplainedFunction:
             mean, variance = self._predictor.part(*part.kernel, X, about=about)
         scale = self._model.target_scaling.scale
         return scale * mean, scale * np.sqrt(variance)
+
+    def samples(
+        self, part: Part, X: FloatArray, n_samples: int, rng: np.random.Generator
+    ) -> FloatArray:
+        """Draw a part (n_samples, n) at scaled inputs (n, n_features)."""
+        with one_blas_thread():
+            drawn = self._predictor.part_samples(*part.kernel, X, n_samples, rng)
+        return self._model.target_scaling.scale * drawn
+
+    def curve(self, part: Part, column: int, places: FloatArray) -> FloatArray:
+        """Compute the mean (n,) along a column, the others at their medians."""
+        return self.mean(part, inputs_along(self._model.mixture.data.X, {column: places}))
+
+    def _with_period(self, part: Part) -> Part:
+        """Note the period of a part that repeats itself, and does little else."""
+        (addend, *_) = part.group
+        leaves = [one for one in addend.expression.leaves if not isinstance(one.kernel, Share)]
+        period, is_known = _period_of(addend, part.theta_of_all)
+        if not np.isfinite(period):
+            return part
+        column = next(leaf.column for leaf in leaves if _has_period(leaf.kernel))
+        alone = all(_has_period(leaf.kernel) for leaf in leaves)
+        if not (alone or is_known):
+            X = self._model.mixture.data.X[:, column]
+            ends = float(X.min()), float(X.max())
+            n_periods = (ends[1] - ends[0]) / period
+            places = np.linspace(*ends, int(min(POINTS_PER_PERIOD * n_periods, MAX_POINTS)))
+            if wave_share(self.curve(part, column, places), n_periods) <= MIN_WAVE_SHARE:
+                return replace(part, period=period)
+        return replace(part, period=period, is_season=True)
+
+
+class ExplainedFunction(ExplainedKernel):
+    """The fitted function: the parts of the best kernel, and the contribution of averaging.
+
+    Attributes
+    ----------
+    is_averaged : bool
+        Whether predictions average over kernels or parameters.
+    share_of_averaging : float
+        Share of the variance over the training rows that averaging adds; zero without it.
+    std_of_averaging : float
+        Standard deviation over the training rows of what averaging adds.
+    """
+
+    def __init__(self, model: FittedModel) -> None:
+        X, evaluation, mixture = model.mixture.data.X, model.evaluation, model.mixture
+        is_of_best = mixture.is_of(evaluation.expression, evaluation.theta)
+        has_signal = any(one.expression.n_leaves for one in mixture.components)
+        self.is_averaged = has_signal and not is_of_best
+        if is_of_best:
+            (predictor,) = mixture.predictors
+        else:
+            with one_blas_thread():
+                predictor = ExactPredictor(evaluation.expression, evaluation.theta, mixture.data)
+        super().__init__(evaluation.expression, evaluation.theta, predictor, model)
+        added = self.added_by_averaging(X)[0]
+        means = [self.mean(part, X) for part in self.parts]
+        *shares, self.share_of_averaging = variance_shares([*means, added])
+        self.std_of_averaging = float(added.std())
+        parts = [replace(part, share=one) for part, one in zip(self.parts, shares, strict=True)]
+        self.parts = sorted(parts, key=lambda part: -part.share)
+
+    @cached_property
+    def members(self) -> list[tuple[float, ExplainedKernel]]:
+        """The kernels and parameters over which predictions average, with their weights."""
+        if not self.is_averaged:
+            return [(1.0, self)]
+        mixture = self._model.mixture
+        return [
+            (weight, ExplainedKernel(one.expression, one.theta, predictor, self._model))
+            for weight, one, predictor in zip(
+                mixture.weights.tolist(), mixture.components, mixture.predictors, strict=True
+            )
+        ]
+
+    def means_of_members(self, part: Part, X: FloatArray) -> FloatArray:
+        """Compute means (n_members, n) of a part; nan for members that have none like it."""
+        found = [(member, _like(part, member)) for _, member in self.members]
+        return np.array(
+            [np.full(len(X), np.nan) if one is None else m.mean(one, X) for m, one in found]
+        )
+
+    def draws(self, part: Part, X: FloatArray, n_draws: int) -> FloatArray:
+        """Draw a part (n_draws, n): a kernel with its parameters first, then the function.
+
+        The draws are nan where the kernel has no part like this.
+        """
+        rng = np.random.default_rng(0)
+        ends = np.cumsum([weight for weight, _ in self.members])
+        counts = np.diff(np.floor(n_draws * ends / ends[-1] + 0.5).astype(int), prepend=0)
+        drawn = []
+        for count, (_, member) in zip(counts.tolist(), self.members, strict=True):
+            like = _like(part, member)
+            if like is None:
+                drawn.append(np.full((count, len(X)), np.nan))
+            elif count:
+                drawn.append(member.samples(like, X, count, rng))
+        return np.concatenate(drawn)
 
     def added_by_averaging(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute what averaging adds to the best kernel at scaled inputs (n, n_features).
@@ -185,8 +291,65 @@ class ExplainedFunction:
         return scale * mean, scale * std
 
 
-def _parts(expression: Expression, theta: FloatArray) -> list[Part]:
-    """Group the addends of a kernel that are equal."""
+def inputs_along(X: FloatArray, values: Mapping[int, FloatArray | float]) -> FloatArray:
+    """Build inputs (n, n_features): some columns have given values, the others their medians."""
+    n = max(np.size(one) for one in values.values())
+    inputs = np.tile(np.median(X, axis=0), (n, 1))
+    for column, given in values.items():
+        inputs[:, column] = given
+    return inputs
+
+
+def wave_share(curve: FloatArray, n_periods: float) -> float:
+    """Compute the share of the variance of a curve around its averages over a period."""
+    window = max(2, round(len(curve) / n_periods))
+    level = np.convolve(curve, np.full(window, 1 / window), mode="valid")
+    within = curve[(window - 1) // 2 :][: len(level)]  # where there are averages
+    return float((within - level).var() / within.var()) if within.var() > 0 else 1.0
+
+
+def _like(part: Part, member: ExplainedKernel) -> Part | None:
+    """Find the part of another kernel that is most like a given one."""
+    return next((one for one in member.parts if one.is_like(part)), None)
+
+
+def _has_period(kernel: BaseKernel) -> bool:
+    return role_index(kernel.parameters, Role.PERIOD) is not None
+
+
+def _period_of(addend: Addend, theta: FloatArray) -> tuple[float, bool]:
+    """Return the longest period of a product along one column, and whether the user has given it.
+
+    It is nan without a period that the data show twice before it is forgotten.
+    """
+    if not all(isinstance(one, Leaf) for one in addend.expression.terms(MULTIPLY)):
+        return np.nan, False
+    factors, start = [], 0
+    for leaf in addend.expression.leaves:
+        entries = addend.entries[start : start + n_kernel_params(leaf)]
+        factors.append((leaf, np.exp(theta[entries])))
+        start += n_kernel_params(leaf)
+    periodic = [one for one in factors if _has_period(one[0].kernel)]
+    if not periodic or len({leaf.column for leaf, _ in factors}) > 1:
+        return np.nan, False
+    found = []
+    for leaf, params in periodic:
+        (index,) = (n for n, p in enumerate(leaf.kernel.parameters) if p.role == Role.PERIOD)
+        is_known = leaf.kernel.parameters[index].keeps_prior
+        period, kept = float(params[index]), 1.0
+        lags = LagPairs(np.array([0.0, period]))
+        for other, own in factors:
+            kernel = other.kernel
+            if kernel.is_stationary and not _has_period(kernel) and not isinstance(kernel, Share):
+                now, later = kernel.value(own, lags)
+                kept *= float(later / now)
+        if kept > MIN_CORRELATION and (period <= MAX_PERIOD or is_known):
+            found.append((period, is_known))
+    return max(found, default=(np.nan, False))
+
+
+def _joined_by_kind(expression: Expression, theta: FloatArray) -> list[Part]:
+    """Group the addends of a kernel that are equal but for their variances."""
     groups: list[list[Addend]] = []
     for addend in addends(expression):
         for group in groups:
@@ -196,6 +359,60 @@ def _parts(expression: Expression, theta: FloatArray) -> list[Part]:
         else:
             groups.append([addend])
     return [Part(group, theta) for group in groups]
+
+
+def _joined_by_season(parts: Sequence[Part]) -> list[Part]:
+    """Join parts of the same columns that have the same season, or none.
+
+    Parts of a change-point stay alone, as each has a region of its own.
+    """
+    joined: list[Part] = []
+    for part in sorted(parts, key=lambda one: -len(one.columns)):
+        for number, other in enumerate(joined):
+            if _are_one(part, other):
+                period = max(part.period, other.period, key=lambda one: np.nan_to_num(one))
+                is_season = other.is_season and part.is_season
+                group = [*other.group, *part.group]
+                joined[number] = replace(other, group=group, period=period, is_season=is_season)
+                break
+        else:
+            joined.append(part)
+    return joined
+
+
+def _are_one(one: Part, other: Part) -> bool:
+    leaves = [leaf for part in (one, other) for leaf in part.expression.leaves]
+    if any(isinstance(leaf.kernel, Share) for leaf in leaves):
+        return False
+    if one.columns == other.columns and abs(one.period / other.period - 1) < SAME_PERIOD:
+        return True
+    if one.is_season or other.is_season:
+        return False
+    is_within = set(one.columns) < set(other.columns) and len(other.columns) == 2
+    is_joint = is_within and not any(_has_period(leaf.kernel) for leaf in leaves)
+    return one.columns == other.columns or is_joint
+
+
+def _without_opponents(
+    parts: Sequence[Part], means: Sequence[FloatArray]
+) -> tuple[list[Part], list[FloatArray]]:
+    """Join each part that works against the others with the one that it counteracts most."""
+    parts, means = [*parts], [*means]
+    while len(parts) > 1 and min(shares := variance_shares(means)) < LEAST_SHARE:
+        first = int(np.argmin(shares))
+        centred = [mean - mean.mean() for mean in means]
+        products = [
+            np.inf if number == first else float(mean @ centred[first])
+            for number, mean in enumerate(centred)
+        ]
+        second = int(np.argmin(products))
+        both = [*parts[second].group, *parts[first].group]
+        joined = replace(parts[second], group=both, is_season=False)
+        mean = means[first] + means[second]
+        left = [number for number in range(len(parts)) if number not in (first, second)]
+        parts = [*(parts[number] for number in left), joined]
+        means = [*(means[number] for number in left), mean]
+    return parts, means
 
 
 def _are_equal(one: Addend, other: Addend, theta: FloatArray) -> bool:
@@ -209,8 +426,10 @@ def _are_equal(one: Addend, other: Addend, theta: FloatArray) -> bool:
     return bool(np.all(np.abs(ours - theirs)[is_free] < SAME_PARAMETERS))
 
 
-def _variance_shares(means: Sequence[FloatArray]) -> list[float]:
+def variance_shares(means: Sequence[FloatArray]) -> list[float]:
     """Compute the covariances of means (n,) with their sum, as fractions of its variance."""
+    if not means:
+        return []
     centred = np.array(means) - np.mean(means, axis=1, keepdims=True)
     whole = centred.sum(axis=0)
     total = whole @ whole

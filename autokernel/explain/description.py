@@ -1,217 +1,63 @@
-"""A fitted model in sentences.
+"""A fitted model in sentences, each of which is a claim about the fitted function.
 
-The rules are those of Lloyd et al. (2014): a product of base kernels on one column has a noun,
-which is its periodic factor if it has one, and each other factor changes the noun. Base kernels
-declare their nouns.
+A component is described by what its curve does, and named after its kernel only where it repeats.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, partial
-from itertools import groupby
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 
+from autokernel.explain.checks import checked
+from autokernel.explain.claims import (
+    MIN_GROWTH,
+    N_GRID,
+    NEAR_BEYOND,
+    Claim,
+    beyond_of,
+    curve_of,
+    direction,
+    level_and_wave,
+    season,
+)
 from autokernel.explain.decomposition import (
+    MAX_PERIOD,
     TEXT_OF_AVERAGING,
     Component,
     Decomposition,
     ExplainedFunction,
     Part,
+    inputs_along,
 )
 from autokernel.explain.numbers import (
     between,
+    calendar_word,
     counted,
     interval,
     listing,
     percent,
+    readable,
     singular,
     with_unit,
 )
 from autokernel.explain.regions import WHOLE_COLUMN, Axis, Region
-from autokernel.explain.tables import inclusion_table
-from autokernel.expression import NOISE, Leaf, n_kernel_params
-from autokernel.inference import diagonal_covariance
-from autokernel.kernels import MULTIPLY, BaseKernel, LagPairs, Role, Share, Unit, role_index
+from autokernel.explain.tables import Table, inclusion_table
+from autokernel.expression import NOISE, n_kernel_params
+from autokernel.kernels import Role, Share, role_index
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
 
 TARGET = "y"  # name of the target among the units
-POLYNOMIALS = ("constant", "straight line", "parabola", "cubic polynomial")
-SEASON = "function that repeats itself"  # of a kernel that declares no noun
-UNSEEN_PERIOD = "smooth function"  # with a period that the data do not show
-
-MIN_AMPLITUDE_RATIO = 1.25  # of the two ends, from which an amplitude is said to grow
-MAX_PERIOD = 0.5  # extents of the column; the data show a longer one less than twice
-MIN_CORRELATION = 0.1  # after one period, for a function that is said to repeat
-MIN_WAVE_SHARE = 0.5  # of the variance, from which a wave on a level is a season
-MAX_BENDING = 1.0  # lengthscale in extents of the column from which a function hardly bends
-FADING_LENGTHS = 2.0  # lengthscales at which the correlation of SE and of MAT32 is 14 %
-
-N_GRID = 200  # points of a curve on which its direction is judged
-POINTS_PER_PERIOD, MAX_POINTS = 16, 2000  # of a curve whose periods are averaged
 STILL = 1e-9  # largest span of a component that does not vary, in deviations of the target
-NEARLY_MONOTONE = 0.02  # part of the range by which a monotone curve may go back
-MIN_REACH = 0.1  # part of the span of a component that a curve must exceed for its direction
-MIN_TURN = 0.1  # part of the range that a curve must cover on each side of a turning point
 CERTAIN, EXCLUDED = 0.95, 0.05  # probabilities from which a column matters, and does not
+LIKELY = 0.8  # probability below which it is open how a component goes on
 MIN_AVERAGING_SHARE = 0.01  # of the variance, from which averaging is worth a sentence
-
-OWN_UNIT = (Role.LENGTHSCALE, Role.PERIOD)  # roles of parameters in the unit of the column
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """A lengthscale or a period in the units of the column, with a 90 % interval."""
-
-    value: float
-    low: float  # nan where nothing is known of it
-    high: float
-    in_extents: float  # in multiples of the extent of the column where the component plays a part
-
-    def text(self, unit: str) -> str:
-        """Write it with its interval."""
-        return between(self.value, self.low, self.high, unit)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Factor:
-    """One leaf of a product."""
-
-    leaf: Leaf
-    params: FloatArray  # (n_params,), with inputs in the unit interval
-    scales: Mapping[Role, Scale]
-
-    @property
-    def kernel(self) -> BaseKernel:
-        """The base kernel."""
-        return self.leaf.kernel
-
-    @property
-    def is_known_season(self) -> bool:
-        """Whether the user has given its period, so that the data need not show it."""
-        index = role_index(self.kernel.parameters, Role.PERIOD)
-        return index is not None and self.kernel.parameters[index].keeps_prior
-
-
-@dataclass(frozen=True, slots=True)
-class Phrase:
-    """What is said of a product on one column."""
-
-    noun: str  # such as "season", without an article
-    clauses: tuple[str, ...] = ()  # what is said of it, such as "repeats every 1.00 years"
-    fades: Scale | None = None  # distance beyond the data over which it is forgotten, None if never
-
-
-def phrase_of(
-    factors: Sequence[Factor],
-    unit: str,
-    ends: tuple[float, float],
-    wave_share: Callable[[float], float],
-) -> Phrase:
-    """Describe the product of the factors on one column, from one end to the other.
-
-    ``wave_share`` is the share of the variance of the fitted function that a period explains. A
-    product of a periodic factor with others may be a drift with a small wave.
-    """
-    lines = [one for one in factors if one.kernel.is_linear]
-    amplitude = _amplitude(lines, ends)
-    stationary = [one for one in factors if one.kernel.is_stationary]
-    decaying = [one for one in stationary if Role.PERIOD not in one.scales]
-    periodic = [one for one in factors if _is_period(one, decaying)]
-    others = [one for one in factors if one not in periodic and one not in lines]
-    fades = _shortest(others)
-    periods = [one.scales[Role.PERIOD].text(unit) for one in periodic]
-    repeats = f"repeats every {listing(periods)}" if periods else ""
-    is_alone = not (lines or others)
-    is_given = any(one.scales[Role.PERIOD].in_extents > MAX_PERIOD for one in periodic)
-    if periodic and (
-        is_alone or is_given or wave_share(_longest_period(periodic)) > MIN_WAVE_SHARE
-    ):
-        clauses = [repeats, f"changes its shape over {fades.text(unit)}"] if fades else [repeats]
-        return Phrase(periodic[0].kernel.noun or SEASON, (*clauses, *amplitude), fades)
-    in_part = [f"in part {repeats}"] if periodic else []
-    if not others:
-        degree = len(lines)
-        known = degree < len(POLYNOMIALS)
-        noun = POLYNOMIALS[degree] if known else f"polynomial of degree {degree}"
-        return Phrase(noun, tuple(in_part))
-    clauses = [_smoothness(fades, unit)] if fades is not None else []
-    return Phrase(_noun(others), (*clauses, *amplitude, *in_part), fades)
-
-
-def _noun(factors: Sequence[Factor]) -> str:
-    """Name a product without a period: after the first factor that has a noun."""
-    for one in factors:
-        if Role.PERIOD in one.scales:
-            return UNSEEN_PERIOD
-        if one.kernel.noun:
-            return one.kernel.noun
-    return f"function with the kernel {' * '.join(one.kernel.name for one in factors)}"
-
-
-def _shortest(factors: Sequence[Factor]) -> Scale | None:
-    lengths = [scale for one in factors if (scale := _length(one)) is not None]
-    return min(lengths, key=lambda scale: scale.value, default=None)
-
-
-def _longest_period(periodic: Sequence[Factor]) -> float:
-    """Return the longest period in the unit interval."""
-    return max(
-        float(one.params[role_index(one.kernel.parameters, Role.PERIOD)]) for one in periodic
-    )
-
-
-def _is_period(factor: Factor, decaying: Sequence[Factor]) -> bool:
-    """Whether a factor repeats itself before it is forgotten, at least twice in the data.
-
-    A period that the user has given need not be shown by the data.
-    """
-    scale = factor.scales.get(Role.PERIOD)
-    if scale is None or (scale.in_extents > MAX_PERIOD and not factor.is_known_season):
-        return False
-    lags = LagPairs(np.array([0.0, _longest_period([factor])]))
-    kept = 1.0
-    for one in decaying:
-        now, later = one.kernel.value(one.params, lags)
-        kept *= float(later / now)
-    return kept > MIN_CORRELATION
-
-
-def _length(factor: Factor) -> Scale | None:
-    """Return the distance over which a factor decays, None if it declares none.
-
-    A period that the data do not show twice is no period: within a cycle, the kernel decays over
-    ``l p / pi``.
-    """
-    period = factor.scales.get(Role.PERIOD)
-    if period is None:
-        return factor.scales.get(Role.LENGTHSCALE)
-    index = role_index(factor.kernel.parameters, Role.CYCLE_LENGTHSCALE)
-    shorter = 1.0 if index is None else float(factor.params[index]) / np.pi
-    return Scale(period.value * shorter, np.nan, np.nan, period.in_extents * shorter)
-
-
-def _smoothness(scale: Scale, unit: str) -> str:
-    """Say over which distance a function varies."""
-    if scale.in_extents > MAX_BENDING:
-        return f"hardly bends (its lengthscale, {with_unit(scale.value, unit)}, exceeds the data)"
-    return f"varies over {scale.text(unit)}"
-
-
-def _amplitude(lines: Sequence[Factor], ends: tuple[float, float]) -> list[str]:
-    """Say how linear factors change the amplitude, which grows with the column."""
-    if not lines:
-        return []
-    growth = 1.0
-    for one in lines:
-        variance = diagonal_covariance(Leaf(one.kernel, 0), np.array(ends)[:, None])
-        at_begin, at_end = variance.forward(one.params)
-        growth *= float(np.sqrt(at_end / at_begin))
-    if growth < MIN_AMPLITUDE_RATIO:
-        return []
-    how = "linearly" if len(lines) == 1 else f"as a polynomial of degree {len(lines)}"
-    return [f"grows {how} in amplitude"]
+SMALL_SHARE = 0.01  # of the variance, below which components are described together
+ALIKE, SAME_COLUMN = 0.95, 1 - 1e-9  # correlations from which two columns are hardly distinct
+LEVELS = (0.1, 0.9)  # quantiles of a column at which the effect of another one is shown
+MAX_NAMED = 3  # columns of a component of many whose effects are described
 
 
 class Description:
@@ -223,26 +69,33 @@ class Description:
         The model.
     units : mapping of str to str
         Units of the columns by name, and of the target under ``"y"``.
+    target_name : str or None, default=None
+        Name of the target.
     """
 
-    def __init__(self, model: FittedModel, units: Mapping[str, str]) -> None:
+    def __init__(
+        self, model: FittedModel, units: Mapping[str, str], target_name: str | None = None
+    ) -> None:
         self._model, self._target_unit = model, units.get(TARGET, "")
+        self._target = target_name or "the target"
         self._explained = ExplainedFunction(model)
+        self._X = model.mixture.data.X
         self.names = model.column_names
         self.axes = [
             Axis.of(name, units.get(name, ""), *model.scaling.of_column(column))
             for column, name in enumerate(self.names)
         ]
         (self._best,) = (k for k in model.kernels if k.evaluation is model.evaluation)
-        self._phrases_of = cache(self._phrases)
+        self._said: dict[int, list[tuple[Claim, str]]] = {}
+        self._checks: list[tuple[Claim, str]] | None = None
 
     def decompose(self, X: FloatArray) -> Decomposition:
         """Compute the components at inputs (n, n_features)."""
         components, inputs = [], self._model.scaling.apply(X)
-        for part in self._explained.parts:
+        for number, part in enumerate(self._explained.parts):
             mean, std = self._explained.mean_and_std(part, inputs)
-            text, where = self._text(part), part.expression.to_text(self._model.feature_names)
-            components.append(Component(where, text, mean, std, part.share))
+            where = part.expression.to_text(self._model.feature_names)
+            components.append(Component(where, self._text(number), mean, std, part.share))
         if self._explained.is_averaged:
             mean, std = self._explained.added_by_averaging(inputs)
             share = self._explained.share_of_averaging
@@ -252,12 +105,13 @@ class Description:
 
     def texts(self) -> list[tuple[float, str]]:
         """Return the share and the text of each component of the best kernel."""
-        return [(part.share, self._text(part)) for part in self._explained.parts]
+        return [
+            (part.share, self._text(number)) for number, part in enumerate(self._explained.parts)
+        ]
 
     def columns_of(self, number: int) -> list[int]:
         """Return the columns of a component."""
-        trees = self._explained.parts[number].expression.subtrees()
-        return sorted({tree.column for tree in trees if tree.column is not None})
+        return list(self._explained.parts[number].columns)
 
     def along(
         self, number: int, columns: Sequence[int], n_points: int
@@ -272,15 +126,14 @@ class Description:
             Mean in the units of the target, and standard deviation of the difference from the
             average over the grid, because components can exchange a constant.
         """
-        X = self._model.mixture.data.X
+        X = self._X
         steps = [
             np.linspace(X[:, column].min(), X[:, column].max(), n_points) for column in columns
         ]
         grid = np.meshgrid(*steps, indexing="ij")
-        inputs = np.tile(np.median(X, axis=0), (grid[0].size, 1))
-        for column, values in zip(columns, grid, strict=True):
-            inputs[:, column] = values.ravel()
-        part, about = self._explained.parts[number], inputs[:: max(1, len(inputs) // N_GRID)]
+        values = {column: one.ravel() for column, one in zip(columns, grid, strict=True)}
+        inputs = inputs_along(X, values)
+        part, about = self._explained.parts[number], inputs[:: max(1, len(inputs) // 200)]
         mean, std = self._explained.mean_and_std(part, inputs, about=about)
         scaling = self._model.scaling
         axes = [
@@ -290,35 +143,63 @@ class Description:
         return axes, mean.reshape(grid[0].shape), std.reshape(grid[0].shape)
 
     def paragraphs(self) -> list[str]:
-        """Describe each component and its effect, the largest share first."""
-        return [f"{self._text(part)} {self._effect(part)}" for part in self._explained.parts]
+        """Describe each component, the largest share first."""
+        return [
+            " ".join(text for _, text in self._sentences(number) if text)
+            for number in range(len(self._explained.parts))
+        ]
+
+    @property
+    def claims(self) -> list[tuple[Claim, str]]:
+        """All that is said, with the sentences that say it."""
+        of_parts = [
+            said for number in range(len(self._explained.parts)) for said in self._sentences(number)
+        ]
+        return [*self._of_target(), *self._of_columns(), *of_parts, *self._of_residuals()]
 
     def __str__(self) -> str:
-        parts = [f"{place}. {text}" for place, text in enumerate(self.paragraphs(), start=1)]
-        return "\n\n".join([self.overview(), *parts])
+        shares = [part.share for part in self._explained.parts]
+        texts = self.paragraphs()
+        n_large = sum(share >= SMALL_SHARE for share in shares)
+        n_shown = n_large if len(texts) - n_large > 1 else len(texts)
+        parts = [f"{place}. {text}" for place, text in enumerate(texts[:n_shown], start=1)]
+        if n_shown < len(texts):
+            together = percent(sum(shares[n_shown:]))
+            rest = counted(len(texts) - n_shown, "smaller component")
+            parts.append(f"{_capital(rest)} explain {together} together.")
+        checks = " ".join(text for _, text in self._of_residuals())
+        return "\n\n".join([self.overview(), *parts, *([checks] if checks else [])])
+
+    def short(self) -> str:
+        """Say what is largest, in at most five lines."""
+        lines = [" ".join(text for _, text in self._of_target())]
+        lines += [self._text(number) for number in range(len(self._explained.parts))][:MAX_NAMED]
+        checks = [text for _, text in self._of_residuals()]
+        return "\n".join([*lines, *checks[:1]])
+
+    def table(self) -> Table:
+        """Return all that is said, a row for each claim."""
+        claims = self.claims
+        columns: dict[str, Any] = {
+            field.name: [getattr(claim, field.name) for claim, _ in claims]
+            for field in fields(Claim)
+        }
+        columns["text"] = [text or claims[n - 1][1] for n, (_, text) in enumerate(claims)]
+        return Table(columns, shown=("predicate", "value", "low", "high", "probability", "text"))
 
     def overview(self) -> str:
         """Say how many components there are, how much noise, and which columns matter."""
-        model, unit = self._model, self._target_unit
-        noise = with_unit(float(np.sqrt(model.noise_variance)), unit)
+        model = self._model
+        sentences = [text for _, text in self._of_target()]
         if model.evaluation.expression == NOISE:
-            return (
-                f"No structure was found: the target is noise with a standard deviation of {noise} "
-                f"around its mean, {with_unit(model.target_scaling.shift, unit)}."
-            )
-        share = model.noise_variance / model.target_scaling.scale**2
-        sentences = [
-            f"The target is the sum of a constant, {with_unit(model.target_scaling.shift, unit)}, "
-            f"{counted(len(self._explained.parts), 'component')} and noise with a standard "
-            f"deviation of {noise}, {percent(share)} of its variance.",
-            *self._columns(),
-        ]
+            return " ".join(sentences)
+        sentences += [text for _, text in self._of_columns()]
         if self._explained.is_averaged:
             added = self._explained.std_of_averaging
             if added > np.sqrt(MIN_AVERAGING_SHARE) * model.target_scaling.scale:
                 sentences.append(
                     "Predictions average over other kernels and parameters too, which changes them "
-                    f"by {with_unit(added, unit)} (root mean square over the data)."
+                    f"by {with_unit(added, self._target_unit)} (root mean square over the data)."
                 )
         if len(model.kernels) > 1:
             kernel = model.evaluation.expression.to_text(model.feature_names)
@@ -328,8 +209,34 @@ class Description:
             )
         return " ".join(sentences)
 
-    def _columns(self) -> Iterator[str]:
-        """Say which columns matter, with which probability."""
+    def _of_target(self) -> list[tuple[Claim, str]]:
+        """Say what the target is on average, how much is explained, and how much is noise."""
+        model, unit = self._model, self._target_unit
+        deviation, average = float(np.sqrt(model.noise_variance)), model.target_scaling.shift
+        noise = Claim(
+            TARGET, "noise", deviation, unit=unit, evidence="parameter of the best kernel"
+        )
+        if model.evaluation.expression == NOISE:
+            text = (
+                f"No structure was found: {self._target} is noise with a standard deviation of "
+                f"{with_unit(deviation, unit)} around its mean, {with_unit(average, unit)}."
+            )
+            return [(noise, text)]
+        y = model.mixture.data.y
+        explained = 1 - float(np.var(y - model.mixture.mean(self._X)) / np.var(y))
+        mean = Claim(TARGET, "mean", average, unit=unit, evidence="mean of the training targets")
+        share = Claim(TARGET, "explained", explained, evidence="variance of the fit to the rows")
+        n = counted(len(self._explained.parts), "component")
+        verb = "explains" if len(self._explained.parts) == 1 else "explain"
+        left = with_unit(deviation, unit)
+        return [
+            (mean, f"The average of {self._target} is {with_unit(average, unit)}."),
+            (share, f"{_capital(n)} {verb} {percent(explained)} of its variance;"),
+            (noise, f"the rest is noise with a standard deviation of {left}."),
+        ]
+
+    def _of_columns(self) -> Iterator[tuple[Claim, str]]:
+        """Say which columns matter, with which probability, and which can hardly be told apart."""
         inclusion = inclusion_table(self._model)
         rows = list(zip(inclusion["column"], inclusion["depends"], strict=True))
         if len(rows) == 1:
@@ -337,179 +244,315 @@ class Description:
         clearly = [name for name, p in rows if p > CERTAIN]
         perhaps = [(name, p) for name, p in rows if EXCLUDED <= p <= CERTAIN]
         not_at_all = [name for name, p in rows if p < EXCLUDED]
+        how = "kernels that use the column"
         if clearly:
             verb = "matters" if len(clearly) == 1 else "matter"
-            yield f"{listing(clearly)} {verb}, with a probability above {CERTAIN}."
-        if perhaps:
-            texts = [f"{name} matters with a probability of {p:.2f}" for name, p in perhaps]
-            yield f"{listing(texts)}."
+            claim = Claim(listing(clearly), "matters", probability=CERTAIN, evidence=how)
+            yield claim, f"{listing(clearly)} {verb}, with a probability above {CERTAIN}."
+        for name, p in perhaps:
+            claim = Claim(name, "matters", probability=float(p), evidence=how)
+            yield claim, f"Whether {name} matters is open (with a probability of {p:.2f} it does)."
         if not_at_all:
             verb = "does" if len(not_at_all) == 1 else "do"
-            yield f"{listing(not_at_all)} {verb} not matter, with a probability above {CERTAIN}."
+            claim = Claim(listing(not_at_all), "does not matter", probability=CERTAIN, evidence=how)
+            text = f"{listing(not_at_all)} {verb} not matter, with a probability above {CERTAIN}."
+            yield claim, text
+        yield from self._alike()
 
-    def _text(self, part: Part) -> str:
-        found = self._phrases_of(part)
-        if found is None:
-            return f"A function with the kernel {part.expression.to_text(self.names)}."
-        regions, phrases = found
-        is_only = len(self.names) == 1
-        where = [
-            region.text(self.axes[column], is_only=is_only) for column, region in regions.items()
-        ]
-        where = [text for text in where if text]
-        begin = f"{listing(where)}, a" if where else "a"
-        return f"{begin[0].upper()}{begin[1:]} {self._noun(part, phrases)}."
+    def _alike(self) -> Iterator[tuple[Claim, str]]:
+        """Name pairs of columns that can hardly be distinguished in these data."""
+        varying = [c for c in range(len(self.names)) if np.ptp(self._X[:, c]) > 0]
+        for first, second in combinations(varying, 2):
+            r = float(np.corrcoef(self._X[:, first], self._X[:, second])[0, 1])
+            if abs(r) <= ALIKE:
+                continue
+            names = listing([self.names[first], self.names[second]])
+            what = "are one column in two units"
+            if abs(r) < SAME_COLUMN:
+                what = f"can hardly be told apart in these data (their correlation is {r:.2f})"
+            claim = Claim(names, "are alike", r, evidence="correlation of the columns")
+            yield claim, f"{names} {what}: what is said of one may be due to the other."
 
-    def _noun(self, part: Part, phrases: Sequence[tuple[int, Phrase]]) -> str:
-        """Name a component, without the article and the region where it plays a part."""
-        if len(phrases) == 1:
-            ((column, phrase),) = phrases
-            clauses = [*self._direction(part, column), *phrase.clauses]
-            along = "of" if "function" in phrase.noun else "in"
-            return f"{phrase.noun} {along} {self.names[column]}{_that(clauses)}"
-        names = listing([self.names[column] for column, _ in phrases])
-        nouns = {phrase.noun for _, phrase in phrases}
-        if len(nouns) == 1 and all(phrase.clauses for _, phrase in phrases):
-            whole = [f"in {self.names[c]} it {listing(phrase.clauses)}" for c, phrase in phrases]
-            return f"{nouns.pop()} of {names} together: {'; '.join(whole)}"
-        whole = [
-            f"in {self.names[column]} it is a {phrase.noun}{_that(phrase.clauses)}"
-            for column, phrase in phrases
-        ]
-        return f"joint effect of {names}: {'; '.join(whole)}"
+    def _of_residuals(self) -> list[tuple[Claim, str]]:
+        """Say what the model does not fit."""
+        if self._checks is None:
+            self._checks = list(checked(self._model, self._target))
+        return self._checks
 
-    def _effect(self, part: Part) -> str:
-        """Say how large a component is, and how it continues beyond the data."""
+    def _text(self, number: int) -> str:
+        """Describe a component in one sentence."""
+        return self._sentences(number)[0][1]
+
+    def _sentences(self, number: int) -> list[tuple[Claim, str]]:
+        if number not in self._said:
+            self._said[number] = list(self._of_part(self._explained.parts[number]))
+        return self._said[number]
+
+    def _of_part(self, part: Part) -> Iterator[tuple[Claim, str]]:
+        """Describe a component: what it does, how much it explains, how it goes on."""
+        subject = part.expression.to_text(self._model.feature_names)
+        regions = self._regions(part)
+        begin = self._begin(regions)
         if part.span <= STILL * self._model.target_scaling.scale:
-            return "It does not vary over the data."
-        unit = self._target_unit
-        explains = f"It explains {percent(part.share)} of the variance"
-        if part.share < 0:
-            explains = "It works against the other components"
-        extent = f"{explains}, and spans {with_unit(part.span, unit)}."
-        return " ".join([extent, *self._beyond(part)])
-
-    def _beyond(self, part: Part) -> Iterator[str]:
-        """Say how a component continues beyond the data, if that is known."""
-        found = self._phrases_of(part)
-        if found is None:
+            claim = Claim(subject, "does not vary", 0.0, evidence="its range over the rows")
+            yield claim, f"{begin}component that does not vary over the data."
             return
-        regions, phrases = found
+        ahead: list[tuple[Claim, str]] = []
+        free = [column for column in part.columns if column not in regions] or list(part.columns)
+        (region,) = regions.values() if len(regions) == 1 else (None,)
+        if len(part.columns) == 1 and self._shows_period(part, region):
+            said, ahead = self._repeating(part, region, subject, begin)
+            yield from said
+        elif len(free) == 1:
+            (column,) = free
+            ends = regions[column].inner if column in regions else None
+            yield self._along(part, column, ends or WHOLE_COLUMN, subject, begin)
+            if not regions and not self._is_two_valued(column):
+                beyond = beyond_of(self._explained, self._X, part, column, subject)
+                ahead = [(beyond, self._beyond(beyond, column))]
+        else:
+            yield from self._joint(part, free, subject, begin)
+        share = Claim(subject, "share", part.share, evidence="covariance with the fit")
+        span = f"spans {with_unit(part.span, self._target_unit)}"
+        yield share, f"It explains {percent(part.share)} of the variance of the fit, and {span}."
         if any(region.has_ended for region in regions.values()):
-            yield "It ends before the data do."
-            return
-        fading = [(column, one.fades) for column, one in phrases if one.fades is not None]
-        if not fading:
-            yield "It goes on beyond the data."
-            return
-        lengths = [
-            f"{with_unit(FADING_LENGTHS * scale.value, self.axes[column].unit)}"
-            + (f" of {self.names[column]}" if len(phrases) > 1 else "")
-            for column, scale in fading
-        ]
-        yield f"Beyond the data it fades within about {listing(lengths)}."
+            ended = Claim(subject, "ends", evidence="place of its change-point")
+            yield ended, "It ends before the data do."
+        yield from ahead
 
-    def _direction(self, part: Part, column: int) -> Iterator[str]:
-        """Say whether a component of one column rises or falls, or turns once."""
-        regions, _ = self._phrases_of(part) or ({}, [])
-        region = regions.get(column)
-        ends = WHOLE_COLUMN if region is None else region.inner
-        if ends is None:
-            return
-        places = np.linspace(*ends, N_GRID)
+    def _begin(self, regions: Mapping[int, Region]) -> str:
+        """Begin a sentence about a component with where it plays a part."""
+        is_only = len(self.names) == 1
+        where = [one.text(self.axes[column], is_only=is_only) for column, one in regions.items()]
+        where = [text for text in where if text]
+        return _capital(f"{listing(where)}, a " if where else "a ")
+
+    def _shows_period(self, part: Part, region: Region | None) -> bool:
+        """Whether a component repeats at least twice where it plays a part."""
+        if region is None:
+            return bool(np.isfinite(part.period))
+        begin, end = region.longest
+        return part.is_season and part.period <= MAX_PERIOD * (end - begin)
+
+    def _repeating(
+        self, part: Part, region: Region | None, subject: str, begin: str
+    ) -> tuple[list[tuple[Claim, str]], list[tuple[Claim, str]]]:
+        """Describe a season, or a curve with a season around it, and how it goes on."""
+        (column,) = part.columns
+        if part.is_season:
+            ends = float(self._X[:, column].min()), float(self._X[:, column].max())
+            if region is not None:
+                ends = max(ends[0], region.longest[0]), min(ends[1], region.longest[1])
+            repeats, grows, beyond = season(self._explained, self._X, part, ends, subject)
+            said = [(repeats, self._season(part, repeats, begin))]
+        else:
+            level, repeats, grows = level_and_wave(self._explained, self._X, part, subject)
+            around = f"Around it there is {self._season(part, repeats, 'a ')}"
+            said = [self._direction(level, column, begin), (repeats, around)]
+            beyond = beyond_of(self._explained, self._X, part, column, subject)
+        if max(grows.value, 1 / grows.value) >= MIN_GROWTH:
+            said.append((grows, self._growth(repeats, grows)))
+        has_ended = region is not None and region.has_ended
+        return said, [] if has_ended else [(beyond, self._beyond(beyond, column))]
+
+    def _season(self, part: Part, repeats: Claim, begin: str) -> str:
+        (column,) = part.columns
+        axis, name = self.axes[column], self.names[column]
+        low, high = (self._period_interval(part) * axis.scale).tolist()
+        period = part.period * axis.scale
+        word = calendar_word(period, low, high, axis.unit)
+        every = between(*readable(period, low, high, axis.unit))
+        swing = with_unit(repeats.value, self._target_unit)
+        return (
+            f"{begin}{word}season in {name} that repeats every {every}, with a swing of {swing} in "
+            f"its last cycle{_perhaps(repeats.probability)}."
+        )
+
+    def _growth(self, repeats: Claim, grows: Claim) -> str:
+        unit = self._target_unit
+        first = with_unit(repeats.value / grows.value, unit)
+        word = "grown" if grows.value > 1 else "shrunk"
+        perhaps = _perhaps(grows.probability)
+        return f"Its swing has {word} from {first} in the first cycle{perhaps}."
+
+    def _period_interval(self, part: Part) -> FloatArray:
+        """Return a 90 % interval of the period in the unit interval."""
+        for addend in part.group:
+            start = 0
+            for leaf in addend.expression.leaves:
+                index = role_index(leaf.kernel.parameters, Role.PERIOD)
+                if index is not None:
+                    entry = addend.entries[start + index]
+                    if np.isclose(np.exp(part.theta_of_all[entry]), part.period):
+                        return interval(np.exp(self._best.draws[:, entry]))
+                start += n_kernel_params(leaf)
+        return np.full(2, np.nan)
+
+    def _along(
+        self,
+        part: Part,
+        column: int,
+        ends: tuple[float, float],
+        subject: str,
+        begin: str = "",
+        fixed: dict[int, float] | None = None,
+    ) -> tuple[Claim, str]:
+        """Describe the curve along a column, the others at given values or at their medians."""
+        low, high = float(self._X[:, column].min()), float(self._X[:, column].max())
+        low, high = max(low, ends[0]), min(high, ends[1])
+        is_two_valued = self._is_two_valued(column)
+        places = np.linspace(low, high, 2 if is_two_valued else N_GRID)
+        curve = curve_of(self._explained, self._X, part, column, places, fixed)
+        claim = direction(curve, subject)
+        if is_two_valued:
+            return self._difference(claim, column, begin)
+        return self._direction(claim, column, begin)
+
+    def _direction(self, claim: Claim, column: int, begin: str) -> tuple[Claim, str]:
+        """Describe a line, a rise or fall, a turn, or many."""
+        axis, unit, name = self.axes[column], self._target_unit, self.names[column]
+        perhaps, word = _perhaps(claim.probability), claim.predicate
+        noun = f"{begin}curve in {name} that " if begin else "it "
+        if word.endswith("linearly"):
+            claim = _scaled(claim, 1 / axis.scale)
+            noun = f"{begin}straight line in {name} that " if begin else "it "
+            amount = _amount(claim, unit, f" per {singular(axis.unit) or 'unit'}")
+            return claim, f"{noun}{word.split()[0]} by {amount}{perhaps}."
+        if word in ("rises", "falls"):
+            return claim, f"{noun}{word} by {_amount(claim, unit, '')}{perhaps}."
+        if " then " in word:
+            first, then = word.split(" then ")
+            place = axis.place_between(claim.value, claim.low, claim.high)
+            return claim, f"{noun}{first} until {place} and {then} from there on{perhaps}."
+        return claim, f"{noun}{word} by {with_unit(claim.value, unit)}{perhaps}."
+
+    def _difference(self, claim: Claim, column: int, begin: str) -> tuple[Claim, str]:
+        """Describe the effect of a column of two values."""
+        values = np.unique(self._X[:, column])
+        change = _scaled(claim, float(np.ptp(values)))
+        change = replace(change, predicate="is higher" if change.value > 0 else "is lower")
+        low, high = (self._level(column, one) for one in values.tolist())
+        amount, name = _amount(change, self._target_unit, ""), self.names[column]
+        noun = f"{begin}difference of {name}: " if begin else ""
+        word = change.predicate.removeprefix("is ")
+        text = f"{noun}where {name} is {high}, {self._target} is {word} by {amount}"
+        return change, f"{text} than where it is {low}{_perhaps(claim.probability)}."
+
+    def _level(self, column: int, value: float) -> str:
+        """Write a value of a column in the unit interval."""
         axis = self.axes[column]
-        curve = self._curve(part, column, places)
-        reach = np.ptp(curve)
-        if reach <= MIN_REACH * part.span:
+        if self._is_two_valued(column) and axis.origin is None:
+            return f"{axis.shift + axis.scale * value:.6g}"
+        return axis.place(value)
+
+    def _joint(
+        self, part: Part, columns: list[int], subject: str, begin: str
+    ) -> Iterator[tuple[Claim, str]]:
+        """Describe an effect of several columns together."""
+        names = [self.names[column] for column in columns]
+        reach = {}
+        for column in columns:
+            ends = float(self._X[:, column].min()), float(self._X[:, column].max())
+            reach[column] = np.ptp(self._explained.curve(part, column, np.linspace(*ends, N_GRID)))
+        ordered = sorted(columns, key=lambda column: -reach[column])
+        joint = Claim(subject, "joint effect", evidence="product of kernels")
+        if len(columns) > 2:
+            named = listing(
+                [
+                    f"{with_unit(reach[column], self._target_unit)} along {self.names[column]}"
+                    for column in ordered[:MAX_NAMED]
+                ]
+            )
+            others = "all others at their medians"
+            text = f"{begin}joint effect of {listing(names)}. With {others}, it varies by {named}."
+            yield joint, text
             return
-        for sign, word, other in ((1, "rises", "falls"), (-1, "falls", "rises")):
-            if _way_back(sign * curve) < NEARLY_MONOTONE * reach:
-                if isinstance(part.expression, Leaf) and part.expression.kernel.is_linear:
-                    slope = abs(float(curve[-1] - curve[0])) / (axis.scale * np.ptp(places))
-                    per = singular(axis.unit) or "unit"
-                    word = f"{word} by {with_unit(slope, self._target_unit)} per {per}"
-                yield word
-                return
-            turn = int(np.argmax(sign * curve))
-            before, after = sign * curve[: turn + 1], -sign * curve[turn:]
-            if (
-                max(_way_back(before), _way_back(after)) < NEARLY_MONOTONE * reach
-                and min(np.ptp(before), np.ptp(after)) > MIN_TURN * reach
-            ):
-                yield f"{word} until {axis.place(places[turn])} and {other} from there on"
-                return
+        two_valued = [column for column in columns if self._is_two_valued(column)]
+        other = two_valued[0] if two_valued else ordered[1]
+        (column,) = (one for one in columns if one != other)
+        if two_valued:
+            levels = np.unique(self._X[:, other])
+        else:
+            levels = np.quantile(self._X[:, other], LEVELS)
+        said = []
+        for level in levels.tolist():
+            claim, text = self._along(part, column, WHOLE_COLUMN, subject, fixed={other: level})
+            where = f"where {self.names[other]} is {self._level(other, level)}"
+            said.append((claim, f"{where}, {text.removesuffix('.')}"))
+        (first, first_text), (second, second_text) = said
+        effect = f"{begin}joint effect of {listing(names)}: along {self.names[column]}"
+        yield first, f"{effect}, {first_text}; {second_text}."
+        yield second, ""  # the sentence is that of the first
 
-    def _wave_share(
-        self, part: Part, column: int, ends: tuple[float, float], period: float
-    ) -> float:
-        """Compute the share of the variance along a column around averages over a period."""
-        n_periods = np.ptp(ends) / period
-        places = np.linspace(*ends, int(min(POINTS_PER_PERIOD * n_periods, MAX_POINTS)))
-        curve = self._curve(part, column, places)
-        window = max(2, round(len(places) / n_periods))
-        level = np.convolve(curve, np.full(window, 1 / window), mode="valid")
-        within = curve[(window - 1) // 2 :][: len(level)]  # where there are averages
-        return float((within - level).var() / within.var()) if within.var() > 0 else 1.0
+    def _beyond(self, claim: Claim, column: int) -> str:
+        """Say how a component goes on beyond the data."""
+        axis, perhaps = self.axes[column], _perhaps(claim.probability)
+        word, extent = claim.predicate, float(np.ptp(self._X[:, column]))
+        if word == "repeats beyond":
+            return f"It repeats beyond the data{perhaps}."
+        if word == "fades beyond":
+            after = with_unit(*self._duration(claim.value * axis.scale, axis.unit))
+            return f"Beyond the data half of its swing is left after {after}{perhaps}."
+        ahead = with_unit(*self._duration(NEAR_BEYOND * extent * axis.scale, axis.unit))
+        amount = _amount(claim, self._target_unit, "")
+        if claim.probability < LIKELY:
+            low, high = (with_unit(one, self._target_unit) for one in (claim.low, claim.high))
+            return f"How it goes on is open: over the next {ahead} it changes by {low} to {high}."
+        way = "rises" if claim.value > 0 else "falls"
+        how = {
+            "continues beyond": "goes on, and ",
+            "returns beyond": "returns to its average, and ",
+        }
+        text = f"Beyond the data it {how.get(word, '')}{way} by {amount} over the next {ahead}"
+        return f"{text}{perhaps}."
 
-    def _curve(self, part: Part, column: int, places: FloatArray) -> FloatArray:
-        X = np.tile(np.median(self._model.mixture.data.X, axis=0), (len(places), 1))
-        X[:, column] = places
-        return self._explained.mean(part, X)
+    def _duration(self, value: float, unit: str) -> tuple[float, str]:
+        value, _, _, unit = readable(value, np.nan, np.nan, unit)
+        return value, unit
 
-    def _phrases(self, part: Part) -> "PhrasesOfPart | None":
-        """Describe the product on each column; None with operators other than sum and product."""
-        if not all(isinstance(one, Leaf) for one in part.expression.terms(MULTIPLY)):
-            return None
-        draws, start = self._best.draws[:, part.entries], 0
+    def _regions(self, part: Part) -> dict[int, Region]:
+        """Return where a component plays a part, by the columns of its change-points."""
         regions: dict[int, Region] = {}
-        others: list[tuple[Leaf, slice]] = []
-        for leaf in part.expression.leaves:
-            entries = slice(start, start + n_kernel_params(leaf))
-            start = entries.stop
+        if len(part.group) > 1:
+            return regions
+        (addend,) = part.group
+        start = 0
+        highest = self._X.max(axis=0)
+        for leaf in addend.expression.leaves:
+            entries = addend.entries[start : start + n_kernel_params(leaf)]
+            start += n_kernel_params(leaf)
             if isinstance(leaf.kernel, Share):
-                theta, drawn = np.exp(part.theta[entries]), np.exp(draws[:, entries])
-                highest = float(self._model.mixture.data.X[:, leaf.column].max())
-                region = Region.of(leaf.column, leaf.kernel, theta, drawn, highest)
+                theta = np.exp(part.theta_of_all[entries])
+                drawn = np.exp(self._best.draws[:, entries])
+                region = Region.of(
+                    leaf.column, leaf.kernel, theta, drawn, float(highest[leaf.column])
+                )
                 known = regions.get(leaf.column)
                 regions[leaf.column] = region if known is None else known.intersect(region)
-            else:
-                others.append((leaf, entries))
-        phrases: list[tuple[int, Phrase]] = []
-        others.sort(key=lambda one: one[0].column)
-        for column, group in groupby(others, key=lambda one: one[0].column):
-            ends = regions[column].longest if column in regions else WHOLE_COLUMN
-            factors = [
-                self._factor(leaf, part.theta[entries], draws[:, entries], extent=np.ptp(ends))
-                for leaf, entries in group
-            ]
-            wave_share = partial(self._wave_share, part, column, ends)
-            phrase = phrase_of(factors, self.axes[column].unit, ends, wave_share)
-            phrases.append((column, phrase))
-        return regions, phrases
+        return regions
 
-    def _factor(self, leaf: Leaf, theta: FloatArray, draws: FloatArray, *, extent: float) -> Factor:
-        """Collect the parameters of a leaf in the units of its column.
-
-        ``extent`` is that of the part of the column where the component plays a part.
-        """
-        scale = self.axes[leaf.column].scale
-        scales = {}
-        for place, parameter in enumerate(leaf.kernel.parameters):
-            if parameter.role in OWN_UNIT and parameter.unit == Unit.INPUT:
-                low, high = interval(np.exp(draws[:, place])) * scale
-                value = float(np.exp(theta[place]))
-                scales[Role(parameter.role)] = Scale(value * scale, low, high, value / extent)
-        return Factor(leaf, np.exp(theta), scales)
+    def _is_two_valued(self, column: int) -> bool:
+        return len(np.unique(self._X[:, column])) == 2
 
 
-PhrasesOfPart = tuple[Mapping[int, Region], Sequence[tuple[int, Phrase]]]
-"""Where a component plays a part, by column, and a phrase for each of its columns."""
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
-def _way_back(curve: FloatArray) -> float:
-    return float(-np.minimum(np.diff(curve), 0).sum())
+def _scaled(claim: Claim, factor: float) -> Claim:
+    low, high = claim.low * factor, claim.high * factor
+    return replace(claim, value=claim.value * factor, low=low, high=high)
 
 
-def _that(clauses: Sequence[str]) -> str:
-    """Join what is said of a noun by a relative pronoun."""
-    return f" that {listing(clauses)}" if clauses else ""
+def _amount(claim: Claim, unit: str, per: str) -> str:
+    """Write the size of a change with its interval, without its sign."""
+    sign = 1.0 if claim.value >= 0 else -1.0
+    low, high = sorted((sign * claim.low, sign * claim.high))
+    text = between(sign * claim.value, low, high, "")
+    number, _, rest = text.partition(" (")
+    return f"{number} {unit}".rstrip() + per + (f" ({rest}" if rest else "")
+
+
+def _perhaps(probability: float) -> str:
+    """Say how probable a claim is, if it is not nearly certain."""
+    return "" if probability >= CERTAIN else f", with a probability of {probability:.2f}"

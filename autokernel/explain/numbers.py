@@ -57,12 +57,55 @@ def between(value: float, low: float, high: float, unit: str) -> str:
     return f"{text} {unit}".rstrip() + f" ({low_text} to {high_text})"
 
 
+_SECONDS_OF_UNIT = {
+    "seconds": 1.0,
+    "minutes": 60.0,
+    "hours": 3600.0,
+    "days": 86400.0,
+    "weeks": 604800.0,
+    "months": 2629746.0,
+    "quarters": 7889238.0,
+    "years": 31556952.0,
+}
+_CALENDAR = {"days": "daily", "weeks": "weekly", "months": "monthly", "years": "yearly"}
+_NEAR_CALENDAR = 0.005  # relative difference from a unit of the calendar
+_READABLE = ("minutes", "hours", "days", "years")  # units that a reader would choose
+_MIN_OF_UNIT = 2.0  # from which the larger unit is easier to read
+
+
+def calendar_word(value: float, low: float, high: float, unit: str) -> str:
+    """Return "yearly ", "weekly " and so on for such a period, and else nothing."""
+    seconds = _SECONDS_OF_UNIT.get(unit)
+    if seconds is None:
+        return ""
+    for name, word in _CALENDAR.items():
+        exact = _SECONDS_OF_UNIT[name] / seconds
+        if abs(value / exact - 1) < _NEAR_CALENDAR or low <= exact <= high:
+            return f"{word} "
+    return ""
+
+
+def readable(value: float, low: float, high: float, unit: str) -> tuple[float, float, float, str]:
+    """Write a duration in the largest unit of which it has at least two."""
+    seconds = _SECONDS_OF_UNIT.get(unit)
+    if seconds is None:
+        return value, low, high, unit
+    best = unit
+    for name in _READABLE:
+        is_larger = _SECONDS_OF_UNIT[name] > _SECONDS_OF_UNIT[best]
+        if is_larger and value * seconds >= _MIN_OF_UNIT * _SECONDS_OF_UNIT[name]:
+            best = name
+    factor = seconds / _SECONDS_OF_UNIT[best]
+    return value * factor, low * factor, high * factor, best
+
+
 def percent(share: float) -> str:
     """Write a share in per cent, with a digit more where it is small."""
     per_cent = 100 * share
     if 0 < per_cent < 0.1:
         return "less than 0.1 %"
-    return f"{per_cent:.1f} %" if abs(per_cent) < 10 else f"{per_cent:.0f} %"
+    is_near_end = abs(per_cent) < 10 or 99 <= per_cent < 99.95
+    return f"{per_cent:.1f} %" if is_near_end else f"{per_cent:.0f} %"
 
 
 def listing(items: Sequence[str]) -> str:

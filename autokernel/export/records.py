@@ -82,6 +82,7 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         "settings": {name: _as_json(value) for name, value in settings if _is_plain(value)},
         "feature_names_in": None if names is None else [str(name) for name in names],
         "date_columns": model.date_columns_,
+        "target_name": model.target_name_,
         "X_train": _as_json(model.X_train_),
         "y_train": _as_json(model.y_train_),
         "model": _model_record(model._fitted, model.X_train_, model.y_train_),
@@ -131,7 +132,8 @@ def _estimator(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
     }
     model = AutoKernelGPRegressor(**settings)
     X, y = _array(record["X_train"]), _array(record["y_train"])
-    data = FitData(X, y, record["feature_names_in"], list(record["date_columns"]))
+    names, dates = record["feature_names_in"], list(record["date_columns"])
+    data = FitData(X, y, names, dates, record["target_name"])
     model._set_fitted(_model(record["model"], X, y), data)
     search = record["search"]
     if search is not None:

@@ -158,6 +158,17 @@ class Predictor(ABC):
         # rounding may leave eigenvalues just below zero, of which the user need not hear
         return rng.multivariate_normal(mean, covariance, n_samples, check_valid="ignore").T
 
+    def part_samples(
+        self,
+        expression: Expression,
+        params: FloatArray,
+        X: FloatArray,
+        n_samples: int,
+        rng: np.random.Generator,  # noqa: ARG002 - for predictors that know a covariance
+    ) -> FloatArray:
+        """Draw a term of the function (n_samples, n), which here has no variance."""
+        return np.tile(self.part_mean(expression, params, X), (n_samples, 1))
+
     @abstractmethod
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""

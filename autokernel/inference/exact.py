@@ -162,6 +162,23 @@ class ExactPredictor(Predictor):
         K[np.diag_indices(len(K))] += self.noise_variance
         return mean, K
 
+    def part_samples(
+        self,
+        expression: Expression,
+        params: FloatArray,
+        X: FloatArray,
+        n_samples: int,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Draw a term of the function (n_samples, n)."""
+        term = Term(expression, params)
+        cross = term.cross(X, self._X)
+        mean = cross @ self._alpha
+        V = self._cholesky.half_solve(cross.T)
+        K = term.cross(X, X) - V.T @ V
+        # rounding may leave eigenvalues just below zero
+        return rng.multivariate_normal(mean, K, n_samples, check_valid="ignore", method="eigh")
+
     def _part_mean_of_block(self, term: Term, X: FloatArray) -> FloatArray:
         return term.cross(X, self._X) @ self._alpha
 

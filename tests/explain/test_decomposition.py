@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.explain.decomposition import _parts
 from autokernel.expression import parse_expression
 from tests.explain.models import random_expressions, with_kernel
 from tests.fits import small, wave
@@ -43,7 +42,7 @@ def test_shares_add_up_to_one_and_the_largest_comes_first():
     assert sum(shares) == pytest.approx(1.0)
     assert shares == sorted(shares, reverse=True)
     # the season has the variance 12.5 * 33 and the line 75, on average
-    assert [one.expression for one in found.components] == ["PER[0] * LIN[1]", "LIN[0]"]
+    assert [one.expression for one in found.components] == ["LIN[1] * PER[0]", "LIN[0]"]
     assert shares[1] == pytest.approx(75 / (75 + 12.5 * 33), abs=0.1)
 
 
@@ -106,12 +105,35 @@ def test_averaging_is_mentioned_if_it_changes_the_predictions(n):
     assert ("average over other kernels" in model.describe()) == is_large
 
 
-def test_equal_addends_are_one_component():
-    expression = parse_expression("SE[0] + SE[0] + LIN[0]")
-    theta = np.log([0.5, 1.0, 0.5, 2.0, 1.0, 1.0, 0.1])
-    first, _ = _parts(expression, theta)
-    assert str(first.expression) == "SE[0]"
-    kernel, params = first.kernel
-    assert str(kernel) == "SE[0] + SE[0]"
-    np.testing.assert_allclose(params, [0.5, 1.0, 0.5, 2.0])
-    assert len(_parts(expression, theta + np.arange(7))) == 3
+@pytest.mark.parametrize(
+    ("text", "own", "expected"),
+    [
+        ("SE[0] + SE[0] + LIN[0]", [0.5, 1.0, 0.5, 2.0, 1.0, 1.0], ["LIN[0] + SE[0]"]),
+        ("LIN[0] + SE[1]", [1.0, 1.0, 0.3, 1.0], ["LIN[0]", "SE[1]"]),
+        ("SE[0] + SE[0] * SE[1]", [0.5, 1.0] * 3, ["SE[0] + SE[0] * SE[1]"]),
+        # two seasons of one period, and another
+        (
+            "PER[0] + LIN[0] * PER[0] + PER[0]",
+            [0.5, 1.0, 0.2, 1.0, 1.0, 0.5, 1.0, 0.2001, 0.5, 1.0, 0.07],
+            ["LIN[0] * PER[0] + PER[0]", "PER[0]"],
+        ),
+    ],
+)
+def test_what_a_reader_takes_for_one_thing_is_one_component(text, own, expected):
+    X, y = table()
+    model = with_kernel(X, y, parse_expression(text), np.log(own))
+    found = model.decompose()
+    assert sorted(one.expression for one in found.components) == sorted(expected)
+    total = found.constant + sum(one.mean for one in found.components)
+    np.testing.assert_allclose(total, model.predict(X), atol=1e-8 * y.std())
+
+
+def test_no_component_works_against_the_others():
+    """Two columns that are nearly the same: one kernel takes back what another one gives."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=60)
+    X = np.column_stack([x, x + 0.01 * rng.normal(size=60)])
+    kernel = parse_expression("LIN[0] + LIN[1]")
+    y = X[:, 0] + 30 * (X[:, 0] - X[:, 1])
+    for one in with_kernel(X, y, kernel, np.log([9.0] * 4), noise=1e-4).decompose().components:
+        assert one.share > -0.005

@@ -1,0 +1,290 @@
+"""Claims about a fitted function, each one computed on the function and on draws of it.
+
+A claim holds for the mean of its component. Its probability is the share of draws for which it
+holds, each draw being one of a kernel, of its parameters and of the function; a kernel without a
+component like this one counts as none for which it holds. Values are those of the mean, with
+central 90 % intervals of the draws.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.signal import find_peaks
+
+from autokernel.explain.decomposition import ExplainedFunction, Part, inputs_along
+from autokernel.explain.numbers import INTERVAL_ENDS
+from autokernel.typing import BoolArray, FloatArray
+
+N_DRAWS = 200
+N_GRID = 65  # points of a curve over the data
+BEYOND = 0.5  # extents beyond the data, up to which a season is followed
+NEAR_BEYOND = 0.25  # extents beyond the data, up to which a curve is followed
+POINTS_OF_CYCLE, N_LEVELS = 16, 17  # points of a cycle, and averages over cycles
+IS_LINE = 0.998  # share of the variance of a curve that a straight line explains
+MIN_TURN = 0.1  # part of the range by which a turning point must stand out
+MIN_GROWTH = 1.25  # of the swing of a season, from its first cycle to the last, that is mentioned
+HALF = 0.5  # of a swing, a height or a trend, from which it is said to go on
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One thing that is said of a fitted function.
+
+    Attributes
+    ----------
+    subject : str
+        What it is about: the target, a column, or a component by its kernel.
+    predicate : str
+        What is said, such as ``"rises"`` or ``"repeats"``.
+    value, low, high : float
+        A number with its central 90 % interval, nan where there is none.
+    unit : str
+        Unit of the number.
+    probability : float
+        Probability that the claim is true, given the kernels of the search.
+    evidence : str
+        How it was computed.
+    """
+
+    subject: str
+    predicate: str
+    value: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
+    unit: str = ""
+    probability: float = 1.0
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """A component along one column, the others fixed: its mean and draws of it.
+
+    Draws (n_draws, n_points) are nan for kernels that have no component like it.
+    """
+
+    places: FloatArray  # (n_points,), in the unit interval
+    mean: FloatArray
+    draws: FloatArray
+
+    def probability(self, holds: Callable[[FloatArray], BoolArray]) -> float:
+        """Compute the share of draws for which a condition on curves (n, n_points) holds."""
+        known = self.known
+        return float(np.sum(holds(known))) / len(self.draws) if len(known) else 0.0
+
+    @property
+    def known(self) -> FloatArray:
+        """The draws of kernels that have such a component."""
+        return self.draws[np.isfinite(self.draws).all(axis=1)]
+
+    def interval(self, quantity: Callable[[FloatArray], FloatArray]) -> tuple[float, float]:
+        """Compute a 90 % interval of a quantity of curves (n, n_points)."""
+        known = self.known
+        if len(known) < 2 or np.ptp(known, axis=0).max() == 0:
+            return np.nan, np.nan
+        low, high = np.quantile(quantity(known), INTERVAL_ENDS)
+        return float(low), float(high)
+
+    @property
+    def reach(self) -> float:
+        """The range of the mean."""
+        return float(np.ptp(self.mean))
+
+
+def curve_of(
+    explained: ExplainedFunction,
+    X: FloatArray,
+    part: Part,
+    column: int,
+    places: FloatArray,
+    fixed: Mapping[int, float] | None = None,
+) -> Curve:
+    """Compute a component along a column, others at given values or else at their medians."""
+    inputs = inputs_along(X, {**(fixed or {}), column: places})
+    return Curve(places, explained.mean(part, inputs), explained.draws(part, inputs, N_DRAWS))
+
+
+def direction(curve: Curve, subject: str) -> Claim:
+    """Say whether a curve rises, falls, turns once, or more often.
+
+    The value of a line is its slope in the unit interval, that of a turn its place; of other curves
+    it is the change from one end to the other, or the range.
+    """
+    x, mean = curve.places, curve.mean
+    if curve.reach <= 0:
+        return Claim(subject, "does not vary", 0.0, 0.0, 0.0, evidence="its range is zero")
+    slopes = partial_slope(x)
+    slope = float(slopes(mean[None])[0])
+    residual = mean - mean.mean() - slope * (x - x.mean())
+    if 1 - residual.var() / mean.var() > IS_LINE:
+        low, high = curve.interval(slopes)
+        same_sign = curve.probability(lambda drawn: slopes(drawn) * slope > 0)
+        word = "rises linearly" if slope > 0 else "falls linearly"
+        how = "slope of a line through the curve, which explains its variance"
+        return Claim(subject, word, slope, low, high, probability=same_sign, evidence=how)
+    turns = n_turns(mean)
+    if turns == 0:
+        low, high = curve.interval(_change)
+        change = float(mean[-1] - mean[0])
+        same_sign = curve.probability(lambda drawn: _change(drawn) * change > 0)
+        word, how = "rises" if change > 0 else "falls", "difference between the ends of a curve"
+        return Claim(subject, word, change, low, high, probability=same_sign, evidence=how)
+    if turns == 1:
+        sign = 1 if mean[[0, -1]].max() < mean.max() - MIN_TURN * curve.reach else -1
+        low, high = curve.interval(lambda drawn: _tops(x, sign * drawn))
+        turned = curve.probability(lambda drawn: _turns_inside(sign * drawn))
+        how = f"place of the {'highest' if sign > 0 else 'lowest'} point"
+        word = "rises then falls" if sign > 0 else "falls then rises"
+        place = float(_tops(x, sign * mean[None])[0])
+        return Claim(subject, word, place, low, high, probability=turned, evidence=how)
+    low, high = curve.interval(lambda drawn: np.ptp(drawn, axis=1))
+    how = f"range; it turns {turns} times"
+    present = len(curve.known) / len(curve.draws)
+    word = "goes up and down"
+    return Claim(subject, word, curve.reach, low, high, probability=present, evidence=how)
+
+
+def n_turns(curve: FloatArray) -> int:
+    """Count the turning points of a curve that stand out by a tenth of its range."""
+    least = MIN_TURN * np.ptp(curve)
+    return sum(len(find_peaks(sign * curve, prominence=least)[0]) for sign in (1, -1))
+
+
+def season(
+    explained: ExplainedFunction,
+    X: FloatArray,
+    part: Part,
+    ends: tuple[float, float],
+    subject: str,
+) -> tuple[Claim, Claim, Claim]:
+    """Say that a component repeats, how its swing changes, and whether it goes on.
+
+    The swing is the range within one cycle: the first and the last between the ends, and those
+    beyond.
+    """
+    (column,), (begin, end) = part.columns, ends
+    cycle = np.arange(POINTS_OF_CYCLE + 1) / POINTS_OF_CYCLE * part.period
+    n_beyond = max(1, int(np.ceil(BEYOND * (end - begin) / part.period)))
+    ahead = np.unique(np.geomspace(1, n_beyond, 6).astype(int))
+    starts = np.concatenate([[begin, end - part.period], end + (ahead - 1) * part.period])
+    places = (starts[:, None] + cycle).ravel()
+    curve = curve_of(explained, X, part, column, places)
+
+    def swings(drawn: FloatArray) -> FloatArray:
+        return np.ptp(drawn.reshape(len(drawn), len(starts), len(cycle)), axis=2)
+
+    _, last, *later = swings(curve.mean[None])[0].tolist()
+    low, high = curve.interval(lambda drawn: swings(drawn)[:, 1])
+    present, how = len(curve.known) / len(curve.draws), "range within the last cycle"
+    repeats = Claim(subject, "repeats", last, low, high, probability=present, evidence=how)
+    grows = _growth(curve, lambda drawn: swings(drawn)[:, :2], subject)
+    means = swings(explained.means_of_members(part, inputs_along(X, {column: places})))
+    weights = np.array([weight for weight, _ in explained.members])
+    goes_on = float(weights @ (means[:, -1] >= HALF * means[:, 1]))
+    if later[-1] >= HALF * last:
+        how = f"swing {BEYOND:g} extents beyond the data"
+        return repeats, grows, Claim(subject, "repeats beyond", probability=goes_on, evidence=how)
+    lost = [number for number, one in zip(ahead, later, strict=True) if one < HALF * last]
+    distance, how = float(lost[0]) * part.period, "swings of later cycles"
+    fades = Claim(subject, "fades beyond", distance, probability=1 - goes_on, evidence=how)
+    return repeats, grows, fades
+
+
+def _growth(curve: Curve, swings: Callable[[FloatArray], FloatArray], subject: str) -> Claim:
+    """Compare the swings (n, 2) of the first and the last cycle."""
+    first, last = swings(curve.mean[None])[0].tolist()
+    ratio = last / first if first > 0 else np.inf
+    sign, word = (1, "grows") if ratio > 1 else (-1, "shrinks")
+    changed = curve.probability(lambda drawn: sign * (swings(drawn) @ [-1.0, 1.0]) > 0)
+    how = "ratio of the last cycle to the first"
+    return Claim(subject, f"swing {word}", ratio, probability=changed, evidence=how)
+
+
+def level_and_wave(
+    explained: ExplainedFunction, X: FloatArray, part: Part, subject: str
+) -> tuple[Claim, Claim, Claim]:
+    """Say where the averages over a period lead, how large the wave around them is, and its change.
+
+    Between the middles of two cycles the level is taken to be a straight line.
+    """
+    (column,) = part.columns
+    begin, end = X[:, column].min(), X[:, column].max()
+    offsets = (np.arange(POINTS_OF_CYCLE) + 0.5) / POINTS_OF_CYCLE * part.period
+    n_starts = int(min(N_LEVELS, max(3, 2 * (end - begin) / part.period)))
+    starts = np.linspace(begin, end - part.period, n_starts)
+    curve = curve_of(explained, X, part, column, (starts[:, None] + offsets).ravel())
+
+    def cycles(drawn: FloatArray) -> FloatArray:
+        return drawn.reshape(len(drawn), n_starts, POINTS_OF_CYCLE)
+
+    def swings(drawn: FloatArray) -> FloatArray:
+        levels = cycles(drawn).mean(axis=2)
+        slopes = np.diff(levels, axis=1)[:, [0, -1]] / (starts[1] - starts[0])
+        ends = cycles(drawn)[:, [0, -1]]
+        return np.ptp(ends - slopes[:, :, None] * offsets, axis=2)
+
+    level = Curve(
+        starts, cycles(curve.mean[None])[0].mean(axis=1), cycles(curve.draws).mean(axis=2)
+    )
+    low, high = curve.interval(lambda drawn: swings(drawn)[:, 1])
+    present, how = len(curve.known) / len(curve.draws), "range of the last cycle around its level"
+    last = float(swings(curve.mean[None])[0, 1])
+    wave = Claim(subject, "repeats in part", last, low, high, probability=present, evidence=how)
+    return direction(level, subject), wave, _growth(curve, swings, subject)
+
+
+def beyond_of(
+    explained: ExplainedFunction, X: FloatArray, part: Part, column: int, subject: str
+) -> Claim:
+    """Say how a component goes on beyond the data: on as before, back to its average, or otherwise.
+
+    The value is its change over the next quarter of the extent, or over two periods.
+    """
+    begin, end = float(X[:, column].min()), float(X[:, column].max())
+    ahead = NEAR_BEYOND * (end - begin)
+    within, after = np.linspace(begin, end, N_GRID), np.linspace(end, end + ahead, 9)[1:]
+    curve = curve_of(explained, X, part, column, np.concatenate([within, after]))
+    mean, last = curve.mean, N_GRID - 1
+    trend = mean[last] - mean[np.searchsorted(within, end - ahead)]
+
+    def change(drawn: FloatArray) -> FloatArray:
+        return drawn[:, -1] - drawn[:, last]
+
+    own = float(change(mean[None])[0])
+    low, high = curve.interval(change)
+    same_sign = curve.probability(lambda drawn: change(drawn) * own > 0)
+    how = f"predictions up to {NEAR_BEYOND:g} extents beyond the data"
+    word = "changes beyond"
+    centred = mean - mean[:N_GRID].mean()
+    if own * trend > 0 and abs(own) >= HALF * abs(trend):
+        word = "continues beyond"
+    elif abs(centred[-1]) < HALF * abs(centred[last]) and own * centred[last] < 0:
+        word = "returns beyond"
+    return Claim(subject, word, own, low, high, probability=same_sign, evidence=how)
+
+
+def partial_slope(x: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """Return a function that computes the least-squares slopes (n,) of curves (n, n_points)."""
+    centred = x - x.mean()
+    return lambda curves: curves @ centred / (centred @ centred)
+
+
+def _change(curves: FloatArray) -> FloatArray:
+    return curves[:, -1] - curves[:, 0]
+
+
+def _tops(x: FloatArray, curves: FloatArray) -> FloatArray:
+    """Return the places (n,) of the highest points, by parabolas through three points around."""
+    top = np.clip(np.argmax(curves, axis=1), 1, len(x) - 2)
+    rows = np.arange(len(curves))
+    before, at, after = (curves[rows, top + shift] for shift in (-1, 0, 1))
+    bend = 2 * at - before - after
+    shift = np.divide(after - before, 2 * bend, out=np.zeros_like(at), where=bend > 0)
+    return x[top] + np.clip(shift, -1, 1) * (x[1] - x[0])
+
+
+def _turns_inside(curves: FloatArray) -> BoolArray:
+    """Return for each curve whether its highest point stands out from both of its ends."""
+    highest, reach = curves.max(axis=1), np.ptp(curves, axis=1)
+    return np.minimum(highest - curves[:, 0], highest - curves[:, -1]) > MIN_TURN * reach
