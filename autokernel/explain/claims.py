@@ -158,7 +158,7 @@ def season(
     ends: tuple[float, float],
     subject: str,
 ) -> tuple[Claim, Claim, Claim]:
-    """Say that a component repeats, how its swing changes, and whether it goes on.
+    """Say how large the swing of a season is, how it changes, and whether it goes on.
 
     The swing is the range within one cycle: the first and the last between the ends, and those
     beyond.
@@ -177,18 +177,18 @@ def season(
     _, last, *later = swings(curve.mean[None])[0].tolist()
     low, high = curve.interval(lambda drawn: swings(drawn)[:, 1])
     present, how = len(curve.known) / len(curve.draws), "range within the last cycle"
-    repeats = Claim(subject, "repeats", last, low, high, probability=present, evidence=how)
+    swing = Claim(subject, "swing", last, low, high, probability=present, evidence=how)
     grows = _growth(curve, lambda drawn: swings(drawn)[:, :2], subject)
     means = swings(explained.means_of_members(part, inputs_along(X, {column: places})))
     weights = np.array([weight for weight, _ in explained.members])
     goes_on = float(weights @ (means[:, -1] >= HALF * means[:, 1]))
     if later[-1] >= HALF * last:
         how = f"swing {BEYOND:g} extents beyond the data"
-        return repeats, grows, Claim(subject, "repeats beyond", probability=goes_on, evidence=how)
+        return swing, grows, Claim(subject, "repeats beyond", probability=goes_on, evidence=how)
     lost = [number for number, one in zip(ahead, later, strict=True) if one < HALF * last]
     distance, how = float(lost[0]) * part.period, "swings of later cycles"
     fades = Claim(subject, "fades beyond", distance, probability=1 - goes_on, evidence=how)
-    return repeats, grows, fades
+    return swing, grows, fades
 
 
 def _growth(curve: Curve, swings: Callable[[FloatArray], FloatArray], subject: str) -> Claim:
@@ -230,8 +230,8 @@ def level_and_wave(
     low, high = curve.interval(lambda drawn: swings(drawn)[:, 1])
     present, how = len(curve.known) / len(curve.draws), "range of the last cycle around its level"
     last = float(swings(curve.mean[None])[0, 1])
-    wave = Claim(subject, "repeats in part", last, low, high, probability=present, evidence=how)
-    return direction(level, subject), wave, _growth(curve, swings, subject)
+    swing = Claim(subject, "swing", last, low, high, probability=present, evidence=how)
+    return direction(level, subject), swing, _growth(curve, swings, subject)
 
 
 def beyond_of(

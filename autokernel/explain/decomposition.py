@@ -246,6 +246,10 @@ class ExplainedFunction(ExplainedKernel):
             )
         ]
 
+    def probability(self, part: Part) -> float:
+        """Compute the weight of the kernels that have a part like this."""
+        return float(sum(w for w, member in self.members if _like(part, member) is not None))
+
     def means_of_members(self, part: Part, X: FloatArray) -> FloatArray:
         """Compute means (n_members, n) of a part; nan for members that have none like it."""
         found = [(member, _like(part, member)) for _, member in self.members]

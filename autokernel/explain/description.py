@@ -52,6 +52,7 @@ from autokernel.typing import FloatArray
 TARGET = "y"  # name of the target among the units
 STILL = 1e-9  # largest span of a component that does not vary, in deviations of the target
 CERTAIN, EXCLUDED = 0.95, 0.05  # probabilities from which a column matters, and does not
+POSSIBLE = 0.5  # probability of a component below which nothing is said of its curve
 LIKELY = 0.8  # probability below which it is open how a component goes on
 MIN_AVERAGING_SHARE = 0.01  # of the variance, from which averaging is worth a sentence
 SMALL_SHARE = 0.01  # of the variance, below which components are described together
@@ -184,7 +185,8 @@ class Description:
             field.name: [getattr(claim, field.name) for claim, _ in claims]
             for field in fields(Claim)
         }
-        columns["text"] = [text or claims[n - 1][1] for n, (_, text) in enumerate(claims)]
+        texts = [text for _, text in claims]
+        columns["text"] = [text or texts[number - 1] for number, text in enumerate(texts)]
         return Table(columns, shown=("predicate", "value", "low", "high", "probability", "text"))
 
     def overview(self) -> str:
@@ -250,7 +252,7 @@ class Description:
             claim = Claim(listing(clearly), "matters", probability=CERTAIN, evidence=how)
             yield claim, f"{listing(clearly)} {verb}, with a probability above {CERTAIN}."
         for name, p in perhaps:
-            claim = Claim(name, "matters", probability=float(p), evidence=how)
+            claim = Claim(name, "may matter", probability=float(p), evidence=how)
             yield claim, f"Whether {name} matters is open (with a probability of {p:.2f} it does)."
         if not_at_all:
             verb = "does" if len(not_at_all) == 1 else "do"
@@ -298,27 +300,45 @@ class Description:
             yield claim, f"{begin}component that does not vary over the data."
             return
         ahead: list[tuple[Claim, str]] = []
-        free = [column for column in part.columns if column not in regions] or list(part.columns)
-        (region,) = regions.values() if len(regions) == 1 else (None,)
-        if len(part.columns) == 1 and self._shows_period(part, region):
-            said, ahead = self._repeating(part, region, subject, begin)
-            yield from said
-        elif len(free) == 1:
-            (column,) = free
-            ends = regions[column].inner if column in regions else None
-            yield self._along(part, column, ends or WHOLE_COLUMN, subject, begin)
-            if not regions and not self._is_two_valued(column):
-                beyond = beyond_of(self._explained, self._X, part, column, subject)
-                ahead = [(beyond, self._beyond(beyond, column))]
+        probability = self._explained.probability(part)
+        if probability < POSSIBLE:
+            how = "kernels that have such a component"
+            claim = Claim(subject, "is possible", probability=probability, evidence=how)
+            names = listing([self.names[column] for column in part.columns])
+            yield claim, f"{begin}possible effect of {names}{_perhaps(probability)}."
         else:
-            yield from self._joint(part, free, subject, begin)
-        share = Claim(subject, "share", part.share, evidence="covariance with the fit")
-        span = f"spans {with_unit(part.span, self._target_unit)}"
-        yield share, f"It explains {percent(part.share)} of the variance of the fit, and {span}."
+            said, ahead = self._curve(part, regions, subject, begin)
+            yield from said
+        yield self._share(part, subject)
         if any(region.has_ended for region in regions.values()):
             ended = Claim(subject, "ends", evidence="place of its change-point")
             yield ended, "It ends before the data do."
         yield from ahead
+
+    def _curve(
+        self, part: Part, regions: Mapping[int, Region], subject: str, begin: str
+    ) -> tuple[list[tuple[Claim, str]], list[tuple[Claim, str]]]:
+        """Describe what a component does within the data, and beyond them."""
+        free = [column for column in part.columns if column not in regions] or list(part.columns)
+        (region,) = regions.values() if len(regions) == 1 else (None,)
+        if len(part.columns) == 1 and self._shows_period(part, region):
+            return self._repeating(part, region, subject, begin)
+        if len(free) > 1:
+            return list(self._joint(part, free, subject, begin)), []
+        (column,) = free
+        ends = regions[column].inner if column in regions else None
+        said = [self._along(part, column, ends or WHOLE_COLUMN, subject, begin)]
+        if regions or self._is_two_valued(column):
+            return said, []
+        beyond = beyond_of(self._explained, self._X, part, column, subject)
+        return said, [(beyond, self._beyond(beyond, column))]
+
+    def _share(self, part: Part, subject: str) -> tuple[Claim, str]:
+        """Say how much a component explains."""
+        share = Claim(subject, "share", part.share, evidence="covariance with the fit")
+        span = with_unit(part.span, self._target_unit)
+        text = f"It explains {percent(part.share)} of the variance of the fit, and spans {span}."
+        return share, text
 
     def _begin(self, regions: Mapping[int, Region]) -> str:
         """Begin a sentence about a component with where it plays a part."""
@@ -343,34 +363,38 @@ class Description:
             ends = float(self._X[:, column].min()), float(self._X[:, column].max())
             if region is not None:
                 ends = max(ends[0], region.longest[0]), min(ends[1], region.longest[1])
-            repeats, grows, beyond = season(self._explained, self._X, part, ends, subject)
-            said = [(repeats, self._season(part, repeats, begin))]
+            swing, grows, beyond = season(self._explained, self._X, part, ends, subject)
+            said = self._season(part, swing, begin)
         else:
-            level, repeats, grows = level_and_wave(self._explained, self._X, part, subject)
-            around = f"Around it there is {self._season(part, repeats, 'a ')}"
-            said = [self._direction(level, column, begin), (repeats, around)]
+            level, swing, grows = level_and_wave(self._explained, self._X, part, subject)
+            around = self._season(part, swing, "Around it there is a ")
+            said = [self._direction(level, column, begin), *around]
             beyond = beyond_of(self._explained, self._X, part, column, subject)
         if max(grows.value, 1 / grows.value) >= MIN_GROWTH:
-            said.append((grows, self._growth(repeats, grows)))
+            said.append((grows, self._growth(swing, grows)))
         has_ended = region is not None and region.has_ended
         return said, [] if has_ended else [(beyond, self._beyond(beyond, column))]
 
-    def _season(self, part: Part, repeats: Claim, begin: str) -> str:
+    def _season(self, part: Part, swing: Claim, begin: str) -> list[tuple[Claim, str]]:
+        """Say with which period a component repeats, and how large it is."""
         (column,) = part.columns
-        axis, name = self.axes[column], self.names[column]
-        low, high = (self._period_interval(part) * axis.scale).tolist()
+        axis, unit = self.axes[column], self._target_unit
         period = part.period * axis.scale
+        low, high = (self._period_interval(part) * axis.scale).tolist()
         word = calendar_word(period, low, high, axis.unit)
         every = between(*readable(period, low, high, axis.unit))
-        swing = with_unit(repeats.value, self._target_unit)
-        return (
-            f"{begin}{word}season in {name} that repeats every {every}, with a swing of {swing} in "
-            f"its last cycle{_perhaps(repeats.probability)}."
+        how = "parameter of the best kernel"
+        repeats = replace(
+            swing, predicate="repeats", value=period, low=low, high=high, unit=axis.unit
         )
+        text = (
+            f"{begin}{word}season in {self.names[column]} that repeats every {every}, with a swing "
+            f"of {with_unit(swing.value, unit)} in its last cycle{_perhaps(swing.probability)}."
+        )
+        return [(replace(repeats, evidence=how), text), (replace(swing, unit=unit), "")]
 
-    def _growth(self, repeats: Claim, grows: Claim) -> str:
-        unit = self._target_unit
-        first = with_unit(repeats.value / grows.value, unit)
+    def _growth(self, swing: Claim, grows: Claim) -> str:
+        first = with_unit(swing.value / grows.value, self._target_unit)
         word = "grown" if grows.value > 1 else "shrunk"
         perhaps = _perhaps(grows.probability)
         return f"Its swing has {word} from {first} in the first cycle{perhaps}."
@@ -414,16 +438,19 @@ class Description:
         perhaps, word = _perhaps(claim.probability), claim.predicate
         noun = f"{begin}curve in {name} that " if begin else "it "
         if word.endswith("linearly"):
-            claim = _scaled(claim, 1 / axis.scale)
+            claim = replace(_scaled(claim, 1 / axis.scale), unit=f"{unit}/{axis.unit}".strip("/"))
             noun = f"{begin}straight line in {name} that " if begin else "it "
             amount = _amount(claim, unit, f" per {singular(axis.unit) or 'unit'}")
             return claim, f"{noun}{word.split()[0]} by {amount}{perhaps}."
         if word in ("rises", "falls"):
+            claim = replace(claim, unit=unit)
             return claim, f"{noun}{word} by {_amount(claim, unit, '')}{perhaps}."
         if " then " in word:
             first, then = word.split(" then ")
             place = axis.place_between(claim.value, claim.low, claim.high)
+            claim = replace(_scaled(claim, axis.scale, axis.shift), unit=axis.unit)
             return claim, f"{noun}{first} until {place} and {then} from there on{perhaps}."
+        claim = replace(claim, unit=unit)
         return claim, f"{noun}{word} by {with_unit(claim.value, unit)}{perhaps}."
 
     def _difference(self, claim: Claim, column: int, begin: str) -> tuple[Claim, str]:
@@ -539,9 +566,9 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _scaled(claim: Claim, factor: float) -> Claim:
-    low, high = claim.low * factor, claim.high * factor
-    return replace(claim, value=claim.value * factor, low=low, high=high)
+def _scaled(claim: Claim, factor: float, shift: float = 0.0) -> Claim:
+    value, low, high = (shift + factor * one for one in (claim.value, claim.low, claim.high))
+    return replace(claim, value=value, low=low, high=high)
 
 
 def _amount(claim: Claim, unit: str, per: str) -> str:

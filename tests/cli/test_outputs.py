@@ -25,7 +25,7 @@ def test_all_files_are_written_by_the_kernel_fitted_to_all_rows(tmp_path, capsys
     assert main(arguments) == 0
     printed = capsys.readouterr().out
     words = lines(printed.partition("What it says about level")[2])
-    assert re.search(r"The target is the sum of a constant, -?\d\S* metres", words)
+    assert re.search(r"The average of .* is -?\d\S* metres", words)
     _, _, last = printed.partition("Fitting the kernel to all 30 rows")
     for label, name in (
         ("Predictions", "csv"),

@@ -204,7 +204,7 @@ def test_columns_that_are_alike_are_named():
         (lambda y, e: y + e, None),
         (lambda y, e: y + e + 3 * (np.arange(len(y)) == 17), r"Row 17 does not fit the others, by"),
         (lambda y, e: y + 3 * e * (y > 0), "The noise grows with the prediction"),
-        (lambda y, e: y + 0.3 * np.exp(9 * e), "Large residuals are more often above"),
+        (lambda y, e: y + 0.3 * np.exp(3 * e), "Large residuals are more often above"),
     ],
 )
 def test_what_does_not_fit_is_said_and_nothing_where_all_fits(change, expected):
@@ -225,8 +225,10 @@ def test_every_sentence_is_a_claim_with_its_numbers():
     for sentence in claims["text"]:
         assert sentence in text
     (slope,) = claims.loc[claims["predicate"] == "rises linearly", "value"]
-    (swing,) = claims.loc[claims["predicate"] == "repeats", "value"]
+    (period,) = claims.loc[claims["predicate"] == "repeats", "value"]
+    (swing,) = claims.loc[claims["predicate"] == "swing", "value"]
     assert slope == pytest.approx(0.5, abs=0.01)
+    assert period == pytest.approx(2.0, abs=0.02)
     assert swing == pytest.approx(2.0, abs=0.05)
     assert claims["probability"].between(0, 1).all()
     short = model.describe(short=True)
