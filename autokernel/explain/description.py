@@ -52,7 +52,7 @@ from autokernel.typing import FloatArray
 TARGET = "y"  # name of the target among the units
 STILL = 1e-9  # largest span of a component that does not vary, in deviations of the target
 CERTAIN, EXCLUDED = 0.95, 0.05  # probabilities from which a column matters, and does not
-POSSIBLE = 0.5  # probability of a component below which nothing is said of its curve
+POSSIBLE = 0.7  # probability of a component below which nothing is said of its curve
 LIKELY = 0.8  # probability below which it is open how a component goes on
 MIN_AVERAGING_SHARE = 0.01  # of the variance, from which averaging is worth a sentence
 SMALL_SHARE = 0.01  # of the variance, below which components are described together

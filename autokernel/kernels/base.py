@@ -93,9 +93,6 @@ class BaseKernel(Declared, ABC):
         ``NAME[column]``.
     parameters : tuple of KernelParameter
         The parameters, in the order of their entries in theta.
-    noun : str
-        Name of such a function in a sentence, such as ``"smooth function"``; empty for "a function
-        with the kernel NAME".
     formula : str
         The kernel in LaTeX, with ``<x>`` for the column, ``<x><from>`` for its distance from its
         smallest value, ``<scale>`` for its extent, and ``<lengthscale>`` for the value of a
@@ -120,7 +117,6 @@ class BaseKernel(Declared, ABC):
     """
 
     name: str
-    noun: ClassVar[str] = ""
     formula: ClassVar[str] = ""
     broadcasts: ClassVar[bool] = False
     closed_under_products: ClassVar[bool] = False

@@ -57,7 +57,6 @@ class Linear(BaseKernel):
 
     name = "LIN"
     parameters = (SLOPE_VARIANCE, OFFSET)
-    noun = "straight line"
     formula = (
         r"\left(<variance>\,\frac{<x><from>}{<scale>} \cdot \frac{<x>'<from>}{<scale>}"
         r" + <offset>\right)"
@@ -90,7 +89,6 @@ class SquaredExponential(ExponentialKernel):
 
     name = "SE"
     parameters = (LENGTHSCALE, VARIANCE)
-    noun = "smooth function"
     formula = r"<variance>\,\exp\left(-\frac{(<x> - <x>')^2}{2 \cdot <lengthscale>^2}\right)"
     broadcasts = True
     is_stationary = True
@@ -116,7 +114,6 @@ class RationalQuadratic(ExponentialKernel):
 
     name = "RQ"
     parameters = (LENGTHSCALE, VARIANCE, ALPHA)
-    noun = "multi-scale smooth function"
     formula = (
         r"<variance>\left(1 + \frac{(<x> - <x>')^2}{2 \cdot <alpha> \cdot <lengthscale>^2}"
         r"\right)^{-<alpha>}"
@@ -162,7 +159,6 @@ class Matern32(ExponentialKernel):
 
     name = "MAT32"
     parameters = (LENGTHSCALE, VARIANCE)
-    noun = "rough function"
     formula = (
         r"<variance>\left(1 + \sqrt{3}\,\frac{|<x> - <x>'|}{<lengthscale>}\right)"
         r"\exp\left(-\sqrt{3}\,\frac{|<x> - <x>'|}{<lengthscale>}\right)"
@@ -194,7 +190,6 @@ class Matern52(ExponentialKernel):
 
     name = "MAT52"
     parameters = (LENGTHSCALE, VARIANCE)
-    noun = "fairly smooth function"
     formula = (
         r"<variance>\left(1 + \sqrt{5}\,\frac{|<x> - <x>'|}{<lengthscale>}"
         r" + \frac{5}{3} \cdot \frac{(<x> - <x>')^2}{<lengthscale>^2}\right)"
@@ -228,7 +223,6 @@ class Periodic(ExponentialKernel):
 
     name = "PER"
     parameters = (CYCLE_LENGTHSCALE, VARIANCE, PERIOD)
-    noun = "season"
     formula = (
         r"<variance>\,\exp\left(-\frac{\sin^2(\pi (<x> - <x>') / <period>)}"
         r"{2 \cdot <lengthscale>^2}\right)"

@@ -12,8 +12,7 @@ kernels.
 # The kernel
 # ----------
 # A base kernel declares its name and parameters and computes values from the differences between
-# rows. Without a method ``gradient``, derivatives are central differences. ``noun`` is what its
-# functions are called in descriptions.
+# rows. Without a method ``gradient``, derivatives are central differences.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,7 +28,6 @@ class OrnsteinUhlenbeck(BaseKernel):
 
     name = "OU"
     parameters = (LENGTHSCALE, VARIANCE)
-    noun = "rough, mean-reverting function"
 
     def value(self, params, pairs):
         lengthscale, variance = params

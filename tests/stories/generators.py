@@ -167,7 +167,8 @@ def a_turn(rng):
 def a_wiggle(rng):
     x = np.sort(rng.uniform(0, 10, 90))
     y = np.sin(1.9 * x) + np.sin(0.8 * x + 1) + 0.2 * rng.normal(size=90)
-    return _series(x, "place", y, ("wiggles", "place", 0.0))
+    wave = frozenset({("repeats", "place", 2 * np.pi / 1.9), ("direction", "place", -1.0)})
+    return _series(x, "place", y, ("wiggles", "place", 0.0), optional=wave)
 
 
 def a_step(rng):
