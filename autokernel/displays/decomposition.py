@@ -164,6 +164,9 @@ class DecompositionDisplay:
 def _panel(description: Description, number: int, title: str) -> Panel:
     """Compute a component along its column, or along the two that change it the most."""
     columns = description.columns_of(number)
+    if len(columns) > 1:
+        what, colon, _ = title.partition(":")  # without the effects of each column
+        title = f"{what}." if colon else title
     if len(columns) > 2:
         ranges = [np.ptp(description.along(number, [c], _N_SURFACE)[1]) for c in columns]
         columns = sorted(columns[i] for i in np.argsort(ranges)[-2:])

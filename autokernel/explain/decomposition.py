@@ -90,9 +90,8 @@ class Decomposition:
 class Part:
     """A component of a kernel, before it is put into words.
 
-    It holds the addends that a reader takes for one thing: all that vary along the same columns
-    without a season, those with the same season, the effects of one column that are a part of a
-    joint effect of two, and what works against each other.
+    It holds the addends that a reader takes for one thing: all that have a column in common and no
+    season, those with the same season, and what works against each other.
     """
 
     group: Sequence[Addend]
@@ -122,11 +121,17 @@ class Part:
         entries = np.concatenate([one.entries for one in self.group])
         return kernel, np.exp(self.theta_of_all[entries])
 
-    def is_like(self, other: "Part") -> bool:
-        """Whether two parts, of two kernels, are about the same."""
-        if self.columns != other.columns or self.is_season != other.is_season:
-            return False
-        return not self.is_season or bool(abs(self.period / other.period - 1) < SAME_SEASON)
+    @property
+    def is_joint(self) -> bool:
+        """Whether the effect of a column depends on another one, and is not only added to it."""
+        return any(len(replace(self, group=[one]).columns) > 1 for one in self.group)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it may be joined with others that have a column in common."""
+        leaves = [leaf for one in self.group for leaf in one.expression.leaves]
+        varies_with_season = self.is_joint and any(_has_period(leaf.kernel) for leaf in leaves)
+        return not (self.is_season or _regions(self) or varies_with_season)
 
 
 class ExplainedKernel:
@@ -144,7 +149,7 @@ class ExplainedKernel:
         self._predictor, self._model = predictor, model
         with one_blas_thread():
             parts = [self._with_period(part) for part in _joined_by_kind(expression, theta)]
-            parts = _joined_by_season(parts)
+            parts = _joined(parts)
             means = [self.mean(part, model.mixture.data.X) for part in parts]
         parts, means = _without_opponents(parts, means)
         measured = [
@@ -209,8 +214,8 @@ class ExplainedFunction(ExplainedKernel):
     ----------
     is_averaged : bool
         Whether predictions average over kernels or parameters.
-    share_of_averaging : float
-        Share of the variance over the training rows that averaging adds; zero without it.
+    shares : list of float
+        Shares of the variance over the training rows of each part, and of what averaging adds.
     std_of_averaging : float
         Standard deviation over the training rows of what averaging adds.
     """
@@ -227,11 +232,8 @@ class ExplainedFunction(ExplainedKernel):
                 predictor = ExactPredictor(evaluation.expression, evaluation.theta, mixture.data)
         super().__init__(evaluation.expression, evaluation.theta, predictor, model)
         added = self.added_by_averaging(X)[0]
-        means = [self.mean(part, X) for part in self.parts]
-        *shares, self.share_of_averaging = variance_shares([*means, added])
+        self.shares = variance_shares([*(self.mean(part, X) for part in self.parts), added])
         self.std_of_averaging = float(added.std())
-        parts = [replace(part, share=one) for part, one in zip(self.parts, shares, strict=True)]
-        self.parts = sorted(parts, key=lambda part: -part.share)
 
     @cached_property
     def members(self) -> list[tuple[float, ExplainedKernel]]:
@@ -312,9 +314,10 @@ def wave_share(curve: FloatArray, n_periods: float) -> float:
     return float((within - level).var() / within.var()) if within.var() > 0 else 1.0
 
 
-def _like(part: Part, member: ExplainedKernel) -> Part | None:
-    """Find the part of another kernel that is most like a given one."""
-    return next((one for one in member.parts if one.is_like(part)), None)
+def _regions(part: Part) -> list[str]:
+    """Return the names of the shares that keep a part of a column."""
+    leaves = (leaf for one in part.group for leaf in one.expression.leaves)
+    return sorted(leaf.canonical for leaf in leaves if isinstance(leaf.kernel, Share))
 
 
 def _has_period(kernel: BaseKernel) -> bool:
@@ -365,36 +368,42 @@ def _joined_by_kind(expression: Expression, theta: FloatArray) -> list[Part]:
     return [Part(group, theta) for group in groups]
 
 
-def _joined_by_season(parts: Sequence[Part]) -> list[Part]:
-    """Join parts of the same columns that have the same season, or none.
-
-    Parts of a change-point stay alone, as each has a region of its own.
-    """
+def _joined(parts: Sequence[Part]) -> list[Part]:
+    """Join parts that have a column in common, and those of one column with the same period."""
     joined: list[Part] = []
-    for part in sorted(parts, key=lambda one: -len(one.columns)):
-        for number, other in enumerate(joined):
-            if _are_one(part, other):
-                period = max(part.period, other.period, key=lambda one: np.nan_to_num(one))
-                is_season = other.is_season and part.is_season
-                group = [*other.group, *part.group]
-                joined[number] = replace(other, group=group, period=period, is_season=is_season)
-                break
-        else:
-            joined.append(part)
+    for part in parts:
+        same = [one for one in joined if _are_one(part, one)]
+        for one in same:
+            period = max(part.period, one.period, key=lambda value: np.nan_to_num(value))
+            is_season = one.is_season and part.is_season
+            group = [*one.group, *part.group]
+            part = replace(part, group=group, period=period, is_season=is_season)
+        joined = [one for one in joined if not any(one is other for other in same)] + [part]
     return joined
 
 
 def _are_one(one: Part, other: Part) -> bool:
-    leaves = [leaf for part in (one, other) for leaf in part.expression.leaves]
-    if any(isinstance(leaf.kernel, Share) for leaf in leaves):
-        return False
-    if one.columns == other.columns and abs(one.period / other.period - 1) < SAME_PERIOD:
-        return True
-    if one.is_season or other.is_season:
-        return False
-    is_within = set(one.columns) < set(other.columns) and len(other.columns) == 2
-    is_joint = is_within and not any(_has_period(leaf.kernel) for leaf in leaves)
-    return one.columns == other.columns or is_joint
+    if one.is_free and other.is_free:
+        return bool(set(one.columns) & set(other.columns))
+    has_region = _regions(one) or _regions(other)
+    is_same = one.columns == other.columns and len(one.columns) == 1
+    return bool(is_same and not has_region and abs(one.period / other.period - 1) < SAME_PERIOD)
+
+
+def _like(part: Part, member: ExplainedKernel) -> Part | None:
+    """Find what a part is in another kernel: its season, or all that has the same columns."""
+    if part.is_season:
+        seasons = (one for one in member.parts if one.is_season and one.columns == part.columns)
+        near = (one for one in seasons if abs(part.period / one.period - 1) < SAME_SEASON)
+        return next(near, None)
+    if not part.is_free:
+        others = (one for one in member.parts if not (one.is_free or one.is_season))
+        same = (one for one in others if one.columns == part.columns)
+        return next((one for one in same if _regions(one) == _regions(part)), None)
+    within = [one for one in member.parts if one.is_free and set(one.columns) <= set(part.columns)]
+    if {column for one in within for column in one.columns} != set(part.columns):
+        return None
+    return replace(within[0], group=[addend for one in within for addend in one.group])
 
 
 def _without_opponents(

@@ -53,12 +53,13 @@ TARGET = "y"  # name of the target among the units
 STILL = 1e-9  # largest span of a component that does not vary, in deviations of the target
 CERTAIN, EXCLUDED = 0.95, 0.05  # probabilities from which a column matters, and does not
 POSSIBLE = 0.7  # probability of a component below which nothing is said of its curve
+OPEN = 0.5  # probability of a direction below which none is named
 LIKELY = 0.8  # probability below which it is open how a component goes on
 MIN_AVERAGING_SHARE = 0.01  # of the variance, from which averaging is worth a sentence
 SMALL_SHARE = 0.01  # of the variance, below which components are described together
 ALIKE, SAME_COLUMN = 0.95, 1 - 1e-9  # correlations from which two columns are hardly distinct
 LEVELS = (0.1, 0.9)  # quantiles of a column at which the effect of another one is shown
-MAX_NAMED = 3  # columns of a component of many whose effects are described
+MAX_NAMED = 4  # columns of a component of many whose effects are described
 
 
 class Description:
@@ -93,22 +94,22 @@ class Description:
     def decompose(self, X: FloatArray) -> Decomposition:
         """Compute the components at inputs (n, n_features)."""
         components, inputs = [], self._model.scaling.apply(X)
-        for number, part in enumerate(self._explained.parts):
+        *shares, of_averaging = self._explained.shares
+        for number, (part, share) in enumerate(zip(self._explained.parts, shares, strict=True)):
             mean, std = self._explained.mean_and_std(part, inputs)
             where = part.expression.to_text(self._model.feature_names)
-            components.append(Component(where, self._text(number), mean, std, part.share))
+            components.append(Component(where, self._text(number), mean, std, share))
         if self._explained.is_averaged:
             mean, std = self._explained.added_by_averaging(inputs)
-            share = self._explained.share_of_averaging
-            components.append(Component("", TEXT_OF_AVERAGING, mean, std, share))
+            components.append(Component("", TEXT_OF_AVERAGING, mean, std, of_averaging))
+        components.sort(key=lambda one: (one.expression == "", -one.share))
         constant = self._model.target_scaling.shift
         return Decomposition(constant, float(np.sqrt(self._model.noise_variance)), components)
 
     def texts(self) -> list[tuple[float, str]]:
         """Return the share and the text of each component of the best kernel."""
-        return [
-            (part.share, self._text(number)) for number, part in enumerate(self._explained.parts)
-        ]
+        shares = self._explained.shares
+        return [(shares[number], self._text(number)) for number in range(len(shares) - 1)]
 
     def columns_of(self, number: int) -> list[int]:
         """Return the columns of a component."""
@@ -174,7 +175,7 @@ class Description:
     def short(self) -> str:
         """Say what is largest, in at most five lines."""
         lines = [" ".join(text for _, text in self._of_target())]
-        lines += [self._text(number) for number in range(len(self._explained.parts))][:MAX_NAMED]
+        lines += [self._text(number) for number in range(len(self._explained.parts))][:3]
         checks = [text for _, text in self._of_residuals()]
         return "\n".join([*lines, *checks[:1]])
 
@@ -436,6 +437,10 @@ class Description:
         """Describe a line, a rise or fall, a turn, or many."""
         axis, unit, name = self.axes[column], self._target_unit, self.names[column]
         perhaps, word = _perhaps(claim.probability), claim.predicate
+        if claim.probability < OPEN:
+            open_claim = Claim(claim.subject, "is open", evidence=claim.evidence)
+            noun = f"{begin}curve in {name} that" if begin else "it"
+            return open_claim, f"{noun} may rise or fall: the data leave it open."
         noun = f"{begin}curve in {name} that " if begin else "it "
         if word.endswith("linearly"):
             claim = replace(_scaled(claim, 1 / axis.scale), unit=f"{unit}/{axis.unit}".strip("/"))
@@ -475,41 +480,54 @@ class Description:
     def _joint(
         self, part: Part, columns: list[int], subject: str, begin: str
     ) -> Iterator[tuple[Claim, str]]:
-        """Describe an effect of several columns together."""
-        names = [self.names[column] for column in columns]
-        reach = {}
-        for column in columns:
-            ends = float(self._X[:, column].min()), float(self._X[:, column].max())
-            reach[column] = np.ptp(self._explained.curve(part, column, np.linspace(*ends, N_GRID)))
+        """Describe effects of several columns that belong together, the largest first.
+
+        Of two columns, one is followed at two levels of the other; of more, each is followed with
+        the others at their medians.
+        """
+        reach = {column: self._reach(part, column) for column in columns}
         ordered = sorted(columns, key=lambda column: -reach[column])
-        joint = Claim(subject, "joint effect", evidence="product of kernels")
-        if len(columns) > 2:
-            named = listing(
-                [
-                    f"{with_unit(reach[column], self._target_unit)} along {self.names[column]}"
-                    for column in ordered[:MAX_NAMED]
-                ]
-            )
-            others = "all others at their medians"
-            text = f"{begin}joint effect of {listing(names)}. With {others}, it varies by {named}."
-            yield joint, text
-            return
-        two_valued = [column for column in columns if self._is_two_valued(column)]
-        other = two_valued[0] if two_valued else ordered[1]
-        (column,) = (one for one in columns if one != other)
-        if two_valued:
-            levels = np.unique(self._X[:, other])
+        names = listing([self.names[column] for column in ordered])
+        if not part.is_joint:
+            what = f"sum of effects of {names}, which the data do not tell apart"
         else:
-            levels = np.quantile(self._X[:, other], LEVELS)
-        said = []
+            what = f"joint effect of {names}"
+        if part.is_joint and len(columns) == 2:
+            said = self._at_levels(part, ordered, subject)
+        else:
+            said = [
+                (claim, f"along {self.names[column]} {text}")
+                for column in ordered[:MAX_NAMED]
+                for claim, text in [self._along(part, column, WHOLE_COLUMN, subject)]
+            ]
+        (first, _), *others = said
+        texts = [text.removesuffix(".") for _, text in said]
+        yield (
+            replace(first, evidence=f"{first.evidence}, others at their medians"),
+            (f"{begin}{what}: {'; '.join(texts)}."),
+        )
+        yield from ((claim, "") for claim, _ in others)  # the sentence is that of the first
+
+    def _reach(self, part: Part, column: int) -> float:
+        low, high = float(self._X[:, column].min()), float(self._X[:, column].max())
+        return float(np.ptp(self._explained.curve(part, column, np.linspace(low, high, N_GRID))))
+
+    def _at_levels(
+        self, part: Part, ordered: Sequence[int], subject: str
+    ) -> list[tuple[Claim, str]]:
+        """Describe the effect of one column at two levels of the other."""
+        two_valued = [column for column in ordered if self._is_two_valued(column)]
+        other = two_valued[0] if two_valued else ordered[1]
+        (column,) = (one for one in ordered if one != other)
+        values = self._X[:, other]
+        levels = np.unique(values) if two_valued else np.quantile(values, LEVELS)
+        said: list[tuple[Claim, str]] = []
         for level in levels.tolist():
             claim, text = self._along(part, column, WHOLE_COLUMN, subject, fixed={other: level})
             where = f"where {self.names[other]} is {self._level(other, level)}"
-            said.append((claim, f"{where}, {text.removesuffix('.')}"))
-        (first, first_text), (second, second_text) = said
-        effect = f"{begin}joint effect of {listing(names)}: along {self.names[column]}"
-        yield first, f"{effect}, {first_text}; {second_text}."
-        yield second, ""  # the sentence is that of the first
+            along = "" if said else f"along {self.names[column]}, "
+            said.append((claim, f"{along}{where}, {text}"))
+        return said
 
     def _beyond(self, claim: Claim, column: int) -> str:
         """Say how a component goes on beyond the data."""
