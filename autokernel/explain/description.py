@@ -54,7 +54,7 @@ STILL = 1e-9  # largest span of a component that does not vary, in deviations of
 CERTAIN, EXCLUDED = 0.95, 0.05  # probabilities from which a column matters, and does not
 POSSIBLE = 0.7  # probability of a component below which nothing is said of its curve
 OPEN = 0.5  # probability of a direction below which none is named
-LIKELY = 0.8  # probability below which it is open how a component goes on
+LIKELY = 0.8  # probability from which it is said how a component goes on, or that a swing grows
 MIN_AVERAGING_SHARE = 0.01  # of the variance, from which averaging is worth a sentence
 SMALL_SHARE = 0.01  # of the variance, below which components are described together
 ALIKE, SAME_COLUMN = 0.95, 1 - 1e-9  # correlations from which two columns are hardly distinct
@@ -371,7 +371,8 @@ class Description:
             around = self._season(part, swing, "Around it there is a ")
             said = [self._direction(level, column, begin), *around]
             beyond = beyond_of(self._explained, self._X, part, column, subject)
-        if max(grows.value, 1 / grows.value) >= MIN_GROWTH:
+        is_large = max(grows.value, 1 / grows.value) >= MIN_GROWTH
+        if is_large and grows.probability >= LIKELY:
             said.append((grows, self._growth(swing, grows)))
         has_ended = region is not None and region.has_ended
         return said, [] if has_ended else [(beyond, self._beyond(beyond, column))]
