@@ -187,7 +187,9 @@ class Description:
             for field in fields(Claim)
         }
         texts = [text for _, text in claims]
-        columns["text"] = [text or texts[number - 1] for number, text in enumerate(texts)]
+        for number, text in enumerate(texts):
+            texts[number] = text or texts[number - 1]  # several claims of one sentence
+        columns["text"] = texts
         return Table(columns, shown=("predicate", "value", "low", "high", "probability", "text"))
 
     def overview(self) -> str:
@@ -196,7 +198,7 @@ class Description:
         sentences = [text for _, text in self._of_target()]
         if model.evaluation.expression == NOISE:
             return " ".join(sentences)
-        sentences += [text for _, text in self._of_columns()]
+        sentences += [text for _, text in self._of_columns() if text]
         if self._explained.is_averaged:
             added = self._explained.std_of_averaging
             if added > np.sqrt(MIN_AVERAGING_SHARE) * model.target_scaling.scale:
@@ -206,10 +208,15 @@ class Description:
                 )
         if len(model.kernels) > 1:
             kernel = model.evaluation.expression.to_text(model.feature_names)
-            sentences.append(
+            text = (
                 f"What follows is the best kernel, {kernel}; its probability among those that were "
-                f"evaluated is {self._best.probability:.2f}."
+                f"evaluated is {self._best.probability:.2f}"
             )
+            first = model.kernels[0]  # by draws, while the best one has the highest score
+            if first.probability > self._best.probability:
+                other = first.evaluation.expression.to_text(model.feature_names)
+                text += f", and that of {other} is {first.probability:.2f}"
+            sentences.append(f"{text}.")
         return " ".join(sentences)
 
     def _of_target(self) -> list[tuple[Claim, str]]:
@@ -252,9 +259,11 @@ class Description:
             verb = "matters" if len(clearly) == 1 else "matter"
             claim = Claim(listing(clearly), "matters", probability=CERTAIN, evidence=how)
             yield claim, f"{listing(clearly)} {verb}, with a probability above {CERTAIN}."
-        for name, p in perhaps:
-            claim = Claim(name, "may matter", probability=float(p), evidence=how)
-            yield claim, f"Whether {name} matters is open (with a probability of {p:.2f} it does)."
+        verb = "matters" if len(perhaps) == 1 else "matter"
+        names = listing([f"{name} ({p:.2f})" for name, p in perhaps] or [""])
+        said = [f"Whether {names} {verb} is open.", *[""] * len(perhaps)]  # by the first of them
+        for (name, p), text in zip(perhaps, said, strict=False):
+            yield Claim(name, "may matter", probability=float(p), evidence=how), text
         if not_at_all:
             verb = "does" if len(not_at_all) == 1 else "do"
             claim = Claim(listing(not_at_all), "does not matter", probability=CERTAIN, evidence=how)
@@ -331,8 +340,7 @@ class Description:
         said = [self._along(part, column, ends or WHOLE_COLUMN, subject, begin)]
         if regions or self._is_two_valued(column):
             return said, []
-        beyond = beyond_of(self._explained, self._X, part, column, subject)
-        return said, [(beyond, self._beyond(beyond, column))]
+        return said, [self._beyond(part, column, subject)]
 
     def _share(self, part: Part, subject: str) -> tuple[Claim, str]:
         """Say how much a component explains."""
@@ -365,17 +373,17 @@ class Description:
             if region is not None:
                 ends = max(ends[0], region.longest[0]), min(ends[1], region.longest[1])
             swing, grows, beyond = season(self._explained, self._X, part, ends, subject)
-            said = self._season(part, swing, begin)
+            said, ahead = self._season(part, swing, begin), self._season_beyond(beyond, column)
         else:
             level, swing, grows = level_and_wave(self._explained, self._X, part, subject)
             around = self._season(part, swing, "Around it there is a ")
             said = [self._direction(level, column, begin), *around]
-            beyond = beyond_of(self._explained, self._X, part, column, subject)
+            ahead = self._beyond(part, column, subject)
         is_large = max(grows.value, 1 / grows.value) >= MIN_GROWTH
         if is_large and grows.probability >= LIKELY:
             said.append((grows, self._growth(swing, grows)))
         has_ended = region is not None and region.has_ended
-        return said, [] if has_ended else [(beyond, self._beyond(beyond, column))]
+        return said, [] if has_ended else [ahead]
 
     def _season(self, part: Part, swing: Claim, begin: str) -> list[tuple[Claim, str]]:
         """Say with which period a component repeats, and how large it is."""
@@ -530,27 +538,32 @@ class Description:
             said.append((claim, f"{along}{where}, {text}"))
         return said
 
-    def _beyond(self, claim: Claim, column: int) -> str:
-        """Say how a component goes on beyond the data."""
-        axis, perhaps = self.axes[column], _perhaps(claim.probability)
-        word, extent = claim.predicate, float(np.ptp(self._X[:, column]))
-        if word == "repeats beyond":
-            return f"It repeats beyond the data{perhaps}."
-        if word == "fades beyond":
-            after = with_unit(*self._duration(claim.value * axis.scale, axis.unit))
-            return f"Beyond the data half of its swing is left after {after}{perhaps}."
-        ahead = with_unit(*self._duration(NEAR_BEYOND * extent * axis.scale, axis.unit))
-        amount = _amount(claim, self._target_unit, "")
+    def _beyond(self, part: Part, column: int, subject: str) -> tuple[Claim, str]:
+        """Say how a curve goes on beyond the data."""
+        claim, axis = beyond_of(self._explained, self._X, part, column, subject), self.axes[column]
+        extent, unit = float(np.ptp(self._X[:, column])) * axis.scale, self._target_unit
+        ahead = with_unit(*self._duration(NEAR_BEYOND * extent, axis.unit))
         if claim.probability < LIKELY:
-            low, high = (with_unit(one, self._target_unit) for one in (claim.low, claim.high))
-            return f"How it goes on is open: over the next {ahead} it changes by {low} to {high}."
-        way = "rises" if claim.value > 0 else "falls"
-        how = {
+            low, high = (with_unit(one, unit) for one in (claim.low, claim.high))
+            text = f"How it goes on is open: over the next {ahead} it changes by {low} to {high}."
+            return replace(claim, predicate="is open beyond", probability=1.0), text
+        known = {
             "continues beyond": "goes on, and ",
             "returns beyond": "returns to its average, and ",
         }
-        text = f"Beyond the data it {how.get(word, '')}{way} by {amount} over the next {ahead}"
-        return f"{text}{perhaps}."
+        way = "rises" if claim.value > 0 else "falls"
+        how = f"{known.get(claim.predicate, '')}{way} by {_amount(claim, unit, '')}"
+        text = f"Beyond the data it {how} over the next {ahead}{_perhaps(claim.probability)}."
+        return claim, text
+
+    def _season_beyond(self, claim: Claim, column: int) -> tuple[Claim, str]:
+        """Say how a season goes on beyond the data."""
+        axis, perhaps = self.axes[column], _perhaps(claim.probability)
+        if claim.predicate == "repeats beyond":
+            return claim, f"It repeats beyond the data{perhaps}."
+        claim = replace(_scaled(claim, axis.scale), unit=axis.unit)
+        after = with_unit(*self._duration(claim.value, axis.unit))
+        return claim, f"Beyond the data half of its swing is left after {after}{perhaps}."
 
     def _duration(self, value: float, unit: str) -> tuple[float, str]:
         value, _, _, unit = readable(value, np.nan, np.nan, unit)

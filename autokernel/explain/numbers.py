@@ -52,7 +52,7 @@ def between(value: float, low: float, high: float, unit: str) -> str:
     if decimals > _MOST_DECIMALS or decimals < -_MOST_ZEROS:
         texts = [number(one) for one in (value, low, high)]
     else:
-        texts = [f"{round(one, decimals):.{max(decimals, 0)}f}" for one in (value, low, high)]
+        texts = [f"{round(one, decimals) + 0.0:.{max(decimals, 0)}f}" for one in (value, low, high)]
     text, low_text, high_text = texts
     return f"{text} {unit}".rstrip() + f" ({low_text} to {high_text})"
 
