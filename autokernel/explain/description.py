@@ -301,6 +301,9 @@ class Description:
         """Say how many components there are, how much noise, and which columns matter."""
         model, unit = self._model, self._target_unit
         noise = with_unit(float(np.sqrt(model.noise_variance)), unit)
+        if model.target_scaling.is_constant:
+            constant = with_unit(model.target_scaling.shift, unit)
+            return f"The target is constant, {constant}: the data do not show how it would vary."
         if model.evaluation.expression == NOISE:
             return (
                 f"No structure was found: the target is noise with a standard deviation of {noise} "
