@@ -166,7 +166,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         along the column within the data, and that it is ``linear`` in the column, plus a function
         of the others. Prints as a table.
     noise_variance_ : float
-        Variance of the noise, in squared units of y.
+        Variance of the noise, in squared units of y; zero up to rounding for a constant target.
     approximation_ : str
         How predictions are computed: ``"exact"``, or for example ``"64 neighbours"``.
     search_history_ : dict of ndarray of shape (n_kernels,)
@@ -327,9 +327,11 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     def refit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, kernel: str | Expression | None = None
     ) -> Self:
-        """Fit the hyperparameters of a known structure, without a search.
+        """Fit a known structure instead of a search; changes the estimator and returns it.
 
-        ``search_history_`` and ``stop_reason_`` stay those of the last search.
+        As after ``fit``, the last model is replaced. ``clone(model).refit(X, y, kernel)`` is
+        another estimator and leaves ``model`` as it is. ``search_history_`` and ``stop_reason_``
+        stay those of the last search.
 
         Parameters
         ----------
@@ -423,7 +425,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         mean : ndarray of shape (n_samples,)
             Predictive mean.
         std : ndarray of shape (n_samples,)
-            Only with ``return_std``.
+            Only with ``return_std``. It is zero up to rounding if the target of ``fit`` was
+            constant, as such data do not show any noise.
         cov : ndarray of shape (n_samples, n_samples)
             Only with ``return_cov``.
         """

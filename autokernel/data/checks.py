@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.utils import assert_all_finite, check_X_y
+from sklearn.utils import check_X_y
 from sklearn.utils.validation import validate_data
 
 from autokernel.data.dates import count_days, is_number
+from autokernel.data.scaling import MIN_SPREAD
 from autokernel.typing import FloatArray
 
 MAX_MAGNITUDE = 1e100  # of a number, so that its square does not overflow
-MIN_SPREAD = 1e-100  # of a column, so that its square does not vanish
+MAX_ROWS_NAMED = 5  # rows without a target that a message lists
 
 _NAMES_OF_TIME_TYPES = ("date", "time", "duration", "period")  # parts of them
 
@@ -30,8 +31,9 @@ def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray,
         numbers are so large, or differ by so little, that squares overflow or vanish.
     """
     refuse_times(X, y)
+    refuse_gaps_in_target(y)
     inputs, target = check_X_y(X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-    target = check_target(target)
+    target = target.astype(np.float64)
     check_range(inputs, target)
     return inputs, target
 
@@ -63,6 +65,7 @@ def check_fit_data(
     X, date_columns = _counted(estimator, X, reset=reset)
     refuse_times(X, y)
     refuse_odd_targets(y)
+    refuse_gaps_in_target(y)
     checked = copy(estimator)  # scikit-learn sets the columns on it
     inputs, target = validate_data(
         checked,
@@ -77,7 +80,7 @@ def check_fit_data(
     )
     names = getattr(checked, "feature_names_in_", None)
     refuse_gaps(inputs, names)
-    target = check_target(target)
+    target = target.astype(np.float64)
     check_range(inputs, target)
     names, name = None if names is None else list(map(str, names)), getattr(y, "name", None)
     target_name = str(name) if name not in (None, "", *(names or [])) else None
@@ -114,13 +117,6 @@ def _counted(estimator: BaseEstimator, X: Any, *, reset: bool) -> tuple[Any, lis
     return X, columns if reset else estimator.date_columns_
 
 
-def check_target(y: npt.NDArray[Any]) -> FloatArray:
-    """Turn targets, which may have dtype object, into finite numbers."""
-    target: FloatArray = y.astype(np.float64)
-    assert_all_finite(target, input_name="y")
-    return target
-
-
 def refuse_gaps(X: FloatArray, names: Sequence[str] | None) -> None:
     """Refuse missing and infinite inputs (n_samples, n_features), and say where the first is."""
     rows, columns = np.nonzero(~np.isfinite(X))
@@ -133,6 +129,25 @@ def refuse_gaps(X: FloatArray, names: Sequence[str] | None) -> None:
     raise ValueError(
         f"Input X contains {what}: row {row}, {where}{more}. Leave such rows out, or fill them by "
         "sklearn.impute.SimpleImputer in a Pipeline"
+    )
+
+
+def refuse_gaps_in_target(y: npt.ArrayLike) -> None:
+    """Refuse missing and infinite targets, and say in which rows the first ones are."""
+    try:
+        values = np.asarray(y)
+        target = np.ravel(values if values.dtype.kind in "fc" else values.astype(np.float64))
+    except (TypeError, ValueError):  # no numbers, of which scikit-learn says more
+        return
+    rows = np.flatnonzero(~np.isfinite(target))
+    if values.ndim == 0 or not len(rows):
+        return
+    what = "NaN" if np.isnan(target[rows[0]]) else "infinity"
+    named = ", ".join(map(str, rows[:MAX_ROWS_NAMED]))
+    more = f" and {len(rows) - MAX_ROWS_NAMED} more" if len(rows) > MAX_ROWS_NAMED else ""
+    raise ValueError(
+        f"Input y contains {what}: row{'s' if len(rows) > 1 else ''} {named}{more}. Leave such "
+        "rows out of X and y: they can be predicted after the fit"
     )
 
 

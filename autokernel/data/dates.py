@@ -16,6 +16,7 @@ SINCE = "days since 1970-01-01"
 MICROSECONDS_PER_DAY = 86_400_000_000.0
 
 _ISO_TEXT = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}.*)?)?")
+_LIKE_A_DATE = re.compile(r"\d{1,4}[./ -]{1,2}(\d{1,2}|[a-zA-Z]{3,9})[./ -]{1,2}\d{1,4}\b.*")
 _NAMES_OF_DATE_TYPES = ("date", "time[", "timestamp", "period")  # parts of them
 _NAMES_OF_TEXT_TYPES = ("object", "str", "<u", "|s", "categor", "large_string")  # beginnings
 
@@ -37,7 +38,7 @@ def count_days(X: Any) -> tuple[Any, list[int]]:
     ------
     ValueError
         If a column holds texts that are neither dates nor numbers; the message names it. If X is a
-        single column of dates without a second dimension.
+        single column of dates without a second dimension, or has its times in the index.
     """
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         return _count_in_frame(X)
@@ -46,7 +47,12 @@ def count_days(X: Any) -> tuple[Any, list[int]]:
     if len(shape) == 1 and _holds_only_dates(array):
         raise ValueError(
             "X must have two dimensions, got one column of dates or texts: give a data frame, as "
-            "frame[['date']], or an array of shape (n_samples, 1)"
+            "X.to_frame() or frame[['date']], or an array of shape (n_samples, 1)"
+        )
+    if len(shape) == 1 and _is_of_dates(getattr(X, "index", None)):
+        raise ValueError(
+            "X must have two dimensions, got a series with dates in its index: give X.to_frame() "
+            "for its values, or X.index.to_frame() for the dates"
         )
     if len(shape) != 2 or not isinstance(array, np.ndarray):
         return X, []
@@ -62,6 +68,9 @@ def count_days(X: Any) -> tuple[Any, list[int]]:
 
 def _count_in_frame(frame: Any) -> tuple[Any, list[int]]:
     names = list(frame.columns)
+    if not names:
+        of_index = ": X.index.to_frame() makes a column of its index" * hasattr(frame, "index")
+        raise ValueError(f"X must have a column, got a data frame without columns{of_index}")
     found = {name: _days_of(frame[name], str(name)) for name in names}
     days = {name: values for name, values in found.items() if values is not None}
     date_columns = [names.index(name) for name in days]
@@ -117,6 +126,12 @@ def _days_of_objects(values: Sequence[Any], name: str) -> FloatArray | None:
     has_dates = any(isinstance(one, str) and _ISO_TEXT.fullmatch(one) for one in texts)
     if texts and not has_dates:
         text = repr(str(texts[0]) if isinstance(texts[0], str) else bytes(texts[0]))
+        if isinstance(texts[0], str) and _LIKE_A_DATE.fullmatch(texts[0].strip()):
+            raise ValueError(
+                f"X must hold dates as datetime64, or as texts such as '2020-01-31', got {text} in "
+                f"column {name!r}: convert the column by pandas.to_datetime(column, dayfirst=True),"
+                " or without dayfirst=True if the day does not come first"
+            )
         raise ValueError(
             f"X must hold numbers or dates, got text such as {text} in column {name!r}: leave the "
             "column out, or encode it, for example by sklearn.preprocessing.OneHotEncoder in a "

@@ -6,6 +6,8 @@ import numpy as np
 
 from autokernel.typing import BoolArray, FloatArray
 
+MIN_SPREAD = 1e-100  # of a column, so that its square does not vanish
+
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
 class Scaling:
@@ -32,8 +34,18 @@ class TargetScaling:
 
     @classmethod
     def of(cls, y: FloatArray) -> "TargetScaling":
-        """Standardise as ``GaussianProcessRegressor(normalize_y=True)``; constants have scale 1."""
-        return cls(float(np.mean(y)), float(np.std(y)) or 1.0)
+        """Standardise as ``GaussianProcessRegressor(normalize_y=True)``, except for a constant.
+
+        The scale of a constant is the rounding of its value, so that no unit makes it vary.
+        """
+        if np.ptp(y) == 0:
+            return cls(float(y[0]), _rounding(float(y[0])))
+        return cls(float(np.mean(y)), float(np.std(y)))
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the target was the same in all rows, up to rounding."""
+        return self.scale <= _rounding(self.shift)
 
     def apply(self, y: FloatArray) -> FloatArray:
         """Standardise targets (n_samples,)."""
@@ -42,6 +54,11 @@ class TargetScaling:
     def undo(self, y: FloatArray) -> FloatArray:
         """Convert standardised targets to the units of the user."""
         return self.shift + self.scale * y
+
+
+def _rounding(value: float) -> float:
+    """Return the distance to the next number, or more where its square would vanish."""
+    return max(float(np.spacing(abs(value))), MIN_SPREAD)
 
 
 def varying_columns(X: FloatArray) -> BoolArray:

@@ -223,6 +223,10 @@ class Description:
         """Say what the target is on average, how much is explained, and how much is noise."""
         model, unit = self._model, self._target_unit
         deviation, average = float(np.sqrt(model.noise_variance)), model.target_scaling.shift
+        if model.target_scaling.is_constant:
+            constant = Claim(TARGET, "is constant", average, unit=unit, evidence="training targets")
+            text = f"{_capital(self._target)} is constant, {with_unit(average, unit)}: the data do "
+            return [(constant, f"{text}not show how it would vary.")]
         noise = Claim(
             TARGET, "noise", deviation, unit=unit, evidence="parameter of the best kernel"
         )
@@ -288,7 +292,8 @@ class Description:
     def _of_residuals(self) -> list[tuple[Claim, str]]:
         """Say what the model does not fit."""
         if self._checks is None:
-            self._checks = list(checked(self._model, self._target))
+            is_constant = self._model.target_scaling.is_constant
+            self._checks = [] if is_constant else list(checked(self._model, self._target))
         return self._checks
 
     def _text(self, number: int) -> str:

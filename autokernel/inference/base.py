@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from autokernel.expression import Expression
+from autokernel.expression import Expression, n_kernel_params
 from autokernel.inference.covariance import cross_covariance, diagonal_covariance
 from autokernel.inference.pairs import PackedPairs
-from autokernel.kernels import NOISE_VARIANCE
+from autokernel.kernels import ADD, NOISE_VARIANCE
 from autokernel.typing import FloatArray, IntArray
 
 
@@ -75,6 +75,8 @@ class Term:
         self, expression: Expression, params: FloatArray, about: FloatArray | None = None
     ) -> None:
         self.expression, self.params, self.about = expression, params, about
+        on = {tree.column for tree in expression.subtrees()}
+        self.columns = sorted(column for column in on if column is not None)
 
     def cross(self, X: FloatArray, Z: FloatArray) -> FloatArray:
         """Compute the covariances (n, m) of the term at rows X with itself at rows Z."""
@@ -117,10 +119,32 @@ class Predictor(ABC):
     ) -> None:
         self.jitter, self.noise_variance = jitter, float(np.exp(theta[-1])) + jitter
         self._whole, self._block = Term(expression, np.exp(theta[:-1])), max(1, block)
+        self._terms: list[Term] = []
+        self._last_means: dict[Term, tuple[FloatArray, FloatArray]] = {}
+        left = self._whole.params
+        for term in expression.terms(ADD):
+            own, left = np.split(left, [n_kernel_params(term)])
+            self._terms.append(Term(term, own))
 
     def mean(self, X: FloatArray) -> FloatArray:
-        """Compute the predictive mean (n,) at inputs (n, n_features)."""
-        return np.concatenate([self._mean_of_block(rows) for rows in self._blocks(X)])
+        """Compute the predictive mean (n,) at inputs (n, n_features).
+
+        Terms of the sum whose columns are as in the last call, as those of partial dependence that
+        do not depend on the columns of its grid, keep their means. A term whose columns are the
+        same in all rows is computed for one of them.
+        """
+        return sum((self._mean_of_term(term, X) for term in self._terms), start=np.zeros(len(X)))
+
+    def _mean_of_term(self, term: Term, X: FloatArray) -> FloatArray:
+        inputs = X[:, term.columns]
+        known, mean = self._last_means.get(term, (None, inputs))
+        if known is not None and np.array_equal(known, inputs):
+            return mean
+        rows = X[:1] if (inputs == inputs[:1]).all() else X
+        parts = [self._part_mean_of_block(term, block) for block in self._blocks(rows)]
+        mean = np.concatenate(parts) if len(rows) == len(X) else np.repeat(parts[0], len(X))
+        self._last_means[term] = inputs, mean
+        return mean
 
     def mean_and_variance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and variance (n,), noise included."""
@@ -180,9 +204,6 @@ class Predictor(ABC):
     @abstractmethod
     def _part_mean_of_block(self, term: Term, X: FloatArray) -> FloatArray:
         """Compute the mean of a term for one block of rows."""
-
-    def _mean_of_block(self, X: FloatArray) -> FloatArray:
-        return self._part_mean_of_block(self._whole, X)
 
     def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         mean, variance = self._part_of_block(self._whole, X)

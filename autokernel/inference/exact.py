@@ -125,7 +125,8 @@ class ExactLikelihood(Likelihood):
 
 
 _MAX_ROWS_AS_IN_LIKELIHOOD = 2000  # with more, the covariance is computed by blocks of rows
-_COVARIANCES_PER_BLOCK = 2**17
+_COVARIANCES_PER_BLOCK = 2**15  # so that the arrays of a block stay in the cache
+_MIN_ROWS_PER_BLOCK = 64  # the variances of a block read the whole factor
 
 
 class ExactPredictor(Predictor):
@@ -148,9 +149,8 @@ class ExactPredictor(Predictor):
         if expression == NOISE:  # rows are independent, and one is enough
             data = data.take(np.arange(1))
         self._cholesky, jitter = _factorise(expression, theta, data)
-        super().__init__(
-            expression, theta, jitter=jitter, block=_COVARIANCES_PER_BLOCK // len(data.X)
-        )
+        block = max(_MIN_ROWS_PER_BLOCK, _COVARIANCES_PER_BLOCK // len(data.X))
+        super().__init__(expression, theta, jitter=jitter, block=block)
         self._X, self._alpha = data.X, self._cholesky.solve(data.y)
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -291,6 +291,10 @@ class NeighbourPredictor(Predictor):
         self._expression, self._theta, self._data = expression, theta, data
         self._nearest = NearestRows(expression, theta, data.X, np.random.default_rng(_SEED))
 
+    def mean(self, X: FloatArray) -> FloatArray:
+        """Compute the predictive mean (n,) at inputs (n, n_features)."""
+        return self.mean_and_variance(X)[0]
+
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""
         n_each = max(1, min(self._n_neighbours, _MAX_JOINT_ROWS // max(1, len(X))))
@@ -300,9 +304,6 @@ class NeighbourPredictor(Predictor):
         mean, variance = self.mean_and_variance(X)
         factor = np.sqrt(variance / np.diag(covariance))
         return mean, covariance * np.outer(factor, factor)
-
-    def _mean_of_block(self, X: FloatArray) -> FloatArray:
-        return self._moments_of_block(X)[0]
 
     def _part_mean_of_block(self, term: Term, X: FloatArray) -> FloatArray:
         return self._part_of_block(term, X)[0]

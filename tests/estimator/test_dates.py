@@ -128,8 +128,12 @@ def with_numbers(values):
 
 
 TWO_DIMENSIONS = r"two dimensions.*frame\[\['date'\]\]"
+TO_DATETIME = r": convert .* pandas\.to_datetime\(column, dayfirst=True\), or without"
 WRONG = [
     (with_numbers(["Paris", "Rome"]), r"text such as 'Paris' in column 'a'.*OneHotEncoder"),
+    (with_numbers(["13/02/2021", "14/02/2021"]), rf"'13/02/2021' in column 'a'{TO_DATETIME}"),
+    (with_numbers(["1.2.2021 08:30", None]), rf"'1.2.2021 08:30' in column 'a'{TO_DATETIME}"),
+    ([["13-Feb-2021"], ["14-Feb-2021"]], rf"'13-Feb-2021' in column 'x0'{TO_DATETIME}"),
     (with_numbers(["2020-01-01", "soon"]), "such as '2020-01-31' in column 'a', got 'soon'"),
     (with_numbers(["2020-01-01", "2020-02-30"]), "'2020-01-31' in column 'a', got '2020-02-30'"),
     (with_numbers(["2020-01-01", None]), "NaN"),
@@ -142,6 +146,7 @@ WRONG = [
     (MONTHS[:2].to_series(), TWO_DIMENSIONS),
     (MONTHS[:2].to_numpy(), TWO_DIMENSIONS),
     (MONTHS[:2], TWO_DIMENSIONS),
+    (pd.Series([1.0, 2.0], MONTHS[:2]), r"dates in its index: .* X\.index\.to_frame\(\)"),
     (["2020-01-01", "2020-01-02"], "got one column of dates or texts"),
     ([[b"a"], [b"b"]], "got text such as b'a' in column 'x0'"),
     ([[1.0], ["2020-01-02"]], "dates such as '2020-01-31' in column 'x0'"),
@@ -153,6 +158,23 @@ WRONG = [
 def test_what_is_no_column_of_dates_is_refused_with_what_is_wrong(dates, message):
     with pytest.raises(ValueError, match=message):
         small().fit(dates, [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    "column", [MONTHS.strftime("%d/%m/%Y"), MONTHS.strftime("%d.%m.%Y %H:%M")], ids=["/", "."]
+)
+def test_other_texts_of_dates_become_dates_as_the_message_says(column, by_date):
+    with pytest.raises(ValueError, match="dayfirst=True"):
+        by_date.predict(pd.DataFrame({"month": column}))
+    frame = pd.DataFrame({"month": pd.to_datetime(column, dayfirst=True)})
+    np.testing.assert_array_equal(by_date.predict(frame), by_date.predict(FORMS["datetime64"]))
+
+
+def test_an_index_of_dates_becomes_a_column_as_the_message_says():
+    series = pd.Series(Y, MONTHS)
+    model = small().refit(series.index.to_frame(), series, "LIN[0]")
+    assert model.date_columns_ == [0]
+    np.testing.assert_array_equal(model.X_train_[:, 0], DAYS)
 
 
 def test_texts_of_numbers_are_numbers():

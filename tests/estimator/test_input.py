@@ -129,6 +129,8 @@ INPUTS = {
     "sparse": (scipy.sparse.csr_array(X), "^Sparse data was passed for X.*toarray"),
     "empty": (X[:0], r"^Found array with 0 sample\(s\) \(shape=\(0, 2\)\)"),
     "no column": (X[:, :0], r"0 feature\(s\)"),
+    "only an index": (DATES.set_index("day")[[]], r"without columns: X\.index\.to_frame\(\) makes"),
+    "a polars frame without columns": (pl.DataFrame(), "^X must have a column, got .*columns$"),
     "an empty list": ([], "(?s)^Expected 2D array, got 1D array.*Reshape your data"),
     "one dimension": (X[:, 0], "(?s)^Expected 2D array, got 1D array.*Reshape"),
     "three dimensions": (X[:, :, None], "^Found array with dim 3, while dim <= 2"),
@@ -144,9 +146,11 @@ INPUTS = {
     "durations in lists": ([[one] for one in DURATIONS], IN_ARRAY),
 }
 TARGETS = {
-    "NaN": (spoilt(Y, np.nan), "^Input y contains NaN"),
-    "infinity": (spoilt(Y, np.inf), "^Input y contains infinity"),
-    "a gap": (spoilt(Y, None), "^Input y contains NaN"),
+    "NaN": (spoilt(Y, np.nan), r"^Input y contains NaN: row 3\. Leave such rows out of X and y"),
+    "infinity": (spoilt(Y, np.inf), r"^Input y contains infinity: row 3\."),
+    "a gap": (spoilt(Y, None), r"^Input y contains NaN: row 3\."),
+    "gaps in a series": (pd.Series(Y).shift(2), r"^Input y contains NaN: rows 0, 1\."),
+    "many gaps": (pd.Series(Y).shift(9), r"NaN: rows 0, 1, 2, 3, 4 and 4 more\. Leave"),
     "words": ([*Y.tolist()[:-1], "a"], "y must hold numbers, got text such as 'a'"),
     "complex": (Y + 1j, "^Complex data not supported"),
     "sparse": (scipy.sparse.csr_array(Y[:, None]), "[Ss]parse"),

@@ -1,5 +1,6 @@
 """Odd but valid data get a sane fit without a warning, and noise is not explained."""
 
+import re
 import warnings
 from contextlib import nullcontext
 
@@ -167,8 +168,11 @@ def test_an_exactly_periodic_series_is_continued(period):
 
 @pytest.mark.parametrize("value", [0.0, 0.1, -7.0, 1e-90, 1e99])
 def test_a_constant_target_is_predicted_everywhere(value):
-    mean, _ = answers(tiny().fit(X, np.full(20, value)), 3 * X - 7)
-    np.testing.assert_allclose(mean, value, rtol=1e-12)  # rounding of the mean of twenty
+    model = tiny().fit(X, np.full(20, value))
+    mean, std = answers(model, 3 * X - 7)
+    np.testing.assert_array_equal(mean, value)
+    assert std.max() <= max(1e-15 * abs(value), 1e-100)  # the rounding of a number, in any unit
+    assert re.fullmatch(r"The target is constant, \S+: .* do not show .*", model.describe())
 
 
 def test_constant_columns_change_nothing_whatever_they_hold():

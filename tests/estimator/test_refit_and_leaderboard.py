@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from autokernel import CallableKernel, evaluate_kernel, parse_expression
@@ -74,6 +75,15 @@ def test_leaderboard_keeps_to_a_hundred_characters_where_names_are_long(blank):
     # nothing is lost where a line is broken
     whole = "".join(str(table).split())
     assert all("".join(kernel.split()) in whole for kernel in table["kernel"])
+
+
+def test_refit_changes_the_model_and_returns_it_and_that_of_a_clone_leaves_it(model):
+    before, score = model.best_expression_, model.best_score_
+    other = clone(model).refit(X, Y, "LIN[1]")
+    assert (model.best_expression_, model.best_score_) == (before, score)
+    assert other.best_score_ < score
+    assert model.refit(X, Y, "LIN[1]") is model
+    assert (model.best_expression_, model.best_score_) == ("LIN[1]", other.best_score_)
 
 
 def test_leaderboard_marks_the_kernel_of_refit_however_it_is_written(model):

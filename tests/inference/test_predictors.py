@@ -23,6 +23,7 @@ from autokernel.inference import (
 )
 from autokernel.kernels import BASE_KERNELS, VARIANCE
 from tests.model.cases import dense_covariance, dense_predictions, random_case
+from tests.own_kernels import OrnsteinUhlenbeck
 
 SEEDS = range(6)
 # With all rows as points or neighbours the approximations are exact. Inducing points are added
@@ -74,6 +75,43 @@ def table(n_samples, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(n_samples, 2))
     return TrainingData(X, X[:, 0] + np.sin(5 * X[:, 1]) + 0.2 * rng.normal(size=n_samples))
+
+
+class Counting(OrnsteinUhlenbeck):
+    """Notes of how many covariances its values are computed."""
+
+    def __init__(self):
+        super().__init__("COUNTING")
+        self._computed = []
+
+    def value(self, params, pairs):
+        self._computed.append(np.prod(pairs.shape))
+        return super().value(params, pairs)
+
+
+@pytest.mark.parametrize("name", ["exact", "inducing"])
+def test_partial_dependence_computes_no_term_again_that_does_not_change(name):
+    make, _ = PREDICTORS[name]
+    first, second = Counting(), Counting()
+    expression = Leaf(first, 0) + Leaf(second, 1)
+    theta, data = np.log([0.3, 0.8, 0.6, 1.2, 0.05]), table(30)
+    predictor, others = (make(expression, theta, data) for _ in range(2))
+    X, grid = new_rows(25, n_features=2), np.linspace(0, 1, 10)
+    predictor.mean(X)
+    for computed in (first._computed, second._computed):
+        computed.clear()
+    averages = []
+    for value in grid:
+        X[:, 0] = value
+        averages.append(predictor.mean(X).mean())
+    assert len(first._computed) == len(grid)  # of one row each: all are the same in this column
+    assert max(first._computed) <= 30
+    assert not second._computed
+    for value, average in zip(grid, averages, strict=True):
+        rows = [others.mean(np.array([[value, row[1]]])) for row in X]
+        np.testing.assert_allclose(average, np.mean(rows), rtol=1e-9)  # as for the textbook
+    X[:, 1] += 0.1  # in place: predictions are of the numbers that are there now
+    np.testing.assert_allclose(predictor.mean(X), others.mean_and_variance(X)[0], rtol=1e-9)
 
 
 @every_predictor
