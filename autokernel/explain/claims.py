@@ -206,7 +206,8 @@ def level_and_wave(
 ) -> tuple[Claim, Claim, Claim]:
     """Say where the averages over a period lead, how large the wave around them is, and its change.
 
-    Between the middles of two cycles the level is taken to be a straight line.
+    Between the middles of two cycles, and beyond those of the first and the last, the level is
+    taken to be a straight line.
     """
     (column,) = part.columns
     begin, end = X[:, column].min(), X[:, column].max()
@@ -224,9 +225,15 @@ def level_and_wave(
         ends = cycles(drawn)[:, [0, -1]]
         return np.ptp(ends - slopes[:, :, None] * offsets, axis=2)
 
-    level = Curve(
-        starts, cycles(curve.mean[None])[0].mean(axis=1), cycles(curve.draws).mean(axis=2)
-    )
+    def levels(drawn: FloatArray) -> FloatArray:
+        mean = cycles(drawn).mean(axis=2)
+        half = 0.5 * part.period / (starts[1] - starts[0])  # a cycle, in steps between the middles
+        first = mean[:, :1] - half * (mean[:, 1:2] - mean[:, :1])
+        last = mean[:, -1:] + half * (mean[:, -1:] - mean[:, -2:-1])
+        return np.concatenate([first, mean, last], axis=1)
+
+    middles = np.concatenate([[begin], starts + part.period / 2, [end]])
+    level = Curve(middles, levels(curve.mean[None])[0], levels(curve.draws))
     low, high = curve.interval(lambda drawn: swings(drawn)[:, 1])
     present, how = len(curve.known) / len(curve.draws), "range of the last cycle around its level"
     last = float(swings(curve.mean[None])[0, 1])
