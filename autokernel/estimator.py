@@ -671,6 +671,15 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             return f"* this kernel was fitted again after the search, {how}"
         return f"another kernel was fitted after the search, {how}: {self.best_expression_}"
 
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "best_kernel_"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "_fitted" in state:
+            self.best_kernel_ = self._fitted.kernel
+
     def _sk_visual_block_(self) -> _VisualBlock:
         """Show the kernel below the name in a notebook."""
         words = getattr(self, "best_expression_", None)

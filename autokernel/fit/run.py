@@ -3,10 +3,10 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -50,8 +50,10 @@ from autokernel.model import (
     KernelPosterior,
     MixtureComponent,
     MixturePredictor,
+    pack,
     posterior_over_kernels,
     to_sklearn,
+    unpack,
 )
 from autokernel.search import (
     MEANINGS,
@@ -61,6 +63,7 @@ from autokernel.search import (
     Search,
     StopReason,
     Task,
+    Trial,
     evaluate_in_parallel,
 )
 from autokernel.typing import FloatArray
@@ -72,12 +75,23 @@ ALL_ROWS_SHARE = 0.4  # the same, for fits of the best kernels to all rows
 RESERVED_REFITS = 3.0  # times to condition a kernel that are reserved for the best one
 
 
-class Past(NamedTuple):
+@dataclass
+class Past:
     """State of a search that another search on the same data can continue."""
 
     history: History
     seed: int
     fingerprint: str  # digest of all that the scores depend on
+
+    def __getstate__(self) -> dict[str, Any]:
+        trials = self.history.trials
+        packed = {"n_samples": self.history.n_samples, "trials": pack(trials) if trials else None}
+        return {**vars(self), "history": packed}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        n_samples, packed = state["history"]["n_samples"], state["history"]["trials"]
+        self.history = History(n_samples, unpack(Trial, packed) if packed else [])
 
 
 class Run:

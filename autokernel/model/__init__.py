@@ -11,6 +11,7 @@ from autokernel.model.averaging import (
 )
 from autokernel.model.fitted import FittedModel
 from autokernel.model.mixture import MixturePredictor
+from autokernel.model.packing import pack, unpack
 from autokernel.model.sklearn_kernel import FeatureKernel, to_sklearn
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "MixturePredictor",
     "PosteriorAveraging",
     "Stacking",
+    "pack",
     "posterior_over_kernels",
     "to_sklearn",
+    "unpack",
 ]

@@ -1,7 +1,8 @@
 """A fitted kernel with the mixture that predicts, in the units of the user."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -11,6 +12,8 @@ from autokernel.data.scaling import Scaling, TargetScaling
 from autokernel.evidence import Evaluation
 from autokernel.model.averaging import KernelPosterior
 from autokernel.model.mixture import MixturePredictor
+from autokernel.model.packing import pack, unpack
+from autokernel.model.sklearn_kernel import to_sklearn
 from autokernel.typing import FloatArray
 
 
@@ -27,6 +30,27 @@ class FittedModel:
     feature_names: list[str] | None
     kernels: Sequence[KernelPosterior]  # the most probable first
     approximation: str  # how predictions are computed, as the user reads it
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {field.name: getattr(self, field.name) for field in fields(self)}
+        evaluations = [one.evaluation for one in self.kernels]
+        best = next(n for n, one in enumerate(evaluations) if one is self.evaluation)
+        del state["kernel"]  # follows from the best evaluation
+        return {**state, "kernels": pack(self.kernels), "evaluation": best}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        kernels = unpack(KernelPosterior, state["kernels"])
+        best = kernels[state["evaluation"]].evaluation
+        kernel = to_sklearn(
+            best.expression,
+            best.theta,
+            scaling=state["scaling"],
+            noise_variance=state["scaled_noise_variance"],
+            feature_names=state["feature_names"],
+        )
+        read = {"kernels": kernels, "evaluation": best, "kernel": kernel}
+        for name, value in {**state, **read}.items():
+            object.__setattr__(self, name, value)
 
     @property
     def column_names(self) -> list[str]:

@@ -19,6 +19,7 @@ from autokernel.inference import (
     one_blas_thread,
 )
 from autokernel.model.averaging import MixtureComponent
+from autokernel.model.packing import pack, unpack
 from autokernel.typing import FloatArray
 
 
@@ -86,7 +87,11 @@ class MixturePredictor:
         return same and not others
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_predictors": None}
+        return {**vars(self), "_predictors": None, "components": pack(self.components)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.components = tuple(unpack(MixtureComponent, state["components"]))
 
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the mean (n,) at inputs (n, n_features)."""

@@ -20,8 +20,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_html_repr, get_tags
 
-from autokernel import SOT, AutoKernelGPRegressor, Importance, UpperConfidenceBound
-from tests.fits import tiny, wave
+from autokernel import (
+    SOT,
+    AutoKernelGPRegressor,
+    Importance,
+    UpperConfidenceBound,
+    parse_expression,
+)
+from autokernel.expression import Leaf
+from tests.fits import At, interrupt, rows, small, tiny, wave
 from tests.own_kernels import BY_CALL, OU
 
 X, Y = wave(20, n_features=2)
@@ -200,6 +207,34 @@ def test_copy_of_a_fitted_model_predicts_the_same_and_goes_on_alike(model, dupli
     before, after = (one.search_history_["elapsed"] for one in (model, twin))
     np.testing.assert_array_equal(after[: len(before)], before)
     assert len(after) > len(before)
+
+
+def test_a_file_of_skops_is_about_as_small_as_one_of_joblib(tmp_path):
+    inputs, target = wave(100, n_features=2)
+    fitted = small(n_iter=10, max_leaves=4, operators=["+", "*", "cp"]).fit(inputs, target)
+    joblib.dump(fitted, tmp_path / "model.joblib")
+    through_skops(fitted, tmp_path)
+    sizes = [(tmp_path / f"model.{kind}").stat().st_size for kind in ("skops", "joblib")]
+    assert sizes[0] < 3 * sizes[1]
+    assert len(skops.io.get_untrusted_types(file=tmp_path / "model.skops")) < 12
+
+
+@pytest.mark.parametrize("duplicate", [through_skops, through_joblib])
+def test_a_copy_keeps_custom_kernels_and_an_interrupted_search(duplicate, tmp_path):
+    fitted = tiny(base_kernels=["SE", OU], periods={0: 0.4}, max_leaves=2, n_iter=1).fit(X, Y)
+    fitted.refit(X, Y, Leaf(OU, 0) * parse_expression("LIN[1]"))
+    twin = duplicate(fitted, tmp_path)
+    np.testing.assert_array_equal(twin.predict(X), fitted.predict(X))
+    assert twin.describe() == fitted.describe()
+    assert str(twin.parameters_) == str(fitted.parameters_)
+    assert rows(twin.set_params(warm_start=True).fit(X, Y)) == rows(
+        fitted.set_params(warm_start=True).fit(X, Y)
+    )
+    interrupted = tiny().set_callbacks(At(interrupt, begun=1))
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.fit(X, Y)
+    interrupted.set_callbacks()
+    np.testing.assert_array_equal(duplicate(interrupted, tmp_path).fit(X, Y).y_train_, Y)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

@@ -1,0 +1,67 @@
+"""Records of kernels as columns: formats of files such as skops need much room for each object."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from enum import StrEnum
+from typing import Any, TypeVar, get_type_hints
+
+import numpy as np
+
+from autokernel.evidence import name_parameters
+from autokernel.expression import Expression, parse_expression
+from autokernel.kernels import BASE_KERNELS, OPERATORS, BaseKernel, Operator
+
+DERIVED = "parameters"  # of an evaluation: they follow from its expression and theta
+PLAIN = "plain"  # the columns of numbers and texts, as JSON
+
+Record = TypeVar("Record")
+
+
+def pack(records: Sequence[Any]) -> dict[str, Any]:
+    """Write one or more data classes of one kind as a column for each field."""
+    names = [field.name for field in fields(records[0]) if field.name != DERIVED]
+    columns = {name: [getattr(one, name) for one in records] for name in names}
+    plain = {n: c for n, c in columns.items() if isinstance(c[0], (str, float, int, np.generic))}
+    others = {name: _packed(column) for name, column in columns.items() if name not in plain}
+    return {PLAIN: json.dumps(plain, default=np.generic.item), **others}
+
+
+def unpack(kind: type[Record], packed: Mapping[str, Any]) -> list[Record]:
+    """Read the records that :func:`pack` has written."""
+    hints = get_type_hints(kind)
+    columns = json.loads(packed[PLAIN])
+    for name, column in columns.items():
+        if issubclass(hints[name], StrEnum):
+            columns[name] = list(map(hints[name], column))
+    columns |= {n: _unpacked(hints[n], column) for n, column in packed.items() if n != PLAIN}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    if DERIVED in hints:
+        rows = [{**row, DERIVED: name_parameters(row["expression"], row["theta"])} for row in rows]
+    return [kind(**row) for row in rows]
+
+
+def _packed(values: Sequence[Any]) -> dict[str, Any]:
+    if isinstance(values[0], np.ndarray):
+        joined = np.concatenate([np.ravel(one) for one in values])
+        return {"joined": joined, "shapes": json.dumps([one.shape for one in values])}
+    if not isinstance(values[0], Expression):
+        return pack(values)
+    built_in = {*BASE_KERNELS.values(), *OPERATORS.values()}
+    trees = [tree for one in values for tree in one.subtrees() if tree.n_leaves]  # not NOISE
+    custom = dict.fromkeys(tree.declared for tree in trees if tree.declared not in built_in)
+    return {"texts": json.dumps(list(map(str, values))), "custom": list(custom)}
+
+
+def _unpacked(kind: Any, packed: Mapping[str, Any]) -> Sequence[Any]:
+    if PLAIN in packed:
+        return unpack(kind, packed)
+    if kind is Expression:
+        kernels = [one for one in packed["custom"] if isinstance(one, BaseKernel)]
+        operators = [one for one in packed["custom"] if isinstance(one, Operator)]
+        texts = json.loads(packed["texts"])
+        return [parse_expression(t, base_kernels=kernels, operators=operators) for t in texts]
+    shapes = json.loads(packed["shapes"])
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
+    parts = np.split(packed["joined"], ends)
+    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
