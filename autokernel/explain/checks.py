@@ -39,7 +39,7 @@ def checked(model: FittedModel, target: str) -> Iterator[tuple[Claim, str]]:
     elif n >= MIN_ROWS:
         mean = mixture.mean(mixture.data.X)
         if np.ptp(mean) > 0:
-            yield from _spread(residuals, mean)
+            yield from _changing_spread(residuals, mean)
         is_positive = bool(model.target_scaling.undo(mixture.data.y).min() > 0)
         yield from _skewness(residuals, target, is_positive=is_positive)
 
@@ -62,7 +62,7 @@ def _far_rows(residuals: FloatArray, is_far: BoolArray) -> tuple[Claim, str]:
     return claim, text
 
 
-def _spread(residuals: FloatArray, mean: FloatArray) -> Iterator[tuple[Claim, str]]:
+def _changing_spread(residuals: FloatArray, mean: FloatArray) -> Iterator[tuple[Claim, str]]:
     """Say whether the noise grows or shrinks with the prediction."""
     found = spearmanr(np.abs(residuals), mean)
     if not found.pvalue < FALSE_ALARM:

@@ -149,7 +149,7 @@ class ExplainedKernel:
         self._predictor, self._model = predictor, model
         with one_blas_thread():
             parts = [self._with_period(part) for part in _joined_by_kind(expression, theta)]
-            parts = _joined(parts)
+            parts = _joined_parts(parts)
             means = [self.mean(part, model.mixture.data.X) for part in parts]
         parts, means = _without_opponents(parts, means)
         measured = [
@@ -368,7 +368,7 @@ def _joined_by_kind(expression: Expression, theta: FloatArray) -> list[Part]:
     return [Part(group, theta) for group in groups]
 
 
-def _joined(parts: Sequence[Part]) -> list[Part]:
+def _joined_parts(parts: Sequence[Part]) -> list[Part]:
     """Join parts that have a column in common, and those of one column with the same period."""
     joined: list[Part] = []
     for part in parts:

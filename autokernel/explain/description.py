@@ -250,7 +250,7 @@ class Description:
         ]
 
     def _of_columns(self) -> Iterator[tuple[Claim, str]]:
-        """Say which columns matter, with which probability, and which can hardly be told apart."""
+        """Say which columns matter, with which probability, and which are nearly the same."""
         inclusion = inclusion_table(self._model)
         rows = list(zip(inclusion["column"], inclusion["depends"], strict=True))
         if len(rows) == 1:
@@ -285,7 +285,7 @@ class Description:
             names = listing([self.names[first], self.names[second]])
             what = "are one column in two units"
             if abs(r) < SAME_COLUMN:
-                what = f"can hardly be told apart in these data (their correlation is {r:.2f})"
+                what = f"can hardly be distinguished in these data (their correlation is {r:.2f})"
             claim = Claim(names, "are alike", r, evidence="correlation of the columns")
             yield claim, f"{names} {what}: what is said of one may be due to the other."
 
@@ -457,7 +457,7 @@ class Description:
             return open_claim, f"{noun} may rise or fall: the data leave it open."
         noun = f"{begin}curve in {name} that " if begin else "it "
         if word.endswith("linearly"):
-            claim = replace(_scaled(claim, 1 / axis.scale), unit=f"{unit}/{axis.unit}".strip("/"))
+            claim = replace(_in_units(claim, 1 / axis.scale), unit=f"{unit}/{axis.unit}".strip("/"))
             noun = f"{begin}straight line in {name} that " if begin else "it "
             amount = _amount(claim, unit, f" per {singular(axis.unit) or 'unit'}")
             return claim, f"{noun}{word.split()[0]} by {amount}{perhaps}."
@@ -467,7 +467,7 @@ class Description:
         if " then " in word:
             first, then = word.split(" then ")
             place = axis.place_between(claim.value, claim.low, claim.high)
-            claim = replace(_scaled(claim, axis.scale, axis.shift), unit=axis.unit)
+            claim = replace(_in_units(claim, axis.scale, axis.shift), unit=axis.unit)
             return claim, f"{noun}{first} until {place} and {then} from there on{perhaps}."
         claim = replace(claim, unit=unit)
         return claim, f"{noun}{word} by {with_unit(claim.value, unit)}{perhaps}."
@@ -475,7 +475,7 @@ class Description:
     def _difference(self, claim: Claim, column: int, begin: str) -> tuple[Claim, str]:
         """Describe the effect of a column of two values."""
         values = np.unique(self._X[:, column])
-        change = _scaled(claim, float(np.ptp(values)))
+        change = _in_units(claim, float(np.ptp(values)))
         change = replace(change, predicate="is higher" if change.value > 0 else "is lower")
         low, high = (self._level(column, one) for one in values.tolist())
         amount, name = _amount(change, self._target_unit, ""), self.names[column]
@@ -503,7 +503,7 @@ class Description:
         ordered = sorted(columns, key=lambda column: -reach[column])
         names = listing([self.names[column] for column in ordered])
         if not part.is_joint:
-            what = f"sum of effects of {names}, which the data do not tell apart"
+            what = f"sum of effects of {names}, which the data do not separate"
         else:
             what = f"joint effect of {names}"
         if part.is_joint and len(columns) == 2:
@@ -566,7 +566,7 @@ class Description:
         axis, perhaps = self.axes[column], _perhaps(claim.probability)
         if claim.predicate == "repeats beyond":
             return claim, f"It repeats beyond the data{perhaps}."
-        claim = replace(_scaled(claim, axis.scale), unit=axis.unit)
+        claim = replace(_in_units(claim, axis.scale), unit=axis.unit)
         after = with_unit(*self._duration(claim.value, axis.unit))
         return claim, f"Beyond the data half of its swing is left after {after}{perhaps}."
 
@@ -603,7 +603,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _scaled(claim: Claim, factor: float, shift: float = 0.0) -> Claim:
+def _in_units(claim: Claim, factor: float, shift: float = 0.0) -> Claim:
     value, low, high = (shift + factor * one for one in (claim.value, claim.low, claim.high))
     return replace(claim, value=value, low=low, high=high)
 

@@ -50,10 +50,10 @@ from autokernel.model import (
     KernelPosterior,
     MixtureComponent,
     MixturePredictor,
-    pack,
+    as_columns,
+    from_columns,
     posterior_over_kernels,
     to_sklearn,
-    unpack,
 )
 from autokernel.search import (
     MEANINGS,
@@ -85,13 +85,16 @@ class Past:
 
     def __getstate__(self) -> dict[str, Any]:
         trials = self.history.trials
-        packed = {"n_samples": self.history.n_samples, "trials": pack(trials) if trials else None}
+        packed = {
+            "n_samples": self.history.n_samples,
+            "trials": as_columns(trials) if trials else None,
+        }
         return {**vars(self), "history": packed}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         n_samples, packed = state["history"]["n_samples"], state["history"]["trials"]
-        self.history = History(n_samples, unpack(Trial, packed) if packed else [])
+        self.history = History(n_samples, from_columns(Trial, packed) if packed else [])
 
 
 class Run:

@@ -11,7 +11,7 @@ from autokernel.model.averaging import (
 )
 from autokernel.model.fitted import FittedModel
 from autokernel.model.mixture import MixturePredictor
-from autokernel.model.packing import pack, unpack
+from autokernel.model.packing import as_columns, from_columns
 from autokernel.model.sklearn_kernel import FeatureKernel, to_sklearn
 
 __all__ = [
@@ -24,8 +24,8 @@ __all__ = [
     "MixturePredictor",
     "PosteriorAveraging",
     "Stacking",
-    "pack",
+    "as_columns",
+    "from_columns",
     "posterior_over_kernels",
     "to_sklearn",
-    "unpack",
 ]

@@ -12,7 +12,7 @@ from autokernel.data.scaling import Scaling, TargetScaling
 from autokernel.evidence import Evaluation
 from autokernel.model.averaging import KernelPosterior
 from autokernel.model.mixture import MixturePredictor
-from autokernel.model.packing import pack, unpack
+from autokernel.model.packing import as_columns, from_columns
 from autokernel.model.sklearn_kernel import to_sklearn
 from autokernel.typing import FloatArray
 
@@ -36,10 +36,10 @@ class FittedModel:
         evaluations = [one.evaluation for one in self.kernels]
         best = next(n for n, one in enumerate(evaluations) if one is self.evaluation)
         del state["kernel"]  # follows from the best evaluation
-        return {**state, "kernels": pack(self.kernels), "evaluation": best}
+        return {**state, "kernels": as_columns(self.kernels), "evaluation": best}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        kernels = unpack(KernelPosterior, state["kernels"])
+        kernels = from_columns(KernelPosterior, state["kernels"])
         best = kernels[state["evaluation"]].evaluation
         kernel = to_sklearn(
             best.expression,

@@ -19,7 +19,7 @@ from autokernel.inference import (
     one_blas_thread,
 )
 from autokernel.model.averaging import MixtureComponent
-from autokernel.model.packing import pack, unpack
+from autokernel.model.packing import as_columns, from_columns
 from autokernel.typing import FloatArray
 
 
@@ -87,11 +87,11 @@ class MixturePredictor:
         return same and not others
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_predictors": None, "components": pack(self.components)}
+        return {**vars(self), "_predictors": None, "components": as_columns(self.components)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self.components = tuple(unpack(MixtureComponent, state["components"]))
+        self.components = tuple(from_columns(MixtureComponent, state["components"]))
 
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the mean (n,) at inputs (n, n_features)."""

@@ -18,7 +18,7 @@ PLAIN = "plain"  # the columns of numbers and texts, as JSON
 Record = TypeVar("Record")
 
 
-def pack(records: Sequence[Any]) -> dict[str, Any]:
+def as_columns(records: Sequence[Any]) -> dict[str, Any]:
     """Write one or more data classes of one kind as a column for each field."""
     names = [field.name for field in fields(records[0]) if field.name != DERIVED]
     columns = {name: [getattr(one, name) for one in records] for name in names}
@@ -27,8 +27,8 @@ def pack(records: Sequence[Any]) -> dict[str, Any]:
     return {PLAIN: json.dumps(plain, default=np.generic.item), **others}
 
 
-def unpack(kind: type[Record], packed: Mapping[str, Any]) -> list[Record]:
-    """Read the records that :func:`pack` has written."""
+def from_columns(kind: type[Record], packed: Mapping[str, Any]) -> list[Record]:
+    """Read the records that :func:`as_columns` has written."""
     hints = get_type_hints(kind)
     columns = json.loads(packed[PLAIN])
     for name, column in columns.items():
@@ -46,7 +46,7 @@ def _packed(values: Sequence[Any]) -> dict[str, Any]:
         joined = np.concatenate([np.ravel(one) for one in values])
         return {"joined": joined, "shapes": json.dumps([one.shape for one in values])}
     if not isinstance(values[0], Expression):
-        return pack(values)
+        return as_columns(values)
     built_in = {*BASE_KERNELS.values(), *OPERATORS.values()}
     trees = [tree for one in values for tree in one.subtrees() if tree.n_leaves]  # not NOISE
     custom = dict.fromkeys(tree.declared for tree in trees if tree.declared not in built_in)
@@ -55,7 +55,7 @@ def _packed(values: Sequence[Any]) -> dict[str, Any]:
 
 def _unpacked(kind: Any, packed: Mapping[str, Any]) -> Sequence[Any]:
     if PLAIN in packed:
-        return unpack(kind, packed)
+        return from_columns(kind, packed)
     if kind is Expression:
         kernels = [one for one in packed["custom"] if isinstance(one, BaseKernel)]
         operators = [one for one in packed["custom"] if isinstance(one, Operator)]

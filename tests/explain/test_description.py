@@ -194,7 +194,7 @@ def test_columns_that_are_alike_are_named():
     X = pd.DataFrame({"gnp": x, "year": x + 0.03 * rng.normal(size=50), "copy": 3 * x + 1})
     model = AutoKernelGPRegressor(random_state=0).refit(X, x + rng.normal(size=50), "LIN[gnp]")
     text = model.describe()
-    assert re.search(r"gnp and year can hardly be told apart in these data .* is 0\.99\)", text)
+    assert re.search(r"gnp and year can hardly be distinguished in these data .* is 0\.99\)", text)
     assert "gnp and copy are one column in two units" in text
 
 
