@@ -57,7 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = re.sub(
             r"The '(\w+)' parameter of \w+", lambda m: f"--{m[1].replace('_', '-')}", text
         )
-        print(_paragraph(f"autokernel: {text}"), file=sys.stderr)
+        for line in text.splitlines():
+            print(_paragraph(f"autokernel: {line}"), file=sys.stderr)
         return _REFUSED
 
 
@@ -94,7 +95,7 @@ def _run(options: argparse.Namespace) -> int:
 def _add_units(table: FitRows, given: Sequence[str], model: AutoKernelGPRegressor) -> None:
     """Add the units that the user gives, and check them and all parameters before the search."""
     names = [*getattr(table.X, "columns", ["x0"]), table.target]
-    names = [name for name in names if name not in table.formats]
+    names = [name for name in names if name not in table.dates]
     for text in given:
         name, sign, unit = text.partition("=")
         if not sign or name not in names:

@@ -42,9 +42,9 @@ def test_it_is_said_first_how_the_file_was_read(tmp_path, capsys):
     output = capsys.readouterr().out
     before, _, after = output.partition("best kernel so far; scores")
     said = [
-        "1 row of 25 left out, for missing values.",
-        "day: dates such as 2020-01-01 (ISO8601).",
         "Numbers have decimal commas.",
+        "day: dates such as 2020-01-01 (ISO8601).",
+        "1 row of 25 left out, for missing values.",
         "22 rows to train on, the last 2 to predict: level.",
         "Ctrl-C ends the search with the best kernel so far.",
     ]
