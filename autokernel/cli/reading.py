@@ -40,8 +40,9 @@ class FitRows:
     """Rows to fit."""
 
     title: str
-    X: Any  # data frame; array of the bundled series
+    X: Any  # data frame, whose gaps are missing; array of the bundled series without pandas
     y: Any  # (n_samples,)
+    complete: Any  # (n_samples,), whether a row has no gap
     target: str
     units: dict[str, str]  # as for describe
     forms: dict[str, str]  # of each column: the format of its dates, or its decimal mark
@@ -59,7 +60,7 @@ def airline() -> FitRows:
     title = "monthly airline passengers, 1949 to 1960"
     note = "x0, column [0], is the time in years."
     units = {"x0": "years", "y": "thousand passengers"}
-    return FitRows(title, X, y, "passengers", units, {"time": "."}, [note])
+    return FitRows(title, X, y, np.full(len(y), True), "passengers", units, {"time": "."}, [note])
 
 
 def read_table(path: Path, options: argparse.Namespace) -> FitRows:
@@ -83,17 +84,17 @@ def read_table(path: Path, options: argparse.Namespace) -> FitRows:
         rows = f"{(~kept).sum()} row{'s' * int((~kept).sum() != 1)}"
         if options.missing != "drop" and not kept.all():
             troubles.append(
-                f"missing values in {rows}: {_places(cells, gaps)}. Fill them in, or leave out "
+                f"missing values in {rows}: {places(cells, gaps)}. Fill them in, or leave out "
                 f"their rows by --missing drop or their columns by {_drops(gaps)}"
             )
         if not troubles and kept.sum() < _MIN_ROWS:
             troubles = [f"{kept.sum()} rows have all values, at least {_MIN_ROWS} are needed"]
         _refuse(troubles)
-    values = values[kept]
-    X, y = values.drop(columns=target), values[target].to_numpy(float)
-    table = FitRows(path.name, X, y, target, {}, forms, notes)
+    known = ~gaps[target]
+    X, y = values[known].drop(columns=target), values.loc[known, target].to_numpy(float)
+    table = FitRows(path.name, X, y, kept[known].to_numpy(), target, {}, forms, notes)
     for name in table.dates:
-        notes.append(f"{name}: dates such as {cells[name][values.index[0]]} ({forms[name]}).")
+        notes.append(f"{name}: dates such as {cells.loc[kept, name].iloc[0]} ({forms[name]}).")
     if not kept.all():
         notes.append(f"{rows} of {len(cells)} left out, for missing values.")
     return table
@@ -118,13 +119,13 @@ def read_new_rows(
             return form if form not in _MARKS else _form(column, usual, form)
 
         X, forms = _read_columns(cells[names], sep, form_of, notes, troubles)
-        gaps = cells[names].apply(_is_gap)
-        if gaps.any(axis=None):
-            troubles.append(f"missing values in {_places(cells[names], gaps)}. Fill them in")
         _refuse(troubles)
+    if X.isna().any(axis=None):
+        where = places(cells[names], X.isna())
+        notes.append(f"{where}: predicted only if the kernel does not use the column.")
     table.notes.extend(f"{path.name}: {note}" for note in notes)
     decimal = "," if sep != "," and "," in forms.values() else "."
-    return X if options.file else X.to_numpy(), cells, {"sep": sep, "decimal": decimal}
+    return X, cells, {"sep": sep, "decimal": decimal}
 
 
 def _unknown(option: str, name: str, known: Iterable[str]) -> str:
@@ -262,7 +263,7 @@ def _read_columns(
     if bad.any(axis=None):
         percent = any(known[name].str.contains("%").any() for name in bad.columns[bad.any()])
         troubles.append(
-            f"no number or date in {_places(cells, bad)}. Write numbers such as 1234{usual or '.'}5"
+            f"no number or date in {places(cells, bad)}. Write numbers such as 1234{usual or '.'}5"
             f", without units{', with % in all cells of a column or in none' * percent}, or leave "
             f"columns out by {_drops(bad)} (--target names the column to predict)"
         )
@@ -353,7 +354,7 @@ def _is_gap(column: Any) -> Any:
     return column.str.lower().isin(_MISSING)
 
 
-def _places(cells: Any, where: Any) -> str:
+def places(cells: Any, where: Any) -> str:
     """Name the cells that are marked, the first ones of many, and one at least of each column."""
     marked = where.to_numpy()
     rank = np.where(marked, marked.cumsum(axis=0), np.inf)  # within a column

@@ -19,14 +19,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing
 
 from autokernel.cli.options import check_outputs, parse
-from autokernel.cli.reading import PREDICTED, FitRows, airline, read_new_rows, read_table
+from autokernel.cli.reading import PREDICTED, FitRows, airline, places, read_new_rows, read_table
 from autokernel.data import check_inputs
 from autokernel.displays import DecompositionDisplay, ForecastDisplay
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.exceptions import AutoKernelError
 from autokernel.export import write_report
+from autokernel.expression import parse_expression
 from autokernel.fit.progress import print_now
-from autokernel.typing import IntArray
+from autokernel.typing import BoolArray, IntArray
 from autokernel.version import __version__
 
 _REFUSED, _INTERRUPTED = 2, 130  # exit statuses; the second is that of the shell for Ctrl-C
@@ -101,22 +102,22 @@ def _add_units(table: FitRows, given: Sequence[str], model: AutoKernelGPRegresso
         if not sign or name not in names:
             raise ValueError(f"--unit must be NAME=TEXT with one of {names}, got {text!r}")
         table.units["y" if name == table.target else name] = unit
-    few = np.arange(min(len(table.y), 20))
+    few = np.flatnonzero(table.complete)[:20]
     model.refit(_safe_indexing(table.X, few), table.y[few], "NOISE").describe(table.units)
 
 
 def _split(table: FitRows, random_state: int) -> list[IntArray]:
     """Keep back a tenth for the test: the last rows of a series, random rows of several columns."""
-    n_samples, n_columns = table.X.shape
-    n_test = max(1, round(_TEST_SHARE * n_samples))
+    rows, n_columns = np.flatnonzero(table.complete), table.X.shape[1]
+    n_train = len(rows) - max(1, round(_TEST_SHARE * len(rows)))
     if n_columns == 1:
-        order = np.argsort(np.asarray(table.X)[:, 0], kind="stable")
-        how = f"the last {n_test} to predict"
+        rows = rows[np.argsort(np.asarray(table.X)[rows, 0], kind="stable")]
+        how = f"the last {len(rows) - n_train} to predict"
     else:
-        order = np.random.default_rng(random_state).permutation(n_samples)
-        how = f"{n_test} drawn at random to predict"
-    table.notes.append(f"{n_samples - n_test} rows to train on, {how}: {table.target}.")
-    return np.split(order, [n_samples - n_test])
+        rows = np.random.default_rng(random_state).permutation(rows)
+        how = f"{len(rows) - n_train} drawn at random to predict"
+    table.notes.append(f"{n_train} rows to train on, {how}: {table.target}.")
+    return np.split(rows, [n_train])
 
 
 def _find_kernel(model: AutoKernelGPRegressor, X: Any, y: Any) -> None:
@@ -153,14 +154,14 @@ def _test(model: AutoKernelGPRegressor, table: FitRows, train: IntArray, test: I
 def _test_rbf(
     model: AutoKernelGPRegressor, table: FitRows, train: IntArray, test: IntArray
 ) -> None:
-    X = check_inputs(model, table.X)
     few = train[np.random.default_rng(0).permutation(len(train))[:_MAX_RBF_ROWS]]
+    X, X_test = (check_inputs(model, _safe_indexing(table.X, rows)) for rows in (few, test))
     kernel = ConstantKernel() * RBF(np.ones(X.shape[1])) + WhiteKernel()
     gpr = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=2, random_state=0)
     regressor = make_pipeline(StandardScaler(), gpr)
     with warnings.catch_warnings():  # its optimiser warns of bounds that the user did not set
         warnings.simplefilter("ignore")
-        errors = regressor.fit(X[few], table.y[few]).predict(X[test]) - table.y[test]
+        errors = regressor.fit(X, table.y[few]).predict(X_test) - table.y[test]
     some = f" on {len(few)} of these rows" if len(few) < len(train) else ""
     _print_error(f"an RBF kernel{some}", errors)
 
@@ -170,8 +171,25 @@ def _print_error(name: str, errors: Any) -> None:
 
 
 def _fit_all_rows(model: AutoKernelGPRegressor, table: FitRows) -> None:
-    print_now(f"\nFitting the kernel to all {len(table.y)} rows. Ctrl-C leaves this out.")
-    model.refit(table.X, table.y)
+    X, usable = _without_unused_gaps(model, table.X, table)
+    n, n_back = int(usable.sum()), int(np.sum(usable & ~table.complete))
+    some = f", {n_back} of them with gaps only in columns that it does not use" * (n_back > 0)
+    text = f"Fitting the kernel to all {n} rows{some}. Ctrl-C leaves this out."
+    print_now(f"\n{_paragraph(text)}")
+    model.refit(_safe_indexing(X, usable), table.y[usable])
+
+
+def _without_unused_gaps(
+    model: AutoKernelGPRegressor, X: Any, table: FitRows
+) -> tuple[Any, BoolArray]:
+    """Fill the gaps of columns that the best kernel does not use, and mark rows without others."""
+    if not hasattr(X, "fillna"):
+        return X, np.full(len(X), True)
+    kernel = parse_expression(model.best_expression_, feature_names=list(X))
+    used = {tree.column for tree in kernel.subtrees()}
+    unused = [name for column, name in enumerate(X) if column not in used]
+    X = X.fillna(table.X.bfill().iloc[0][unused].to_dict())
+    return X, X.notna().all(axis=1).to_numpy()
 
 
 def _write(
@@ -179,9 +197,14 @@ def _write(
 ) -> None:
     if new:
         X, cells, how = new
-        mean, std = model.predict(X, return_std=True)
-        low, high = model.predict_interval(X, 0.95).T
-        cells = cells.assign(**dict(zip(PREDICTED, (mean, std, low, high), strict=True)))
+        X, usable = _without_unused_gaps(model, X, table)
+        if not usable.all():
+            print_now(_paragraph(f"No prediction, for gaps: {places(cells[list(X)], X.isna())}."))
+        cells = cells.assign(**dict.fromkeys(PREDICTED, np.nan))
+        if usable.any():
+            mean, std = model.predict(X[usable], return_std=True)
+            interval = model.predict_interval(X[usable], 0.95)
+            cells.loc[usable, list(PREDICTED)] = np.column_stack([mean, std, interval])
         path = options.predictions
         text = cells.to_csv(path, float_format="%.8g", index=False, **how)
         print_now(f"Predictions: {path}" if path else f"Predictions\n\n{text}")
