@@ -44,9 +44,14 @@ class FitRows:
     y: Any  # (n_samples,)
     complete: Any  # (n_samples,), whether a row has no gap
     target: str
-    units: dict[str, str]  # as for describe
+    units: dict[str, str]  # as for describe, which calls the column of an array x0
     forms: dict[str, str]  # of each column: the format of its dates, or its decimal mark
     notes: list[str]  # how the file was read
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of ``X``."""
+        return [name for name in self.forms if name != self.target]
 
     @property
     def dates(self) -> list[str]:
@@ -55,12 +60,15 @@ class FitRows:
 
 
 def airline() -> FitRows:
-    """Load the bundled airline series, without pandas."""
-    X, y = load_airline(return_X_y=True)
+    """Load the bundled airline series, as an array if pandas is missing."""
+    try:
+        X, y = load_airline(return_X_y=True, as_frame=True)
+    except ImportError:
+        X, y = load_airline(return_X_y=True)
     title = "monthly airline passengers, 1949 to 1960"
-    note = "x0, column [0], is the time in years."
-    units = {"x0": "years", "y": "thousand passengers"}
-    return FitRows(title, X, y, np.full(len(y), True), "passengers", units, {"time": "."}, [note])
+    units = {"time" if hasattr(X, "columns") else "x0": "years", "y": "thousand passengers"}
+    y = np.asarray(y)
+    return FitRows(title, X, y, y > 0, "passengers", units, {"time": "."}, ["time is in years."])
 
 
 def read_table(path: Path, options: argparse.Namespace) -> FitRows:
@@ -108,7 +116,7 @@ def read_new_rows(
     troubles: list[str] = []
     with _errors_named(path):
         cells, sep = _read_cells(path, options.sep, notes)
-        names = list(table.X) if options.file else ["time"]
+        names = table.names
         if not set(names) <= set(cells):
             raise ValueError(f"--predict must have the columns {names}, got {list(cells)}")
         if taken := [name for name in PREDICTED if name in cells]:

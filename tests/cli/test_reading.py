@@ -1,6 +1,7 @@
 """Files as numbers and dates: what is understood, and what is refused with the cell and advice."""
 
 import gzip
+import re
 
 import numpy as np
 import pandas as pd
@@ -411,10 +412,14 @@ def test_a_bare_install_runs_airline_and_names_the_extra_that_reads_files(tmp_pa
     path = write(tmp_path, PLAIN)
     program = WITHOUT_PANDAS + (
         f"assert main([{str(path)!r}]) == 2\n"
-        "assert main(['--n-iter', '0', '--max-time', '0.01']) == 0"
+        "assert main(['--n-iter', '0', '--max-time', '0.01', '--unit', 'time=years']) == 0"
     )
     with running(program) as process:
         output, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
     assert "pip install 'autokernel-gp[cli]'" in lines(errors)
     assert "Test RMSE of passengers" in output
+    assert "[time]" in output
+    assert "in time" in lines(output) or "of time" in lines(output)
+    assert not re.search(r"x0|\[0\]", output)
+    assert "the last year repeated (seasonal-naive)" in output
