@@ -88,11 +88,11 @@ def _add_data(add: Callable[..., Any]) -> None:
     add("--target", metavar="NAME", help="column to predict (default: the last)")
     text = "what separates the columns, such as '|' or space (default: auto, for tab, ';' and ',')"
     add("--sep", type=_separator, help=text)
-    text = "decimal mark of columns such as 1,234, which may be a thousand or a decimal number"
-    add("--decimal", choices=[".", ","], help=text)
+    text = "decimal mark, '.' or ',', of columns such as 1,234 that may hold thousands or decimals"
+    add("--decimal", choices=[".", ","], metavar="MARK", help=text)
     text = "how dates are written, such as %%d/%%m/%%Y (default: decided by the values of a column)"
     add("--date-format", metavar="FORMAT", help=text)
-    text = "what to do about missing values: name them and end, or drop their rows (default: error)"
+    text = "missing values: name them and end, or search without their rows (default: error)"
     add("--missing", choices=["error", "drop"], default="error", help=text)
     text = "column to leave out; may be given several times"
     add("--drop", action="append", default=[], metavar="NAME", help=text)
