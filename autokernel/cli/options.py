@@ -31,7 +31,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the arguments; ends the program with status 2 and a message if they are not valid."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    for name in ("target", "date_format", "drop"):
+    for name in ("target", "decimal", "date_format", "drop"):
         if options.file is None and getattr(options, name):
             parser.error(f"--{name.replace('_', '-')} needs a file: name it before the options")
     if options.predictions is not None and options.predict is None:
@@ -88,9 +88,11 @@ def _add_data(add: Callable[..., Any]) -> None:
     add("--target", metavar="NAME", help="column to predict (default: the last)")
     text = "what separates the columns, such as '|' or space (default: auto, for tab, ';' and ',')"
     add("--sep", type=_separator, help=text)
+    text = "decimal mark, '.' or ',', of columns such as 1,234 that may hold thousands or decimals"
+    add("--decimal", choices=[".", ","], metavar="MARK", help=text)
     text = "how dates are written, such as %%d/%%m/%%Y (default: decided by the values of a column)"
     add("--date-format", metavar="FORMAT", help=text)
-    text = "what to do about missing values: name them and end, or drop their rows (default: error)"
+    text = "missing values: name them and end, or search without their rows (default: error)"
     add("--missing", choices=["error", "drop"], default="error", help=text)
     text = "column to leave out; may be given several times"
     add("--drop", action="append", default=[], metavar="NAME", help=text)

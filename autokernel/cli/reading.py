@@ -9,7 +9,7 @@ import gzip
 import io
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from autokernel.datasets import load_airline
+from autokernel.validation import did_you_mean
 
 PREDICTED = ("mean", "std", "lower_95", "upper_95")  # columns of predictions
 
@@ -30,6 +31,8 @@ _DAYS_IN_WORDS = ("%d %b %Y", "%d-%b-%Y", "%d-%b-%y")
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
 _MOMENTS = (day + time for day in (*_DAYS.split(), *_DAYS_IN_WORDS) for time in _TIMES)
 _FORMATS = (_ISO, "%Y/%m", "%m/%Y", "%b %Y", "%B %Y", *_MOMENTS)
+_MARKS = (".", ",")  # of decimals
+_GROUPING = {".": ",'\u2019 \u00a0\u202f", ",": ".'\u2019 \u00a0\u202f"}  # separators of thousands
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: frames have no truth value
@@ -37,50 +40,72 @@ class FitRows:
     """Rows to fit."""
 
     title: str
-    X: Any  # data frame; array of the bundled series
+    X: Any  # data frame, whose gaps are missing; array of the bundled series without pandas
     y: Any  # (n_samples,)
+    complete: Any  # (n_samples,), whether a row has no gap
     target: str
-    units: dict[str, str]  # as for describe
-    formats: dict[str, str]  # of the columns that hold dates
+    units: dict[str, str]  # as for describe, which calls the column of an array x0
+    forms: dict[str, str]  # of each column: the format of its dates, or its decimal mark
     notes: list[str]  # how the file was read
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of ``X``."""
+        return [name for name in self.forms if name != self.target]
+
+    @property
+    def dates(self) -> list[str]:
+        """Names of the columns that hold dates."""
+        return [name for name, form in self.forms.items() if form not in _MARKS]
 
 
 def airline() -> FitRows:
-    """Load the bundled airline series, without pandas."""
-    X, y = load_airline(return_X_y=True)
+    """Load the bundled airline series, as an array if pandas is missing."""
+    try:
+        X, y = load_airline(return_X_y=True, as_frame=True)
+    except ImportError:
+        X, y = load_airline(return_X_y=True)
     title = "monthly airline passengers, 1949 to 1960"
-    note = "x0, column [0], is the time in years."
-    units = {"x0": "years", "y": "thousand passengers"}
-    return FitRows(title, X, y, "passengers", units, {}, [note])
+    units = {"time" if hasattr(X, "columns") else "x0": "years", "y": "thousand passengers"}
+    y = np.asarray(y)
+    return FitRows(title, X, y, y > 0, "passengers", units, {"time": "."}, ["time is in years."])
 
 
 def read_table(path: Path, options: argparse.Namespace) -> FitRows:
     """Read a file with the target among its columns."""
     notes: list[str] = []
+    troubles: list[str] = []
     with _errors_named(path):
         cells, sep = _read_cells(path, options.sep, notes)
-        if wrong := [name for name in options.drop if name not in cells]:
-            raise ValueError(f"--drop must be one of {list(cells)}, got {wrong[0]!r}")
-        cells = cells.drop(columns=options.drop)
-        names = list(cells)
-        if len(names) < 2:
-            raise ValueError(
-                f"found one column, {''.join(names)!r}: there must be another one to predict it "
-                "from; name the separator by --sep if it is none of , ; tab"
+        cells, target = _chosen(cells, options, troubles)
+        given = options.date_format
+
+        def form_of(column: Any, usual: str | None) -> str:
+            may_be_dates = column.name != target
+            return _form(column, usual, options.decimal, given, may_be_dates=may_be_dates)
+
+        values, forms = _read_columns(cells, sep, form_of, notes, troubles)
+        if given and given not in forms.values():
+            troubles.append(f"--date-format must be that of a column, and {given!r} fits none")
+        gaps = cells.apply(_is_gap)
+        kept = ~gaps.any(axis=1)
+        rows = f"{(~kept).sum()} row{'s' * int((~kept).sum() != 1)}"
+        if options.missing != "drop" and not kept.all():
+            troubles.append(
+                f"missing values in {rows}: {places(cells, gaps)}. Fill them in, or leave out "
+                f"their rows by --missing drop or their columns by {_drops(gaps)}"
             )
-        target, given = options.target or names[-1], options.date_format
-        if target not in names:
-            raise ValueError(f"--target must be one of {names}, got {target!r}")
-        found = {name: _date_format(cells[name], given) for name in names if name != target}
-        formats = {name: form for name, form in found.items() if form}
-        if given and given not in formats.values():
-            raise ValueError(f"--date-format must be that of a column, and {given!r} fits none")
-        values, decimal = _values(cells, formats, sep, options.missing, notes, least=_MIN_ROWS)
-    for name, form in formats.items():
-        notes.append(f"{name}: dates such as {cells[name][values.index[0]]} ({form}).")
-    notes += ["Numbers have decimal commas."] * (decimal == ",")
-    X, y = values.drop(columns=target), values[target].to_numpy(float)
-    return FitRows(path.name, X, y, target, {}, formats, notes)
+        if not troubles and kept.sum() < _MIN_ROWS:
+            troubles = [f"{kept.sum()} rows have all values, at least {_MIN_ROWS} are needed"]
+        _refuse(troubles)
+    known = ~gaps[target]
+    X, y = values[known].drop(columns=target), values.loc[known, target].to_numpy(float)
+    table = FitRows(path.name, X, y, kept[known].to_numpy(), target, {}, forms, notes)
+    for name in table.dates:
+        notes.append(f"{name}: dates such as {cells.loc[kept, name].iloc[0]} ({forms[name]}).")
+    if not kept.all():
+        notes.append(f"{rows} of {len(cells)} left out, for missing values.")
+    return table
 
 
 def read_new_rows(
@@ -88,17 +113,40 @@ def read_new_rows(
 ) -> tuple[Any, Any, dict[str, str]]:
     """Read rows to predict: the inputs, all cells, and how ``to_csv`` writes them like the file."""
     notes: list[str] = []
+    troubles: list[str] = []
     with _errors_named(path):
         cells, sep = _read_cells(path, options.sep, notes)
-        names = list(table.X) if options.file else ["time"]
+        names = table.names
         if not set(names) <= set(cells):
             raise ValueError(f"--predict must have the columns {names}, got {list(cells)}")
         if taken := [name for name in PREDICTED if name in cells]:
             raise ValueError(f"--predict must not have a column {taken[0]!r}, as predictions have")
-        X, decimal = _values(cells[names], table.formats, sep, options.missing, notes, least=1)
+
+        def form_of(column: Any, usual: str | None) -> str:
+            form = table.forms[column.name]
+            return form if form not in _MARKS else _form(column, usual, form)
+
+        X, forms = _read_columns(cells[names], sep, form_of, notes, troubles)
+        _refuse(troubles)
+    if X.isna().any(axis=None):
+        where = places(cells[names], X.isna())
+        notes.append(f"{where}: predicted only if the kernel does not use the column.")
     table.notes.extend(f"{path.name}: {note}" for note in notes)
-    cells = cells.loc[X.index]
-    return X if options.file else X.to_numpy(), cells, {"sep": sep, "decimal": decimal}
+    decimal = "," if sep != "," and "," in forms.values() else "."
+    return X, cells, {"sep": sep, "decimal": decimal}
+
+
+def _unknown(option: str, name: str, known: Iterable[str]) -> str:
+    """Say that no column has the name that an option gives, and which one may be meant."""
+    names = list(known)
+    longer = {name.casefold(): one for one in names if name.casefold() in one.casefold()}
+    meant = did_you_mean(name, names, aliases=longer)
+    return f"{option} must be one of {names}, got {name!r}{meant}"
+
+
+def _refuse(troubles: Sequence[str]) -> None:
+    if troubles:
+        raise ValueError("\n".join(troubles))
 
 
 @contextmanager
@@ -109,7 +157,8 @@ def _errors_named(path: Path) -> Iterator[None]:
     except ImportError as error:
         raise ValueError(f"{path.name} needs pandas: pip install 'autokernel-gp[cli]'") from error
     except (ValueError, EOFError) as error:
-        raise ValueError(f"{path.name}: {error}") from error
+        lines = str(error).splitlines()
+        raise ValueError("\n".join(f"{path.name}: {line}" for line in lines)) from error
 
 
 def _read_cells(path: Path, sep: str | None, notes: list[str]) -> tuple[Any, str]:
@@ -159,6 +208,21 @@ def _named(cells: Any, sep: str, notes: list[str]) -> Any:
     return cells.iloc[1:].set_axis(names, axis=1)
 
 
+def _chosen(cells: Any, options: argparse.Namespace, troubles: list[str]) -> tuple[Any, str]:
+    """Leave out the columns of ``--drop``, and return the name of the target with the others."""
+    troubles += [_unknown("--drop", name, cells) for name in options.drop if name not in cells]
+    names = [name for name in cells if name not in options.drop]
+    if len(names) < 2:
+        raise ValueError(
+            f"found one column, {''.join(names)!r}: there must be another one to predict it from; "
+            "name the separator by --sep if it is none of , ; tab"
+        )
+    target = options.target or names[-1]
+    if target not in names:
+        troubles.append(_unknown("--target", target, names))
+    return cells[names], target
+
+
 def _text(path: Path, notes: list[str]) -> str:
     """Decode a file, compressed or not, and note if it is not in UTF-8."""
     content = path.read_bytes()
@@ -174,85 +238,142 @@ def _text(path: Path, notes: list[str]) -> str:
         return content.decode("latin-1")
 
 
-def _date_format(column: Any, given: str | None) -> str | None:
-    """Decide how the dates of a column are written; None if fewer than half of them are dates."""
-    column = column[~_is_gap(column)]
-    if given and 2 * _parsed(column, given).count() > len(column):
-        return given
-    if any(_parsed(column, mark).notna().all() for mark in ".,"):
-        return None
-    read = {form: _parsed(column, form) for form in _FORMATS if _parsed(column[:5], form).count()}
-    most = max((dates.count() for dates in read.values()), default=0)
-    if 2 * most < len(column):
-        return None
-    best, *others = [form for form, dates in read.items() if dates.count() == most]
+def _read_columns(
+    cells: Any,
+    sep: str,
+    form_of: Callable[[Any, str | None], str],
+    notes: list[str],
+    troubles: list[str],
+) -> tuple[Any, dict[str, str]]:
+    """Read numbers and dates, and return them with the form of each column; gaps are missing.
+
+    ``form_of`` decides the form of a column, given the usual decimal mark of the file if there is
+    one. What cannot be read is added to the troubles.
+    """
+    known = {name: column[~_is_gap(column)] for name, column in cells.items()}
+    point, comma = (sum(_parsed(one, mark).count() for one in known.values()) for mark in _MARKS)
+    usual = "," if comma > point else "." if point > comma or sep == "," else None
+    values, bad = cells.astype(object), cells != cells
+    forms: dict[str, str] = {}
+    for name, column in known.items():
+        try:
+            forms[name] = form = form_of(column, usual)
+        except ValueError as error:
+            troubles.append(str(error))
+            continue
+        read = _parsed(column, form)
+        values[name] = read.reindex(cells.index)
+        bad.loc[column.index, name] = read.isna()
+        odd = column[column.str.contains(f"[%{_GROUPING.get(form, '%')}]")]
+        for line in odd.index[:1]:
+            unit = ", in per cent" * odd[line].endswith("%")
+            notes.append(f"{name}: {odd[line]} is read as {read[line]:.15g}{unit}.")
+    if bad.any(axis=None):
+        percent = any(known[name].str.contains("%").any() for name in bad.columns[bad.any()])
+        troubles.append(
+            f"no number or date in {places(cells, bad)}. Write numbers such as 1234{usual or '.'}5"
+            f", without units{', with % in all cells of a column or in none' * percent}, or leave "
+            f"columns out by {_drops(bad)} (--target names the column to predict)"
+        )
+    commas = [name for name, form in forms.items() if form == ","]
+    points = [name for name, form in forms.items() if form == "." and "." in "".join(known[name])]
+    if commas:
+        where = f" in {', '.join(commas)}" if points else ""
+        notes.append(f"Numbers have decimal commas{where}.")
+    return values, forms
+
+
+def _form(
+    column: Any,
+    usual: str | None,
+    decimal: str | None,
+    date_format: str | None = None,
+    *,
+    may_be_dates: bool = False,
+) -> str:
+    """Decide how a column without gaps is written: the format of its dates, or a decimal mark.
+
+    Raises
+    ------
+    ValueError
+        If it can be read in two forms. ``decimal`` decides between marks, and so does the usual one
+        if it makes no separators of thousands of the others.
+    """
+    readings, option, spec = _readings(column, _MARKS), "--decimal", ".15g"
+    if may_be_dates:
+        if date_format and 2 * _parsed(column, date_format).count() > len(column):
+            return date_format
+        dates = _readings(column, [one for one in _FORMATS if _parsed(column[:5], one).count()])
+        if _n_read(readings) < len(column) <= 2 * _n_read(dates):
+            readings, option, spec = dates, "--date-format", "%Y-%m-%d"
+    best, *others = readings
+    if decimal in readings:
+        return str(decimal)
+    if usual in readings and not column.str.contains(f"[{_GROUPING[usual]}]").any():
+        return str(usual)
     for other in others:
-        differ = (read[best] - read[other]).dt.total_seconds().abs() > 0
-        for line in column.index[differ][:1]:
-            one, two = (f"{read[form][line]:%Y-%m-%d}" for form in (best, other))
-            place = f"line {line}, column {column.name!r}: {column[line]!r}"
-            raise ValueError(
-                f"{place} may be {one} or {two}, and no other value of the column decides: choose "
-                f"by --date-format '{best}' or --date-format '{other}'"
-            )
+        line = column.index[_differ(readings[best], readings[other])][0]
+        one, two = (f"{readings[form][line]:{spec}}" for form in (best, other))
+        raise ValueError(
+            f"line {line}, column {column.name!r}: {column[line]!r} may be {one} or {two}, and no "
+            f"other value of the column decides: choose by {option} '{best}' or {option} '{other}'"
+        )
     return best
+
+
+def _readings(column: Any, forms: Iterable[str]) -> dict[str, Any]:
+    """Read a column in the forms that can read most of its cells, each with other values."""
+    read = {form: _parsed(column, form) for form in forms}
+    most = _n_read(read)
+    kept: dict[str, Any] = {}
+    for form, values in read.items():
+        if values.count() == most and all(_differ(values, one).any() for one in kept.values()):
+            kept[form] = values
+    return kept
+
+
+def _n_read(readings: Mapping[str, Any]) -> int:
+    return max((values.count() for values in readings.values()), default=0)
+
+
+def _differ(one: Any, other: Any) -> Any:
+    return (one != other) & one.notna() & other.notna()
 
 
 def _parsed(column: Any, form: str) -> Any:
     """Read dates of a format in UTC, or finite numbers with a decimal mark; others are missing."""
     import pandas as pd
 
-    if form in ".,":
-        if form == ",":
-            column = column.str.translate({ord(","): ".", ord("."): ","})
-        numbers = pd.to_numeric(column, errors="coerce").astype(float)
+    if form in _MARKS:
+        grouped = "|".join(rf"[1-9]\d{{0,2}}(?:[{one}]\d{{3}})+" for one in _GROUPING[form])
+        number = rf"[+-]?(?:{grouped}|\d*)(?:[{form}]\d*)?(?:[eE][+-]?\d+)?\s*%?"
+        percent = column.str.endswith("%")
+        is_usual = percent == (2 * percent.sum() > len(column))
+        text = column.where(is_usual & column.str.fullmatch(number))
+        text = text.str.replace(f"[%{_GROUPING[form]}]", "", regex=True).str.replace(",", ".")
+        numbers = pd.to_numeric(text, errors="coerce").astype(float)
         return numbers.where(numbers.abs() < float("inf"))
     if form == _ISO:  # pandas also takes a year, and digits only, for dates
         column = column.where(column.str.match(r"\d{4}-\d\d"))
     return pd.to_datetime(column, format=form, errors="coerce", utc=True).dt.tz_localize(None)
 
 
-def _values(
-    cells: Any, formats: Mapping[str, str], sep: str, missing: str, notes: list[str], *, least: int
-) -> tuple[Any, str]:
-    """Read the rows without gaps as numbers and dates, and the decimal mark of the file."""
-    n_read = {mark: sum(_parsed(cells[name], mark).count() for name in cells) for mark in ".,"}
-    decimal = "," if sep != "," and n_read[","] > n_read["."] else "."
-    values = cells.apply(lambda column: _parsed(column, formats.get(column.name, decimal)))
-    gaps = cells.apply(_is_gap)
-    bad = values.isna() & ~gaps
-    if bad.any(axis=None):
-        raise ValueError(
-            f"no number or date in {_places(cells, bad)}. Write numbers such as 1234{decimal}5, "
-            f"without units and separators of thousands, or leave columns out by {_drops(bad)} "
-            "(--target names the column to predict)"
-        )
-    kept = ~gaps.any(axis=1)
-    if not kept.all():
-        rows = f"{(~kept).sum()} row{'s' * int((~kept).sum() != 1)}"
-        if missing != "drop":
-            raise ValueError(
-                f"missing values in {rows}: {_places(cells, gaps)}. Fill them in, or leave out "
-                f"their rows by --missing drop or their columns by {_drops(gaps)}"
-            )
-        notes.append(f"{rows} of {len(cells)} left out, for missing values.")
-    if kept.sum() < least:
-        raise ValueError(f"{kept.sum()} rows have all values, at least {least} are needed")
-    return values[kept], decimal
-
-
 def _is_gap(column: Any) -> Any:
     return column.str.lower().isin(_MISSING)
 
 
-def _places(cells: Any, where: Any) -> str:
-    """Name the cells that are marked, the first ones of many."""
+def places(cells: Any, where: Any) -> str:
+    """Name the cells that are marked, the first ones of many, and one at least of each column."""
+    marked = where.to_numpy()
+    rank = np.where(marked, marked.cumsum(axis=0), np.inf)  # within a column
+    order = np.argsort(rank, axis=None, kind="stable")[: marked.sum()]
+    n_named = max(_N_NAMED, int(marked.any(axis=0).sum()))
     places = [
         f"line {cells.index[row]}, column {cells.columns[i]!r}: {cells.iat[row, i]!r}"
-        for row, i in np.argwhere(where.to_numpy())
+        for row, i in np.column_stack(np.unravel_index(np.sort(order[:n_named]), marked.shape))
     ]
-    n_more = len(places) - _N_NAMED
-    return "; ".join(places[:_N_NAMED]) + f"; and {n_more} more" * (n_more > 0)
+    n_more = len(order) - n_named
+    return "; ".join(places) + f"; and {n_more} more" * (n_more > 0)
 
 
 def _drops(where: Any) -> str:

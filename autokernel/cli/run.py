@@ -7,6 +7,7 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from importlib import import_module
 from typing import Any
 
@@ -19,18 +20,23 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing
 
 from autokernel.cli.options import check_outputs, parse
-from autokernel.cli.reading import PREDICTED, FitRows, airline, read_new_rows, read_table
+from autokernel.cli.reading import PREDICTED, FitRows, airline, places, read_new_rows, read_table
 from autokernel.data import check_inputs
+from autokernel.data.dates import count_days
 from autokernel.displays import DecompositionDisplay, ForecastDisplay
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.exceptions import AutoKernelError
 from autokernel.export import write_report
+from autokernel.expression import parse_expression
 from autokernel.fit.progress import print_now
-from autokernel.typing import IntArray
+from autokernel.typing import BoolArray, FloatArray, IntArray
 from autokernel.version import __version__
 
 _REFUSED, _INTERRUPTED = 2, 130  # exit statuses; the second is that of the shell for Ctrl-C
 _TEST_SHARE = 0.1  # of the rows
+_DAYS = {"hours": 1 / 24, "days": 1.0, "years": 365.25}  # in units of time
+_SEASONS = (("day", 1.0, 0.5), ("week", 7.0, 1.5), ("year", 365.25, 100.0))
+"""Seasons with their length and the longest spacing of rows that has them, in days."""
 _MAX_RBF_ROWS = 200  # so that the fit of the RBF kernel takes seconds
 _PARAMETERS = ("strategy", "criterion", "operators", "n_iter", "max_time", "n_jobs", "random_state")
 
@@ -43,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = parse(arguments)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), redirect_stdout(sys.stdout):  # restores both
             warnings.showwarning = _show_warning
             return _run(options)
     except KeyboardInterrupt:
@@ -57,7 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = re.sub(
             r"The '(\w+)' parameter of \w+", lambda m: f"--{m[1].replace('_', '-')}", text
         )
-        print(_paragraph(f"autokernel: {text}"), file=sys.stderr)
+        for line in text.splitlines():
+            print(_paragraph(f"autokernel: {line}"), file=sys.stderr)
         return _REFUSED
 
 
@@ -65,6 +72,8 @@ def _run(options: argparse.Namespace) -> int:
     check_outputs(options)
     table = read_table(options.file, options) if options.file else airline()
     model = AutoKernelGPRegressor(verbose=1, **{one: getattr(options, one) for one in _PARAMETERS})
+    if not hasattr(table.X, "columns"):
+        sys.stdout = _NamesTime(sys.stdout)
     _add_units(table, options.unit, clone(model))
     new = read_new_rows(options.predict, table, options) if options.predict else None
     train, test = _split(table, options.random_state)
@@ -93,29 +102,39 @@ def _run(options: argparse.Namespace) -> int:
 
 def _add_units(table: FitRows, given: Sequence[str], model: AutoKernelGPRegressor) -> None:
     """Add the units that the user gives, and check them and all parameters before the search."""
-    names = [*getattr(table.X, "columns", ["x0"]), table.target]
-    names = [name for name in names if name not in table.formats]
+    names = [*table.names, table.target]
+    names = [name for name in names if name not in table.dates]
     for text in given:
         name, sign, unit = text.partition("=")
         if not sign or name not in names:
             raise ValueError(f"--unit must be NAME=TEXT with one of {names}, got {text!r}")
-        table.units["y" if name == table.target else name] = unit
-    few = np.arange(min(len(table.y), 20))
+        column = name if hasattr(table.X, "columns") else "x0"
+        table.units["y" if name == table.target else column] = unit
+    few = np.flatnonzero(table.complete)[:20]
     model.refit(_safe_indexing(table.X, few), table.y[few], "NOISE").describe(table.units)
 
 
 def _split(table: FitRows, random_state: int) -> list[IntArray]:
-    """Keep back a tenth for the test: the last rows of a series, random rows of several columns."""
-    n_samples, n_columns = table.X.shape
-    n_test = max(1, round(_TEST_SHARE * n_samples))
-    if n_columns == 1:
-        order = np.argsort(np.asarray(table.X)[:, 0], kind="stable")
-        how = f"the last {n_test} to predict"
+    """Keep back a tenth for the test: the last rows if there is a time, random rows otherwise."""
+    rows, time = np.flatnonzero(table.complete), _time(table)
+    n_train = len(rows) - max(1, round(_TEST_SHARE * len(rows)))
+    if time is None:
+        rows = np.random.default_rng(random_state).permutation(rows)
+        how = f"{len(rows) - n_train} drawn at random to predict"
     else:
-        order = np.random.default_rng(random_state).permutation(n_samples)
-        how = f"{n_test} drawn at random to predict"
-    table.notes.append(f"{n_samples - n_test} rows to train on, {how}: {table.target}.")
-    return np.split(order, [n_samples - n_test])
+        rows = rows[np.argsort(time[rows], kind="stable")]
+        of = f" by {table.dates[0]}" if table.X.shape[1] > 1 else ""
+        how = f"the last {len(rows) - n_train}{of} to predict"
+    table.notes.append(f"{n_train} rows to train on, {how}: {table.target}.")
+    return np.split(rows, [n_train])
+
+
+def _time(table: FitRows) -> FloatArray | None:
+    """Return the first column of dates, in days, or the only column in its unit."""
+    if not table.dates and len(table.names) > 1:
+        return None
+    X: FloatArray = np.asarray(count_days(table.X)[0], dtype=float)
+    return X[:, table.names.index(table.dates[0]) if table.dates else 0]
 
 
 def _find_kernel(model: AutoKernelGPRegressor, X: Any, y: Any) -> None:
@@ -126,8 +145,7 @@ def _find_kernel(model: AutoKernelGPRegressor, X: Any, y: Any) -> None:
     except KeyboardInterrupt:
         if not hasattr(model, "stop_reason_"):
             raise
-    n = len(model.search_history_["score"])
-    print_now(f"\n{n} kernel{'s' * (n != 1)}; reason to stop: {model.stop_reason_}.")
+        print_now("the search ended: it was interrupted")
 
 
 def _describe(model: AutoKernelGPRegressor, table: FitRows) -> None:
@@ -147,19 +165,37 @@ def _test(model: AutoKernelGPRegressor, table: FitRows, train: IntArray, test: I
     print_now(f"\nTest RMSE of {table.target}\n")
     _print_error("this model", model.predict(X_test) - y_test)
     _print_error("the mean", table.y[train].mean() - y_test)
+    if (time := _time(table)) is None:
+        return
+    _print_error("the last value", table.y[train[-1]] - y_test)
+    unit = "days" if table.dates else table.units.get(table.names[0], table.units.get("x0"))
+    days = time * _DAYS.get(str(unit), 0.0)
+    for name, values in _last_season(days[train], table.y[train], days[test]).items():
+        _print_error(name, values - y_test)
+
+
+def _last_season(days: FloatArray, y: FloatArray, ahead: FloatArray) -> dict[str, FloatArray]:
+    """Forecast by the values of the last season, whose length follows from the spacing of rows."""
+    spacing = np.median(np.diff(days))
+    name, season, _ = next((one for one in _SEASONS if spacing <= one[2]), ("", np.inf, 0.0))
+    if spacing == 0 or season > np.ptp(days):
+        return {}
+    n_seasons = np.maximum(1, np.ceil((ahead - days[-1] - spacing / 2) / season))
+    rows = np.interp(ahead - n_seasons * season, days, np.arange(len(days)))
+    return {f"the last {name} repeated (seasonal-naive)": y[np.rint(rows).astype(int)]}
 
 
 def _test_rbf(
     model: AutoKernelGPRegressor, table: FitRows, train: IntArray, test: IntArray
 ) -> None:
-    X = check_inputs(model, table.X)
     few = train[np.random.default_rng(0).permutation(len(train))[:_MAX_RBF_ROWS]]
+    X, X_test = (check_inputs(model, _safe_indexing(table.X, rows)) for rows in (few, test))
     kernel = ConstantKernel() * RBF(np.ones(X.shape[1])) + WhiteKernel()
     gpr = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=2, random_state=0)
     regressor = make_pipeline(StandardScaler(), gpr)
     with warnings.catch_warnings():  # its optimiser warns of bounds that the user did not set
         warnings.simplefilter("ignore")
-        errors = regressor.fit(X[few], table.y[few]).predict(X[test]) - table.y[test]
+        errors = regressor.fit(X, table.y[few]).predict(X_test) - table.y[test]
     some = f" on {len(few)} of these rows" if len(few) < len(train) else ""
     _print_error(f"an RBF kernel{some}", errors)
 
@@ -169,8 +205,25 @@ def _print_error(name: str, errors: Any) -> None:
 
 
 def _fit_all_rows(model: AutoKernelGPRegressor, table: FitRows) -> None:
-    print_now(f"\nFitting the kernel to all {len(table.y)} rows. Ctrl-C leaves this out.")
-    model.refit(table.X, table.y)
+    X, usable = _without_unused_gaps(model, table.X, table)
+    n, n_back = int(usable.sum()), int(np.sum(usable & ~table.complete))
+    some = f", {n_back} of them with gaps only in columns that it does not use" * (n_back > 0)
+    text = f"Fitting the kernel to all {n} rows{some}. Ctrl-C leaves this out."
+    print_now(f"\n{_paragraph(text)}")
+    model.refit(_safe_indexing(X, usable), table.y[usable])
+
+
+def _without_unused_gaps(
+    model: AutoKernelGPRegressor, X: Any, table: FitRows
+) -> tuple[Any, BoolArray]:
+    """Fill the gaps of columns that the best kernel does not use, and mark rows without others."""
+    if not hasattr(X, "fillna"):
+        return X, np.full(len(X), True)
+    kernel = parse_expression(model.best_expression_, feature_names=list(X))
+    used = {tree.column for tree in kernel.subtrees()}
+    unused = [name for column, name in enumerate(X) if column not in used]
+    X = X.fillna(table.X.bfill().iloc[0][unused].to_dict())
+    return X, X.notna().all(axis=1).to_numpy()
 
 
 def _write(
@@ -178,9 +231,14 @@ def _write(
 ) -> None:
     if new:
         X, cells, how = new
-        mean, std = model.predict(X, return_std=True)
-        low, high = model.predict_interval(X, 0.95).T
-        cells = cells.assign(**dict(zip(PREDICTED, (mean, std, low, high), strict=True)))
+        X, usable = _without_unused_gaps(model, X, table)
+        if not usable.all():
+            print_now(_paragraph(f"No prediction, for gaps: {places(cells[list(X)], X.isna())}."))
+        cells = cells.assign(**dict.fromkeys(PREDICTED, np.nan))
+        if usable.any():
+            mean, std = model.predict(X[usable], return_std=True)
+            interval = model.predict_interval(X[usable], 0.95)
+            cells.loc[usable, list(PREDICTED)] = np.column_stack([mean, std, interval])
         path = options.predictions
         text = cells.to_csv(path, float_format="%.8g", index=False, **how)
         print_now(f"Predictions: {path}" if path else f"Predictions\n\n{text}")
@@ -201,6 +259,16 @@ def _write(
     if path := options.report:
         write_report(model, path, units=table.units, title=f"{table.title}: {table.target}")
         print_now(f"Report: {path}")
+
+
+class _NamesTime:
+    """Standard output that names the time of the bundled series, as arrays do without pandas."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self.flush = stream, stream.flush
+
+    def write(self, text: str) -> int:
+        return int(self._stream.write(text.replace("[0]", "[time]").replace("x0", "time")))
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

@@ -59,7 +59,7 @@ SHORT = ["--max-time", "0.01"]  # so that the model is a rough fit
 def test_ctrl_c_during_the_search_describes_and_tests_the_best_so_far(arguments):
     status, output = run(" * ", arguments)  # of the first kernel
     assert status == 0
-    assert "; reason to stop: interrupted." in output
+    assert output.count("the search ended: it was interrupted") == 1
     assert "Best 1 of 1 kernels" in output
     assert re.search(r"\d  this model\n", output.partition("Test RMSE of level")[2])
 
@@ -110,7 +110,7 @@ def test_a_process_on_5000_rows_ends_with_the_best_so_far_and_the_test_errors(tm
         output, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
-    assert "; reason to stop: interrupted." in output
+    assert output.count("the search ended: it was interrupted") == 1
     table = output.partition("Test RMSE of y")[2]
     names = re.findall(r"^ +[\d.e+-]+  (.*)$", table, flags=re.MULTILINE)
     assert names == ["this model", "the mean", "an RBF kernel on 200 of these rows"]

@@ -23,6 +23,7 @@ from tests.cli.files import lines
         (["--missing", "mean"], "--missing: invalid choice: 'mean'"),
         (["--target", "y"], "--target needs a file"),
         (["--drop", "y"], "--drop needs a file"),
+        (["--decimal", ","], "--decimal needs a file"),
         (["--predictions", "p.csv"], "--predictions needs --predict FILE"),
     ],
 )

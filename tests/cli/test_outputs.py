@@ -70,6 +70,41 @@ def test_a_series_with_dates_is_predicted_printed_and_drawn_and_kept_by_skops(tm
     assert "2020-03" in (tmp_path / "f.svg").read_text()
 
 
+def test_rows_with_gaps_are_predicted_if_the_kernel_does_not_use_the_column(tmp_path, capsys):
+    lines_of_file = wave(tmp_path).read_text().splitlines()
+    for number in (4, 8):  # gaps of the column of no use
+        lines_of_file[number] = lines_of_file[number].rpartition(",")[0] + ","
+    lines_of_file[12] = lines_of_file[12].partition(",")[2].join([",", ""])
+    path = write(tmp_path, "\n".join(lines_of_file))
+    rows = "time,junk\n2001,1\n2002,\n,1\nNA,NA\n2003,0.5\n"
+    new, made = write(tmp_path, rows, name="new.csv"), tmp_path / "made.csv"
+    arguments = [str(path), "--target", "level", *SHORT, "--missing", "drop"]
+    assert main([*arguments, "--predict", str(new), "--predictions", str(made)]) == 0
+    output = lines(capsys.readouterr().out)
+    assert "junk" not in output.partition("Best kernel ")[2].partition("What it says")[0]
+    assert "3 rows of 30 left out, for missing values." in output
+    assert "all 29 rows, 2 of them with gaps only in columns that it does not use" in output
+    places = "line 4, column 'time': ''; line 5, column 'time': 'NA'"
+    assert f"No prediction, for gaps: {places}." in output
+    table = pd.read_csv(made, keep_default_na=False)
+    assert (table["mean"] != "").tolist() == [True, True, False, False, True]
+    assert (table["upper_95"] != "").tolist() == [True, True, False, False, True]
+    assert table["time"].tolist() == ["2001", "2002", "", "NA", "2003"]
+    whole = write(tmp_path, "time,junk\n2002,3\n", name="whole.csv")
+    assert main([*arguments, "--predict", str(whole), "--predictions", str(made)]) == 0
+    assert float(table["mean"][1]) == pytest.approx(pd.read_csv(made)["mean"][0], rel=1e-6)
+
+
+def test_rows_with_gaps_in_the_column_that_predicts_are_kept_without_predictions(tmp_path, capsys):
+    path = write(tmp_path, "x,y\n" + "".join(f"{i},{2 * i + i % 2}\n" for i in range(20)))
+    new = write(tmp_path, "name,x\na,\nb,?\n", name="new.csv")
+    assert main([str(path), *SHORT, "--predict", str(new)]) == 0
+    printed = capsys.readouterr().out
+    assert "line 2, column 'x': ''; line 3, column 'x': '?': predicted only if" in lines(printed)
+    expected = ["name,x,mean,std,lower_95,upper_95", "a,,,,,", "b,?,,,,"]
+    assert printed.partition("\nPredictions\n\n")[2].split() == expected
+
+
 def test_where_noise_alone_is_best_there_is_no_picture_of_several_columns(tmp_path, capsys):
     rng = np.random.default_rng(0)
     rows = "\n".join(",".join(f"{one:.3f}" for one in row) for row in rng.normal(size=(25, 3)))

@@ -1,6 +1,7 @@
 """Files as numbers and dates: what is understood, and what is refused with the cell and advice."""
 
 import gzip
+import re
 
 import numpy as np
 import pandas as pd
@@ -60,6 +61,76 @@ def test_separators_comments_and_decimal_marks_are_understood(tmp_path, text, mo
     elif "1,0" in text:
         expected = ["Numbers have decimal commas."]
     assert table.notes == expected
+
+
+@pytest.mark.parametrize(
+    ("cells", "values", "note"),
+    [
+        (
+            ["1,605.84", "12", "1,234", "-3.5"],
+            [1605.84, 12, 1234, -3.5],
+            "1,605.84 is read as 1605.84",
+        ),
+        (["1.100,00", "2.200", "0,5", "7"], [1100, 2200, 0.5, 7], "1.100,00 is read as 1100"),
+        (["1,234,567", "1,234", "5", "6"], [1234567, 1234, 5, 6], "1,234,567 is read as 1234567"),
+        (["1'234.5", "2", "3", "4"], [1234.5, 2, 3, 4], "1'234.5 is read as 1234.5"),
+        (["1 234,5", "2", "3", "4"], [1234.5, 2, 3, 4], "1 234,5 is read as 1234.5"),
+        (["9%", "10 %", "0.5%", "-1%"], [9, 10, 0.5, -1], "9% is read as 9, in per cent"),
+        (["9,5 %", "NA", "1 %", "2 %"], [9.5, 1, 2], "9,5 % is read as 9.5, in per cent"),
+    ],
+)
+@pytest.mark.parametrize("sep", ",;")
+def test_thousands_and_per_cent_are_read_as_the_whole_column_decides(
+    tmp_path, sep, cells, values, note
+):
+    rows = "".join(f'{i}.5{sep}"{cell}"{sep}{i}\n' for i, cell in enumerate(cells))
+    rows += f'8{sep}"{cells[0]}"{sep}8\n'
+    table = table_of(tmp_path, f"a{sep}b{sep}y\n{rows}", "--missing", "drop")
+    assert table.X["b"].dropna().tolist() == [*values, values[0]]
+    assert f"b: {note}." in table.notes
+    assert table.X["a"].iloc[0] == 0.5  # which another column does not change
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("a,b\n1,1.234\n2,2.345\n3,3.456\n4,4.567\n", [1.234, 2.345, 3.456, 4.567]),
+        ("a;b\n1,5;1,234\n2;2,345\n3;3,456\n4;4,567\n", [1.234, 2.345, 3.456, 4.567]),
+        ("a;b\n1.5;1.234\n2;2.345\n3;3.456\n4;4.567\n", [1.234, 2.345, 3.456, 4.567]),
+    ],
+)
+def test_three_decimals_are_those_of_the_file_and_no_thousands(tmp_path, text, values):
+    assert table_of(tmp_path, text).y.tolist() == values
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'a,b\n1,"1,234"\n2,"2,345"\n3,345\n4,4\n',
+        'a,b\n1.5,"1,234"\n2,"2,345"\n3,345\n4,4\n',
+        "a;b\n1;1,234\n2;2,345\n3;345\n4;4\n",
+        "a;b\n1.5;1,234\n2;2,345\n3;345\n4;4\n",
+    ],
+)
+def test_thousands_that_may_be_decimals_need_a_decimal_mark(tmp_path, capsys, text):
+    assert "'1,234' may be 1234 or 1.234, and no" in refusal(tmp_path, capsys, text)
+    assert table_of(tmp_path, text, "--decimal", ".").y.tolist() == [1234, 2345, 345, 4]
+    table = table_of(tmp_path, text, "--decimal", ",")
+    assert table.y.tolist() == [1.234, 2.345, 345, 4]
+    assert table.X["a"].iloc[0] == (1.5 if "1.5" in text else 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("umsatz", "Umsatz (€), total"), ("Temperature", "Temperatur"), ("nothing", None)],
+)
+def test_a_column_with_a_similar_or_longer_name_is_suggested(tmp_path, capsys, given, meant):
+    text = '"Temperatur","Umsatz (€), total",c\n1,2,3\n'
+    for option in ("--target", "--drop"):
+        said = refusal(tmp_path, capsys, text, option, given)
+        suggestion = f"; did you mean {meant!r}?" if meant else ""
+        assert f"got {given!r}{suggestion}" in said
+        assert ("did you mean" in said) == bool(meant)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
@@ -142,7 +213,7 @@ def test_dates_that_the_column_does_not_decide_need_a_format(tmp_path, capsys):
 
 def test_a_format_makes_dates_of_numbers(tmp_path, capsys):
     text = "date,y\n20200228,1\n20200229,2\n20200301,3\n20200302,4\n"
-    assert table_of(tmp_path, text).formats == {}
+    assert table_of(tmp_path, text).dates == []
     table = table_of(tmp_path, text, "--date-format", "%Y%m%d")
     assert table.X["date"].iloc[1] == pd.Timestamp(2020, 2, 29)
     message = refusal(tmp_path, capsys, text, "--date-format", "%d/%m/%Y")
@@ -154,7 +225,9 @@ MISSING = "a,b,y\n1,,1\n2,NA,2\n3,3,?\n4,4,-\n5,5,5\n6,NaN,6\n7,7,null\n8,8,8\n9
 
 def test_rows_with_missing_values_are_dropped_on_request_and_counted(tmp_path):
     table = table_of(tmp_path, MISSING, "--missing", "drop")
-    assert table.y.tolist() == [5, 8, 9, 10]
+    assert table.y[table.complete].tolist() == [5, 8, 9, 10]
+    assert table.y.tolist() == [1, 2, 5, 6, 8, 9, 10]  # all rows with a target
+    assert table.X["b"].isna().tolist() == [True, True, False, True, False, False, False]
     assert table.notes == ["6 rows of 10 left out, for missing values."]
     text = MISSING.replace("?", "3").replace("-", "4").replace("null", "7")
     assert len(table_of(tmp_path, text, "--drop", "b").y) == 10
@@ -189,10 +262,14 @@ def test_rows_with_missing_values_are_dropped_on_request_and_counted(tmp_path):
             "missing values in 6 rows: line 2, column 'b': ''; line 3, column 'b': 'NA'; lin",
         ),
         (
-            "a;b\n1,5;1\n2,5;2.5\n3;3\n4;4\n",
+            "a;b\n1,5;1,5\n2,5;2.5\n3;3\n4;4,5\n",
             "line 3, column 'b': '2.5'. Write numbers such as 1234,5",
         ),
         ("a;b\n1;2.5\n2;1.234,5\n", "line 3, column 'b': '1.234,5'. Write numbers such as 1234.5"),
+        (
+            "a;b\n1;9 %\n2;0.09\n3;8%\n",
+            "'0.09'. Write numbers such as 1234.5, without units, with % in",
+        ),
         (
             "a;b\n1;$2\n2;$3\n3;$4\n4;$5\n",
             "'$4'; and 1 more. Write numbers such as 1234.5, without un",
@@ -201,8 +278,7 @@ def test_rows_with_missing_values_are_dropped_on_request_and_counted(tmp_path):
         (
             "city,full name,y\nBern,A B,1\n,C D,2\nRome,E F,3\nOslo,G H,4\n",
             "line 3, column 'full name': 'C D'; and 4 more. Write numbers such as 1234.5, without "
-            "units and separators of thousands, or leave columns out by --drop city "
-            "--drop 'full name'",
+            "units, or leave columns out by --drop city --drop 'full name'",
         ),
     ],
 )
@@ -212,6 +288,26 @@ def test_a_file_that_cannot_be_used_is_refused_with_the_place_and_advice(
     said = refusal(tmp_path, capsys, text)
     assert said.startswith("autokernel: data.csv: ")
     assert message in said
+
+
+def test_all_troubles_of_a_file_are_reported_in_one_run(tmp_path, capsys):
+    rows = "".join(f'0{i}/0{i}/2020,A{i},"{i},234",{i},5\n' for i in range(1, 9))
+    rows += "01/02/2020,B,,x,\n"
+    said = refusal(
+        tmp_path, capsys, f"day,shop,sales,rate,y\n{rows}", "--target", "Y2", "--drop", "z"
+    )
+    assert said.count("autokernel: data.csv: ") == 6
+    for trouble in (
+        "--drop must be one of ['day', 'shop', 'sales', 'rate', 'y'], got 'z'",
+        "--target must be one of ['day', 'shop', 'sales', 'rate', 'y'], got 'Y2'",
+        "line 10, column 'day': '01/02/2020' may be 2020-02-01 or 2020-01-02, and no other value",
+        "line 2, column 'sales': '1,234' may be 1234 or 1.234, and no other value of the column "
+        "decides: choose by --decimal '.' or --decimal ','",
+        "line 3, column 'shop': 'A2'; line 10, column 'rate': 'x'; and 7 more",
+        "out by --drop shop --drop rate",
+        "missing values in 1 row: line 10, column 'sales': ''; line 10, column 'y': ''. Fill",
+    ):
+        assert trouble in said
 
 
 @pytest.mark.parametrize("cell", ["12 kg", "7:30", "inf", "1e999", "1_0", "bad", "2020-01-20"])
@@ -264,6 +360,7 @@ def test_rows_to_predict_are_read_by_name_and_dates_with_them(tmp_path):
     assert X["date"].tolist() == [pd.Timestamp(2020, 2, 5), pd.Timestamp(2020, 1, 1)]
     assert X["b"].tolist() == [1.5, 2]
     assert cells.iloc[1].tolist() == ["2", "x y", "01/01/2020"]
+    assert table.notes[-1] == "new.csv: Numbers have decimal commas."
     assert how == {"sep": ";", "decimal": ","}
 
 
@@ -275,12 +372,17 @@ def test_rows_to_predict_may_have_a_single_column_also_with_decimal_commas(tmp_p
         assert how["decimal"] == mark
 
 
+def test_numbers_to_predict_for_are_read_as_those_of_the_file_if_they_do_not_decide(tmp_path):
+    text = "a;b\n1.234,5;3\n2.345;6\n7;9\n10;12\n"
+    X, _, _ = new_rows(tmp_path, "a\n1.234\n", table_of(tmp_path, text))
+    assert X["a"].tolist() == [1234]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("b,d\n1,2\n", "--predict must have the columns ['a', 'b'], got ['b', 'd']"),
         ("a,b\n1,x\n", "no number or date in line 2, column 'b': 'x'"),
-        ("a,b\n1,2\n3,\n", "missing values in 1 row: line 3, column 'b': ''"),
         ("a,b\n", "no row below it"),
         ("a,b,mean\n1,2,3\n", "must not have a column 'mean'"),
         ("a,b\n1,2020-01-20\n", "'2020-01-20'"),
@@ -310,10 +412,14 @@ def test_a_bare_install_runs_airline_and_names_the_extra_that_reads_files(tmp_pa
     path = write(tmp_path, PLAIN)
     program = WITHOUT_PANDAS + (
         f"assert main([{str(path)!r}]) == 2\n"
-        "assert main(['--n-iter', '0', '--max-time', '0.01']) == 0"
+        "assert main(['--n-iter', '0', '--max-time', '0.01', '--unit', 'time=years']) == 0"
     )
     with running(program) as process:
         output, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
     assert "pip install 'autokernel-gp[cli]'" in lines(errors)
     assert "Test RMSE of passengers" in output
+    assert "[time]" in output
+    assert "in time" in lines(output) or "of time" in lines(output)
+    assert not re.search(r"x0|\[0\]", output)
+    assert "the last year repeated (seasonal-naive)" in output

@@ -2,10 +2,19 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from autokernel.cli.run import main
 from tests.cli.files import SHORT, lines, wave, write
+
+
+def errors_of(output):
+    """The test errors that are printed, by the name of the model."""
+    return {
+        name: float(error)
+        for error, name in re.findall(r"^ {4,}([\d.e+-]+)  (.*)$", output, flags=re.MULTILINE)
+    }
 
 
 def test_a_search_on_a_file_prints_kernel_words_table_and_test_errors(tmp_path, capsys):
@@ -23,13 +32,11 @@ def test_a_search_on_a_file_prints_kernel_words_table_and_test_errors(tmp_path, 
     columns = {name for line in progress for name in re.findall(r"\[(.*?)\]", line[-1])}
     assert "time" in columns
     assert columns <= {"time", "junk"}
+    assert output.count("the search ended") == 1
+    assert "reason to stop" not in output
     for heading in ("Best kernel", "What it says about level", "Best 5 of ", "Test RMSE of level"):
         assert heading in output
-    table = output.partition("Test RMSE of level")[2].partition("Intervals")[0].split("\n")
-    errors = {
-        name.strip(): float(error)
-        for error, name in (line.split(maxsplit=1) for line in table if line.strip())
-    }
+    errors = errors_of(output)
     assert set(errors) == {"this model", "an RBF kernel", "the mean"}
     assert errors["this model"] < 0.3 * errors["the mean"]
 
@@ -42,9 +49,9 @@ def test_it_is_said_first_how_the_file_was_read(tmp_path, capsys):
     output = capsys.readouterr().out
     before, _, after = output.partition("best kernel so far; scores")
     said = [
-        "1 row of 25 left out, for missing values.",
-        "day: dates such as 2020-01-01 (ISO8601).",
         "Numbers have decimal commas.",
+        "day: dates such as 2020-01-01 (ISO8601).",
+        "1 row of 25 left out, for missing values.",
         "22 rows to train on, the last 2 to predict: level.",
         "Ctrl-C ends the search with the best kernel so far.",
     ]
@@ -62,3 +69,69 @@ def test_warnings_are_sentences_without_the_code_that_they_come_from(tmp_path, c
     assert "Note: every column of X is constant" in lines(errors)
     assert ".py" not in errors
     assert "UserWarning" not in errors
+
+
+ROUGH = pytest.mark.filterwarnings("default:max_time ended the search before any kernel")
+
+
+@ROUGH
+@pytest.mark.parametrize(
+    ("days", "n", "season", "name"),
+    [
+        (np.arange(60) / 24, 60, 24, "the last day repeated (seasonal-naive)"),
+        (np.arange(40), 40, 7, "the last week repeated (seasonal-naive)"),
+        (np.r_[:40] + 2 * (np.r_[:40] // 5), 40, 5, "the last week repeated (seasonal-naive)"),
+        ("M", 60, 12, "the last year repeated (seasonal-naive)"),
+        ("3M", 40, 4, "the last year repeated (seasonal-naive)"),
+        (365 * np.arange(40), 40, None, None),
+        (np.arange(5), 5, None, None),
+        (np.arange(40) // 4, 40, None, None),
+    ],
+)
+def test_rows_with_dates_are_tested_by_time_against_naive_forecasts(
+    tmp_path, capsys, days, n, season, name
+):
+    if isinstance(days, str):
+        months = int(days.rstrip("M") or 1) * np.arange(n)
+        dates = np.datetime64("2015-01") + months.astype("m8[M]")
+    else:
+        dates = np.datetime64("2015-01-05T00:00") + (1440 * days).astype(int).astype("m8[m]")
+    y = np.random.default_rng(0).normal(size=n)
+    texts = [str(one).replace("T", " ") for one in dates]
+    order = np.random.default_rng(1).permutation(n) if len(set(texts)) == n else range(n)
+    path = write(tmp_path, "day,y\n" + "".join(f"{texts[i]},{y[i]}\n" for i in order))
+    assert main([str(path), *SHORT, "--max-time", "0.01"]) == 0
+    output = capsys.readouterr().out
+    k = max(1, n // 10)
+    assert f"{n - k} rows to train on, the last {k} to predict: y." in output
+    found = errors_of(output)
+    expected = {"the last value": y[n - k - 1], "the mean": y[:-k].mean()}
+    if season:
+        expected[name] = y[np.arange(n - k, n) - season]
+    assert set(found) - {"this model", "an RBF kernel"} == set(expected)
+    for one, forecast in expected.items():
+        # four digits are printed
+        assert found[one] == pytest.approx(np.sqrt(np.mean((y[-k:] - forecast) ** 2)), rel=1e-3)
+
+
+@ROUGH
+def test_beyond_one_season_the_last_one_is_repeated(tmp_path, capsys):
+    n = 80
+    y = np.random.default_rng(0).normal(size=n)
+    rows = "".join(f"{i % 3},{np.datetime64('2015-01-05') + i},{y[i]}\n" for i in range(n))
+    path = write(tmp_path, f"shop,day,y\n{rows}")
+    assert main([str(path), *SHORT, "--max-time", "0.01"]) == 0
+    output = capsys.readouterr().out
+    assert "72 rows to train on, the last 8 by day to predict: y." in output
+    found = errors_of(output)["the last week repeated (seasonal-naive)"]
+    expected = np.tile(y[65:72], 2)[:8]
+    assert found == pytest.approx(np.sqrt(np.mean((y[72:] - expected) ** 2)), rel=1e-3)
+
+
+@ROUGH
+def test_the_bundled_series_is_called_by_its_name_and_compared_with_the_last_year(capsys):
+    assert main(["--n-iter", "0", "--max-time", "0.01"]) == 0
+    output = capsys.readouterr().out
+    assert "[time]" in output
+    assert not re.search(r"x0|\[0\]", output)
+    assert "the last year repeated (seasonal-naive)" in errors_of(output)
