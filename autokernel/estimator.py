@@ -190,7 +190,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     target_name_ : str or None
         Name of ``y`` where it is a Series, unless a column has the same.
     claims_ : Table
-        What is said of the fitted function, a row for each claim: see :attr:`claims_`.
+        What :meth:`describe` says, with a value, an interval and a probability for each claim.
     X_train_ : ndarray of shape (n_samples, n_features)
         Training inputs.
     y_train_ : ndarray of shape (n_samples,)

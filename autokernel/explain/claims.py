@@ -220,17 +220,17 @@ def level_and_wave(
         return drawn.reshape(len(drawn), n_starts, POINTS_OF_CYCLE)
 
     def swings(drawn: FloatArray) -> FloatArray:
-        levels = cycles(drawn).mean(axis=2)
-        slopes = np.diff(levels, axis=1)[:, [0, -1]] / (starts[1] - starts[0])
+        averages = cycles(drawn).mean(axis=2)
+        slopes = np.diff(averages, axis=1)[:, [0, -1]] / (starts[1] - starts[0])
         ends = cycles(drawn)[:, [0, -1]]
         return np.ptp(ends - slopes[:, :, None] * offsets, axis=2)
 
     def levels(drawn: FloatArray) -> FloatArray:
-        mean = cycles(drawn).mean(axis=2)
-        half = 0.5 * part.period / (starts[1] - starts[0])  # a cycle, in steps between the middles
-        first = mean[:, :1] - half * (mean[:, 1:2] - mean[:, :1])
-        last = mean[:, -1:] + half * (mean[:, -1:] - mean[:, -2:-1])
-        return np.concatenate([first, mean, last], axis=1)
+        averages = cycles(drawn).mean(axis=2)
+        steps = np.diff(averages, axis=1)
+        half = 0.5 * part.period / (starts[1] - starts[0])  # of a cycle, in steps between middles
+        first, last = averages[:, :1] - half * steps[:, :1], averages[:, -1:] + half * steps[:, -1:]
+        return np.concatenate([first, averages, last], axis=1)
 
     middles = np.concatenate([[begin], starts + part.period / 2, [end]])
     level = Curve(middles, levels(curve.mean[None])[0], levels(curve.draws))
@@ -246,7 +246,7 @@ def beyond_of(
 ) -> Claim:
     """Say how a component goes on beyond the data: on as before, back to its average, or otherwise.
 
-    The value is its change over the next quarter of the extent, or over two periods.
+    The value is its change over the next quarter of the extent of the data.
     """
     begin, end = float(X[:, column].min()), float(X[:, column].max())
     ahead = NEAR_BEYOND * (end - begin)

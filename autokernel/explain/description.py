@@ -443,7 +443,7 @@ class Description:
         places = np.linspace(low, high, 2 if is_two_valued else N_GRID)
         curve = curve_of(self._explained, self._X, part, column, places, fixed)
         claim = direction(curve, subject)
-        if is_two_valued:
+        if is_two_valued and claim.probability >= OPEN:
             return self._difference(claim, column, begin)
         return self._direction(claim, column, begin)
 
@@ -469,8 +469,8 @@ class Description:
             place = axis.place_between(claim.value, claim.low, claim.high)
             claim = replace(_in_units(claim, axis.scale, axis.shift), unit=axis.unit)
             return claim, f"{noun}{first} until {place} and {then} from there on{perhaps}."
-        claim = replace(claim, unit=unit)
-        return claim, f"{noun}{word} by {with_unit(claim.value, unit)}{perhaps}."
+        by = f" by {with_unit(claim.value, unit)}" if claim.value else ""
+        return replace(claim, unit=unit), f"{noun}{word}{by}{perhaps}."
 
     def _difference(self, claim: Claim, column: int, begin: str) -> tuple[Claim, str]:
         """Describe the effect of a column of two values."""
