@@ -94,14 +94,13 @@ class Curve:
 
 def curve_of(
     explained: ExplainedFunction,
-    X: FloatArray,
     part: Part,
     column: int,
     places: FloatArray,
     fixed: Mapping[int, float] | None = None,
 ) -> Curve:
     """Compute a component along a column, others at given values or else at their medians."""
-    inputs = inputs_along(X, {**(fixed or {}), column: places})
+    inputs = inputs_along(explained.X, {**(fixed or {}), column: places})
     return Curve(places, explained.mean(part, inputs), explained.draws(part, inputs, N_DRAWS))
 
 
@@ -153,7 +152,6 @@ def n_turns(curve: FloatArray) -> int:
 
 def season(
     explained: ExplainedFunction,
-    X: FloatArray,
     part: Part,
     ends: tuple[float, float],
     subject: str,
@@ -169,7 +167,7 @@ def season(
     ahead = np.unique(np.geomspace(1, n_beyond, 6).astype(int))
     starts = np.concatenate([[begin, end - part.period], end + (ahead - 1) * part.period])
     places = (starts[:, None] + cycle).ravel()
-    curve = curve_of(explained, X, part, column, places)
+    curve = curve_of(explained, part, column, places)
 
     def swings(drawn: FloatArray) -> FloatArray:
         return np.ptp(drawn.reshape(len(drawn), len(starts), len(cycle)), axis=2)
@@ -179,7 +177,7 @@ def season(
     present, how = len(curve.known) / len(curve.draws), "range within the last cycle"
     swing = Claim(subject, "swing", last, low, high, probability=present, evidence=how)
     grows = _growth(curve, lambda drawn: swings(drawn)[:, :2], subject)
-    means = swings(explained.means_of_members(part, inputs_along(X, {column: places})))
+    means = swings(explained.means_of_members(part, inputs_along(explained.X, {column: places})))
     weights = np.array([weight for weight, _ in explained.members])
     goes_on = float(weights @ (means[:, -1] >= HALF * means[:, 1]))
     if later[-1] >= HALF * last:
@@ -202,7 +200,7 @@ def _growth(curve: Curve, swings: Callable[[FloatArray], FloatArray], subject: s
 
 
 def level_and_wave(
-    explained: ExplainedFunction, X: FloatArray, part: Part, subject: str
+    explained: ExplainedFunction, part: Part, subject: str
 ) -> tuple[Claim, Claim, Claim]:
     """Say where the averages over a period lead, how large the wave around them is, and its change.
 
@@ -210,11 +208,11 @@ def level_and_wave(
     taken to be a straight line.
     """
     (column,) = part.columns
-    begin, end = X[:, column].min(), X[:, column].max()
+    begin, end = explained.ends(column)
     offsets = (np.arange(POINTS_OF_CYCLE) + 0.5) / POINTS_OF_CYCLE * part.period
     n_starts = int(min(N_LEVELS, max(3, 2 * (end - begin) / part.period)))
     starts = np.linspace(begin, end - part.period, n_starts)
-    curve = curve_of(explained, X, part, column, (starts[:, None] + offsets).ravel())
+    curve = curve_of(explained, part, column, (starts[:, None] + offsets).ravel())
 
     def cycles(drawn: FloatArray) -> FloatArray:
         return drawn.reshape(len(drawn), n_starts, POINTS_OF_CYCLE)
@@ -241,17 +239,15 @@ def level_and_wave(
     return direction(level, subject), swing, _growth(curve, swings, subject)
 
 
-def beyond_of(
-    explained: ExplainedFunction, X: FloatArray, part: Part, column: int, subject: str
-) -> Claim:
+def beyond_of(explained: ExplainedFunction, part: Part, column: int, subject: str) -> Claim:
     """Say how a component goes on beyond the data: on as before, back to its average, or otherwise.
 
     The value is its change over the next quarter of the extent of the data.
     """
-    begin, end = float(X[:, column].min()), float(X[:, column].max())
+    begin, end = explained.ends(column)
     ahead = NEAR_BEYOND * (end - begin)
     within, after = np.linspace(begin, end, N_GRID), np.linspace(end, end + ahead, 9)[1:]
-    curve = curve_of(explained, X, part, column, np.concatenate([within, after]))
+    curve = curve_of(explained, part, column, np.concatenate([within, after]))
     mean, last = curve.mean, N_GRID - 1
     trend = mean[last] - mean[np.searchsorted(within, end - ahead)]
 

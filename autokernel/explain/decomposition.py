@@ -12,14 +12,14 @@ from autokernel.expression import (
     Leaf,
     addends,
     arrange,
-    n_kernel_params,
+    slots_of,
 )
 from autokernel.inference import one_blas_thread
 from autokernel.inference.base import Predictor
 from autokernel.inference.exact import ExactPredictor
 from autokernel.kernels import MULTIPLY, BaseKernel, LagPairs, Role, Share, role_index
 from autokernel.model import FittedModel
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 
 SAME_PARAMETERS = 1e-6  # relative difference up to which addends are one component
 SAME_PERIOD = 0.02  # relative difference up to which two seasons of a kernel are one
@@ -139,6 +139,8 @@ class ExplainedKernel:
 
     Attributes
     ----------
+    X : ndarray of shape (n_samples, n_features)
+        Scaled inputs of the training rows.
     parts : list of Part
         The parts, the largest share of the variance first.
     """
@@ -146,11 +148,11 @@ class ExplainedKernel:
     def __init__(
         self, expression: Expression, theta: FloatArray, predictor: Predictor, model: FittedModel
     ) -> None:
-        self._predictor, self._model = predictor, model
+        self._predictor, self._model, self.X = predictor, model, model.mixture.data.X
         with one_blas_thread():
-            parts = [self._with_period(part) for part in _joined_by_kind(expression, theta)]
+            parts = [self._with_period(part) for part in _equal_addends(expression, theta)]
             parts = _joined_parts(parts)
-            means = [self.mean(part, model.mixture.data.X) for part in parts]
+            means = [self.mean(part, self.X) for part in parts]
         parts, means = _without_opponents(parts, means)
         measured = [
             replace(part, share=share, span=float(np.ptp(mean)))
@@ -186,7 +188,11 @@ class ExplainedKernel:
 
     def curve(self, part: Part, column: int, places: FloatArray) -> FloatArray:
         """Compute the mean (n,) along a column, the others at their medians."""
-        return self.mean(part, inputs_along(self._model.mixture.data.X, {column: places}))
+        return self.mean(part, inputs_along(self.X, {column: places}))
+
+    def ends(self, column: int) -> tuple[float, float]:
+        """Return the smallest and the largest value of a column, scaled."""
+        return float(self.X[:, column].min()), float(self.X[:, column].max())
 
     def _with_period(self, part: Part) -> Part:
         """Note the period of a part that repeats itself, and does little else."""
@@ -198,8 +204,7 @@ class ExplainedKernel:
         column = next(leaf.column for leaf in leaves if _has_period(leaf.kernel))
         alone = all(_has_period(leaf.kernel) for leaf in leaves)
         if not (alone or is_known):
-            X = self._model.mixture.data.X[:, column]
-            ends = float(X.min()), float(X.max())
+            ends = self.ends(column)
             n_periods = (ends[1] - ends[0]) / period
             places = np.linspace(*ends, int(min(POINTS_PER_PERIOD * n_periods, MAX_POINTS)))
             if wave_share(self.curve(part, column, places), n_periods) <= MIN_WAVE_SHARE:
@@ -221,7 +226,7 @@ class ExplainedFunction(ExplainedKernel):
     """
 
     def __init__(self, model: FittedModel) -> None:
-        X, evaluation, mixture = model.mixture.data.X, model.evaluation, model.mixture
+        evaluation, mixture = model.evaluation, model.mixture
         is_of_best = mixture.is_of(evaluation.expression, evaluation.theta)
         has_signal = any(one.expression.n_leaves for one in mixture.components)
         self.is_averaged = has_signal and not is_of_best
@@ -231,8 +236,8 @@ class ExplainedFunction(ExplainedKernel):
             with one_blas_thread():
                 predictor = ExactPredictor(evaluation.expression, evaluation.theta, mixture.data)
         super().__init__(evaluation.expression, evaluation.theta, predictor, model)
-        added = self.added_by_averaging(X)[0]
-        self.shares = variance_shares([*(self.mean(part, X) for part in self.parts), added])
+        added = self.added_by_averaging(self.X)[0]
+        self.shares = variance_shares([*(self.mean(part, self.X) for part in self.parts), added])
         self.std_of_averaging = float(added.std())
 
     @cached_property
@@ -331,11 +336,7 @@ def _period_of(addend: Addend, theta: FloatArray) -> tuple[float, bool]:
     """
     if not all(isinstance(one, Leaf) for one in addend.expression.terms(MULTIPLY)):
         return np.nan, False
-    factors, start = [], 0
-    for leaf in addend.expression.leaves:
-        entries = addend.entries[start : start + n_kernel_params(leaf)]
-        factors.append((leaf, np.exp(theta[entries])))
-        start += n_kernel_params(leaf)
+    factors = [(leaf, np.exp(theta[entries])) for leaf, entries in leaves_of(addend)]
     periodic = [one for one in factors if _has_period(one[0].kernel)]
     if not periodic or len({leaf.column for leaf, _ in factors}) > 1:
         return np.nan, False
@@ -355,7 +356,13 @@ def _period_of(addend: Addend, theta: FloatArray) -> tuple[float, bool]:
     return max(found, default=(np.nan, False))
 
 
-def _joined_by_kind(expression: Expression, theta: FloatArray) -> list[Part]:
+def leaves_of(addend: Addend) -> list[tuple[Leaf, IntArray]]:
+    """List the leaves of an addend, with the entries of their parameters in those of the whole."""
+    slots = slots_of(addend.expression)
+    return [(node, addend.entries[own]) for node, own in slots if isinstance(node, Leaf)]
+
+
+def _equal_addends(expression: Expression, theta: FloatArray) -> list[Part]:
     """Group the addends of a kernel that are equal but for their variances."""
     groups: list[list[Addend]] = []
     for addend in addends(expression):

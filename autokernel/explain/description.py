@@ -5,7 +5,7 @@ A component is described by what its curve does, and named after its kernel only
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from autokernel.explain.decomposition import (
     ExplainedFunction,
     Part,
     inputs_along,
+    leaves_of,
 )
 from autokernel.explain.numbers import (
     between,
@@ -44,7 +45,7 @@ from autokernel.explain.numbers import (
 )
 from autokernel.explain.regions import WHOLE_COLUMN, Axis, Region
 from autokernel.explain.tables import Table, inclusion_table
-from autokernel.expression import NOISE, n_kernel_params
+from autokernel.expression import NOISE
 from autokernel.kernels import Role, Share, role_index
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
@@ -128,13 +129,10 @@ class Description:
             Mean in the units of the target, and standard deviation of the difference from the
             average over the grid, because components can exchange a constant.
         """
-        X = self._X
-        steps = [
-            np.linspace(X[:, column].min(), X[:, column].max(), n_points) for column in columns
-        ]
+        steps = [np.linspace(*self._explained.ends(column), n_points) for column in columns]
         grid = np.meshgrid(*steps, indexing="ij")
         values = {column: one.ravel() for column, one in zip(columns, grid, strict=True)}
-        inputs = inputs_along(X, values)
+        inputs = inputs_along(self._X, values)
         part, about = self._explained.parts[number], inputs[:: max(1, len(inputs) // 200)]
         mean, std = self._explained.mean_and_std(part, inputs, about=about)
         scaling = self._model.scaling
@@ -374,13 +372,13 @@ class Description:
         """Describe a season, or a curve with a season around it, and how it goes on."""
         (column,) = part.columns
         if part.is_season:
-            ends = float(self._X[:, column].min()), float(self._X[:, column].max())
+            ends = self._explained.ends(column)
             if region is not None:
                 ends = max(ends[0], region.longest[0]), min(ends[1], region.longest[1])
-            swing, grows, beyond = season(self._explained, self._X, part, ends, subject)
+            swing, grows, beyond = season(self._explained, part, ends, subject)
             said, ahead = self._season(part, swing, begin), self._season_beyond(beyond, column)
         else:
-            level, swing, grows = level_and_wave(self._explained, self._X, part, subject)
+            level, swing, grows = level_and_wave(self._explained, part, subject)
             around = self._season(part, swing, "Around it there is a ")
             said = [self._direction(level, column, begin), *around]
             ahead = self._beyond(part, column, subject)
@@ -416,15 +414,12 @@ class Description:
 
     def _period_interval(self, part: Part) -> FloatArray:
         """Return a 90 % interval of the period in the unit interval."""
-        for addend in part.group:
-            start = 0
-            for leaf in addend.expression.leaves:
-                index = role_index(leaf.kernel.parameters, Role.PERIOD)
-                if index is not None:
-                    entry = addend.entries[start + index]
-                    if np.isclose(np.exp(part.theta_of_all[entry]), part.period):
-                        return interval(np.exp(self._best.draws[:, entry]))
-                start += n_kernel_params(leaf)
+        for leaf, entries in chain.from_iterable(map(leaves_of, part.group)):
+            index = role_index(leaf.kernel.parameters, Role.PERIOD)
+            if index is not None:
+                entry = entries[index]
+                if np.isclose(np.exp(part.theta_of_all[entry]), part.period):
+                    return interval(np.exp(self._best.draws[:, entry]))
         return np.full(2, np.nan)
 
     def _along(
@@ -437,11 +432,11 @@ class Description:
         fixed: dict[int, float] | None = None,
     ) -> tuple[Claim, str]:
         """Describe the curve along a column, the others at given values or at their medians."""
-        low, high = float(self._X[:, column].min()), float(self._X[:, column].max())
+        low, high = self._explained.ends(column)
         low, high = max(low, ends[0]), min(high, ends[1])
         is_two_valued = self._is_two_valued(column)
         places = np.linspace(low, high, 2 if is_two_valued else N_GRID)
-        curve = curve_of(self._explained, self._X, part, column, places, fixed)
+        curve = curve_of(self._explained, part, column, places, fixed)
         claim = direction(curve, subject)
         if is_two_valued and claim.probability >= OPEN:
             return self._difference(claim, column, begin)
@@ -523,8 +518,8 @@ class Description:
         yield from ((claim, "") for claim, _ in others)  # the sentence is that of the first
 
     def _reach(self, part: Part, column: int) -> float:
-        low, high = float(self._X[:, column].min()), float(self._X[:, column].max())
-        return float(np.ptp(self._explained.curve(part, column, np.linspace(low, high, N_GRID))))
+        places = np.linspace(*self._explained.ends(column), N_GRID)
+        return float(np.ptp(self._explained.curve(part, column, places)))
 
     def _at_levels(
         self, part: Part, ordered: Sequence[int], subject: str
@@ -545,7 +540,7 @@ class Description:
 
     def _beyond(self, part: Part, column: int, subject: str) -> tuple[Claim, str]:
         """Say how a curve goes on beyond the data."""
-        claim, axis = beyond_of(self._explained, self._X, part, column, subject), self.axes[column]
+        claim, axis = beyond_of(self._explained, part, column, subject), self.axes[column]
         extent, unit = float(np.ptp(self._X[:, column])) * axis.scale, self._target_unit
         ahead = with_unit(*self._duration(NEAR_BEYOND * extent, axis.unit))
         if claim.probability < LIKELY:
@@ -579,18 +574,12 @@ class Description:
         regions: dict[int, Region] = {}
         if len(part.group) > 1:
             return regions
-        (addend,) = part.group
-        start = 0
-        highest = self._X.max(axis=0)
-        for leaf in addend.expression.leaves:
-            entries = addend.entries[start : start + n_kernel_params(leaf)]
-            start += n_kernel_params(leaf)
+        for leaf, entries in leaves_of(part.group[0]):
             if isinstance(leaf.kernel, Share):
                 theta = np.exp(part.theta_of_all[entries])
                 drawn = np.exp(self._best.draws[:, entries])
-                region = Region.of(
-                    leaf.column, leaf.kernel, theta, drawn, float(highest[leaf.column])
-                )
+                _, highest = self._explained.ends(leaf.column)
+                region = Region.of(leaf.column, leaf.kernel, theta, drawn, highest)
                 known = regions.get(leaf.column)
                 regions[leaf.column] = region if known is None else known.intersect(region)
         return regions
