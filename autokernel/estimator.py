@@ -37,7 +37,7 @@ from autokernel.fit.arguments import CONSTRAINTS, check_nested
 from autokernel.fit.progress import print_now
 from autokernel.kernels import BaseKernel, Operator, Priors
 from autokernel.model import Averaging, FittedModel
-from autokernel.search import StopReason, Strategy
+from autokernel.search import CUT, MEANINGS, StopReason, Strategy
 from autokernel.typing import FloatArray
 from autokernel.validation import check_has_searched, did_you_mean
 
@@ -659,7 +659,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
                 f"units[{TARGET!r}] is that of the target, and a column has this name too: give "
                 "the column another name"
             )
-        return Description(self._fitted, units, self.target_name_)
+        cut = MEANINGS[self.stop_reason_] if self.stop_reason_ in CUT else ""
+        return Description(self._fitted, units, self.target_name_, cut)
 
     def _fitted_since(self, scores: FloatArray) -> str:
         """Say what was fitted after the search, which gave the present kernel these scores."""

@@ -220,8 +220,7 @@ def _without_unused_gaps(
     if not hasattr(X, "fillna"):
         return X, np.full(len(X), True)
     kernel = parse_expression(model.best_expression_, feature_names=list(X))
-    used = {tree.column for tree in kernel.subtrees()}
-    unused = [name for column, name in enumerate(X) if column not in used]
+    unused = [name for column, name in enumerate(X) if column not in kernel.columns]
     X = X.fillna(table.X.bfill().iloc[0][unused].to_dict())
     return X, X.notna().all(axis=1).to_numpy()
 

@@ -1,90 +1,115 @@
-"""What a fitted model does not fit: rows far off, a spread that changes, skewness.
+"""What a fitted model does not fit: rows far off, a spread that changes, skewness, what is left.
 
 The residual of each row is that of a prediction from all other rows, and is scaled so that all are
-standard normal if the model is right. Silence means that every check has passed; with rows that are
-far off the others are not made.
+standard normal if the model is right. Along the only column, or one of dates, each row is predicted
+from the rows before it too: these residuals are independent if the best kernel is right. Silence
+means that every check has passed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
-from scipy.stats import norm, skewtest, spearmanr
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.stats import binomtest, chi2, norm, skewtest, spearmanr
 
 from autokernel.explain.claims import Claim
-from autokernel.explain.numbers import listing, number
+from autokernel.explain.numbers import listing, number, percent, with_unit
+from autokernel.explain.regions import Axis
+from autokernel.inference.covariance import cross_covariance
 from autokernel.inference.exact import ExactPredictor
 from autokernel.model import FittedModel
-from autokernel.typing import BoolArray, FloatArray
+from autokernel.typing import FloatArray
 
 MAX_ROWS = 1000  # with more, or without exact predictions, nothing is checked
-MIN_ROWS = 20  # for the spread and the skewness
-FALSE_ALARM = 1e-3  # probability of a claim if the model is right
+MIN_ROWS = 20  # for all but rows that are far off
+FALSE_ALARM = 1e-3  # probability of a claim of each kind if the model is right
 MOST_DEVIATIONS = 8.0  # that are distinguished
+COVERAGE = 0.9  # of the intervals whose rows are counted
+N_LAGS = 10  # over which residuals are compared with those before
+MIN_CYCLES = 3  # of a wave in the residuals
 MAX_NAMED = 6  # rows
 NOISE = "noise"
 
+Said = tuple[Claim, str]
 
-def checked(model: FittedModel, target: str) -> Iterator[tuple[Claim, str]]:
+
+def checked(model: FittedModel, target: str, axes: Sequence[Axis]) -> Iterator[Said]:
     """Yield what is wrong with the residuals, with a sentence for each."""
     mixture = model.mixture
     is_exact = all(isinstance(one, ExactPredictor) for one in mixture.predictors)
     n = len(mixture.data.y)
     if n > MAX_ROWS or not is_exact:
+        why = f"predictions are {model.approximation}" if not is_exact else f"there are {n} rows"
+        claim = Claim(NOISE, "is not checked", evidence=model.approximation)
+        yield claim, f"Residuals were not checked, as {why}."
         return
     tail = norm.cdf(-MOST_DEVIATIONS)
     residuals = norm.ppf(np.clip(mixture.leave_one_out(), tail, 1 - tail))
-    is_far = np.abs(residuals) > norm.isf(FALSE_ALARM / (2 * n))
-    if is_far.any():
-        yield _far_rows(residuals, is_far)  # which distort those of their neighbours
-    elif n >= MIN_ROWS:
-        mean = mixture.mean(mixture.data.X)
-        if np.ptp(mean) > 0:
-            yield from _changing_spread(residuals, mean)
+    if n < MIN_ROWS:
+        yield from _far_rows(residuals)
+        return
+    spread = list(_changing_spread(residuals, mixture.mean(mixture.data.X), mixture.data.X, axes))
+    if spread:  # which makes rows look far off, and intervals wrong
+        yield from spread
+    else:
+        far = list(_far_rows(residuals))
+        yield from far
+        if far:  # which distort the residuals of their neighbours
+            return
         is_positive = bool(model.target_scaling.undo(mixture.data.y).min() > 0)
         yield from _skewness(residuals, target, is_positive=is_positive)
+        yield from _coverage(residuals)
+    yield from _left_over(residuals, model, axes)
 
 
-def _far_rows(residuals: FloatArray, is_far: BoolArray) -> tuple[Claim, str]:
+def _far_rows(residuals: FloatArray) -> Iterator[Said]:
     """Name the rows that are far from what the others predict, the farthest first."""
-    far = np.flatnonzero(is_far)
+    far = np.flatnonzero(np.abs(residuals) > norm.isf(FALSE_ALARM / (2 * len(residuals))))
+    if not len(far):
+        return
     far = far[np.argsort(-np.abs(residuals[far]), kind="stable")]
     rows = listing([str(row) for row in far[:MAX_NAMED].tolist()])
     if len(far) > MAX_NAMED:
         rows = f"{rows}, and {len(far) - MAX_NAMED} more,"
     most = float(np.abs(residuals[far[0]]))
-    subject = f"row {rows}" if len(far) == 1 else f"rows {rows}"
-    verb = "does" if len(far) == 1 else "do"
+    subject, verb = (f"row {rows}", "does") if len(far) == 1 else (f"rows {rows}", "do")
     claim = Claim(subject, "does not fit", most, evidence="leave-one-out residuals")
     text = (
         f"{subject.capitalize()} {verb} not fit the others, by up to {number(most)} standard "
         "deviations (rows are counted from 0)."
     )
-    return claim, text
+    yield claim, text
 
 
-def _changing_spread(residuals: FloatArray, mean: FloatArray) -> Iterator[tuple[Claim, str]]:
-    """Say whether the noise grows or shrinks with the prediction."""
-    found = spearmanr(np.abs(residuals), mean)
-    if not found.pvalue < FALSE_ALARM:
+def _changing_spread(
+    residuals: FloatArray, mean: FloatArray, X: FloatArray, axes: Sequence[Axis]
+) -> Iterator[Said]:
+    """Say with what the size of the residuals changes most: the prediction, or a column."""
+    along = [("the prediction", mean), *((a.name, X[:, c]) for c, a in enumerate(axes))]
+    along = [(name, values) for name, values in along if np.ptp(values) > 0]
+    found = [(spearmanr(np.abs(residuals), values), name, values) for name, values in along]
+    if not found:
         return
-    low, *_, high = np.array_split(residuals[np.argsort(mean)], 3)
-    grows = found.statistic > 0
+    test, name, values = min(found, key=lambda one: one[0].pvalue)
+    if not test.pvalue < FALSE_ALARM / len(found):
+        return
+    low, *_, high = np.array_split(residuals[np.argsort(values, kind="stable")], 3)
+    grows = test.statistic > 0
     ratio = float(high.std() / low.std() if grows else low.std() / high.std())
     word, most, least = (
         ("grows", "highest", "lowest") if grows else ("shrinks", "lowest", "highest")
     )
-    how = "rank correlation of leave-one-out residuals with predictions"
-    sure = 1 - float(found.pvalue)
+    how = f"rank correlation of the size of leave-one-out residuals with {name}"
+    sure = 1 - float(test.pvalue) * len(found)
     text = (
-        f"The noise {word} with the prediction: it is {number(ratio)} times as large in the {most} "
+        f"The noise {word} with {name}: it is {number(ratio)} times as large in the {most} "
         f"third as in the {least}, so that intervals are too narrow there and too wide elsewhere."
     )
-    yield Claim(NOISE, f"{word} with the prediction", ratio, probability=sure, evidence=how), text
+    yield Claim(NOISE, f"{word} with {name}", ratio, probability=sure, evidence=how), text
 
 
-def _skewness(
-    residuals: FloatArray, target: str, *, is_positive: bool
-) -> Iterator[tuple[Claim, str]]:
+def _skewness(residuals: FloatArray, target: str, *, is_positive: bool) -> Iterator[Said]:
     """Say whether large residuals are more often above than below, or the other way round."""
     found = skewtest(residuals)
     if not found.pvalue < FALSE_ALARM:
@@ -95,3 +120,85 @@ def _skewness(
     how, sure = "test of the skewness of leave-one-out residuals", 1 - float(found.pvalue)
     claim = Claim(NOISE, f"skewed to {way}", float(found.statistic), probability=sure, evidence=how)
     yield claim, f"Large residuals are more often {way} the prediction than not{advice}."
+
+
+def _coverage(residuals: FloatArray) -> Iterator[Said]:
+    """Say whether intervals hold fewer or more of the rows that are left out than they should."""
+    is_inside = np.abs(residuals) <= norm.isf((1 - COVERAGE) / 2)
+    found = binomtest(int(is_inside.sum()), len(residuals), COVERAGE)
+    if not found.pvalue < FALSE_ALARM:
+        return
+    share, sure = float(is_inside.mean()), 1 - float(found.pvalue)
+    word = "narrow" if share < COVERAGE else "wide"
+    claim = Claim(
+        "intervals", f"are too {word}", share, probability=sure, evidence="leave-one-out residuals"
+    )
+    text = (
+        f"Intervals are too {word}: those of {percent(COVERAGE)} hold {percent(share)} of the rows "
+        "when each is predicted from the others."
+    )
+    yield claim, text
+
+
+def _left_over(residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]) -> Iterator[Said]:
+    """Say whether residuals still rise or fall along a column, repeat, or follow each other."""
+    X = model.mixture.data.X
+    varying = [(column, axis) for column, axis in enumerate(axes) if np.ptp(X[:, column]) > 0]
+    for column, axis in varying:
+        trend = spearmanr(residuals, X[:, column])
+        pvalue = float(trend.pvalue) * len(varying)
+        if pvalue < FALSE_ALARM:
+            word = f"{'rise' if trend.statistic > 0 else 'fall'} with {axis.name}"
+            how = "rank correlation of leave-one-out residuals with the column"
+            r = float(trend.statistic)
+            claim = Claim("residuals", word, r, probability=1 - pvalue, evidence=how)
+            yield claim, f"The residuals still {word}."
+    for column, axis in varying:
+        if len(axes) == 1 or axis.origin is not None:
+            yield from _along_time(_innovations(model, column), np.sort(X[:, column]), axis)
+
+
+def _along_time(residuals: FloatArray, x: FloatArray, axis: Axis) -> Iterator[Said]:
+    """Say whether residuals from the rows before, at x in order, repeat or follow each other."""
+    n, how = len(residuals), "residuals from the rows before"
+    if not n:
+        return
+    scaled = residuals / np.sqrt(np.sum(residuals**2))
+    frequencies = np.arange(MIN_CYCLES, n // 2) / (x[-1] - x[0])
+    power = np.abs(np.exp(2j * np.pi * np.outer(frequencies, x)) @ scaled) ** 2
+    pvalue = float(-np.expm1(len(power) * np.log1p(-np.exp(-power.max()))))
+    if pvalue < FALSE_ALARM:
+        period = axis.scale / float(frequencies[np.argmax(power)])
+        claim = Claim("residuals", "repeat", period, unit=axis.unit, probability=1 - pvalue)
+        every = with_unit(period, axis.unit)
+        text = f"The residuals still repeat along {axis.name}, about every {every}."
+        yield replace(claim, evidence=f"periodogram of {how}"), text
+        return
+    lags = np.arange(1, min(N_LAGS, n // 5) + 1)
+    r = np.array([scaled[lag:] @ scaled[:-lag] for lag in lags])
+    statistic = n * (n + 2) * np.sum(r**2 / (n - lags))  # Ljung & Box 1978
+    pvalue, first = float(chi2.sf(statistic, len(lags))), float(r[0])
+    if pvalue < FALSE_ALARM:
+        claim = Claim("residuals", "follow each other", first, probability=1 - pvalue)
+        text = (
+            f"The residuals still depend on those before them along {axis.name}: their first "
+            f"autocorrelation is {first:.2f}."
+        )
+        yield replace(claim, evidence=f"Ljung-Box test of {how}"), text
+
+
+def _innovations(model: FittedModel, column: int) -> FloatArray:
+    """Predict each row by the best kernel from the rows before it along a column.
+
+    Returns the residuals (n,) in their standard deviations, none where the covariance matrix has no
+    Cholesky factor.
+    """
+    data, evaluation = model.mixture.data, model.evaluation
+    data = data.take(np.argsort(data.X[:, column], kind="stable"))
+    params = np.exp(evaluation.theta)
+    K = cross_covariance(evaluation.expression, data.X, data.X).forward(params[:-1]).copy()
+    K[np.diag_indices(len(K))] += model.scaled_noise_variance
+    try:
+        return solve_triangular(cholesky(K, lower=True), data.y, lower=True)
+    except LinAlgError:
+        return np.array([])

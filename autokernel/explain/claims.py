@@ -22,6 +22,9 @@ BEYOND = 0.5  # extents beyond the data, up to which a season is followed
 NEAR_BEYOND = 0.25  # extents beyond the data, up to which a curve is followed
 POINTS_OF_CYCLE, N_LEVELS = 16, 17  # points of a cycle, and averages over cycles
 IS_LINE = 0.998  # share of the variance of a curve that a straight line explains
+OPEN = 0.7  # probability of a direction or of a component below which none is named
+MOSTLY = 0.75  # of the range of a curve, from which the change between its ends is its direction
+JUMP_LENGTH, JUMP = 0.1, 0.75  # of the length of a curve, within which so much of it happens
 MIN_TURN = 0.1  # part of the range by which a turning point must stand out
 MIN_GROWTH = 1.25  # of the swing of a season, from its first cycle to the last, that is mentioned
 HALF = 0.5  # of a swing, a height or a trend, from which it is said to go on
@@ -67,11 +70,18 @@ class Curve:
     places: FloatArray  # (n_points,), in the unit interval
     mean: FloatArray
     draws: FloatArray
+    at_most: float = 1.0  # probability that the columns of the component matter
 
     def probability(self, holds: Callable[[FloatArray], BoolArray]) -> float:
-        """Compute the share of draws for which a condition on curves (n, n_points) holds."""
+        """Compute the probability that a condition on curves (n, n_points) holds."""
         known = self.known
-        return float(np.sum(holds(known))) / len(self.draws) if len(known) else 0.0
+        share = float(np.sum(holds(known))) / len(self.draws) if len(known) else 0.0
+        return min(share, self.at_most)
+
+    @property
+    def presence(self) -> float:
+        """The probability that there is such a component."""
+        return self.probability(lambda drawn: np.full(len(drawn), True))
 
     @property
     def known(self) -> FloatArray:
@@ -101,14 +111,16 @@ def curve_of(
 ) -> Curve:
     """Compute a component along a column, others at given values or else at their medians."""
     inputs = inputs_along(explained.X, {**(fixed or {}), column: places})
-    return Curve(places, explained.mean(part, inputs), explained.draws(part, inputs, N_DRAWS))
+    draws = explained.draws(part, inputs, N_DRAWS)
+    return Curve(places, explained.mean(part, inputs), draws, explained.inclusion(part))
 
 
 def direction(curve: Curve, subject: str) -> Claim:
     """Say whether a curve rises, falls, turns once, or more often.
 
     The value of a line is its slope in the unit interval, that of a turn its place; of other curves
-    it is the change from one end to the other, or the range.
+    it is the change from one end to the other, or the range. A curve that rises may turn on the
+    way, if this is small or not sure.
     """
     x, mean = curve.places, curve.mean
     if curve.reach <= 0:
@@ -122,13 +134,13 @@ def direction(curve: Curve, subject: str) -> Claim:
         word = "rises linearly" if slope > 0 else "falls linearly"
         how = "slope of a line through the curve, which explains its variance"
         return Claim(subject, word, slope, low, high, probability=same_sign, evidence=how)
-    turns = n_turns(mean)
-    if turns == 0:
-        low, high = curve.interval(_change)
-        change = float(mean[-1] - mean[0])
-        same_sign = curve.probability(lambda drawn: _change(drawn) * change > 0)
-        word, how = "rises" if change > 0 else "falls", "difference between the ends of a curve"
-        return Claim(subject, word, change, low, high, probability=same_sign, evidence=how)
+    turns, change = n_turns(mean), float(mean[-1] - mean[0])
+    low, high = curve.interval(_change)
+    same_sign = curve.probability(lambda drawn: _change(drawn) * change > 0)
+    word, how = "rises" if change > 0 else "falls", "difference between the ends of a curve"
+    along = Claim(subject, word, change, low, high, probability=same_sign, evidence=how)
+    if turns == 0 or (turns > 1 and abs(change) >= MOSTLY * curve.reach):
+        return along
     if turns == 1:
         sign = 1 if mean[[0, -1]].max() < mean.max() - MIN_TURN * curve.reach else -1
         low, high = curve.interval(lambda drawn: _tops(x, sign * drawn))
@@ -136,12 +148,41 @@ def direction(curve: Curve, subject: str) -> Claim:
         how = f"place of the {'highest' if sign > 0 else 'lowest'} point"
         word = "rises then falls" if sign > 0 else "falls then rises"
         place = float(_tops(x, sign * mean[None])[0])
-        return Claim(subject, word, place, low, high, probability=turned, evidence=how)
+        turn = Claim(subject, word, place, low, high, probability=turned, evidence=how)
+        return along if turned < OPEN <= same_sign else turn
     low, high = curve.interval(lambda drawn: np.ptp(drawn, axis=1))
-    how = f"range; it turns {turns} times"
-    present = len(curve.known) / len(curve.draws)
-    word = "goes up and down"
-    return Claim(subject, word, curve.reach, low, high, probability=present, evidence=how)
+    turning = curve.probability(lambda drawn: np.array([n_turns(one) > 1 for one in drawn]))
+    how, word = f"range; it turns {turns} times", "goes up and down"
+    return Claim(subject, word, curve.reach, low, high, probability=turning, evidence=how)
+
+
+def jump(curve: Curve, subject: str) -> Claim | None:
+    """Say where most of the change between the ends of a curve happens, if it is a short part."""
+    length = round(JUMP_LENGTH * (len(curve.mean) - 1))
+    change = _change(curve.mean[None])[0]
+
+    def sizes(drawn: FloatArray) -> FloatArray:
+        """Return the largest change within a short part, as a share of that between the ends."""
+        steps = drawn[:, length:] - drawn[:, :-length]
+        return np.max(steps * np.sign(change), axis=1) / np.abs(change)
+
+    def places(drawn: FloatArray) -> FloatArray:
+        """Return where half of the largest change within a short part has happened."""
+        first = np.argmax((drawn[:, length:] - drawn[:, :-length]) * np.sign(change), axis=1)
+        found = []
+        for begin, one in zip(first.tolist(), drawn, strict=True):
+            inside = slice(begin, begin + length + 1)
+            values = np.maximum.accumulate(np.sign(change) * one[inside])
+            middle = (values[0] + values[-1]) / 2
+            found.append(np.interp(middle, values, curve.places[inside]))
+        return np.array(found)
+
+    if sizes(curve.mean[None])[0] < JUMP:
+        return None
+    probability = curve.probability(lambda drawn: sizes(drawn) >= HALF)
+    low, high = curve.interval(places)
+    place, how = float(places(curve.mean[None])[0]), "largest change within a tenth of the curve"
+    return Claim(subject, "jumps", place, low, high, probability=probability, evidence=how)
 
 
 def n_turns(curve: FloatArray) -> int:
@@ -174,18 +215,21 @@ def season(
 
     _, last, *later = swings(curve.mean[None])[0].tolist()
     low, high = curve.interval(lambda drawn: swings(drawn)[:, 1])
-    present, how = len(curve.known) / len(curve.draws), "range within the last cycle"
-    swing = Claim(subject, "swing", last, low, high, probability=present, evidence=how)
+    how = "range within the last cycle"
+    swing = Claim(subject, "swing", last, low, high, probability=curve.presence, evidence=how)
     grows = _growth(curve, lambda drawn: swings(drawn)[:, :2], subject)
     means = swings(explained.means_of_members(part, inputs_along(explained.X, {column: places})))
     weights = np.array([weight for weight, _ in explained.members])
-    goes_on = float(weights @ (means[:, -1] >= HALF * means[:, 1]))
+    goes_on, fading = (
+        min(float(weights @ holds), curve.at_most)
+        for holds in (means[:, -1] >= HALF * means[:, 1], means[:, -1] < HALF * means[:, 1])
+    )
     if later[-1] >= HALF * last:
         how = f"swing {BEYOND:g} extents beyond the data"
         return swing, grows, Claim(subject, "repeats beyond", probability=goes_on, evidence=how)
     lost = [number for number, one in zip(ahead, later, strict=True) if one < HALF * last]
     distance, how = float(lost[0]) * part.period, "swings of later cycles"
-    fades = Claim(subject, "fades beyond", distance, probability=1 - goes_on, evidence=how)
+    fades = Claim(subject, "fades beyond", distance, probability=fading, evidence=how)
     return swing, grows, fades
 
 
@@ -231,11 +275,10 @@ def level_and_wave(
         return np.concatenate([first, averages, last], axis=1)
 
     middles = np.concatenate([[begin], starts + part.period / 2, [end]])
-    level = Curve(middles, levels(curve.mean[None])[0], levels(curve.draws))
+    level = Curve(middles, levels(curve.mean[None])[0], levels(curve.draws), curve.at_most)
     low, high = curve.interval(lambda drawn: swings(drawn)[:, 1])
-    present, how = len(curve.known) / len(curve.draws), "range of the last cycle around its level"
-    last = float(swings(curve.mean[None])[0, 1])
-    swing = Claim(subject, "swing", last, low, high, probability=present, evidence=how)
+    last, how = float(swings(curve.mean[None])[0, 1]), "range of the last cycle around its level"
+    swing = Claim(subject, "swing", last, low, high, probability=curve.presence, evidence=how)
     return direction(level, subject), swing, _growth(curve, swings, subject)
 
 

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from autokernel.explain.tables import inclusion_table
 from autokernel.expression import (
     Addend,
     Expression,
@@ -27,6 +28,8 @@ SAME_SEASON = 0.05  # the same of two kernels
 LEAST_SHARE = -0.005  # below it a component works against another one, and is joined with it
 MAX_PERIOD = 0.5  # extents of the column; the data show a longer one less than twice
 MIN_CORRELATION = 0.1  # after one period, for a function that is said to repeat
+INSEPARABLE = 0.5  # of the error of a part, below which that of its sum with another one counts
+MAX_ROWS = 200  # over which errors of parts are averaged
 MIN_WAVE_SHARE = 0.5  # of the variance, from which a wave on a level is a season
 POINTS_PER_PERIOD, MAX_POINTS = 16, 2000  # of a curve whose periods are averaged
 TEXT_OF_AVERAGING = "What the average over other kernels and parameters adds."
@@ -104,8 +107,7 @@ class Part:
     @property
     def columns(self) -> tuple[int, ...]:
         """The columns on which it depends."""
-        trees = (tree for one in self.group for tree in one.expression.subtrees())
-        return tuple(sorted({tree.column for tree in trees if tree.column is not None}))
+        return tuple(sorted(frozenset.union(*(one.expression.columns for one in self.group))))
 
     @property
     def expression(self) -> Expression:
@@ -149,9 +151,10 @@ class ExplainedKernel:
         self, expression: Expression, theta: FloatArray, predictor: Predictor, model: FittedModel
     ) -> None:
         self._predictor, self._model, self.X = predictor, model, model.mixture.data.X
+        self.theta = theta
         with one_blas_thread():
             parts = [self._with_period(part) for part in _equal_addends(expression, theta)]
-            parts = _joined_parts(parts)
+            parts = self._separable(_joined_parts(parts))
             means = [self.mean(part, self.X) for part in parts]
         parts, means = _without_opponents(parts, means)
         measured = [
@@ -193,6 +196,30 @@ class ExplainedKernel:
     def ends(self, column: int) -> tuple[float, float]:
         """Return the smallest and the largest value of a column, scaled."""
         return float(self.X[:, column].min()), float(self.X[:, column].max())
+
+    def _separable(self, parts: Sequence[Part]) -> list[Part]:
+        """Join a season with the rest along its column if the data show only the sum of both.
+
+        Each of them then is uncertain by half of what it varies, and their sum by much less.
+        """
+        parts = [*parts]
+        about = self.X[:: max(1, len(self.X) // MAX_ROWS)]
+        for season in [part for part in parts if part.is_season]:
+            rest = next((p for p in parts if p.is_free and p.columns == season.columns), None)
+            if rest is None:
+                continue
+            both = replace(rest, group=[*rest.group, *season.group], period=season.period)
+            *errors, error = (self._error(part, about) for part in (season, rest, both))
+            varies = min(float(self.mean(part, about).std()) for part in (season, rest))
+            if error < INSEPARABLE * min(errors) and min(errors) > INSEPARABLE * varies:
+                parts = [part for part in parts if part is not season and part is not rest]
+                parts.append(both)
+        return parts
+
+    def _error(self, part: Part, about: FloatArray) -> float:
+        """Compute the root mean square standard deviation of a part around its average."""
+        _, std = self.mean_and_std(part, about, about=about)
+        return float(np.sqrt(np.mean(std**2)))
 
     def _with_period(self, part: Part) -> Part:
         """Note the period of a part that repeats itself, and does little else."""
@@ -253,9 +280,18 @@ class ExplainedFunction(ExplainedKernel):
             )
         ]
 
+    @cached_property
+    def _inclusion(self) -> FloatArray:
+        return inclusion_table(self._model)["depends"]
+
+    def inclusion(self, part: Part) -> float:
+        """Return the smallest probability that one of the columns of a part matters."""
+        return float(min(self._inclusion[list(part.columns)], default=1.0))
+
     def probability(self, part: Part) -> float:
-        """Compute the weight of the kernels that have a part like this."""
-        return float(sum(w for w, member in self.members if _like(part, member) is not None))
+        """Compute the probability of the kernels that have a part like this."""
+        found = sum(w for w, member in self.members if _like(part, member) is not None)
+        return min(float(found), self.inclusion(part))
 
     def means_of_members(self, part: Part, X: FloatArray) -> FloatArray:
         """Compute means (n_members, n) of a part; nan for members that have none like it."""
@@ -398,19 +434,26 @@ def _are_one(one: Part, other: Part) -> bool:
 
 
 def _like(part: Part, member: ExplainedKernel) -> Part | None:
-    """Find what a part is in another kernel: its season, or all that has the same columns."""
+    """Find what a part is in another kernel: its season, or all that acts through its columns."""
+    theta = member.theta
+    of_season = [
+        addend
+        for one in member.parts
+        for addend in one.group
+        if one.columns == part.columns
+        and abs(_period_of(addend, theta)[0] / part.period - 1) < SAME_SEASON
+    ]
     if part.is_season:
-        seasons = (one for one in member.parts if one.is_season and one.columns == part.columns)
-        near = (one for one in seasons if abs(part.period / one.period - 1) < SAME_SEASON)
-        return next(near, None)
+        return Part(of_season, theta) if of_season else None
     if not part.is_free:
         others = (one for one in member.parts if not (one.is_free or one.is_season))
         same = (one for one in others if one.columns == part.columns)
         return next((one for one in same if _regions(one) == _regions(part)), None)
-    within = [one for one in member.parts if one.is_free and set(one.columns) <= set(part.columns)]
-    if {column for one in within for column in one.columns} != set(part.columns):
+    within = [one for one in member.parts if one.is_free and set(one.columns) & set(part.columns)]
+    if not set(part.columns) <= {column for one in within for column in one.columns}:
         return None
-    return replace(within[0], group=[addend for one in within for addend in one.group])
+    group = [addend for one in within for addend in one.group]
+    return Part([*group, *(one for one in of_season if one not in group)], theta)
 
 
 def _without_opponents(

@@ -15,10 +15,12 @@ from autokernel.explain.claims import (
     MIN_GROWTH,
     N_GRID,
     NEAR_BEYOND,
+    OPEN,
     Claim,
     beyond_of,
     curve_of,
     direction,
+    jump,
     level_and_wave,
     season,
 )
@@ -53,9 +55,6 @@ from autokernel.typing import FloatArray
 TARGET = "y"  # name of the target among the units
 STILL = 1e-9  # largest span of a component that does not vary, in deviations of the target
 CERTAIN, EXCLUDED = 0.95, 0.05  # probabilities from which a column matters, and does not
-POSSIBLE = 0.7  # probability of a component below which nothing is said of its curve
-OPEN = 0.5  # probability of a direction below which none is named
-LIKELY = 0.8  # probability from which it is said how a component goes on, or that a swing grows
 MIN_AVERAGING_SHARE = 0.01  # of the variance, from which averaging is worth a sentence
 SMALL_SHARE = 0.01  # of the variance, below which components are described together
 ALIKE, SAME_COLUMN = 0.95, 1 - 1e-9  # correlations from which two columns are hardly distinct
@@ -74,14 +73,20 @@ class Description:
         Units of the columns by name, and of the target under ``"y"``.
     target_name : str or None, default=None
         Name of the target.
+    cut : str, default=""
+        Why the search ended before it was done, if it did.
     """
 
     def __init__(
-        self, model: FittedModel, units: Mapping[str, str], target_name: str | None = None
+        self,
+        model: FittedModel,
+        units: Mapping[str, str],
+        target_name: str | None = None,
+        cut: str = "",
     ) -> None:
         self._model, self._target_unit = model, units.get(TARGET, "")
         self._target = target_name or "the target"
-        self._explained = ExplainedFunction(model)
+        self._explained, self._cut = ExplainedFunction(model), cut
         self._X = model.mixture.data.X
         self.names = model.column_names
         self.axes = [
@@ -143,37 +148,57 @@ class Description:
         return axes, mean.reshape(grid[0].shape), std.reshape(grid[0].shape)
 
     def paragraphs(self) -> list[str]:
-        """Describe each component, the largest share first."""
+        """Describe each component, the largest share first, without those that explain little."""
         return [
             " ".join(text for _, text in self._sentences(number) if text)
-            for number in range(len(self._explained.parts))
+            for number in range(self._n_large)
         ]
+
+    def remarks(self) -> list[str]:
+        """Say what the components do not: how much small ones explain, and what does not fit."""
+        checks = " ".join(text for _, text in self._of_residuals())
+        return [*(text for _, text in self._of_small()), *([checks] if checks else [])]
 
     @property
     def claims(self) -> list[tuple[Claim, str]]:
         """All that is said, with the sentences that say it."""
-        of_parts = [
-            said for number in range(len(self._explained.parts)) for said in self._sentences(number)
-        ]
-        return [*self._of_target(), *self._of_columns(), *of_parts, *self._of_residuals()]
+        of_parts = [said for number in range(self._n_large) for said in self._sentences(number)]
+        of_whole = [*self._of_target(), *self._of_columns(), *self._of_search()]
+        return [*of_whole, *of_parts, *self._of_small(), *self._of_residuals()]
 
     def __str__(self) -> str:
+        parts = [f"{place}. {text}" for place, text in enumerate(self.paragraphs(), start=1)]
+        return "\n\n".join([self.overview(), *parts, *self.remarks()])
+
+    @property
+    def _n_large(self) -> int:
+        """The number of components that are described one by one, at least one."""
         shares = [part.share for part in self._explained.parts]
-        texts = self.paragraphs()
-        n_large = sum(share >= SMALL_SHARE for share in shares)
-        n_shown = n_large if len(texts) - n_large > 1 else len(texts)
-        parts = [f"{place}. {text}" for place, text in enumerate(texts[:n_shown], start=1)]
-        if n_shown < len(texts):
-            together = percent(sum(shares[n_shown:]))
-            rest = counted(len(texts) - n_shown, "smaller component")
-            parts.append(f"{_capital(rest)} explain {together} together.")
-        checks = " ".join(text for _, text in self._of_residuals())
-        return "\n\n".join([self.overview(), *parts, *([checks] if checks else [])])
+        return max(sum(share >= SMALL_SHARE for share in shares), min(len(shares), 1))
+
+    def _of_small(self) -> Iterator[tuple[Claim, str]]:
+        """Say in one line how much the components explain that are not described one by one."""
+        small = self._explained.parts[self._n_large :]
+        if small:
+            columns = sorted({column for part in small for column in part.columns})
+            names = listing([self.names[column] for column in columns])
+            share, n = sum(part.share for part in small), len(small)
+            claim = Claim(names, "share", share, evidence="covariance with the fit")
+            verb = "explains" if n == 1 else "together explain"
+            what = _capital(counted(n, "smaller component"))
+            yield claim, f"{what} of {names} {verb} {percent(share)} of the variance of the fit."
+
+    def _of_search(self) -> Iterator[tuple[Claim, str]]:
+        """Say why the search was cut, if it was."""
+        if self._cut:
+            claim = Claim("search", "was cut", evidence=self._cut)
+            text = f"The search was cut ({self._cut}): kernels that it has not tried may be better."
+            yield claim, text
 
     def short(self) -> str:
         """Say what is largest, in at most five lines."""
         lines = [" ".join(text for _, text in self._of_target())]
-        lines += [self._text(number) for number in range(len(self._explained.parts))][:3]
+        lines += [self._text(number) for number in range(min(self._n_large, 3))]
         checks = [text for _, text in self._of_residuals()]
         return "\n".join([*lines, *checks[:1]])
 
@@ -215,7 +240,7 @@ class Description:
                 other = first.evaluation.expression.to_text(model.feature_names)
                 text += f", and that of {other} is {first.probability:.2f}"
             sentences.append(f"{text}.")
-        return " ".join(sentences)
+        return " ".join([*sentences, *(text for _, text in self._of_search())])
 
     def _of_target(self) -> list[tuple[Claim, str]]:
         """Say what the target is on average, how much is explained, and how much is noise."""
@@ -290,8 +315,8 @@ class Description:
     def _of_residuals(self) -> list[tuple[Claim, str]]:
         """Say what the model does not fit."""
         if self._checks is None:
-            is_constant = self._model.target_scaling.is_constant
-            self._checks = [] if is_constant else list(checked(self._model, self._target))
+            found = checked(self._model, self._target, self.axes)
+            self._checks = [] if self._model.target_scaling.is_constant else list(found)
         return self._checks
 
     def _text(self, number: int) -> str:
@@ -314,7 +339,7 @@ class Description:
             return
         ahead: list[tuple[Claim, str]] = []
         probability = self._explained.probability(part)
-        if probability < POSSIBLE:
+        if probability < OPEN:
             how = "kernels that have such a component"
             claim = Claim(subject, "is possible", probability=probability, evidence=how)
             names = listing([self.names[column] for column in part.columns])
@@ -340,10 +365,10 @@ class Description:
             return list(self._joint(part, free, subject, begin)), []
         (column,) = free
         ends = regions[column].inner if column in regions else None
-        said = [self._along(part, column, ends or WHOLE_COLUMN, subject, begin)]
+        said = self._along(part, column, ends or WHOLE_COLUMN, subject, begin)
         if regions or self._is_two_valued(column):
             return said, []
-        return said, [self._beyond(part, column, subject)]
+        return said, self._beyond(part, column, subject)
 
     def _share(self, part: Part, subject: str) -> tuple[Claim, str]:
         """Say how much a component explains."""
@@ -376,17 +401,17 @@ class Description:
             if region is not None:
                 ends = max(ends[0], region.longest[0]), min(ends[1], region.longest[1])
             swing, grows, beyond = season(self._explained, part, ends, subject)
-            said, ahead = self._season(part, swing, begin), self._season_beyond(beyond, column)
+            said, ahead = self._season(part, swing, begin), [self._season_beyond(beyond, column)]
         else:
             level, swing, grows = level_and_wave(self._explained, part, subject)
             around = self._season(part, swing, "Around it there is a ")
             said = [self._direction(level, column, begin), *around]
             ahead = self._beyond(part, column, subject)
         is_large = max(grows.value, 1 / grows.value) >= MIN_GROWTH
-        if is_large and grows.probability >= LIKELY:
+        if is_large and grows.probability >= OPEN:
             said.append((grows, self._growth(swing, grows)))
         has_ended = region is not None and region.has_ended
-        return said, [] if has_ended else [ahead]
+        return said, [] if has_ended else ahead
 
     def _season(self, part: Part, swing: Claim, begin: str) -> list[tuple[Claim, str]]:
         """Say with which period a component repeats, and how large it is."""
@@ -430,7 +455,7 @@ class Description:
         subject: str,
         begin: str = "",
         fixed: dict[int, float] | None = None,
-    ) -> tuple[Claim, str]:
+    ) -> list[tuple[Claim, str]]:
         """Describe the curve along a column, the others at given values or at their medians."""
         low, high = self._explained.ends(column)
         low, high = max(low, ends[0]), min(high, ends[1])
@@ -439,8 +464,16 @@ class Description:
         curve = curve_of(self._explained, part, column, places, fixed)
         claim = direction(curve, subject)
         if is_two_valued and claim.probability >= OPEN:
-            return self._difference(claim, column, begin)
-        return self._direction(claim, column, begin)
+            return [self._difference(claim, column, begin)]
+        said = self._direction(claim, column, begin)
+        step = jump(curve, subject) if said[0].predicate in ("rises", "falls") else None
+        if step is None or step.probability < OPEN:
+            return [said]
+        axis, (claim, text) = self.axes[column], said
+        place = axis.place_between(step.value, step.low, step.high)
+        step = replace(_in_units(step, axis.scale, axis.shift), unit=axis.unit)
+        where = f"most of it around {place}{_perhaps(step.probability)}"
+        return [(claim, f"{text.removesuffix('.')}, {where}."), (step, "")]
 
     def _direction(self, claim: Claim, column: int, begin: str) -> tuple[Claim, str]:
         """Describe a line, a rise or fall, a turn, or many."""
@@ -505,12 +538,12 @@ class Description:
             said = self._at_levels(part, ordered, subject)
         else:
             said = [
-                (claim, f"along {self.names[column]} {text}")
+                (claim, f"along {self.names[column]} {text}" if text else "")
                 for column in ordered[:MAX_NAMED]
-                for claim, text in [self._along(part, column, WHOLE_COLUMN, subject)]
+                for claim, text in self._along(part, column, WHOLE_COLUMN, subject)
             ]
         (first, _), *others = said
-        texts = [text.removesuffix(".") for _, text in said]
+        texts = [text.removesuffix(".") for _, text in said if text]
         yield (
             replace(first, evidence=f"{first.evidence}, others at their medians"),
             (f"{begin}{what}: {'; '.join(texts)}."),
@@ -532,29 +565,35 @@ class Description:
         levels = np.unique(values) if two_valued else np.quantile(values, LEVELS)
         said: list[tuple[Claim, str]] = []
         for level in levels.tolist():
-            claim, text = self._along(part, column, WHOLE_COLUMN, subject, fixed={other: level})
+            own = self._along(part, column, WHOLE_COLUMN, subject, fixed={other: level})
+            (claim, text), *others = own
             where = f"where {self.names[other]} is {self._level(other, level)}"
             along = "" if said else f"along {self.names[column]}, "
-            said.append((claim, f"{along}{where}, {text}"))
+            said += [(claim, f"{along}{where}, {text}"), *others]
         return said
 
-    def _beyond(self, part: Part, column: int, subject: str) -> tuple[Claim, str]:
-        """Say how a curve goes on beyond the data."""
+    def _beyond(self, part: Part, column: int, subject: str) -> list[tuple[Claim, str]]:
+        """Say how a curve goes on beyond the data; among other columns, only if that is known."""
         claim, axis = beyond_of(self._explained, part, column, subject), self.axes[column]
-        extent, unit = float(np.ptp(self._X[:, column])) * axis.scale, self._target_unit
-        ahead = with_unit(*self._duration(NEAR_BEYOND * extent, axis.unit))
-        if claim.probability < LIKELY:
+        _, end = self._explained.ends(column)
+        unit, far = self._target_unit, end + NEAR_BEYOND * float(np.ptp(self._X[:, column]))
+        until = f"until {axis.place(far)}"
+        if axis.origin is None and not axis.unit:
+            until = f"until {self.names[column]} is {axis.place(far)}"
+        if claim.probability < OPEN:
+            if len(self.names) > 1:
+                return []
             low, high = (with_unit(one, unit) for one in (claim.low, claim.high))
-            text = f"How it goes on is open: over the next {ahead} it changes by {low} to {high}."
-            return replace(claim, predicate="is open beyond", probability=1.0), text
+            text = f"How it goes on is open: {until} it changes by {low} to {high}."
+            return [(replace(claim, predicate="is open beyond", probability=1.0), text)]
         known = {
             "continues beyond": "goes on, and ",
             "returns beyond": "returns to its average, and ",
         }
         way = "rises" if claim.value > 0 else "falls"
         how = f"{known.get(claim.predicate, '')}{way} by {_amount(claim, unit, '')}"
-        text = f"Beyond the data it {how} over the next {ahead}{_perhaps(claim.probability)}."
-        return claim, text
+        text = f"Beyond the data it {how} {until}{_perhaps(claim.probability)}."
+        return [(claim, text)]
 
     def _season_beyond(self, claim: Claim, column: int) -> tuple[Claim, str]:
         """Say how a season goes on beyond the data."""
@@ -562,12 +601,9 @@ class Description:
         if claim.predicate == "repeats beyond":
             return claim, f"It repeats beyond the data{perhaps}."
         claim = replace(_in_units(claim, axis.scale), unit=axis.unit)
-        after = with_unit(*self._duration(claim.value, axis.unit))
+        value, _, _, unit = readable(claim.value, np.nan, np.nan, axis.unit)
+        after = with_unit(value, unit)
         return claim, f"Beyond the data half of its swing is left after {after}{perhaps}."
-
-    def _duration(self, value: float, unit: str) -> tuple[float, str]:
-        value, _, _, unit = readable(value, np.nan, np.nan, unit)
-        return value, unit
 
     def _regions(self, part: Part) -> dict[int, Region]:
         """Return where a component plays a part, by the columns of its change-points."""

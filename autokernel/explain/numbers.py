@@ -102,7 +102,7 @@ def readable(value: float, low: float, high: float, unit: str) -> tuple[float, f
 def percent(share: float) -> str:
     """Write a share in per cent, with a digit more where it is small."""
     per_cent = 100 * share
-    if 0 < per_cent < 0.1:
+    if -1 < per_cent < 0.1:  # below zero, it works against the others
         return "less than 0.1 %"
     is_near_end = abs(per_cent) < 10 or 99 <= per_cent < 99.95
     return f"{per_cent:.1f} %" if is_near_end else f"{per_cent:.0f} %"

@@ -153,7 +153,7 @@ def inclusion_table(model: FittedModel) -> Table:
     columns = range(len(model.scaling.scale))
     weights = np.array([kernel.probability for kernel in model.kernels])
     expressions = [kernel.evaluation.expression for kernel in model.kernels]
-    depends = np.array([[_depends(one, c) for c in columns] for one in expressions], dtype=float)
+    depends = np.array([[c in one.columns for c in columns] for one in expressions], dtype=float)
     repeats = np.array([[_repeats(kernel, c) for c in columns] for kernel in model.kernels])
     linear = np.array([[_is_linear(one, c) for c in columns] for one in expressions], dtype=float)
     return Table(
@@ -166,13 +166,9 @@ def inclusion_table(model: FittedModel) -> Table:
     )
 
 
-def _depends(expression: Expression, column: int) -> bool:
-    return any(tree.column == column for tree in expression.subtrees())
-
-
 def _is_linear(expression: Expression, column: int) -> bool:
     """Whether a column enters a kernel only as one straight line that is an addend."""
-    with_it = [term for term in expression.terms(ADD) if _depends(term, column)]
+    with_it = [term for term in expression.terms(ADD) if column in term.columns]
     return bool(with_it) and all(
         isinstance(term, Leaf) and term.kernel.is_linear for term in with_it
     )

@@ -195,6 +195,7 @@ class _Report:
             words = paragraph(f"{number + 1}. {text}")
             shown = self._picture(display.figure_, text)
             yield f'<div class="component">{words}\n{shown}</div>'
+        yield from map(paragraph, self.description.remarks())
         yield paragraph(
             "Components can exchange a constant. The bands of 95 % are therefore those of the "
             "difference from the average along the curve: of the shape, and not of the level.",

@@ -105,6 +105,11 @@ class Expression(ABC):
         """Number of operators on the longest path from the root to a leaf."""
         return max((1 + operand.depth for operand in self.operands), default=0)
 
+    @property
+    def columns(self) -> frozenset[int]:
+        """The columns on which it depends."""
+        return frozenset(one.column for one in self.subtrees() if one.column is not None)
+
     def subtrees(self) -> "Iterator[Expression]":
         """Yield this tree and all trees below it, parents first, left before right."""
         yield self

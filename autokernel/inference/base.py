@@ -75,8 +75,7 @@ class Term:
         self, expression: Expression, params: FloatArray, about: FloatArray | None = None
     ) -> None:
         self.expression, self.params, self.about = expression, params, about
-        on = {tree.column for tree in expression.subtrees()}
-        self.columns = sorted(column for column in on if column is not None)
+        self.columns = sorted(expression.columns)
 
     def cross(self, X: FloatArray, Z: FloatArray) -> FloatArray:
         """Compute the covariances (n, m) of the term at rows X with itself at rows Z."""

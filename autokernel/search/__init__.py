@@ -15,7 +15,7 @@ from autokernel.search.acquisition import (
 from autokernel.search.arc import Arc
 from autokernel.search.boms import BOMS
 from autokernel.search.greedy import SKC, Greedy
-from autokernel.search.history import MEANINGS, History, Phase, StopReason, Trial
+from autokernel.search.history import CUT, MEANINGS, History, Phase, StopReason, Trial
 from autokernel.search.loop import Observer, Search
 from autokernel.search.random_walks import RandomWalks
 from autokernel.search.sot import SOT
@@ -38,6 +38,7 @@ STRATEGIES: Mapping[str, type[Strategy]] = MappingProxyType(
 __all__ = [
     "ACQUISITIONS",
     "BOMS",
+    "CUT",
     "MEANINGS",
     "SKC",
     "SOT",

@@ -47,6 +47,8 @@ MEANINGS = {
     "refit": "there was none",
 }
 """What the reasons to end a search mean, after "the search ended: "."""
+CUT = (StopReason.N_ITER, StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
+"""Reasons that leave open whether a kernel near the best one is better."""
 
 
 @dataclass(frozen=True, slots=True)
