@@ -23,7 +23,7 @@ NEAR_BEYOND = 0.25  # extents beyond the data, up to which a curve is followed
 POINTS_OF_CYCLE, N_LEVELS = 16, 17  # points of a cycle, and averages over cycles
 IS_LINE = 0.998  # share of the variance of a curve that a straight line explains
 OPEN = 0.7  # probability of a direction or of a component below which none is named
-MOSTLY = 0.75  # of the range of a curve, from which the change between its ends is its direction
+MAX_SETBACK = 0.25  # of the change between the ends of a curve that rises, or falls
 JUMP_LENGTH, JUMP = 0.1, 0.75  # of the length of a curve, within which so much of it happens
 MIN_TURN = 0.1  # part of the range by which a turning point must stand out
 MIN_GROWTH = 1.25  # of the swing of a season, from its first cycle to the last, that is mentioned
@@ -139,7 +139,9 @@ def direction(curve: Curve, subject: str) -> Claim:
     same_sign = curve.probability(lambda drawn: _change(drawn) * change > 0)
     word, how = "rises" if change > 0 else "falls", "difference between the ends of a curve"
     along = Claim(subject, word, change, low, high, probability=same_sign, evidence=how)
-    if turns == 0 or (turns > 1 and abs(change) >= MOSTLY * curve.reach):
+    forward = np.sign(change) * mean
+    setback = float(np.max(np.maximum.accumulate(forward) - forward))
+    if turns == 0 or (turns > 1 and setback <= MAX_SETBACK * abs(change)):
         return along
     if turns == 1:
         sign = 1 if mean[[0, -1]].max() < mean.max() - MIN_TURN * curve.reach else -1
@@ -278,7 +280,8 @@ def level_and_wave(
     level = Curve(middles, levels(curve.mean[None])[0], levels(curve.draws), curve.at_most)
     low, high = curve.interval(lambda drawn: swings(drawn)[:, 1])
     last, how = float(swings(curve.mean[None])[0, 1]), "range of the last cycle around its level"
-    swing = Claim(subject, "swing", last, low, high, probability=curve.presence, evidence=how)
+    sure = explained.probability_of_period(part)
+    swing = Claim(subject, "swing", last, low, high, probability=sure, evidence=how)
     return direction(level, subject), swing, _growth(curve, swings, subject)
 
 

@@ -293,6 +293,11 @@ class ExplainedFunction(ExplainedKernel):
         found = sum(w for w, member in self.members if _like(part, member) is not None)
         return min(float(found), self.inclusion(part))
 
+    def probability_of_period(self, part: Part) -> float:
+        """Compute the probability of the kernels that have the period of a part."""
+        found = sum(w for w, member in self.members if _addends_of_season(part, member))
+        return min(float(found), self.inclusion(part))
+
     def means_of_members(self, part: Part, X: FloatArray) -> FloatArray:
         """Compute means (n_members, n) of a part; nan for members that have none like it."""
         found = [(member, _like(part, member)) for _, member in self.members]
@@ -435,14 +440,7 @@ def _are_one(one: Part, other: Part) -> bool:
 
 def _like(part: Part, member: ExplainedKernel) -> Part | None:
     """Find what a part is in another kernel: its season, or all that acts through its columns."""
-    theta = member.theta
-    of_season = [
-        addend
-        for one in member.parts
-        for addend in one.group
-        if one.columns == part.columns
-        and abs(_period_of(addend, theta)[0] / part.period - 1) < SAME_SEASON
-    ]
+    theta, of_season = member.theta, _addends_of_season(part, member)
     if part.is_season:
         return Part(of_season, theta) if of_season else None
     if not part.is_free:
@@ -454,6 +452,17 @@ def _like(part: Part, member: ExplainedKernel) -> Part | None:
         return None
     group = [addend for one in within for addend in one.group]
     return Part([*group, *(one for one in of_season if one not in group)], theta)
+
+
+def _addends_of_season(part: Part, member: ExplainedKernel) -> list[Addend]:
+    """Return the addends of a kernel that have the period of a part, along the same column."""
+    return [
+        addend
+        for one in member.parts
+        for addend in one.group
+        if one.columns == part.columns
+        and abs(_period_of(addend, member.theta)[0] / part.period - 1) < SAME_SEASON
+    ]
 
 
 def _without_opponents(

@@ -343,7 +343,8 @@ class Description:
             how = "kernels that have such a component"
             claim = Claim(subject, "is possible", probability=probability, evidence=how)
             names = listing([self.names[column] for column in part.columns])
-            yield claim, f"{begin}possible effect of {names}{_perhaps(probability)}."
+            noun = "season in" if part.is_season else "effect of"
+            yield claim, f"{begin}possible {noun} {names}{_perhaps(probability)}."
         else:
             said, ahead = self._curve(part, regions, subject, begin)
             yield from said
@@ -404,11 +405,12 @@ class Description:
             said, ahead = self._season(part, swing, begin), [self._season_beyond(beyond, column)]
         else:
             level, swing, grows = level_and_wave(self._explained, part, subject)
-            around = self._season(part, swing, "Around it there is a ")
-            said = [self._direction(level, column, begin), *around]
+            said = [self._direction(level, column, begin)]
+            if swing.probability >= OPEN:
+                said += self._season(part, swing, "Around it there is a ")
             ahead = self._beyond(part, column, subject)
         is_large = max(grows.value, 1 / grows.value) >= MIN_GROWTH
-        if is_large and grows.probability >= OPEN:
+        if is_large and min(swing.probability, grows.probability) >= OPEN:
             said.append((grows, self._growth(swing, grows)))
         has_ended = region is not None and region.has_ended
         return said, [] if has_ended else ahead
@@ -425,9 +427,10 @@ class Description:
         repeats = replace(
             swing, predicate="repeats", value=period, low=low, high=high, unit=axis.unit
         )
+        which = f" that repeats every {every}," if not word else ""
         text = (
-            f"{begin}{word}season in {self.names[column]} that repeats every {every}, with a swing "
-            f"of {with_unit(swing.value, unit)} in its last cycle{_perhaps(swing.probability)}."
+            f"{begin}{word}season in {self.names[column]}{which} with a swing of "
+            f"{with_unit(swing.value, unit)} in its last cycle{_perhaps(swing.probability)}."
         )
         return [(replace(repeats, evidence=how), text), (replace(swing, unit=unit), "")]
 

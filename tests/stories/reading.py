@@ -1,7 +1,7 @@
 """Reads a description sentence by sentence, and checks each one against the fitted model.
 
 A reader knows the model by ``predict``, ``decompose``, tables and the data, not by how the words
-are made. Columns are numbers.
+are made.
 """
 
 import re
@@ -16,6 +16,7 @@ N = r"(?P<n>-?[\d.]+(?:e[+-]?\d+)?)"
 UNIT = r"(?: [^\d(),.;]+?)?"
 RANGE = r"(?: \((?P<low>-?[\d.e+-]+) to (?P<high>-?[\d.e+-]+)\))?"
 PERHAPS = r"(?:, with a probability of (?P<perhaps>[01]\.\d+))?"
+DAYS = {"daily": 1.0, "weekly": 7.0, "monthly": 30.44, "yearly": 365.2425}
 N_GRID, AHEAD = 65, 0.25  # points of a curve, and extents beyond the data
 Match = re.Match[str]
 
@@ -24,7 +25,9 @@ class Reader:
     """The data, the fitted function, and the paragraph that is read."""
 
     def __init__(self, model: AutoKernelGPRegressor, X: pd.DataFrame, y: pd.Series) -> None:
-        self.model, self.X, self.y = model, X, y.to_numpy()
+        self.dates = X.select_dtypes("datetime").columns
+        days = {name: (X[name] - pd.Timestamp(0)) / pd.Timedelta(1, "D") for name in self.dates}
+        self.model, self.data, self.X, self.y = model, X, X.assign(**days), y.to_numpy()
         self.components = [one for one in model.decompose(X).components if one.expression]
         self.number, self.period = 0, 0.0  # of the component, and of a season in its paragraph
 
@@ -33,10 +36,11 @@ class Reader:
         for paragraph in self.model.describe().split("\n\n"):
             numbered = re.match(r"(\d+)\. ", paragraph)
             self.number = int(numbered[1]) - 1 if numbered else -1
-            season = re.search(rf"repeats every {N}", paragraph)
-            self.period = float(season["n"]) if season else 0.0
+            every = re.search(rf"repeats every {N}", paragraph)
+            word = re.search(rf"({'|'.join(DAYS)}) season", paragraph)
+            self.period = DAYS[word[1]] if word else float(every["n"]) if every else 0.0
             text = paragraph[numbered.end() :] if numbered else paragraph
-            for sentence in re.split(r"(?<=\.) (?=[A-Z])", text):
+            for sentence in re.split(r"(?<=\.) ", text):
                 matches = ((re.fullmatch(pattern, sentence), check) for pattern, check in SENTENCES)
                 match, check = next(((m, c) for m, c in matches if m), (None, None))
                 if match is None:
@@ -47,9 +51,8 @@ class Reader:
     def along(self, name: str, places: np.ndarray, **fixed: float) -> np.ndarray:
         """Compute the component of this paragraph along a column, the others at their medians."""
         frame = pd.DataFrame([{**self.X.median(), **fixed}] * len(places)).assign(**{name: places})
-        found = self.model.decompose(frame[self.X.columns]).components
-        expression = self.components[self.number].expression
-        return next(one.mean for one in found if one.expression == expression)
+        frame = frame.assign(**{one: pd.to_datetime(frame[one], unit="D") for one in self.dates})
+        return self.model.decompose(frame[self.X.columns]).components[self.number].mean
 
     def curve(self, name: str, **fixed: float) -> tuple[np.ndarray, np.ndarray]:
         """Compute a curve over the data, averaged over the period of a wave around it."""
@@ -71,7 +74,8 @@ class Reader:
 def says(match: Match, value: float, rel: float = 0.05) -> bool:
     """Whether a number is what is written, and inside the interval that is written after it."""
     number, decimals = float(match["n"]), len(match["n"].partition(".")[2])
-    low, high = match["low"], match["high"]
+    groups = match.groupdict()
+    low, high = groups.get("low"), groups.get("high")
     is_inside = low is None or float(low) - 1e-9 <= number <= float(high) + 1e-9
     return is_inside and abs(value - number) <= max(0.6 * 10.0**-decimals, rel * abs(value))
 
@@ -104,7 +108,7 @@ def wiggles(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) ->
     return says(match, np.ptp(reader.curve(x, **fixed)[1]), 0.15 if reader.period else 0.05)
 
 
-def is_open(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> bool:  # noqa: ARG001
+def is_open(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> bool:
     return True
 
 
@@ -116,11 +120,199 @@ def difference(reader: Reader, match: Match, x: str, fixed: Mapping[str, float])
 WAY = "(?P<way>rises|falls)"
 CLAUSES: Mapping[str, Callable[[Reader, Match, str, Mapping[str, float]], bool]] = {
     rf"{WAY} by {N}{UNIT} per [^(]*?{RANGE}{PERHAPS}": slope,
-    rf"{WAY} by {N}{UNIT}{RANGE}{PERHAPS}"
-    rf"(?P<jump>, most of it around (?P<place>[-\d.]+).*)?": change,
+    rf"{WAY} by {N}{UNIT}{RANGE}{PERHAPS}(?:, most of it around (?P<jump>-?[\d.]+).*)?": change,
     rf"{WAY} until {N}{UNIT}{RANGE} and (?:rises|falls) from there on{PERHAPS}": turn,
-    rf"goes up and down by {N}{UNIT}(?P<low>)(?P<high>){PERHAPS}": wiggles,
+    rf"goes up and down by {N}{UNIT}{RANGE}{PERHAPS}": wiggles,
     r"may rise or fall: the data leave it open": is_open,
-    rf"where \S+ is (?P<a>\S+), .+ is (?P<way>higher|lower) by {N}{UNIT}{RANGE} than where it is "
+    rf"where .+ is (?P<a>\S+), .+ is (?P<way>higher|lower) by {N}{UNIT}{RANGE} than where it is "
     rf"(?P<b>[^,]+){PERHAPS}": difference,
 }
+"""What a curve does along a column."""
+
+
+def does(reader: Reader, clause: str, x: str, fixed: Mapping[str, float]) -> bool:
+    """Whether a curve does what a clause says; False for a clause that is not known."""
+    found = ((re.fullmatch(pattern, clause), check) for pattern, check in CLAUSES.items())
+    match, check = next(((m, c) for m, c in found if m), (None, is_open))
+    return match is not None and check(reader, match, x, fixed)
+
+
+def curve(reader: Reader, match: Match) -> bool:
+    return does(reader, match["does"], match["x"], {})
+
+
+def several(reader: Reader, match: Match) -> bool:
+    """Check effects along several columns, or along one at two values of another."""
+    x, found = "", []
+    for effect in match["effects"].split("; "):
+        along = r"(?:along (?P<x>.+?),? (?=where|it))?(?:where (?P<z>.+?) is (?P<at>\S+), )?"
+        parts = re.fullmatch(along + r"(?=it |where )(?:it )?(?P<does>.+)", effect)
+        if parts is None:
+            return False
+        x = parts["x"] or x
+        fixed = {parts["z"]: float(parts["at"])} if parts["z"] else {}
+        found.append(does(reader, parts["does"], x, fixed))
+    return all(found)
+
+
+def season(reader: Reader, match: Match) -> bool:
+    """Whether the last cycle, without its trend, has the swing, and the mean of the last two."""
+    end = reader.X[match["x"]].max()
+    places = np.linspace(end - reader.period, end, 33)
+    y = reader.along(match["x"], places)
+    flat = y - np.linspace(0, y[-1] - y[0], len(y)) * ("Around" in match[0])
+    written = float(match["swing"])
+    return abs(np.ptp(flat) - written) < (0.5 if "Around" in match[0] else 0.1) * written
+
+
+def growth(reader: Reader, match: Match) -> bool:
+    """Whether the wave around averages has grown or shrunk from the first cycle to the last."""
+    x = reader.X[reader.column]
+    cycle = np.linspace(0, reader.period, 33)
+    swings = []
+    for begin in (x.min(), x.max() - reader.period):
+        y = reader.along(reader.column, begin + cycle)
+        swings.append(np.ptp(y - np.linspace(0, y[-1] - y[0], len(y))))
+    return (swings[1] > swings[0]) == (match["way"] == "grown")
+
+
+def beyond(reader: Reader, match: Match) -> bool:
+    x = reader.X[reader.column]
+    ahead = AHEAD * np.ptp(x)
+    before, last, later = reader.along(reader.column, x.max() + ahead * np.array([-1, 0, 1]))
+    goes_on = "goes on" not in match[0] or (later - last) * (last - before) > 0
+    return goes_on and says(match, sign(match) * (later - last))
+
+
+def repeats(reader: Reader, match: Match) -> bool:
+    """Whether half of the swing is left half the extent of the data later, or where it is said."""
+    x = reader.X[reader.column]
+    far = float(match["n"]) if match["n"] else 0.5 * np.ptp(x)
+    cycle = np.linspace(0, reader.period, 17)
+    before, after = (
+        np.ptp(reader.along(reader.column, begin + cycle))
+        for begin in (x.max() - reader.period, x.max() + far)
+    )
+    return after < 0.6 * before if match["n"] else after > 0.4 * before
+
+
+def share(reader: Reader, match: Match) -> bool:
+    means = np.array([one.mean - one.mean.mean() for one in reader.components])
+    shares = means @ means.sum(axis=0) / np.sum(means.sum(axis=0) ** 2)
+    is_share = abs(100 * shares[reader.number] - float(match["p"])) < 0.6
+    return is_share and says(match, np.ptp(means[reader.number]))
+
+
+def small(reader: Reader, match: Match) -> bool:
+    shares = [one.share for one in reader.components if one.share < 0.01]
+    return abs(100 * sum(shares) - float(match["p"])) < 0.6
+
+
+def explains(reader: Reader, match: Match) -> bool:
+    left = reader.y - reader.model.predict(reader.data)
+    return abs(100 * (1 - left.var() / reader.y.var()) - float(match["p"])) < 0.6 and says(
+        match, np.sqrt(reader.model.noise_variance_)
+    )
+
+
+def matters(reader: Reader, match: Match) -> bool:
+    table = reader.model.inclusion_probabilities_
+    p = dict(zip(table["column"], table["depends"], strict=True))
+    low, high = (0.05, 0.95)
+    if "open" not in match[0]:
+        low, high = (0.0, 0.05) if "not matter" in match[0] else (0.95, 1.0)
+    names = re.split(r", | and ", re.sub(r" \([\d.]+\)", "", match["names"]))
+    return all(low <= p[name] <= high + 1e-9 for name in names)
+
+
+def alike(reader: Reader, match: Match) -> bool:
+    return abs(reader.X[match["a"]].corr(reader.X[match["b"]])) > 0.95
+
+
+def far_off(reader: Reader, match: Match) -> bool:
+    size = np.abs(reader.y - reader.model.predict(reader.data))
+    rows = [int(row) for row in re.findall(r"\d+", match["rows"])]
+    return bool(np.all(size[rows] > np.quantile(size, 0.8)))
+
+
+def spread(reader: Reader, match: Match) -> bool:
+    mean = reader.model.predict(reader.data)
+    along = mean if match["x"] == "the prediction" else reader.X[match["x"]].to_numpy()
+    left = (reader.y - mean)[np.argsort(along, kind="stable")]
+    low, _, high = (part.std() for part in np.array_split(left, 3))
+    return bool((high > low) == (match["way"] == "grows"))
+
+
+def skew(reader: Reader, match: Match) -> bool:
+    left = reader.y - reader.model.predict(reader.data)
+    return bool((np.mean(left**3) > 0) == (match["way"] == "above"))
+
+
+def mean(reader: Reader, match: Match) -> bool:
+    return says(match, reader.y.mean())
+
+
+def kernels(reader: Reader, match: Match) -> bool:
+    table = reader.model.posterior_
+    p = dict(zip(table["kernel"], table["probability"], strict=True))
+    return match["kernel"] == reader.model.best_expression_ and says(match, p[match["kernel"]])
+
+
+def averaging(reader: Reader, match: Match) -> bool:
+    (added,) = (c for c in reader.model.decompose(reader.data).components if not c.expression)
+    return says(match, added.mean.std())
+
+
+def is_said(reader: Reader, match: Match) -> bool:
+    """Whether a sentence without a number may be said; its claim is tested elsewhere."""
+    return True
+
+
+P = r"(?:less than )?(?P<p>-?[\d.]+) %"
+SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
+    (rf"The average of .+ is {N}{UNIT}\.", mean),
+    (
+        rf"\w+ components? explains? {P} of its variance; the rest is noise with a standard "
+        rf"deviation of {N}{UNIT}\.",
+        explains,
+    ),
+    (rf"No structure was found: .+ of {N}{UNIT} around its mean, .+\.", is_said),
+    (r"Whether (?P<names>.+) matters? is open\.", matters),
+    (
+        r"(?P<names>.+?)(?: do| does not| do not)? matters?, with a probability above 0.95\.",
+        matters,
+    ),
+    (r"(?P<a>\w+) and (?P<b>\w+) (?:are one column in two|can hardly be dist).+", alike),
+    (rf"Predictions average .+ by {N}{UNIT} \(root mean.+", averaging),
+    (
+        rf"What follows is the best kernel, (?P<kernel>.+?); its probability .+? is {N}"
+        r"(?:, and that of .+)?\.",
+        kernels,
+    ),
+    (r"The search was cut .+", is_said),
+    (r"(?:.*?a|A) (?:curve|straight line) in (?P<x>.+?) that (?P<does>.+)\.", curve),
+    (r"(?:.*?a|A) difference of (?P<x>.+?): (?P<does>.+)\.", curve),
+    (
+        r"(?:A|Around it there is a) (?:\w+ )?season in (?P<x>.+?) (?:that repeats every "
+        rf"{N}{UNIT}{RANGE}, )?with a swing of (?P<swing>[\d.]+){UNIT} in its last cycle"
+        rf"{PERHAPS}\.",
+        season,
+    ),
+    (rf"Its swing has (?P<way>grown|shrunk) from {N}{UNIT} in the first cycle{PERHAPS}\.", growth),
+    (r"A (?:joint effect of|sum of effects of) .+?: (?P<effects>along .+)\.", several),
+    (rf"A possible (?:effect of|season in) .+{PERHAPS}\.", is_said),
+    (rf"It explains {P} of the variance of the fit, and spans {N}{UNIT}\.", share),
+    (rf"\w+ smaller components? of .+ explains? {P} of the variance of the fit\.", small),
+    (
+        rf"Beyond the data it (?:.+ and )?{WAY} by {N}{UNIT}{RANGE} until .+{PERHAPS}\.",
+        beyond,
+    ),
+    (r"How it goes on is open: until .+ it changes by .+\.", is_said),
+    (rf"(?P<n>)?It repeats beyond the data{PERHAPS}\.", repeats),
+    (rf"Beyond the data half of its swing is left after {N}{UNIT}{PERHAPS}\.", repeats),
+    (r"Rows? (?P<rows>.+?) do(?:es)? not fit the others, .+", far_off),
+    (r"The noise (?P<way>grows|shrinks) with (?P<x>.+?): it is .+", spread),
+    (r"Large residuals are more often (?P<way>above|below) the prediction than not.*", skew),
+    (r"(?:The residuals still|Intervals are too|Residuals were not) .+", is_said),
+)
+"""What a description says, and how it is checked: the first pattern that a sentence has counts."""
