@@ -1,6 +1,6 @@
 """Whether what a model says of data with a known truth is true, and how much of the truth it says.
 
-The stories are those of tests/stories: data of one to twenty columns, each with the facts that must
+The stories are those of tests/stories: data of one to forty columns, each with the facts that must
 be claimed and those that may be. Precision is the share of claimed facts that are true, without
 those that may be; recall is the share of true facts that are claimed. Every fit is one by defaults.
 ``stated`` holds each fact that is true or false with its probability, as ``probability:1`` or
@@ -8,7 +8,7 @@ those that may be; recall is the share of true facts that are claimed. Every fit
 
 Rows go to results/stories.csv; those of the current commit are not measured again.
 
-    python benchmarks/stories.py --seeds 10        # twenty minutes of CPU time
+    python benchmarks/stories.py --seeds 10        # half an hour of CPU time
     python benchmarks/stories.py --summary
 """
 

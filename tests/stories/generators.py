@@ -2,19 +2,26 @@
 
 A fact is a kind of claim, the columns that it is about, and a number or a sign: what a claim of a
 fitted model says, without its words. The facts of a story are those that must be claimed, and
-those that may be; every other fact is false.
+those that may be; every other fact is false. The truth is the function that the data are drawn
+from, and what it does beyond the data; what no data can decide may be claimed. To say that
+something is open claims nothing.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
-NUMBER = 0.1  # relative difference up to which two numbers are the same
+ACCURACY = {"noise": 1 / 3, "outlier": 0.0}  # relative difference that is allowed, by kind
+NUMBER = 0.1  # the same for other kinds
+YEAR = 365.25  # days
+
 Fact = tuple[str, str, float]
 """Kind, columns joined by commas, and a number: a period or a sign, zero where there is none."""
+Facts = frozenset[Fact]
 
 
 @dataclass(frozen=True)
@@ -23,14 +30,15 @@ class Story:
 
     X: pd.DataFrame
     y: pd.Series
-    true: frozenset[Fact]
-    optional: frozenset[Fact] = frozenset()
-    units: Mapping[str, str] = field(default_factory=dict)
+    true: Facts
+    optional: Facts = frozenset()
     operators: tuple[str, ...] = ("+", "*")
 
 
-UP, DOWN, NONE, VALUE = 1.0, -1.0, 0.0, np.nan  # the number of a fact; its value where it is nan
+UP, DOWN, NONE = 1.0, -1.0, 0.0  # the number of a fact
+VALUE, SIGN = np.nan, np.inf  # it is the value of the claim, or its sign
 KINDS = {
+    "noise": ("noise", VALUE),
     "rises": ("direction", UP),
     "falls": ("direction", DOWN),
     "rises then falls": ("turn", UP),
@@ -41,7 +49,11 @@ KINDS = {
     "swing shrinks": ("swing", DOWN),
     "is higher": ("difference", UP),
     "is lower": ("difference", DOWN),
-    "joint effect": ("joint", NONE),
+    "repeats beyond": ("lasts", NONE),
+    "fades beyond": ("fades", NONE),
+    "continues beyond": ("beyond", SIGN),
+    "changes beyond": ("beyond", SIGN),
+    "returns beyond": ("returns", NONE),
     "matters": ("matters", NONE),
     "does not matter": ("does not matter", NONE),
     "are alike": ("alike", NONE),
@@ -61,7 +73,10 @@ def facts_of(claims: pd.DataFrame) -> Iterator[tuple[Fact, float]]:
         if predicate not in KINDS:
             continue
         kind, number = KINDS[predicate]
-        number = float(claim.value) if np.isnan(number) else number
+        if np.isnan(number):
+            number = float(claim.value)
+        elif np.isinf(number):
+            number = float(np.sign(claim.value))
         columns = ",".join(sorted(set(re.findall(r"\[(\w+)\]", subject))))
         names = re.split(r", | and ", subject)
         if predicate != claim.predicate:
@@ -76,162 +91,378 @@ def facts_of(claims: pd.DataFrame) -> Iterator[tuple[Fact, float]]:
         yield from ((fact, claim.probability) for fact in found)
 
 
-def agrees(fact: Fact, known: frozenset[Fact]) -> bool:
+def agrees(fact: Fact, known: Facts) -> bool:
     """Whether a fact is among known ones, up to the accuracy of its number."""
     kind, columns, value = fact
-    return any((kind, columns) == (k, c) and abs(value - v) <= NUMBER * abs(v) for k, c, v in known)
+    accuracy = ACCURACY.get(kind, NUMBER)
+    numbers = (v for k, c, v in known if (k, c) == (kind, columns))
+    return any(abs(value - v) <= accuracy * max(abs(value), abs(v)) for v in numbers)
 
 
 def rng_of(name: str, seed: int) -> np.random.Generator:
     return np.random.default_rng([seed, *name.encode()])
 
 
+# Facts that belong together
+
+
+def facts(kind: str, columns: str = "", *numbers: float) -> Facts:
+    return frozenset((kind, columns, float(number)) for number in numbers or (NONE,))
+
+
+def rises(columns: str) -> Facts:
+    return facts("direction", columns, UP)
+
+
+def falls(columns: str) -> Facts:
+    return facts("direction", columns, DOWN)
+
+
+def line(column: str, sign: float) -> Facts:
+    """A straight line, which goes on beyond the data."""
+    return facts("line", column) | facts("direction", column, sign) | facts("beyond", column, sign)
+
+
+def season(column: str, period: float) -> Facts:
+    """A season that lasts."""
+    return facts("repeats", column, period) | facts("lasts", column)
+
+
+def matter(columns: Iterable[str]) -> Facts:
+    return frozenset(("matters", column, NONE) for column in columns)
+
+
+def idle(columns: Iterable[str]) -> Facts:
+    return frozenset(("does not matter", column, NONE) for column in columns)
+
+
+def alike(columns: Iterable[str]) -> Facts:
+    pairs = combinations(sorted(columns), 2)
+    return frozenset(("alike", ",".join(pair), NONE) for pair in pairs)
+
+
+def anything_beyond(column: str) -> Facts:
+    """What may be said of a curve whose way beyond the data nobody knows from them."""
+    return facts("beyond", column, UP, DOWN) | facts("returns", column)
+
+
+def either_of(columns: Iterable[str], cause: str, sign: float) -> Facts:
+    """What may be said of columns that are alike, one of which is the cause."""
+    known = matter(columns) | idle(set(columns) - {cause})
+    return known.union(*(line(column, sign) for column in columns))
+
+
+def noise(deviation: float) -> Facts:
+    return facts("noise", "", deviation)
+
+
+def story_of(x: Mapping[str, np.ndarray] | pd.DataFrame, y: np.ndarray, *args, **more) -> Story:
+    return Story(pd.DataFrame(x), pd.Series(np.asarray(y), name="sales"), *args, **more)
+
+
 def months(n: int) -> np.ndarray:
     return np.arange(float(n))
 
 
-def _series(x: np.ndarray, name: str, y: np.ndarray, *facts: Fact, **more) -> Story:
-    return Story(pd.DataFrame({name: x}), pd.Series(y, name="sales"), frozenset(facts), **more)
+def dates(start: str, n: int, frequency: str) -> tuple[pd.DatetimeIndex, np.ndarray]:
+    """Return dates, and the days since the first of them."""
+    found = pd.date_range(start, periods=n, freq=frequency)
+    return found, (found - found[0]).days.to_numpy(float)
 
 
-def a_line(rng):
-    t = np.linspace(2000, 2010, 60)
-    y = 3 + 0.8 * (t - 2000) + 0.5 * rng.normal(size=60)
-    return _series(t, "year", y, ("line", "year", 0.0), ("direction", "year", 1.0))
+def wave(t: np.ndarray, period: float) -> np.ndarray:
+    return np.sin(2 * np.pi * t / period)
 
 
-def a_line_that_falls(rng):
-    t = np.linspace(0, 5, 40)
-    return _series(
-        t,
-        "age",
-        -2 * t + 0.8 * rng.normal(size=40),
-        ("line", "age", 0.0),
-        ("direction", "age", -1.0),
-    )
-
-
-def noise_only(rng):
-    return _series(np.linspace(0, 1, 80), "x", 5 + rng.normal(size=80))
-
-
-def a_season(rng):
-    t = months(96)
-    y = 2 * np.sin(2 * np.pi * t / 12) + 0.5 * rng.normal(size=96)
-    return _series(t, "month", y, ("repeats", "month", 12.0))
-
-
-def a_trend_with_a_season(rng):
-    t = months(96)
-    y = 0.1 * t + 2 * np.sin(2 * np.pi * t / 12) + 0.5 * rng.normal(size=96)
-    facts = ("repeats", "month", 12.0), ("direction", "month", 1.0)
-    return _series(t, "month", y, *facts, optional=frozenset({("line", "month", 0.0)}))
-
-
-def a_trend_and_a_week(rng):
-    t = months(200)
-    y = 15 + 0.03 * t + 2 * np.sin(2 * np.pi * t / 7) + 0.7 * rng.normal(size=200)
-    facts = ("repeats", "day", 7.0), ("direction", "day", 1.0)
-    return _series(t, "day", y, *facts, optional=frozenset({("line", "day", 0.0)}))
-
-
-def two_seasons(rng):
-    t = months(120)
-    y = (
-        2 * np.sin(2 * np.pi * t / 12)
-        + 1.5 * np.sin(2 * np.pi * t / 31)
-        + 0.4 * rng.normal(size=120)
-    )
-    return _series(t, "month", y, ("repeats", "month", 12.0), ("repeats", "month", 31.0))
-
-
-def a_season_that_grows(rng):
-    t = months(120)
-    y = (0.5 + 0.03 * t) * np.sin(2 * np.pi * t / 12) + 0.3 * rng.normal(size=120)
-    return _series(t, "month", y, ("repeats", "month", 12.0), ("swing", "month", 1.0))
-
-
-def a_multiplicative_season(rng):
-    t = months(120)
-    y = np.exp(0.012 * t) * (1 + 0.3 * np.sin(2 * np.pi * t / 12)) + 0.05 * rng.normal(size=120)
-    facts = ("repeats", "month", 12.0), ("direction", "month", 1.0)
-    return _series(t, "month", y, *facts, optional=frozenset({("swing", "month", 1.0)}))
-
-
-def a_turn(rng):
-    x = np.sort(rng.uniform(0, 10, 70))
-    y = -((x - 4) ** 2) + 1.5 * rng.normal(size=70)
-    return _series(x, "dose", y, ("turn", "dose", 1.0))
-
-
-def a_wiggle(rng):
-    x = np.sort(rng.uniform(0, 10, 90))
-    y = np.sin(1.9 * x) + np.sin(0.8 * x + 1) + 0.2 * rng.normal(size=90)
-    wave = frozenset({("repeats", "place", 2 * np.pi / 1.9), ("direction", "place", -1.0)})
-    return _series(x, "place", y, ("wiggles", "place", 0.0), optional=wave)
+# The stories of a review by a new user
 
 
 def a_step(rng):
     x = np.linspace(0, 10, 120)
     y = np.where(x < 4, 1.0, 3.0) + 0.1 * rng.normal(size=120)
-    optional = {("outlier", "", float(row)) for row in range(44, 52)}
-    optional |= {("skew", "", sign) for sign in (1.0, -1.0)}
-    return _series(x, "x", y, ("direction", "x", 1.0), optional=frozenset(optional))
+    optional = facts("outlier", "", *range(44, 52)) | facts("skew", "", UP, DOWN)
+    return story_of({"x": x}, y, rises("x") | noise(0.1), optional)
+
+
+def forty_columns(rng):
+    X = pd.DataFrame(rng.normal(size=(100, 40)), columns=[f"x{i}" for i in range(40)])
+    y = np.sin(2 * X["x3"]) + 0.5 * X["x17"] + 0.3 * rng.normal(size=100)
+    true = matter(["x3", "x17"]) | facts("wiggles", "x3") | rises("x17") | noise(0.3)
+    optional = line("x17", UP) | season("x3", np.pi) | anything_beyond("x3")
+    return story_of(X, y, true, optional | idle(set(X) - {"x3", "x17"}))
 
 
 def an_interaction(rng):
-    n = 150
-    X = pd.DataFrame(
-        {
-            "dose": rng.uniform(0, 10, n),
-            "age": rng.uniform(20, 80, n),
-            "smoker": rng.integers(0, 2, n),
-        }
-    )
-    y = 2 + 0.8 * X["dose"] * X["smoker"] + 0.05 * X["age"] + 0.35 * rng.normal(size=n)
-    true = {("direction", "age", 1.0), ("direction", "dose,smoker", 1.0)}
-    true |= {("matters", name, 0.0) for name in X}
-    lines = {("line", columns, 0.0) for columns in ("age", "dose,smoker")}
+    dose, age = rng.uniform(0, 10, 150), rng.uniform(20, 80, 150)
+    smoker = rng.integers(0, 2, 150)
+    y = 2 + 0.8 * dose * smoker + 0.05 * age + 0.35 * rng.normal(size=150)
+    true = matter(["dose", "age", "smoker"]) | rises("age") | rises("dose,smoker") | noise(0.35)
     # the effect of the dose for others is nothing, and its sign is left to chance
-    optional = lines | {("direction", "dose,smoker", -1.0), ("wiggles", "dose,smoker", 0.0)}
-    return Story(X, y.rename("cost"), frozenset(true), frozenset(optional))
+    chance = falls("dose,smoker") | facts("wiggles", "dose,smoker")
+    optional = chance | line("age", UP) | facts("line", "dose,smoker")
+    return story_of({"dose": dose, "age": age, "smoker": smoker}, y, true, optional)
+
+
+def a_week_over_dates(rng):
+    date, t = dates("2022-01-01", 240, "D")
+    y = 1500 + 1.2 * t + 400 * wave(t, 7) + 120 * rng.normal(size=240)
+    true = season("date", 7) | rises("date") | noise(120)
+    return story_of({"date": date}, y, true, line("date", UP))
+
+
+def a_multiplicative_season(rng):
+    t = months(120)
+    y = np.exp(0.012 * t) * (1 + 0.3 * wave(t, 12)) + 0.05 * rng.normal(size=120)
+    true = season("month", 12) | rises("month") | noise(0.05)
+    optional = facts("beyond", "month", UP) | facts("swing", "month", UP)
+    return story_of({"month": t}, y, true, optional)
+
+
+def carbon_dioxide(rng):
+    date, t = dates("1985-01-01", 144, "MS")
+    cycle = 3 * wave(t, YEAR) + 0.8 * wave(t + 50, YEAR / 2)
+    y = 346 + 1.3 * t / YEAR + 0.02 * (t / YEAR) ** 2 + cycle + 0.3 * rng.normal(size=144)
+    true = season("date", YEAR) | rises("date") | facts("beyond", "date", UP) | noise(0.3)
+    return story_of({"date": date}, y, true, facts("line", "date"))
+
+
+def longley(rng):
+    year = np.arange(1947.0, 1963.0)
+    X = {
+        "year": year,
+        "product": 235 + 21 * (year - 1947) + 6 * rng.normal(size=16),
+        "people": 107 + 1.5 * (year - 1947) + 0.3 * rng.normal(size=16),
+        "unemployed": 320 + 95 * rng.normal(size=16),
+        "armed": 260 + 70 * rng.normal(size=16),
+    }
+    y = 53 + 0.035 * X["product"] - 0.01 * X["unemployed"] + 0.3 * rng.normal(size=16)
+    group = ["year", "product", "people"]
+    true = alike(group) | matter(["unemployed"]) | falls("unemployed") | noise(0.3)
+    optional = either_of(group, "product", UP) | line("unemployed", DOWN) | idle(["armed"])
+    return story_of(X, y, true, optional)
+
+
+def a_change_point(rng):
+    x = np.linspace(0, 10, 120)
+    y = np.where(x < 4, 6 - 1.5 * x, wave(x, 1)) + 0.2 * rng.normal(size=120)
+    true = falls("x") | season("x", 1) | noise(0.2)
+    return story_of({"x": x}, y, true, facts("line", "x"), operators=("+", "*", "cp"))
+
+
+def gross_outliers(rng):
+    x = np.linspace(0, 10, 120)
+    y = 2 * np.sin(x) + 0.3 * x + 0.1 * rng.normal(size=120)
+    rows = rng.choice(120, 6, replace=False)
+    y[rows] += 15 * rng.choice([-1, 1], 6)
+    true = facts("outlier", "", *rows) | facts("wiggles", "x")
+    optional = noise(0.1) | noise(15 * 0.05**0.5) | season("x", 2 * np.pi) | anything_beyond("x")
+    return story_of({"x": x}, y, true, optional)
+
+
+# Curves
+
+
+def a_line(rng):
+    t = np.linspace(2000, 2010, 60)
+    y = 3 + 0.8 * (t - 2000) + 0.5 * rng.normal(size=60)
+    return story_of({"year": t}, y, line("year", UP) | noise(0.5))
+
+
+def a_faint_line(rng):
+    x = rng.uniform(0, 10, 100)
+    y = 20 - 0.35 * x + 2 * rng.normal(size=100)
+    return story_of({"age": x}, y, falls("age") | noise(2), line("age", DOWN))
+
+
+def noise_only(rng):
+    return story_of({"x": np.linspace(0, 1, 80)}, 5 + rng.normal(size=80), noise(1))
+
+
+def a_turn(rng):
+    x = np.sort(rng.uniform(0, 10, 70))
+    y = -((x - 4) ** 2) + 1.5 * rng.normal(size=70)
+    true = facts("turn", "dose", UP) | noise(1.5)
+    return story_of({"dose": x}, y, true, facts("beyond", "dose", DOWN))
+
+
+def a_wiggle(rng):
+    x = np.sort(rng.uniform(0, 10, 90))
+    y = np.sin(1.9 * x) + np.sin(0.8 * x + 1) + 0.2 * rng.normal(size=90)
+    # the faster wave is one that lasts, and the slower one ends lower than it begins
+    optional = season("place", 2 * np.pi / 1.9) | falls("place") | anything_beyond("place")
+    return story_of({"place": x}, y, facts("wiggles", "place") | noise(0.2), optional)
+
+
+def an_exponential_growth(rng):
+    x = np.linspace(0, 5, 60)
+    y = np.exp(0.8 * x) + 1.5 * rng.normal(size=60)
+    return story_of({"week": x}, y, rises("week") | facts("beyond", "week", UP) | noise(1.5))
+
+
+def a_saturation(rng):
+    x = np.linspace(0, 10, 25)
+    y = 5 * (1 - np.exp(-x / 1.5)) + 0.3 * rng.normal(size=25)
+    return story_of({"dose": x}, y, rises("dose") | noise(0.3), facts("beyond", "dose", UP))
+
+
+# Seasons
+
+
+def a_season(rng):
+    t = months(96)
+    y = 2 * wave(t, 12) + 0.5 * rng.normal(size=96)
+    return story_of({"month": t}, y, season("month", 12) | noise(0.5))
+
+
+def a_trend_with_a_season(rng):
+    t = months(96)
+    y = 0.1 * t + 2 * wave(t, 12) + 0.5 * rng.normal(size=96)
+    true = season("month", 12) | rises("month") | facts("beyond", "month", UP) | noise(0.5)
+    return story_of({"month": t}, y, true, facts("line", "month"))
+
+
+def a_slow_and_a_fast_season(rng):
+    t = months(300)
+    y = 2 * wave(t, 50) + 1.5 * wave(t, 6) + 0.5 * rng.normal(size=300)
+    return story_of({"month": t}, y, season("month", 50) | season("month", 6) | noise(0.5))
+
+
+def a_season_that_grows(rng):
+    t = months(120)
+    y = (0.5 + 0.03 * t) * wave(t, 12) + 0.3 * rng.normal(size=120)
+    return story_of({"month": t}, y, season("month", 12) | facts("swing", "month", UP) | noise(0.3))
+
+
+def a_damped_oscillation(rng):
+    x = np.linspace(0, 10, 120)
+    y = 3 * np.exp(-x / 4) * wave(x, 1.25) + 0.15 * rng.normal(size=120)
+    true = facts("repeats", "second", 1.25) | facts("swing", "second", DOWN) | noise(0.15)
+    return story_of({"second": x}, y, true, facts("fades", "second") | facts("wiggles", "second"))
+
+
+def a_season_with_a_break(rng):
+    t = months(120)
+    y = 2 * wave(t, 12) + 4 * (t >= 60) + 0.5 * rng.normal(size=120)
+    true = season("month", 12) | rises("month") | noise(0.5)
+    return story_of({"month": t}, y, true, facts("outlier", "", *range(57, 63)))
+
+
+def a_season_on_a_turn(rng):
+    t = months(120)
+    y = -((t - 50) ** 2) / 250 + 2 * wave(t, 12) + 0.5 * rng.normal(size=120)
+    true = season("month", 12) | facts("turn", "month", UP) | noise(0.5)
+    return story_of({"month": t}, y, true, facts("beyond", "month", DOWN))
+
+
+def weeks_of_three_years(rng):
+    date, t = dates("2020-01-05", 156, "W")
+    y = 20 + 3 * wave(t, YEAR) + rng.normal(size=156)
+    return story_of({"date": date}, y, season("date", YEAR) | noise(1))
+
+
+# Tables
 
 
 def a_difference(rng):
-    n = 100
-    X = pd.DataFrame({"dose": rng.uniform(0, 10, n), "treated": rng.integers(0, 2, n)})
-    y = 2 + 1.5 * X["treated"] + 0.3 * X["dose"] + 0.4 * rng.normal(size=n)
-    true = {("difference", "treated", 1.0), ("direction", "dose", 1.0)}
-    true |= {("matters", name, 0.0) for name in X}
-    return Story(X, y.rename("cost"), frozenset(true), frozenset({("line", "dose", 0.0)}))
+    X = {"dose": rng.uniform(0, 10, 100), "treated": rng.integers(0, 2, 100)}
+    y = 2 + 1.5 * X["treated"] + 0.3 * X["dose"] + 0.4 * rng.normal(size=100)
+    true = matter(X) | facts("difference", "treated", UP) | rises("dose") | noise(0.4)
+    return story_of(X, y, true, line("dose", UP))
+
+
+def two_switches(rng):
+    X = {
+        "dose": rng.uniform(0, 10, 150),
+        "female": rng.integers(0, 2, 150),
+        "treated": rng.uniform(size=150) < 0.4,
+    }
+    y = 2 * X["treated"] + (0.3 + 0.5 * X["female"]) * X["dose"] + 0.5 * rng.normal(size=150)
+    true = matter(X) | facts("difference", "treated", UP) | rises("dose,female") | noise(0.5)
+    optional = line("dose", UP) | facts("line", "dose,female") | facts("difference", "female", UP)
+    return story_of(X, y, true, optional)
+
+
+def an_age_limit(rng):
+    X = {"age": rng.uniform(20, 80, 150), "income": rng.uniform(1, 5, 150)}
+    y = 2 * (X["age"] >= 65) + 0.4 * X["income"] + 0.3 * rng.normal(size=150)
+    true = matter(X) | rises("age") | rises("income") | noise(0.3)
+    near = np.flatnonzero(np.abs(X["age"] - 65) < 2)
+    return story_of(X, y, true, line("income", UP) | facts("outlier", "", *near))
 
 
 def a_table(rng):
-    n = 120
-    X = pd.DataFrame(rng.uniform(size=(n, 5)), columns=list("abcde"))
-    y = 3 * X["a"] - 2 * X["b"] + np.sin(6 * X["c"]) + 0.3 * rng.normal(size=n)
-    true = {("direction", "a", 1.0), ("direction", "b", -1.0), ("wiggles", "c", 0.0)}
-    true |= {("matters", name, 0.0) for name in "abc"}
-    optional = {("line", "a", 0.0), ("line", "b", 0.0)}
-    optional |= {("does not matter", name, 0.0) for name in "de"}
-    return Story(X, y.rename("cost"), frozenset(true), frozenset(optional))
+    X = pd.DataFrame(rng.uniform(size=(120, 5)), columns=list("abcde"))
+    y = 3 * X["a"] - 2 * X["b"] + np.sin(6 * X["c"]) + 0.3 * rng.normal(size=120)
+    true = matter("abc") | rises("a") | falls("b") | facts("wiggles", "c") | noise(0.3)
+    return story_of(X, y, true, line("a", UP) | line("b", DOWN) | anything_beyond("c") | idle("de"))
 
 
-def columns_that_are_alike(rng):
-    n = 60
-    x = rng.uniform(size=n)
-    X = pd.DataFrame(
-        {"gnp": x, "year": x + 0.02 * rng.normal(size=n), "other": rng.uniform(size=n)}
-    )
-    y = 2 * x + 0.3 * rng.normal(size=n)
-    optional = {
-        (kind, c, v) for c in ("gnp", "year") for kind, v in (("direction", 1.0), ("line", 0.0))
+def six_columns(rng):
+    X = pd.DataFrame(rng.uniform(size=(150, 6)), columns=list("abcdef"))
+    curves = np.sin(6 * X["c"]) + 8 * (X["d"] - 0.5) ** 2 + np.exp(2 * X["e"]) / 3
+    y = 2 * X["a"] - 2 * X["b"] + curves + 1.5 * X["f"] + 0.3 * rng.normal(size=150)
+    shapes = rises("a") | falls("b") | facts("wiggles", "c") | facts("turn", "d", DOWN)
+    true = matter(X) | shapes | rises("e") | rises("f") | noise(0.3)
+    optional = line("a", UP) | line("b", DOWN) | line("f", UP)
+    optional |= anything_beyond("c") | facts("beyond", "d", UP) | facts("beyond", "e", UP)
+    return story_of(X, y, true, optional)
+
+
+def one_column_of_ten(rng):
+    X = pd.DataFrame(rng.uniform(-3, 3, size=(100, 10)), columns=[f"x{i}" for i in range(10)])
+    y = -0.5 * X["x4"] ** 2 + 0.5 * rng.normal(size=100)
+    true = matter(["x4"]) | facts("turn", "x4", UP) | noise(0.5)
+    return story_of(X, y, true, idle(set(X) - {"x4"}) | facts("beyond", "x4", DOWN))
+
+
+def noise_in_a_table(rng):
+    X = pd.DataFrame(rng.normal(size=(100, 10)), columns=[f"x{i}" for i in range(10)])
+    return story_of(X, 5 + 2 * rng.normal(size=100), noise(2), idle(X))
+
+
+def a_product(rng):
+    X = {"length": rng.uniform(1, 5, 120), "width": rng.uniform(1, 5, 120)}
+    y = 0.5 * X["length"] * X["width"] + 0.5 * rng.normal(size=120)
+    true = matter(X) | rises("length,width") | noise(0.5)
+    optional = line("length", UP) | line("width", UP) | facts("line", "length,width")
+    return story_of(X, y, true, optional)
+
+
+def a_ratio(rng):
+    X = {"mass": rng.uniform(1, 10, 120), "volume": rng.uniform(1, 5, 120)}
+    y = X["mass"] / X["volume"] + 0.2 * rng.normal(size=120)
+    # one is followed at two levels of the other
+    optional = rises("mass,volume") | falls("mass,volume") | facts("line", "mass,volume")
+    optional |= line("mass", UP) | falls("volume") | facts("beyond", "volume", DOWN)
+    return story_of(X, y, matter(X) | noise(0.2), optional)
+
+
+def two_groups_of_columns(rng):
+    height, weight = rng.uniform(size=(2, 80))
+    X = {
+        "height": height,
+        "arm": height + 0.03 * rng.normal(size=80),
+        "leg": height + 0.03 * rng.normal(size=80),
+        "weight": weight,
+        "waist": weight + 0.03 * rng.normal(size=80),
     }
-    optional |= {("matters", name, 0.0) for name in ("gnp", "year")}
-    optional |= {("does not matter", "other", 0.0), ("does not matter", "year", 0.0)}
-    return Story(
-        X, pd.Series(y, name="cost"), frozenset({("alike", "gnp,year", 0.0)}), frozenset(optional)
-    )
+    y = 2 * height - 1.5 * weight + 0.3 * rng.normal(size=80)
+    tall, heavy = ["height", "arm", "leg"], ["weight", "waist"]
+    optional = either_of(tall, "height", UP) | either_of(heavy, "weight", DOWN)
+    return story_of(X, y, alike(tall) | alike(heavy) | noise(0.3), optional)
+
+
+def idle_columns(rng):
+    dose = rng.uniform(0, 10, 60)
+    weekend, site = rng.uniform(size=60) < 0.3, np.full(60, 4.0)
+    X = {"dose": dose, "copy": dose, "weekend": weekend, "site": site}
+    y = 0.5 * dose + 0.4 * rng.normal(size=60)
+    pair = ["dose", "copy"]
+    optional = either_of(pair, "dose", UP) | idle(["weekend", "site"])
+    return story_of(X, y, alike(pair) | noise(0.4), optional)
+
+
+# Noise that is not normal
 
 
 def outliers(rng):
@@ -239,34 +470,55 @@ def outliers(rng):
     y = 2 * np.sin(x) + 0.3 * x + 0.1 * rng.normal(size=120)
     rows = np.sort(rng.choice(120, 2, replace=False))
     y[rows] += [4.0, -4.0]
-    true = {("outlier", "", float(row)) for row in rows} | {("wiggles", "x", 0.0)}
-    return _series(x, "x", y, *true)
+    optional = noise(0.1) | noise(4 / 60**0.5) | season("x", 2 * np.pi) | anything_beyond("x")
+    return story_of({"x": x}, y, facts("outlier", "", *rows) | facts("wiggles", "x"), optional)
+
+
+def outliers_in_a_table(rng):
+    X = pd.DataFrame(rng.uniform(size=(120, 3)), columns=list("abc"))
+    y = 2 * X["a"] - X["b"] + 0.2 * rng.normal(size=120)
+    rows = rng.choice(120, 3, replace=False)
+    y[rows] += [3.0, -3.0, 3.0]
+    true = matter("ab") | rises("a") | falls("b") | facts("outlier", "", *rows)
+    optional = line("a", UP) | line("b", DOWN) | idle("c") | noise(0.2) | noise(3 / 40**0.5)
+    return story_of(X, y, true, optional)
 
 
 def a_spread_that_grows(rng):
     x = np.linspace(1, 10, 150)
     y = 2 * x + 0.3 * x * rng.normal(size=150)
-    optional = frozenset({("line", "x", 0.0), ("skew", "", 1.0)})
-    return _series(x, "x", y, ("direction", "x", 1.0), ("spread", "", 1.0), optional=optional)
+    true = rises("x") | facts("spread", "", UP)
+    return story_of({"x": x}, y, true, line("x", UP) | noise(0.3 * np.sqrt(np.mean(x**2))))
 
 
-def many_columns(rng):
-    X = pd.DataFrame(rng.normal(size=(150, 20)), columns=[f"x{i}" for i in range(20)])
-    y = np.sin(2 * X["x3"]) + 0.8 * X["x17"] + 0.3 * rng.normal(size=150)
-    true = {("matters", "x3", 0.0), ("matters", "x17", 0.0), ("direction", "x17", 1.0)}
-    true |= {("wiggles", "x3", 0.0)}
-    optional = {("line", "x17", 0.0)}
-    optional |= {("does not matter", f"x{i}", 0.0) for i in range(20) if i not in (3, 17)}
-    return Story(X, y.rename("cost"), frozenset(true), frozenset(optional))
+def a_spread_in_a_table(rng):
+    X = pd.DataFrame(rng.uniform(size=(150, 3)), columns=list("abc"))
+    mean = 1 + 5 * X["a"] + X["b"]
+    y = mean * (1 + 0.2 * rng.normal(size=150))
+    true = matter("a") | rises("a") | facts("spread", "", UP)
+    optional = line("a", UP) | line("b", UP) | matter("b") | idle("bc")
+    return story_of(X, y, true, optional | noise(0.2 * np.sqrt(np.mean(mean**2))))
+
+
+def a_skewed_noise(rng):
+    x, drawn = rng.uniform(0, 10, 150), rng.lognormal(sigma=0.6, size=150)
+    deviation = np.exp(0.18) * np.sqrt(np.exp(0.36) - 1)
+    far = np.flatnonzero(drawn > np.exp(0.18) + 3 * deviation)
+    true = rises("x") | facts("skew", "", UP) | noise(deviation)
+    return story_of({"x": x}, 0.8 * x + drawn, true, line("x", UP) | facts("outlier", "", *far))
 
 
 STORIES: Mapping[str, Callable[[np.random.Generator], Story]] = {
     make.__name__: make
     for make in (
-        a_line, a_line_that_falls, noise_only, a_season, a_trend_with_a_season, a_trend_and_a_week,
-        two_seasons, a_season_that_grows, a_multiplicative_season, a_turn, a_wiggle, a_step,
-        an_interaction, a_difference, a_table, columns_that_are_alike, outliers,
-        a_spread_that_grows, many_columns,
+        a_step, forty_columns, an_interaction, a_week_over_dates, a_multiplicative_season,
+        carbon_dioxide, longley, a_change_point, gross_outliers,
+        a_line, a_faint_line, noise_only, a_turn, a_wiggle, an_exponential_growth, a_saturation,
+        a_season, a_trend_with_a_season, a_slow_and_a_fast_season, a_season_that_grows,
+        a_damped_oscillation, a_season_with_a_break, a_season_on_a_turn, weeks_of_three_years,
+        a_difference, two_switches, an_age_limit, a_table, six_columns, one_column_of_ten,
+        noise_in_a_table, a_product, a_ratio, two_groups_of_columns, idle_columns,
+        outliers, outliers_in_a_table, a_spread_that_grows, a_spread_in_a_table, a_skewed_noise,
     )
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ import pytest
 from autokernel import AutoKernelGPRegressor
 from tests.stories.generators import STORIES, agrees, facts_of, story
 
-QUICK = ("a_line", "noise_only", "a_trend_with_a_season", "a_step", "a_difference", "outliers")
+QUICK = ("a_line", "noise_only", "a_trend_with_a_season", "a_turn", "a_difference", "outliers")
 
 
 def fitted(name, seed):
