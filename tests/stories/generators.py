@@ -235,9 +235,11 @@ def longley(rng):
         "unemployed": 320 + 95 * rng.normal(size=16),
         "armed": 260 + 70 * rng.normal(size=16),
     }
-    y = 53 + 0.035 * X["product"] - 0.01 * X["unemployed"] + 0.3 * rng.normal(size=16)
+    drawn = 0.3 * rng.normal(size=16)
+    y = 53 + 0.035 * X["product"] - 0.01 * X["unemployed"] + drawn
     group = ["year", "product", "people"]
-    true = alike(group) | matter(["unemployed"]) | falls("unemployed") | noise(0.3)
+    # so few rows do not show the deviation from which their noise was drawn
+    true = alike(group) | matter(["unemployed"]) | falls("unemployed") | noise(drawn.std())
     optional = either_of(group, "product", UP) | line("unemployed", DOWN) | idle(["armed"])
     return story_of(X, y, true, optional)
 
@@ -300,9 +302,10 @@ def an_exponential_growth(rng):
 
 
 def a_saturation(rng):
-    x = np.linspace(0, 10, 25)
-    y = 5 * (1 - np.exp(-x / 1.5)) + 0.3 * rng.normal(size=25)
-    return story_of({"dose": x}, y, rises("dose") | noise(0.3), facts("beyond", "dose", UP))
+    x, drawn = np.linspace(0, 10, 25), 0.3 * rng.normal(size=25)
+    true = rises("dose") | noise(drawn.std())
+    y = 5 * (1 - np.exp(-x / 1.5)) + drawn
+    return story_of({"dose": x}, y, true, facts("beyond", "dose", UP))
 
 
 # Seasons
