@@ -659,7 +659,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
                 f"units[{TARGET!r}] is that of the target, and a column has this name too: give "
                 "the column another name"
             )
-        cut = MEANINGS[self.stop_reason_] if self.stop_reason_ in CUT else ""
+        cut, reason = "", self.stop_reason_
+        if reason in CUT and self.best_expression_ in self.search_history_["kernel"]:
+            cut = MEANINGS[reason]
         return Description(self._fitted, units, self.target_name_, cut)
 
     def _fitted_since(self, scores: FloatArray) -> str:

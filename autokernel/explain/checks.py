@@ -19,12 +19,14 @@ from autokernel.explain.regions import Axis
 from autokernel.inference.covariance import cross_covariance
 from autokernel.inference.exact import ExactPredictor
 from autokernel.model import FittedModel
-from autokernel.typing import FloatArray
+from autokernel.typing import BoolArray, FloatArray
 
 MAX_ROWS = 1000  # with more, or without exact predictions, nothing is checked
 MIN_ROWS = 20  # for all but rows that are far off
 FALSE_ALARM = 1e-3  # probability of a claim of each kind if the model is right
 MOST_DEVIATIONS = 8.0  # that are distinguished
+MOST_OUTLIERS = 0.1  # share of the rows
+MASKED = 0.5  # median deviation below which rows far off are judged by it
 COVERAGE = 0.9  # of the intervals whose rows are counted
 N_LAGS = 10  # over which residuals are compared with those before
 MIN_CYCLES = 3  # of a wave in the residuals
@@ -46,26 +48,35 @@ def checked(model: FittedModel, target: str, axes: Sequence[Axis]) -> Iterator[S
         return
     tail = norm.cdf(-MOST_DEVIATIONS)
     residuals = norm.ppf(np.clip(mixture.leave_one_out(), tail, 1 - tail))
+    deviation = float(np.median(np.abs(residuals)) / norm.ppf(0.75))
+    few = 0 < _is_far(residuals / deviation).mean() <= MOST_OUTLIERS
+    if deviation < MASKED and few:  # outliers have widened the noise by which they are judged
+        yield from _far_rows(residuals / deviation)
+        return
     if n < MIN_ROWS:
         yield from _far_rows(residuals)
         return
-    spread = list(_changing_spread(residuals, mixture.mean(mixture.data.X), mixture.data.X, axes))
-    if spread:  # which makes rows look far off, and intervals wrong
-        yield from spread
-    else:
-        far = list(_far_rows(residuals))
-        yield from far
-        if far:  # which distort the residuals of their neighbours
-            return
-        is_positive = bool(model.target_scaling.undo(mixture.data.y).min() > 0)
-        yield from _skewness(residuals, target, is_positive=is_positive)
-        yield from _coverage(residuals)
-    yield from _left_over(residuals, model, axes)
+    X, mean = mixture.data.X, mixture.mean(mixture.data.X)
+    near = ~_is_far(residuals)
+    is_positive = bool(model.target_scaling.undo(mixture.data.y).min() > 0)
+    shape = [
+        *_changing_spread(residuals[near], mean[near], X[near], axes),
+        *_skewness(residuals[near], target, is_positive=is_positive),
+    ]
+    yield from shape or _far_rows(residuals)  # wide or skewed noise has rows far off
+    if near.all():  # rows far off distort the residuals of their neighbours
+        yield from _left_over(residuals, model, axes)
+        if not shape:
+            yield from _coverage(residuals)
+
+
+def _is_far(residuals: FloatArray) -> BoolArray:
+    return np.abs(residuals) > norm.isf(FALSE_ALARM / (2 * len(residuals)))
 
 
 def _far_rows(residuals: FloatArray) -> Iterator[Said]:
     """Name the rows that are far from what the others predict, the farthest first."""
-    far = np.flatnonzero(np.abs(residuals) > norm.isf(FALSE_ALARM / (2 * len(residuals))))
+    far = np.flatnonzero(_is_far(residuals))
     if not len(far):
         return
     far = far[np.argsort(-np.abs(residuals[far]), kind="stable")]

@@ -8,11 +8,17 @@ central 90 % intervals of the draws.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from scipy.signal import find_peaks
 
-from autokernel.explain.decomposition import ExplainedFunction, Part, inputs_along
+from autokernel.explain.decomposition import (
+    ExplainedFunction,
+    Part,
+    inputs_along,
+    unseen_period,
+)
 from autokernel.explain.numbers import INTERVAL_ENDS
 from autokernel.typing import BoolArray, FloatArray
 
@@ -26,6 +32,7 @@ OPEN = 0.7  # probability of a direction or of a component below which none is n
 MAX_SETBACK = 0.25  # of the change between the ends of a curve that rises, or falls
 JUMP_LENGTH, JUMP = 0.1, 0.75  # of the length of a curve, within which so much of it happens
 MIN_TURN = 0.1  # part of the range by which a turning point must stand out
+SURE_TURN = 0.99  # share of draws with which it must
 MIN_GROWTH = 1.25  # of the swing of a season, from its first cycle to the last, that is mentioned
 HALF = 0.5  # of a swing, a height or a trend, from which it is said to go on
 
@@ -79,11 +86,6 @@ class Curve:
         return min(share, self.at_most)
 
     @property
-    def presence(self) -> float:
-        """The probability that there is such a component."""
-        return self.probability(lambda drawn: np.full(len(drawn), True))
-
-    @property
     def known(self) -> FloatArray:
         """The draws of kernels that have such a component."""
         return self.draws[np.isfinite(self.draws).all(axis=1)]
@@ -120,7 +122,7 @@ def direction(curve: Curve, subject: str) -> Claim:
 
     The value of a line is its slope in the unit interval, that of a turn its place; of other curves
     it is the change from one end to the other, or the range. A curve that rises may turn on the
-    way, if this is small or not sure.
+    way, if this is small.
     """
     x, mean = curve.places, curve.mean
     if curve.reach <= 0:
@@ -134,28 +136,46 @@ def direction(curve: Curve, subject: str) -> Claim:
         word = "rises linearly" if slope > 0 else "falls linearly"
         how = "slope of a line through the curve, which explains its variance"
         return Claim(subject, word, slope, low, high, probability=same_sign, evidence=how)
-    turns, change = n_turns(mean), float(mean[-1] - mean[0])
+    change = float(mean[-1] - mean[0])
     low, high = curve.interval(_change)
     same_sign = curve.probability(lambda drawn: _change(drawn) * change > 0)
     word, how = "rises" if change > 0 else "falls", "difference between the ends of a curve"
     along = Claim(subject, word, change, low, high, probability=same_sign, evidence=how)
+    turns, sure = _turns(curve)
+    sure = min(sure, curve.at_most)
     forward = np.sign(change) * mean
     setback = float(np.max(np.maximum.accumulate(forward) - forward))
-    if turns == 0 or (turns > 1 and setback <= MAX_SETBACK * abs(change)):
+    if len(turns) == 0 or (len(turns) > 1 and setback <= MAX_SETBACK * abs(change)):
         return along
-    if turns == 1:
-        sign = 1 if mean[[0, -1]].max() < mean.max() - MIN_TURN * curve.reach else -1
+    if len(turns) == 1:
+        sign = 1 if mean[turns[0]] > mean[0] else -1
         low, high = curve.interval(lambda drawn: _tops(x, sign * drawn))
-        turned = curve.probability(lambda drawn: _turns_inside(sign * drawn))
         how = f"place of the {'highest' if sign > 0 else 'lowest'} point"
         word = "rises then falls" if sign > 0 else "falls then rises"
         place = float(_tops(x, sign * mean[None])[0])
-        turn = Claim(subject, word, place, low, high, probability=turned, evidence=how)
-        return along if turned < OPEN <= same_sign else turn
+        return Claim(subject, word, place, low, high, probability=sure, evidence=how)
     low, high = curve.interval(lambda drawn: np.ptp(drawn, axis=1))
-    turning = curve.probability(lambda drawn: np.array([n_turns(one) > 1 for one in drawn]))
-    how, word = f"range; it turns {turns} times", "goes up and down"
-    return Claim(subject, word, curve.reach, low, high, probability=turning, evidence=how)
+    how, word = f"range; it turns {len(turns)} times", "goes up and down"
+    return Claim(subject, word, curve.reach, low, high, probability=sure, evidence=how)
+
+
+def _turns(curve: Curve) -> tuple[list[int], float]:
+    """Find the turning points that stand out, and whose order of heights nearly all draws share.
+
+    Returns their numbers among the places, and the least share of draws that agree.
+    """
+    least = MIN_TURN * curve.reach
+    found = (find_peaks(sign * curve.mean, prominence=least)[0].tolist() for sign in (1, -1))
+    at, known = [0, *sorted(chain.from_iterable(found)), len(curve.mean) - 1], curve.known
+    while len(at) > 2:
+        agree = np.diff(known[:, at]) * np.diff(curve.mean[at]) > 0
+        shares = agree.mean(axis=0) if len(known) else np.zeros(len(at) - 1)
+        worst = int(np.argmin(shares))
+        if shares[worst] >= SURE_TURN:
+            return at[1:-1], float(shares[worst])
+        ends = (0, len(at) - 1)
+        at = [at[n] for n in range(len(at)) if n in ends or n not in (worst, worst + 1)]
+    return [], 1.0
 
 
 def jump(curve: Curve, subject: str) -> Claim | None:
@@ -187,12 +207,6 @@ def jump(curve: Curve, subject: str) -> Claim | None:
     return Claim(subject, "jumps", place, low, high, probability=probability, evidence=how)
 
 
-def n_turns(curve: FloatArray) -> int:
-    """Count the turning points of a curve that stand out by a tenth of its range."""
-    least = MIN_TURN * np.ptp(curve)
-    return sum(len(find_peaks(sign * curve, prominence=least)[0]) for sign in (1, -1))
-
-
 def season(
     explained: ExplainedFunction,
     part: Part,
@@ -201,8 +215,8 @@ def season(
 ) -> tuple[Claim, Claim, Claim]:
     """Say how large the swing of a season is, how it changes, and whether it goes on.
 
-    The swing is the range within one cycle: the first and the last between the ends, and those
-    beyond.
+    The swing is the range within one cycle, less a straight line through both ends of the cycle:
+    of the first and the last between the ends, and of those beyond.
     """
     (column,), (begin, end) = part.columns, ends
     cycle = np.arange(POINTS_OF_CYCLE + 1) / POINTS_OF_CYCLE * part.period
@@ -213,17 +227,19 @@ def season(
     curve = curve_of(explained, part, column, places)
 
     def swings(drawn: FloatArray) -> FloatArray:
-        return np.ptp(drawn.reshape(len(drawn), len(starts), len(cycle)), axis=2)
+        cycles = drawn.reshape(len(drawn), len(starts), len(cycle))
+        lines = np.linspace(cycles[:, :, 0], cycles[:, :, -1], len(cycle), axis=2)
+        return np.ptp(cycles - lines, axis=2)
 
     _, last, *later = swings(curve.mean[None])[0].tolist()
     low, high = curve.interval(lambda drawn: swings(drawn)[:, 1])
-    how = "range within the last cycle"
-    swing = Claim(subject, "swing", last, low, high, probability=curve.presence, evidence=how)
+    present, how = explained.probability_of_period(part), "range within the last cycle"
+    swing = Claim(subject, "swing", last, low, high, probability=present, evidence=how)
     grows = _growth(curve, lambda drawn: swings(drawn)[:, :2], subject)
     means = swings(explained.means_of_members(part, inputs_along(explained.X, {column: places})))
     weights = np.array([weight for weight, _ in explained.members])
     goes_on, fading = (
-        min(float(weights @ holds), curve.at_most)
+        min(float(weights @ holds), present)
         for holds in (means[:, -1] >= HALF * means[:, 1], means[:, -1] < HALF * means[:, 1])
     )
     if later[-1] >= HALF * last:
@@ -245,10 +261,8 @@ def _growth(curve: Curve, swings: Callable[[FloatArray], FloatArray], subject: s
     return Claim(subject, f"swing {word}", ratio, probability=changed, evidence=how)
 
 
-def level_and_wave(
-    explained: ExplainedFunction, part: Part, subject: str
-) -> tuple[Claim, Claim, Claim]:
-    """Say where the averages over a period lead, how large the wave around them is, and its change.
+def level_of(explained: ExplainedFunction, part: Part, subject: str) -> Claim:
+    """Say where the averages over a period lead.
 
     Between the middles of two cycles, and beyond those of the first and the last, the level is
     taken to be a straight line.
@@ -260,55 +274,51 @@ def level_and_wave(
     starts = np.linspace(begin, end - part.period, n_starts)
     curve = curve_of(explained, part, column, (starts[:, None] + offsets).ravel())
 
-    def cycles(drawn: FloatArray) -> FloatArray:
-        return drawn.reshape(len(drawn), n_starts, POINTS_OF_CYCLE)
-
-    def swings(drawn: FloatArray) -> FloatArray:
-        averages = cycles(drawn).mean(axis=2)
-        slopes = np.diff(averages, axis=1)[:, [0, -1]] / (starts[1] - starts[0])
-        ends = cycles(drawn)[:, [0, -1]]
-        return np.ptp(ends - slopes[:, :, None] * offsets, axis=2)
-
     def levels(drawn: FloatArray) -> FloatArray:
-        averages = cycles(drawn).mean(axis=2)
+        averages = drawn.reshape(len(drawn), n_starts, POINTS_OF_CYCLE).mean(axis=2)
         steps = np.diff(averages, axis=1)
         half = 0.5 * part.period / (starts[1] - starts[0])  # of a cycle, in steps between middles
         first, last = averages[:, :1] - half * steps[:, :1], averages[:, -1:] + half * steps[:, -1:]
         return np.concatenate([first, averages, last], axis=1)
 
     middles = np.concatenate([[begin], starts + part.period / 2, [end]])
-    level = Curve(middles, levels(curve.mean[None])[0], levels(curve.draws), curve.at_most)
-    low, high = curve.interval(lambda drawn: swings(drawn)[:, 1])
-    last, how = float(swings(curve.mean[None])[0, 1]), "range of the last cycle around its level"
-    sure = explained.probability_of_period(part)
-    swing = Claim(subject, "swing", last, low, high, probability=sure, evidence=how)
-    return direction(level, subject), swing, _growth(curve, swings, subject)
+    mean, drawn = levels(curve.mean[None])[0], levels(curve.draws)
+    return direction(Curve(middles, mean, drawn, curve.at_most), subject)
 
 
 def beyond_of(explained: ExplainedFunction, part: Part, column: int, subject: str) -> Claim:
     """Say how a component goes on beyond the data: on as before, back to its average, or otherwise.
 
-    The value is its change over the next quarter of the extent of the data.
+    The value is its change over the next quarter of the extent of the data. Of a component with a
+    period, averages over the last cycle are compared.
     """
     begin, end = explained.ends(column)
     ahead = NEAR_BEYOND * (end - begin)
-    within, after = np.linspace(begin, end, N_GRID), np.linspace(end, end + ahead, 9)[1:]
-    curve = curve_of(explained, part, column, np.concatenate([within, after]))
-    mean, last = curve.mean, N_GRID - 1
-    trend = mean[last] - mean[np.searchsorted(within, end - ahead)]
+    if unseen_period(part, end - begin + ahead):
+        how = "a period of its kernel that the data do not show twice"
+        return Claim(subject, "is open beyond", evidence=how)
+    cycle = np.zeros(1)
+    if np.isfinite(part.period):
+        cycle = (np.arange(POINTS_OF_CYCLE) + 0.5) / POINTS_OF_CYCLE * part.period - part.period
+    places = np.array([end - ahead, end, end + ahead])
+    curve = curve_of(explained, part, column, (places[:, None] + cycle).ravel())
+
+    def levels(drawn: FloatArray) -> FloatArray:
+        return drawn.reshape(len(drawn), len(places), len(cycle)).mean(axis=2)
 
     def change(drawn: FloatArray) -> FloatArray:
-        return drawn[:, -1] - drawn[:, last]
+        return levels(drawn) @ [0.0, -1.0, 1.0]
 
-    own = float(change(mean[None])[0])
+    before, last, later = levels(curve.mean[None])[0].tolist()
+    own, trend = later - last, last - before
     low, high = curve.interval(change)
     same_sign = curve.probability(lambda drawn: change(drawn) * own > 0)
     how = f"predictions up to {NEAR_BEYOND:g} extents beyond the data"
     word = "changes beyond"
-    centred = mean - mean[:N_GRID].mean()
+    average = explained.curve(part, column, np.linspace(begin, end, N_GRID)).mean()
     if own * trend > 0 and abs(own) >= HALF * abs(trend):
         word = "continues beyond"
-    elif abs(centred[-1]) < HALF * abs(centred[last]) and own * centred[last] < 0:
+    elif abs(later - average) < HALF * abs(last - average) and own * (last - average) < 0:
         word = "returns beyond"
     return Claim(subject, word, own, low, high, probability=same_sign, evidence=how)
 
@@ -331,9 +341,3 @@ def _tops(x: FloatArray, curves: FloatArray) -> FloatArray:
     bend = 2 * at - before - after
     shift = np.divide(after - before, 2 * bend, out=np.zeros_like(at), where=bend > 0)
     return x[top] + np.clip(shift, -1, 1) * (x[1] - x[0])
-
-
-def _turns_inside(curves: FloatArray) -> BoolArray:
-    """Return for each curve whether its highest point stands out from both of its ends."""
-    highest, reach = curves.max(axis=1), np.ptp(curves, axis=1)
-    return np.minimum(highest - curves[:, 0], highest - curves[:, -1]) > MIN_TURN * reach

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -30,7 +31,8 @@ MAX_PERIOD = 0.5  # extents of the column; the data show a longer one less than 
 MIN_CORRELATION = 0.1  # after one period, for a function that is said to repeat
 INSEPARABLE = 0.5  # of the error of a part, below which that of its sum with another one counts
 MAX_ROWS = 200  # over which errors of parts are averaged
-MIN_WAVE_SHARE = 0.5  # of the variance, from which a wave on a level is a season
+SMALL, LITTLE = 0.01, 0.1  # share, and part of the range of the fit, of parts that explain little
+MIN_WAVE_SHARE = 0.9  # of the variance, from which a wave on a level is a season
 POINTS_PER_PERIOD, MAX_POINTS = 16, 2000  # of a curve whose periods are averaged
 TEXT_OF_AVERAGING = "What the average over other kernels and parameters adds."
 
@@ -144,7 +146,10 @@ class ExplainedKernel:
     X : ndarray of shape (n_samples, n_features)
         Scaled inputs of the training rows.
     parts : list of Part
-        The parts, the largest share of the variance first.
+        The parts, the largest share of the variance first, and after them those that explain
+        little.
+    n_large : int
+        How many explain more than that.
     """
 
     def __init__(
@@ -161,7 +166,9 @@ class ExplainedKernel:
             replace(part, share=share, span=float(np.ptp(mean)))
             for part, share, mean in zip(parts, variance_shares(means), means, strict=True)
         ]
-        self.parts = sorted(measured, key=lambda part: -part.share)
+        least = LITTLE * float(np.ptp(sum(means))) if means else 0.0
+        self.n_large = sum(not _is_small(part, least) for part in measured)
+        self.parts = sorted(measured, key=lambda part: (_is_small(part, least), -part.share))
 
     def mean(self, part: Part, X: FloatArray) -> FloatArray:
         """Compute the mean (n,) of a part at scaled inputs (n, n_features)."""
@@ -293,6 +300,12 @@ class ExplainedFunction(ExplainedKernel):
         found = sum(w for w, member in self.members if _like(part, member) is not None)
         return min(float(found), self.inclusion(part))
 
+    def probability_of_interaction(self, part: Part) -> float:
+        """Compute the probability of the kernels in which the effects of its columns interact."""
+        likes = ((weight, _like(part, member)) for weight, member in self.members)
+        found = sum(weight for weight, like in likes if like is not None and like.is_joint)
+        return min(float(found), self.inclusion(part))
+
     def probability_of_period(self, part: Part) -> float:
         """Compute the probability of the kernels that have the period of a part."""
         found = sum(w for w, member in self.members if _addends_of_season(part, member))
@@ -360,6 +373,10 @@ def wave_share(curve: FloatArray, n_periods: float) -> float:
     return float((within - level).var() / within.var()) if within.var() > 0 else 1.0
 
 
+def _is_small(part: Part, least: float) -> bool:
+    return part.share < SMALL and part.span < least
+
+
 def _regions(part: Part) -> list[str]:
     """Return the names of the shares that keep a part of a column."""
     leaves = (leaf for one in part.group for leaf in one.expression.leaves)
@@ -395,6 +412,17 @@ def _period_of(addend: Addend, theta: FloatArray) -> tuple[float, bool]:
         if kept > MIN_CORRELATION and (period <= MAX_PERIOD or is_known):
             found.append((period, is_known))
     return max(found, default=(np.nan, False))
+
+
+def unseen_period(part: Part, longest: float) -> bool:
+    """Whether a part repeats with a period below ``longest`` that the data do not show twice."""
+    return any(
+        parameter.role == Role.PERIOD
+        and not parameter.keeps_prior
+        and MAX_PERIOD < np.exp(part.theta_of_all[entry]) < longest
+        for leaf, entries in chain.from_iterable(map(leaves_of, part.group))
+        for parameter, entry in zip(leaf.kernel.parameters, entries, strict=True)
+    )
 
 
 def leaves_of(addend: Addend) -> list[tuple[Leaf, IntArray]]:

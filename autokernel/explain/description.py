@@ -5,10 +5,11 @@ A component is described by what its curve does, and named after its kernel only
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from itertools import chain, combinations
+from itertools import chain
 from typing import Any
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from autokernel.explain.checks import checked
 from autokernel.explain.claims import (
@@ -21,7 +22,7 @@ from autokernel.explain.claims import (
     curve_of,
     direction,
     jump,
-    level_and_wave,
+    level_of,
     season,
 )
 from autokernel.explain.decomposition import (
@@ -56,7 +57,6 @@ TARGET = "y"  # name of the target among the units
 STILL = 1e-9  # largest span of a component that does not vary, in deviations of the target
 CERTAIN, EXCLUDED = 0.95, 0.05  # probabilities from which a column matters, and does not
 MIN_AVERAGING_SHARE = 0.01  # of the variance, from which averaging is worth a sentence
-SMALL_SHARE = 0.01  # of the variance, below which components are described together
 ALIKE, SAME_COLUMN = 0.95, 1 - 1e-9  # correlations from which two columns are hardly distinct
 LEVELS = (0.1, 0.9)  # quantiles of a column at which the effect of another one is shown
 MAX_NAMED = 4  # columns of a component of many whose effects are described
@@ -108,7 +108,6 @@ class Description:
         if self._explained.is_averaged:
             mean, std = self._explained.added_by_averaging(inputs)
             components.append(Component("", TEXT_OF_AVERAGING, mean, std, of_averaging))
-        components.sort(key=lambda one: (one.expression == "", -one.share))
         constant = self._model.target_scaling.shift
         return Decomposition(constant, float(np.sqrt(self._model.noise_variance)), components)
 
@@ -151,7 +150,7 @@ class Description:
         """Describe each component, the largest share first, without those that explain little."""
         return [
             " ".join(text for _, text in self._sentences(number) if text)
-            for number in range(self._n_large)
+            for number in range(self._explained.n_large)
         ]
 
     def remarks(self) -> list[str]:
@@ -162,7 +161,9 @@ class Description:
     @property
     def claims(self) -> list[tuple[Claim, str]]:
         """All that is said, with the sentences that say it."""
-        of_parts = [said for number in range(self._n_large) for said in self._sentences(number)]
+        of_parts = [
+            said for number in range(self._explained.n_large) for said in self._sentences(number)
+        ]
         of_whole = [*self._of_target(), *self._of_columns(), *self._of_search()]
         return [*of_whole, *of_parts, *self._of_small(), *self._of_residuals()]
 
@@ -170,15 +171,9 @@ class Description:
         parts = [f"{place}. {text}" for place, text in enumerate(self.paragraphs(), start=1)]
         return "\n\n".join([self.overview(), *parts, *self.remarks()])
 
-    @property
-    def _n_large(self) -> int:
-        """The number of components that are described one by one, at least one."""
-        shares = [part.share for part in self._explained.parts]
-        return max(sum(share >= SMALL_SHARE for share in shares), min(len(shares), 1))
-
     def _of_small(self) -> Iterator[tuple[Claim, str]]:
         """Say in one line how much the components explain that are not described one by one."""
-        small = self._explained.parts[self._n_large :]
+        small = self._explained.parts[self._explained.n_large :]
         if small:
             columns = sorted({column for part in small for column in part.columns})
             names = listing([self.names[column] for column in columns])
@@ -198,7 +193,7 @@ class Description:
     def short(self) -> str:
         """Say what is largest, in at most five lines."""
         lines = [" ".join(text for _, text in self._of_target())]
-        lines += [self._text(number) for number in range(min(self._n_large, 3))]
+        lines += [self._text(number) for number in range(min(self._explained.n_large, 3))]
         checks = [text for _, text in self._of_residuals()]
         return "\n".join([*lines, *checks[:1]])
 
@@ -246,17 +241,18 @@ class Description:
         """Say what the target is on average, how much is explained, and how much is noise."""
         model, unit = self._model, self._target_unit
         deviation, average = float(np.sqrt(model.noise_variance)), model.target_scaling.shift
+        low, high = model.target_scaling.scale * interval(np.exp(self._best.draws[:, -1] / 2))
+        noise_text = between(deviation, low, high, unit)
         if model.target_scaling.is_constant:
             constant = Claim(TARGET, "is constant", average, unit=unit, evidence="training targets")
             text = f"{_capital(self._target)} is constant, {with_unit(average, unit)}: the data do "
             return [(constant, f"{text}not show how it would vary.")]
-        noise = Claim(
-            TARGET, "noise", deviation, unit=unit, evidence="parameter of the best kernel"
-        )
+        how = "parameter of the best kernel"
+        noise = Claim(TARGET, "noise", deviation, float(low), float(high), unit, evidence=how)
         if model.evaluation.expression == NOISE:
             text = (
                 f"No structure was found: {self._target} is noise with a standard deviation of "
-                f"{with_unit(deviation, unit)} around its mean, {with_unit(average, unit)}."
+                f"{noise_text} around its mean, {with_unit(average, unit)}."
             )
             return [(noise, text)]
         y = model.mixture.data.y
@@ -265,11 +261,10 @@ class Description:
         share = Claim(TARGET, "explained", explained, evidence="variance of the fit to the rows")
         n = counted(len(self._explained.parts), "component")
         verb = "explains" if len(self._explained.parts) == 1 else "explain"
-        left = with_unit(deviation, unit)
         return [
             (mean, f"The average of {self._target} is {with_unit(average, unit)}."),
             (share, f"{_capital(n)} {verb} {percent(explained)} of its variance;"),
-            (noise, f"the rest is noise with a standard deviation of {left}."),
+            (noise, f"the rest is noise with a standard deviation of {noise_text}."),
         ]
 
     def _of_columns(self) -> Iterator[tuple[Claim, str]]:
@@ -299,18 +294,26 @@ class Description:
         yield from self._alike()
 
     def _alike(self) -> Iterator[tuple[Claim, str]]:
-        """Name pairs of columns that can hardly be distinguished in these data."""
+        """Name groups of columns that can hardly be distinguished in these data."""
         varying = [c for c in range(len(self.names)) if np.ptp(self._X[:, c]) > 0]
-        for first, second in combinations(varying, 2):
-            r = float(np.corrcoef(self._X[:, first], self._X[:, second])[0, 1])
-            if abs(r) <= ALIKE:
-                continue
-            names = listing([self.names[first], self.names[second]])
-            what = "are one column in two units"
-            if abs(r) < SAME_COLUMN:
-                what = f"can hardly be distinguished in these data (their correlation is {r:.2f})"
-            claim = Claim(names, "are alike", r, evidence="correlation of the columns")
-            yield claim, f"{names} {what}: what is said of one may be due to the other."
+        if len(varying) < 2:
+            return
+        r = np.abs(np.corrcoef(self._X[:, varying], rowvar=False))
+        for level, what in (
+            (SAME_COLUMN, "are one column in different units"),
+            (ALIKE, "can hardly be distinguished in these data"),
+        ):
+            n_groups, group = connected_components(r > level, directed=False)
+            for number in range(n_groups):
+                of_group = np.flatnonzero(group == number)
+                least = float(r[np.ix_(of_group, of_group)].min())
+                if len(of_group) > 1 and not (level == ALIKE and least > SAME_COLUMN):
+                    names = listing([self.names[varying[column]] for column in of_group])
+                    how = "least correlation of the columns"
+                    claim = Claim(names, "are alike", least, evidence=how)
+                    text = f"{names} {what} (their correlation is {least:.2f}"
+                    text += " and more)" if len(of_group) > 2 else ")"
+                    yield claim, f"{text}: what is said of one may be due to another."
 
     def _of_residuals(self) -> list[tuple[Claim, str]]:
         """Say what the model does not fit."""
@@ -397,21 +400,23 @@ class Description:
     ) -> tuple[list[tuple[Claim, str]], list[tuple[Claim, str]]]:
         """Describe a season, or a curve with a season around it, and how it goes on."""
         (column,) = part.columns
-        if part.is_season:
-            ends = self._explained.ends(column)
-            if region is not None:
-                ends = max(ends[0], region.longest[0]), min(ends[1], region.longest[1])
-            swing, grows, beyond = season(self._explained, part, ends, subject)
-            said, ahead = self._season(part, swing, begin), [self._season_beyond(beyond, column)]
-        else:
-            level, swing, grows = level_and_wave(self._explained, part, subject)
-            said = [self._direction(level, column, begin)]
-            if swing.probability >= OPEN:
-                said += self._season(part, swing, "Around it there is a ")
-            ahead = self._beyond(part, column, subject)
-        is_large = max(grows.value, 1 / grows.value) >= MIN_GROWTH
-        if is_large and min(swing.probability, grows.probability) >= OPEN:
+        ends = self._explained.ends(column)
+        if region is not None:
+            ends = max(ends[0], region.longest[0]), min(ends[1], region.longest[1])
+        swing, grows, lasts = season(self._explained, part, ends, subject)
+        said, ahead = [], []
+        if not part.is_season:
+            said = [self._direction(level_of(self._explained, part, subject), column, begin)]
+            ahead, begin = self._beyond(part, column, subject), "Around it there is a "
+            if swing.probability < OPEN:
+                return said, ahead
+        said += self._season(part, swing, begin)
+        changes = max(grows.value, 1 / grows.value) >= MIN_GROWTH and grows.probability >= OPEN
+        if changes:
             said.append((grows, self._growth(swing, grows)))
+        if not (changes and grows.value < 1 and lasts.predicate == "repeats beyond"):
+            noun = "It" if part.is_season else "The season"
+            ahead.append(self._season_beyond(lasts, column, noun))
         has_ended = region is not None and region.has_ended
         return said, [] if has_ended else ahead
 
@@ -533,11 +538,13 @@ class Description:
         reach = {column: self._reach(part, column) for column in columns}
         ordered = sorted(columns, key=lambda column: -reach[column])
         names = listing([self.names[column] for column in ordered])
-        if not part.is_joint:
-            what = f"sum of effects of {names}, which the data do not separate"
-        else:
-            what = f"joint effect of {names}"
-        if part.is_joint and len(columns) == 2:
+        interact = self._explained.probability_of_interaction(part)
+        what = f"sum of effects of {names}, which the data do not separate"
+        if interact >= OPEN:
+            what = f"joint effect of {names}{_perhaps(interact)}"
+        elif part.is_joint:
+            what = f"sum of effects of {names}, and it is open whether one changes another"
+        if interact >= OPEN and len(columns) == 2:
             said = self._at_levels(part, ordered, subject)
         else:
             said = [
@@ -551,6 +558,9 @@ class Description:
             replace(first, evidence=f"{first.evidence}, others at their medians"),
             (f"{begin}{what}: {'; '.join(texts)}."),
         )
+        if interact >= OPEN:
+            how = "kernels in which the columns are multiplied"
+            yield Claim(subject, "interact", probability=interact, evidence=how), ""
         yield from ((claim, "") for claim, _ in others)  # the sentence is that of the first
 
     def _reach(self, part: Part, column: int) -> float:
@@ -576,19 +586,23 @@ class Description:
         return said
 
     def _beyond(self, part: Part, column: int, subject: str) -> list[tuple[Claim, str]]:
-        """Say how a curve goes on beyond the data; among other columns, only if that is known."""
+        """Say how a curve goes on beyond the data; among other columns, only if it goes on."""
         claim, axis = beyond_of(self._explained, part, column, subject), self.axes[column]
+        is_on = claim.predicate == "continues beyond" and claim.probability >= OPEN
+        if len(self.names) > 1 and axis.origin is None and not is_on:
+            return []
         _, end = self._explained.ends(column)
         unit, far = self._target_unit, end + NEAR_BEYOND * float(np.ptp(self._X[:, column]))
         until = f"until {axis.place(far)}"
         if axis.origin is None and not axis.unit:
             until = f"until {self.names[column]} is {axis.place(far)}"
         if claim.probability < OPEN:
-            if len(self.names) > 1:
-                return []
             low, high = (with_unit(one, unit) for one in (claim.low, claim.high))
             text = f"How it goes on is open: {until} it changes by {low} to {high}."
             return [(replace(claim, predicate="is open beyond", probability=1.0), text)]
+        if claim.predicate == "is open beyond":
+            text = "How it goes on is open: the data do not show twice what its kernel repeats."
+            return [(claim, text)]
         known = {
             "continues beyond": "goes on, and ",
             "returns beyond": "returns to its average, and ",
@@ -598,11 +612,11 @@ class Description:
         text = f"Beyond the data it {how} {until}{_perhaps(claim.probability)}."
         return [(claim, text)]
 
-    def _season_beyond(self, claim: Claim, column: int) -> tuple[Claim, str]:
+    def _season_beyond(self, claim: Claim, column: int, noun: str) -> tuple[Claim, str]:
         """Say how a season goes on beyond the data."""
         axis, perhaps = self.axes[column], _perhaps(claim.probability)
         if claim.predicate == "repeats beyond":
-            return claim, f"It repeats beyond the data{perhaps}."
+            return claim, f"{noun} repeats beyond the data{perhaps}."
         claim = replace(_in_units(claim, axis.scale), unit=axis.unit)
         value, _, _, unit = readable(claim.value, np.nan, np.nan, axis.unit)
         after = with_unit(value, unit)

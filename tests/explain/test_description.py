@@ -99,7 +99,19 @@ WAVE = np.sin(np.pi * T)
             r"repeats every 2\.0\d* years",
         ),
         # a period that the data do not show twice, and one that is longer than the memory
-        (np.sin(T), "PER[time]", [0.5, 1.0, 0.6], "^(?!.*(repeats|season))"),
+        (
+            np.sin(T),
+            "PER[time]",
+            [0.5, 1.0, 0.6],
+            r"^(?!.*(repeats every|season)).*How it goes on is open: the data do not show twice",
+        ),
+        # a step
+        (
+            1.0 * (T > 4),
+            "SE[time]",
+            [0.02, 1.0],
+            r"rises by (1\.0|0\.9)\S* litres \(.*\), most of it around 195(3\.9|4\.0)\S* \(",
+        ),
         (np.sin(T), "PER[time] * SE[time]", [0.5, 1.0, 0.3, 0.1, 1.0], "^(?!.*repeats)"),
     ],
 )
@@ -195,26 +207,67 @@ def test_columns_that_are_alike_are_named():
     X = pd.DataFrame({"gnp": x, "year": x + 0.03 * rng.normal(size=50), "copy": 3 * x + 1})
     model = AutoKernelGPRegressor(random_state=0).refit(X, x + rng.normal(size=50), "LIN[gnp]")
     text = model.describe()
-    assert re.search(r"gnp and year can hardly be distinguished in these data .* is 0\.99\)", text)
-    assert "gnp and copy are one column in two units" in text
+    assert re.search(
+        r"gnp, year and copy can hardly be distinguished in these data \(.*0\.99", text
+    )
+    assert "gnp and copy are one column in different units" in text
+
+
+N = 150
+ROWS = np.arange(N)
 
 
 @pytest.mark.parametrize(
-    ("change", "expected"),
+    ("kernel", "change", "expected"),
     [
-        (lambda y, e: y + e, None),
-        (lambda y, e: y + e + 3 * (np.arange(len(y)) == 17), r"Row 17 does not fit the others, by"),
-        (lambda y, e: y + 3 * e * (y > 0), "The noise grows with the prediction"),
-        (lambda y, e: y + 0.3 * np.exp(3 * e), "Large residuals are more often above"),
+        ("SE[x]", lambda y, e, z: y + e, None),
+        ("SE[x]", lambda y, e, z: y + e + 3 * (ROWS == 17), r"^Row 17 does not fit the others, by"),
+        # rows that are far off hide each other, but for a median
+        (
+            "SE[x]",
+            lambda y, e, z: y + e + 15 * (ROWS % 25 == 0),
+            "^Rows (?=.*125).* do not",
+        ),
+        ("SE[x]", lambda y, e, z: y + 3 * e * (y > 0), "^The noise grows with the prediction"),
+        ("SE[x]", lambda y, e, z: y + 9 * e * z, "^The noise grows with z: it is"),
+        ("SE[x]", lambda y, e, z: y + 0.3 * np.exp(3 * e), "^Large residuals are more often above"),
+        (
+            "SE[x]",
+            lambda y, e, z: y + 0.2 * (1 - 2 * (e > 0)),
+            "^Intervals are too wide: those",
+        ),
+        ("SE[x]", lambda y, e, z: y + e + 0.5 * z, r"^The residuals still rise with z\."),
     ],
 )
-def test_what_does_not_fit_is_said_and_nothing_where_all_fits(change, expected):
+def test_what_does_not_fit_is_said_and_nothing_where_all_fits(kernel, change, expected):
     rng = np.random.default_rng(5)
-    X = np.linspace(0, 10, 150)[:, None]
-    y = change(np.sin(X[:, 0]), 0.15 * rng.normal(size=150))
-    text = AutoKernelGPRegressor(averaging=None, random_state=0).refit(X, y, "SE[0]").describe()
+    X = pd.DataFrame({"x": np.linspace(0, 10, N), "z": rng.uniform(size=N)})
+    y = change(np.sin(X["x"]), 0.15 * rng.normal(size=N), X["z"])
+    text = AutoKernelGPRegressor(averaging=None, random_state=0).refit(X, y, kernel).describe()
     checks = text.split("\n\n")[2:]
     assert not checks if expected is None else re.search(expected, checks[0])
+
+
+@pytest.mark.parametrize(
+    ("frequency", "expected"),
+    [
+        (4.0, r"The residuals still repeat along x0, about every 1\.[56]\d"),
+        (0.5, "The residuals still depend on those before them along x0: their first autocorrel"),
+    ],
+)
+def test_what_a_kernel_leaves_along_the_only_column_is_said(frequency, expected):
+    x = np.linspace(0, 10, N)
+    y = x + np.sin(frequency * x) + 0.2 * np.random.default_rng(0).normal(size=N)
+    text = AutoKernelGPRegressor(random_state=0).refit(x[:, None], y, "LIN[0]").describe()
+    assert re.search(expected, text), text
+
+
+def test_a_search_that_was_cut_is_said_to_be_so():
+    X, rng = frame(), np.random.default_rng(0)
+    model = AutoKernelGPRegressor(n_iter=0, random_state=0).fit(X, WAVE + rng.normal(size=80))
+    expected = "The search was cut (as many kernels as n_iter allows were evaluated): kernels that"
+    assert expected in model.describe()
+    assert expected not in model.refit(X, WAVE, "RQ[time] * SE[time]").describe()
 
 
 def test_every_sentence_is_a_claim_with_its_numbers():

@@ -49,6 +49,7 @@ KINDS = {
     "swing shrinks": ("swing", DOWN),
     "is higher": ("difference", UP),
     "is lower": ("difference", DOWN),
+    "interact": ("interaction", NONE),
     "repeats beyond": ("lasts", NONE),
     "fades beyond": ("fades", NONE),
     "continues beyond": ("beyond", SIGN),
@@ -70,6 +71,7 @@ def facts_of(claims: pd.DataFrame) -> Iterator[tuple[Fact, float]]:
     """Yield the facts that a table of claims states, with their probabilities."""
     for claim in claims.itertuples():
         predicate, subject = claim.predicate.removesuffix(" linearly"), claim.subject
+        predicate = re.sub("^(grows|shrinks) with .*", r"\1 with the prediction", predicate)
         if predicate not in KINDS:
             continue
         kind, number = KINDS[predicate]
@@ -79,14 +81,15 @@ def facts_of(claims: pd.DataFrame) -> Iterator[tuple[Fact, float]]:
             number = float(np.sign(claim.value))
         columns = ",".join(sorted(set(re.findall(r"\[(\w+)\]", subject))))
         names = re.split(r", | and ", subject)
-        if predicate != claim.predicate:
+        if claim.predicate.endswith(" linearly"):
             yield ("line", columns, NONE), claim.probability
         if kind == "outlier":
             found = [(kind, "", float(row)) for row in re.findall(r"\d+", subject)]
         elif kind in ("matters", "does not matter"):
             found = [(kind, name, number) for name in names]
+        elif kind == "alike":
+            found = [(kind, ",".join(pair), number) for pair in combinations(sorted(names), 2)]
         else:
-            columns = ",".join(sorted(names)) if kind == "alike" else columns
             found = [(kind, columns, number)]
         yield from ((fact, claim.probability) for fact in found)
 
@@ -197,6 +200,7 @@ def an_interaction(rng):
     smoker = rng.integers(0, 2, 150)
     y = 2 + 0.8 * dose * smoker + 0.05 * age + 0.35 * rng.normal(size=150)
     true = matter(["dose", "age", "smoker"]) | rises("age") | rises("dose,smoker") | noise(0.35)
+    true |= facts("interaction", "dose,smoker")
     # the effect of the dose for others is nothing, and its sign is left to chance
     chance = falls("dose,smoker") | facts("wiggles", "dose,smoker")
     optional = chance | line("age", UP) | facts("line", "dose,smoker")
@@ -381,6 +385,7 @@ def two_switches(rng):
     }
     y = 2 * X["treated"] + (0.3 + 0.5 * X["female"]) * X["dose"] + 0.5 * rng.normal(size=150)
     true = matter(X) | facts("difference", "treated", UP) | rises("dose,female") | noise(0.5)
+    true |= facts("interaction", "dose,female")
     optional = line("dose", UP) | facts("line", "dose,female") | facts("difference", "female", UP)
     return story_of(X, y, true, optional)
 
@@ -426,7 +431,7 @@ def noise_in_a_table(rng):
 def a_product(rng):
     X = {"length": rng.uniform(1, 5, 120), "width": rng.uniform(1, 5, 120)}
     y = 0.5 * X["length"] * X["width"] + 0.5 * rng.normal(size=120)
-    true = matter(X) | rises("length,width") | noise(0.5)
+    true = matter(X) | rises("length,width") | noise(0.5) | facts("interaction", "length,width")
     optional = line("length", UP) | line("width", UP) | facts("line", "length,width")
     return story_of(X, y, true, optional)
 
@@ -437,7 +442,8 @@ def a_ratio(rng):
     # one is followed at two levels of the other
     optional = rises("mass,volume") | falls("mass,volume") | facts("line", "mass,volume")
     optional |= line("mass", UP) | falls("volume") | facts("beyond", "volume", DOWN)
-    return story_of(X, y, matter(X) | noise(0.2), optional)
+    true = matter(X) | noise(0.2) | facts("interaction", "mass,volume")
+    return story_of(X, y, true, optional)
 
 
 def two_groups_of_columns(rng):

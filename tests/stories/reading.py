@@ -30,6 +30,7 @@ class Reader:
         self.model, self.data, self.X, self.y = model, X, X.assign(**days), y.to_numpy()
         self.components = [one for one in model.decompose(X).components if one.expression]
         self.number, self.period = 0, 0.0  # of the component, and of a season in its paragraph
+        self.n_shown = len(re.findall(r"^\d+\. ", model.describe(), re.MULTILINE))
 
     def wrong(self) -> Iterator[str]:
         """Yield each sentence that no template has, or that the model contradicts."""
@@ -77,7 +78,8 @@ def says(match: Match, value: float, rel: float = 0.05) -> bool:
     groups = match.groupdict()
     low, high = groups.get("low"), groups.get("high")
     is_inside = low is None or float(low) - 1e-9 <= number <= float(high) + 1e-9
-    return is_inside and abs(value - number) <= max(0.6 * 10.0**-decimals, rel * abs(value))
+    digit = 10.0**-decimals * (10.0 if re.fullmatch(r"-?\d+0", match["n"]) else 1.0)
+    return is_inside and abs(value - number) <= max(0.6 * digit, rel * abs(value))
 
 
 def sign(match: Match) -> int:
@@ -156,13 +158,12 @@ def several(reader: Reader, match: Match) -> bool:
 
 
 def season(reader: Reader, match: Match) -> bool:
-    """Whether the last cycle, without its trend, has the swing, and the mean of the last two."""
+    """Whether the last cycle, less a line through its ends, has the swing."""
     end = reader.X[match["x"]].max()
     places = np.linspace(end - reader.period, end, 33)
     y = reader.along(match["x"], places)
-    flat = y - np.linspace(0, y[-1] - y[0], len(y)) * ("Around" in match[0])
     written = float(match["swing"])
-    return abs(np.ptp(flat) - written) < (0.5 if "Around" in match[0] else 0.1) * written
+    return abs(np.ptp(y - np.linspace(0, y[-1] - y[0], len(y))) - written) < 0.1 * written
 
 
 def growth(reader: Reader, match: Match) -> bool:
@@ -179,7 +180,10 @@ def growth(reader: Reader, match: Match) -> bool:
 def beyond(reader: Reader, match: Match) -> bool:
     x = reader.X[reader.column]
     ahead = AHEAD * np.ptp(x)
-    before, last, later = reader.along(reader.column, x.max() + ahead * np.array([-1, 0, 1]))
+    cycle = (np.arange(16) + 0.5) / 16 * reader.period - reader.period  # averages over the last
+    places = np.add.outer(x.max() + ahead * np.array([-1, 0, 1]), cycle if reader.period else [0])
+    values = reader.along(reader.column, places.ravel()).reshape(places.shape)
+    before, last, later = values.mean(axis=1)
     goes_on = "goes on" not in match[0] or (later - last) * (last - before) > 0
     return goes_on and says(match, sign(match) * (later - last))
 
@@ -204,7 +208,7 @@ def share(reader: Reader, match: Match) -> bool:
 
 
 def small(reader: Reader, match: Match) -> bool:
-    shares = [one.share for one in reader.components if one.share < 0.01]
+    shares = [one.share for one in reader.components[reader.n_shown :]]
     return abs(100 * sum(shares) - float(match["p"])) < 0.6
 
 
@@ -226,7 +230,8 @@ def matters(reader: Reader, match: Match) -> bool:
 
 
 def alike(reader: Reader, match: Match) -> bool:
-    return abs(reader.X[match["a"]].corr(reader.X[match["b"]])) > 0.95
+    names = re.split(r", | and ", match["names"])
+    return bool((reader.X[names].corr().abs().max() > 0.95).all())
 
 
 def far_off(reader: Reader, match: Match) -> bool:
@@ -273,16 +278,17 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (rf"The average of .+ is {N}{UNIT}\.", mean),
     (
         rf"\w+ components? explains? {P} of its variance; the rest is noise with a standard "
-        rf"deviation of {N}{UNIT}\.",
+        rf"deviation of {N}{UNIT}{RANGE}\.",
         explains,
     ),
-    (rf"No structure was found: .+ of {N}{UNIT} around its mean, .+\.", is_said),
+    (r"No structure was found: .+ around its mean, .+\.", is_said),
+    (r"It ends before the data do\.", is_said),
     (r"Whether (?P<names>.+) matters? is open\.", matters),
     (
         r"(?P<names>.+?)(?: do| does not| do not)? matters?, with a probability above 0.95\.",
         matters,
     ),
-    (r"(?P<a>\w+) and (?P<b>\w+) (?:are one column in two|can hardly be dist).+", alike),
+    (r"(?P<names>.+?) (?:are one column in|can hardly be dist).+", alike),
     (rf"Predictions average .+ by {N}{UNIT} \(root mean.+", averaging),
     (
         rf"What follows is the best kernel, (?P<kernel>.+?); its probability .+? is {N}"
@@ -293,13 +299,13 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (r"(?:.*?a|A) (?:curve|straight line) in (?P<x>.+?) that (?P<does>.+)\.", curve),
     (r"(?:.*?a|A) difference of (?P<x>.+?): (?P<does>.+)\.", curve),
     (
-        r"(?:A|Around it there is a) (?:\w+ )?season in (?P<x>.+?) (?:that repeats every "
+        r"(?:.*?a|A|Around it there is a) (?:\w+ )?season in (?P<x>.+?) (?:that repeats every "
         rf"{N}{UNIT}{RANGE}, )?with a swing of (?P<swing>[\d.]+){UNIT} in its last cycle"
         rf"{PERHAPS}\.",
         season,
     ),
     (rf"Its swing has (?P<way>grown|shrunk) from {N}{UNIT} in the first cycle{PERHAPS}\.", growth),
-    (r"A (?:joint effect of|sum of effects of) .+?: (?P<effects>along .+)\.", several),
+    (r"A (?:joint effect|sum of effects) of .+?: (?P<effects>along .+)\.", several),
     (rf"A possible (?:effect of|season in) .+{PERHAPS}\.", is_said),
     (rf"It explains {P} of the variance of the fit, and spans {N}{UNIT}\.", share),
     (rf"\w+ smaller components? of .+ explains? {P} of the variance of the fit\.", small),
@@ -307,8 +313,8 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         rf"Beyond the data it (?:.+ and )?{WAY} by {N}{UNIT}{RANGE} until .+{PERHAPS}\.",
         beyond,
     ),
-    (r"How it goes on is open: until .+ it changes by .+\.", is_said),
-    (rf"(?P<n>)?It repeats beyond the data{PERHAPS}\.", repeats),
+    (r"How it goes on is open: .+", is_said),
+    (rf"(?P<n>)?(?:It|The season) repeats beyond the data{PERHAPS}\.", repeats),
     (rf"Beyond the data half of its swing is left after {N}{UNIT}{PERHAPS}\.", repeats),
     (r"Rows? (?P<rows>.+?) do(?:es)? not fit the others, .+", far_off),
     (r"The noise (?P<way>grows|shrinks) with (?P<x>.+?): it is .+", spread),
