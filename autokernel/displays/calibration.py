@@ -84,7 +84,7 @@ class CalibrationDisplay:
                     f"X and y must be rows that were not fitted, got None: there are {n} rows, and "
                     f"at most {MOST_LEFT_OUT} are left out one by one"
                 )
-            return cls(pit=estimator._fitted.mixture.leave_one_out()).plot(axes)
+            return cls(pit=estimator._fitted.mixture.leave_one_out()[0]).plot(axes)
         levels = (np.arange(_N_LEVELS) + 1) / (_N_LEVELS + 1)
         quantiles = estimator.predict_quantiles(X, levels.tolist())
         target = np.asarray(y, dtype=float)

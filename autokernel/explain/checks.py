@@ -14,7 +14,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.stats import binomtest, chi2, norm, skewtest, spearmanr
 
 from autokernel.explain.claims import Claim
-from autokernel.explain.numbers import listing, number, percent, with_unit
+from autokernel.explain.numbers import between, calendar_lengths, listing, number, percent, readable
 from autokernel.explain.regions import Axis
 from autokernel.inference.covariance import cross_covariance
 from autokernel.inference.exact import ExactPredictor
@@ -25,7 +25,8 @@ MAX_ROWS = 1000  # with more, or without exact predictions, nothing is checked
 MIN_ROWS = 20  # for all but rows that are far off
 FALSE_ALARM = 1e-3  # probability of a claim of each kind if the model is right
 MOST_DEVIATIONS = 8.0  # that are distinguished
-MOST_OUTLIERS = 0.1  # share of the rows
+FACTOR_FOR_LOG = 3.0  # between the largest and the smallest target, from which a log changes much
+NARROW = 1.1  # standard deviation of residuals, from which intervals are called too narrow
 MASKED = 0.5  # median deviation below which rows far off are judged by it
 COVERAGE = 0.9  # of the intervals whose rows are counted
 N_LAGS = 10  # over which residuals are compared with those before
@@ -36,21 +37,30 @@ NOISE = "noise"
 Said = tuple[Claim, str]
 
 
-def checked(model: FittedModel, target: str, axes: Sequence[Axis]) -> Iterator[Said]:
-    """Yield what is wrong with the residuals, with a sentence for each."""
-    mixture = model.mixture
-    is_exact = all(isinstance(one, ExactPredictor) for one in mixture.predictors)
-    n = len(mixture.data.y)
-    if n > MAX_ROWS or not is_exact:
-        why = f"predictions are {model.approximation}" if not is_exact else f"there are {n} rows"
-        claim = Claim(NOISE, "is not checked", evidence=model.approximation)
-        yield claim, f"Residuals were not checked, as {why}."
+def can_leave_out(model: FittedModel) -> bool:
+    """Whether rows can be left out one by one: with exact predictions, and not too many rows."""
+    is_exact = all(isinstance(one, ExactPredictor) for one in model.mixture.predictors)
+    return is_exact and len(model.mixture.data.y) <= MAX_ROWS
+
+
+def checked(
+    model: FittedModel, probabilities: FloatArray | None, target: str, axes: Sequence[Axis]
+) -> Iterator[Said]:
+    """Yield what is wrong with the residuals, with a sentence for each.
+
+    For rows that are left out there are predicted probabilities (n,) of a smaller target, or None.
+    """
+    mixture, n = model.mixture, len(model.mixture.data.y)
+    if probabilities is None:
+        how = f"predictions: {model.approximation}, {n} rows"
+        text = "Residuals were not checked: rows are too many, or predictions are approximate."
+        yield Claim(NOISE, "is not checked", evidence=how), text
         return
     tail = norm.cdf(-MOST_DEVIATIONS)
-    residuals = norm.ppf(np.clip(mixture.leave_one_out(), tail, 1 - tail))
+    residuals = norm.ppf(np.clip(probabilities, tail, 1 - tail))
     deviation = float(np.median(np.abs(residuals)) / norm.ppf(0.75))
-    few = 0 < _is_far(residuals / deviation).mean() <= MOST_OUTLIERS
-    if deviation < MASKED and few:  # outliers have widened the noise by which they are judged
+    if deviation < MASKED and _stand_apart(residuals / deviation):
+        # outliers have widened the noise by which they are judged
         yield from _far_rows(residuals / deviation)
         return
     if n < MIN_ROWS:
@@ -58,16 +68,23 @@ def checked(model: FittedModel, target: str, axes: Sequence[Axis]) -> Iterator[S
         return
     X, mean = mixture.data.X, mixture.mean(mixture.data.X)
     near = ~_is_far(residuals)
-    is_positive = bool(model.target_scaling.undo(mixture.data.y).min() > 0)
+    y = model.target_scaling.undo(mixture.data.y)
+    has_orders = bool(y.min() > 0 and y.max() >= FACTOR_FOR_LOG * y.min())
     shape = [
         *_changing_spread(residuals[near], mean[near], X[near], axes),
-        *_skewness(residuals[near], target, is_positive=is_positive),
+        *_skewness(residuals[near], target, has_orders=has_orders),
     ]
     yield from shape or _far_rows(residuals)  # wide or skewed noise has rows far off
     if near.all():  # rows far off distort the residuals of their neighbours
         yield from _left_over(residuals, model, axes)
         if not shape:
             yield from _coverage(residuals)
+
+
+def _stand_apart(residuals: FloatArray) -> bool:
+    """Whether rows are far off by twice as much as any of the others."""
+    size, is_far = np.abs(residuals), _is_far(residuals)
+    return bool(is_far.any() and size[is_far].min() > 2 * size[~is_far].max())
 
 
 def _is_far(residuals: FloatArray) -> BoolArray:
@@ -113,21 +130,21 @@ def _changing_spread(
     )
     how = f"rank correlation of the size of leave-one-out residuals with {name}"
     sure = 1 - float(test.pvalue) * len(found)
-    text = (
-        f"The noise {word} with {name}: it is {number(ratio)} times as large in the {most} "
-        f"third as in the {least}, so that intervals are too narrow there and too wide elsewhere."
-    )
-    yield Claim(NOISE, f"{word} with {name}", ratio, probability=sure, evidence=how), text
+    text = f"it is {number(ratio)} times as large in the {most} third as in the {least}"
+    if max(high.std(), low.std()) > NARROW:
+        text += f", so that intervals are too narrow where {name} is {most}"
+    claim = Claim(NOISE, f"{word} with {name}", ratio, probability=sure, evidence=how)
+    yield claim, f"The noise {word} with {name}: {text}."
 
 
-def _skewness(residuals: FloatArray, target: str, *, is_positive: bool) -> Iterator[Said]:
+def _skewness(residuals: FloatArray, target: str, *, has_orders: bool) -> Iterator[Said]:
     """Say whether large residuals are more often above than below, or the other way round."""
     found = skewtest(residuals)
     if not found.pvalue < FALSE_ALARM:
         return
     up = found.statistic > 0
     way = "above" if up else "below"
-    advice = f": try the log of {target}" if up and is_positive else ""
+    advice = f": try the log of {target}" if up and has_orders else ""
     how, sure = "test of the skewness of leave-one-out residuals", 1 - float(found.pvalue)
     claim = Claim(NOISE, f"skewed to {way}", float(found.statistic), probability=sure, evidence=how)
     yield claim, f"Large residuals are more often {way} the prediction than not{advice}."
@@ -176,12 +193,16 @@ def _along_time(residuals: FloatArray, x: FloatArray, axis: Axis) -> Iterator[Sa
         return
     scaled = residuals / np.sqrt(np.sum(residuals**2))
     frequencies = np.arange(MIN_CYCLES, n // 2) / (x[-1] - x[0])
+    gaps = np.diff(x)
+    if np.ptp(gaps) > gaps.mean():  # shorter periods than two gaps have no aliases
+        calendar = axis.scale / np.array(calendar_lengths(axis.unit))
+        frequencies = np.append(frequencies, calendar[calendar > frequencies.max(initial=0.0)])
     power = np.abs(np.exp(2j * np.pi * np.outer(frequencies, x)) @ scaled) ** 2
     pvalue = float(-np.expm1(len(power) * np.log1p(-np.exp(-power.max()))))
     if pvalue < FALSE_ALARM:
         period = axis.scale / float(frequencies[np.argmax(power)])
         claim = Claim("residuals", "repeat", period, unit=axis.unit, probability=1 - pvalue)
-        every = with_unit(period, axis.unit)
+        every = between(*readable(period, np.nan, np.nan, axis.unit))
         text = f"The residuals still repeat along {axis.name}, about every {every}."
         yield replace(claim, evidence=f"periodogram of {how}"), text
         return

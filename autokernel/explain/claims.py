@@ -180,7 +180,7 @@ def _turns(curve: Curve) -> tuple[list[int], float]:
 
 def jump(curve: Curve, subject: str) -> Claim | None:
     """Say where most of the change between the ends of a curve happens, if it is a short part."""
-    length = round(JUMP_LENGTH * (len(curve.mean) - 1))
+    length = max(1, round(JUMP_LENGTH * (len(curve.mean) - 1)))
     change = _change(curve.mean[None])[0]
 
     def sizes(drawn: FloatArray) -> FloatArray:
@@ -338,6 +338,9 @@ def _tops(x: FloatArray, curves: FloatArray) -> FloatArray:
     top = np.clip(np.argmax(curves, axis=1), 1, len(x) - 2)
     rows = np.arange(len(curves))
     before, at, after = (curves[rows, top + shift] for shift in (-1, 0, 1))
-    bend = 2 * at - before - after
-    shift = np.divide(after - before, 2 * bend, out=np.zeros_like(at), where=bend > 0)
-    return x[top] + np.clip(shift, -1, 1) * (x[1] - x[0])
+    left, right = x[top] - x[top - 1], x[top + 1] - x[top]
+    rise, fall = right * (at - before), left * (at - after)
+    shift = np.divide(
+        right * rise - left * fall, 2 * (rise + fall), out=np.zeros_like(at), where=rise + fall > 0
+    )
+    return x[top] + np.clip(shift, -left, right)

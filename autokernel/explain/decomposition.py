@@ -479,7 +479,8 @@ def _like(part: Part, member: ExplainedKernel) -> Part | None:
     if not set(part.columns) <= {column for one in within for column in one.columns}:
         return None
     group = [addend for one in within for addend in one.group]
-    return Part([*group, *(one for one in of_season if one not in group)], theta)
+    more = (one for one in of_season if not any(one is other for other in group))
+    return Part([*group, *more], theta)
 
 
 def _addends_of_season(part: Part, member: ExplainedKernel) -> list[Addend]:

@@ -5,13 +5,14 @@ A component is described by what its curve does, and named after its kernel only
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from itertools import chain
+from functools import cached_property
+from itertools import chain, takewhile
 from typing import Any
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from autokernel.explain.checks import checked
+from autokernel.explain.checks import can_leave_out, checked
 from autokernel.explain.claims import (
     MIN_GROWTH,
     N_GRID,
@@ -40,6 +41,7 @@ from autokernel.explain.numbers import (
     calendar_word,
     counted,
     interval,
+    level_text,
     listing,
     percent,
     readable,
@@ -59,6 +61,9 @@ CERTAIN, EXCLUDED = 0.95, 0.05  # probabilities from which a column matters, and
 MIN_AVERAGING_SHARE = 0.01  # of the variance, from which averaging is worth a sentence
 ALIKE, SAME_COLUMN = 0.95, 1 - 1e-9  # correlations from which two columns are hardly distinct
 LEVELS = (0.1, 0.9)  # quantiles of a column at which the effect of another one is shown
+MAX_VALUES = 20  # of a column, up to which a curve is followed from one to the next
+MISSED = 1.5  # deviations of the noise, from which it is said how far rows are missed
+MAX_BLUR = 0.25  # of a column, up to which the place of a jump is named
 MAX_NAMED = 4  # columns of a component of many whose effects are described
 
 
@@ -193,7 +198,9 @@ class Description:
     def short(self) -> str:
         """Say what is largest, in at most five lines."""
         lines = [" ".join(text for _, text in self._of_target())]
-        lines += [self._text(number) for number in range(min(self._explained.n_large, 3))]
+        for number in range(min(self._explained.n_large, 3)):
+            of_curve = takewhile(lambda one: one[0].predicate != "share", self._sentences(number))
+            lines.append(" ".join([text for _, text in of_curve if text][:2]))
         checks = [text for _, text in self._of_residuals()]
         return "\n".join([*lines, *checks[:1]])
 
@@ -252,20 +259,29 @@ class Description:
         if model.evaluation.expression == NOISE:
             text = (
                 f"No structure was found: {self._target} is noise with a standard deviation of "
-                f"{noise_text} around its mean, {with_unit(average, unit)}."
+                f"{noise_text} around its mean, {level_text(average, deviation, unit)}."
             )
             return [(noise, text)]
-        y = model.mixture.data.y
-        explained = 1 - float(np.var(y - model.mixture.mean(self._X)) / np.var(y))
+        y, scale = model.mixture.data.y, model.target_scaling.scale
         mean = Claim(TARGET, "mean", average, unit=unit, evidence="mean of the training targets")
-        share = Claim(TARGET, "explained", explained, evidence="variance of the fit to the rows")
+        errors, where, how = y - model.mixture.mean(self._X), "", "variance of the fit to the rows"
+        if self._left_out is not None:
+            errors, where = self._left_out[1], " in rows that are left out"
+            how = "errors of predictions of each row from all others"
+        explained = max(0.0, 1 - float(np.mean(errors**2) / np.var(y)))
+        share = Claim(TARGET, "explained", explained, evidence=how)
         n = counted(len(self._explained.parts), "component")
         verb = "explains" if len(self._explained.parts) == 1 else "explain"
-        return [
-            (mean, f"The average of {self._target} is {with_unit(average, unit)}."),
-            (share, f"{_capital(n)} {verb} {percent(explained)} of its variance;"),
-            (noise, f"the rest is noise with a standard deviation of {noise_text}."),
+        said = [
+            (mean, f"The average of {self._target} is {level_text(average, scale, unit)}."),
+            (share, f"{_capital(n)} {verb} {percent(explained)} of its variance{where}."),
+            (noise, f"The noise has a standard deviation of {noise_text}."),
         ]
+        missed = scale * float(np.sqrt(np.mean(errors**2)))
+        if self._left_out is not None and missed > MISSED * deviation:
+            claim = Claim(TARGET, "is missed", missed, unit=unit, evidence=how)
+            said.append((claim, f"Rows that are left out are missed by {with_unit(missed, unit)}."))
+        return said
 
     def _of_columns(self) -> Iterator[tuple[Claim, str]]:
         """Say which columns matter, with which probability, and which are nearly the same."""
@@ -273,14 +289,15 @@ class Description:
         rows = list(zip(inclusion["column"], inclusion["depends"], strict=True))
         if len(rows) == 1:
             return
-        clearly = [name for name, p in rows if p > CERTAIN]
-        perhaps = [(name, p) for name, p in rows if EXCLUDED <= p <= CERTAIN]
-        not_at_all = [name for name, p in rows if p < EXCLUDED]
+        rows = [(name, round(float(p), 2)) for name, p in rows]  # as they are written
+        clearly = [name for name, p in rows if p >= CERTAIN]
+        perhaps = [(name, p) for name, p in rows if EXCLUDED < p < CERTAIN]
+        not_at_all = [name for name, p in rows if p <= EXCLUDED]
         how = "kernels that use the column"
         if clearly:
             verb = "matters" if len(clearly) == 1 else "matter"
             claim = Claim(listing(clearly), "matters", probability=CERTAIN, evidence=how)
-            yield claim, f"{listing(clearly)} {verb}, with a probability above {CERTAIN}."
+            yield claim, f"{listing(clearly)} {verb}, with a probability of at least {CERTAIN}."
         verb = "matters" if len(perhaps) == 1 else "matter"
         names = listing([f"{name} ({p:.2f})" for name, p in perhaps] or [""])
         said = [f"Whether {names} {verb} is open.", *[""] * len(perhaps)]  # by the first of them
@@ -289,7 +306,7 @@ class Description:
         if not_at_all:
             verb = "does" if len(not_at_all) == 1 else "do"
             claim = Claim(listing(not_at_all), "does not matter", probability=CERTAIN, evidence=how)
-            text = f"{listing(not_at_all)} {verb} not matter, with a probability above {CERTAIN}."
+            text = f"{listing(not_at_all)} {verb} not matter, with a probability of at least {CERTAIN}."
             yield claim, text
         yield from self._alike()
 
@@ -311,14 +328,22 @@ class Description:
                     names = listing([self.names[varying[column]] for column in of_group])
                     how = "least correlation of the columns"
                     claim = Claim(names, "are alike", least, evidence=how)
-                    text = f"{names} {what} (their correlation is {least:.2f}"
-                    text += " and more)" if len(of_group) > 2 else ")"
+                    size = "above 0.99" if least > 0.995 else f"{least:.2f}"
+                    text = f"{names} {what} (their correlation is {size}"
+                    text += " or more)" if len(of_group) > 2 else ")"
                     yield claim, f"{text}: what is said of one may be due to another."
+
+    @cached_property
+    def _left_out(self) -> tuple[FloatArray, FloatArray] | None:
+        """Predictions of each row from all others, if they can be made."""
+        model = self._model
+        return model.mixture.leave_one_out() if can_leave_out(model) else None
 
     def _of_residuals(self) -> list[tuple[Claim, str]]:
         """Say what the model does not fit."""
         if self._checks is None:
-            found = checked(self._model, self._target, self.axes)
+            probabilities = None if self._left_out is None else self._left_out[0]
+            found = checked(self._model, probabilities, self._target, self.axes)
             self._checks = [] if self._model.target_scaling.is_constant else list(found)
         return self._checks
 
@@ -346,12 +371,13 @@ class Description:
             how = "kernels that have such a component"
             claim = Claim(subject, "is possible", probability=probability, evidence=how)
             names = listing([self.names[column] for column in part.columns])
-            noun = "season in" if part.is_season else "effect of"
+            noun = "cycle in" if part.is_season else "effect of"
             yield claim, f"{begin}possible {noun} {names}{_perhaps(probability)}."
         else:
             said, ahead = self._curve(part, regions, subject, begin)
             yield from said
-        yield self._share(part, subject)
+        if len(self._explained.parts) > 1:
+            yield self._share(part, subject)
         if any(region.has_ended for region in regions.values()):
             ended = Claim(subject, "ends", evidence="place of its change-point")
             yield ended, "It ends before the data do."
@@ -368,6 +394,15 @@ class Description:
         if len(free) > 1:
             return list(self._joint(part, free, subject, begin)), []
         (column,) = free
+        seasons = [
+            one for one in self._explained.parts if one.is_season and one.columns == (column,)
+        ]
+        if seasons and not regions and len(part.columns) == 1:
+            # the level of a season is a part of the trend: the data show their sum
+            group = [addend for one in (part, *seasons) for addend in one.group]
+            whole = replace(part, group=group, period=max(one.period for one in seasons))
+            said = [self._direction(level_of(self._explained, whole, subject), column, begin)]
+            return said, self._beyond(whole, column, subject)
         ends = regions[column].inner if column in regions else None
         said = self._along(part, column, ends or WHOLE_COLUMN, subject, begin)
         if regions or self._is_two_valued(column):
@@ -377,9 +412,7 @@ class Description:
     def _share(self, part: Part, subject: str) -> tuple[Claim, str]:
         """Say how much a component explains."""
         share = Claim(subject, "share", part.share, evidence="covariance with the fit")
-        span = with_unit(part.span, self._target_unit)
-        text = f"It explains {percent(part.share)} of the variance of the fit, and spans {span}."
-        return share, text
+        return share, f"It explains {percent(part.share)} of the variance of the fit."
 
     def _begin(self, regions: Mapping[int, Region]) -> str:
         """Begin a sentence about a component with where it plays a part."""
@@ -415,7 +448,7 @@ class Description:
         if changes:
             said.append((grows, self._growth(swing, grows)))
         if not (changes and grows.value < 1 and lasts.predicate == "repeats beyond"):
-            noun = "It" if part.is_season else "The season"
+            noun = "it" if part.is_season else "the cycle"
             ahead.append(self._season_beyond(lasts, column, noun))
         has_ended = region is not None and region.has_ended
         return said, [] if has_ended else ahead
@@ -432,9 +465,11 @@ class Description:
         repeats = replace(
             swing, predicate="repeats", value=period, low=low, high=high, unit=axis.unit
         )
-        which = f" that repeats every {every}," if not word else ""
+        noun = f"{word}season in {self.names[column]}"
+        if not word:
+            noun = f"cycle in {self.names[column]} that repeats every {every},"
         text = (
-            f"{begin}{word}season in {self.names[column]}{which} with a swing of "
+            f"{begin}{noun} with a swing of "
             f"{with_unit(swing.value, unit)} in its last cycle{_perhaps(swing.probability)}."
         )
         return [(replace(repeats, evidence=how), text), (replace(swing, unit=unit), "")]
@@ -467,15 +502,18 @@ class Description:
         """Describe the curve along a column, the others at given values or at their medians."""
         low, high = self._explained.ends(column)
         low, high = max(low, ends[0]), min(high, ends[1])
-        is_two_valued = self._is_two_valued(column)
-        places = np.linspace(low, high, 2 if is_two_valued else N_GRID)
+        is_two_valued, places = self._is_two_valued(column), np.linspace(low, high, N_GRID)
+        values = np.unique(self._X[:, column])
+        inside = values[(values >= low) & (values <= high)]
+        if len(values) <= MAX_VALUES and len(inside) > 1:  # nothing is known between them
+            places = inside
         curve = curve_of(self._explained, part, column, places, fixed)
         claim = direction(curve, subject)
         if is_two_valued and claim.probability >= OPEN:
             return [self._difference(claim, column, begin)]
         said = self._direction(claim, column, begin)
         step = jump(curve, subject) if said[0].predicate in ("rises", "falls") else None
-        if step is None or step.probability < OPEN:
+        if step is None or step.probability < OPEN or step.high - step.low > MAX_BLUR:
             return [said]
         axis, (claim, text) = self.axes[column], said
         place = axis.place_between(step.value, step.low, step.high)
@@ -552,6 +590,9 @@ class Description:
                 for column in ordered[:MAX_NAMED]
                 for claim, text in self._along(part, column, WHOLE_COLUMN, subject)
             ]
+            if len(ordered) > MAX_NAMED:
+                rest = listing([self.names[column] for column in ordered[MAX_NAMED:]])
+                said.append((Claim(rest, "has less effect"), f"the effect of {rest} is smaller"))
         (first, _), *others = said
         texts = [text.removesuffix(".") for _, text in said if text]
         yield (
@@ -597,8 +638,8 @@ class Description:
         if axis.origin is None and not axis.unit:
             until = f"until {self.names[column]} is {axis.place(far)}"
         if claim.probability < OPEN:
-            low, high = (with_unit(one, unit) for one in (claim.low, claim.high))
-            text = f"How it goes on is open: {until} it changes by {low} to {high}."
+            change = f"{with_unit(claim.low, '')} to {with_unit(claim.high, unit)}"
+            text = f"How it goes on is open: {until} it changes by {change}."
             return [(replace(claim, predicate="is open beyond", probability=1.0), text)]
         if claim.predicate == "is open beyond":
             text = "How it goes on is open: the data do not show twice what its kernel repeats."
@@ -615,8 +656,11 @@ class Description:
     def _season_beyond(self, claim: Claim, column: int, noun: str) -> tuple[Claim, str]:
         """Say how a season goes on beyond the data."""
         axis, perhaps = self.axes[column], _perhaps(claim.probability)
+        if claim.probability < OPEN:
+            claim = replace(claim, predicate="is open beyond", probability=1.0)
+            return claim, f"Whether {noun} repeats beyond the data is open."
         if claim.predicate == "repeats beyond":
-            return claim, f"{noun} repeats beyond the data{perhaps}."
+            return claim, f"{_capital(noun)} repeats beyond the data{perhaps}."
         claim = replace(_in_units(claim, axis.scale), unit=axis.unit)
         value, _, _, unit = readable(claim.value, np.nan, np.nan, axis.unit)
         after = with_unit(value, unit)

@@ -43,6 +43,14 @@ def with_unit(value: float, unit: str) -> str:
     return f"{number(value)} {unit}".rstrip()
 
 
+def level_text(value: float, spread: float, unit: str) -> str:
+    """Write a number and its unit, in three digits or as many as show a tenth of a spread."""
+    decimals = _DIGITS - 2 - int(np.floor(np.log10(spread)))
+    if 0 < decimals <= _MOST_DECIMALS and abs(value) > 10 * spread:
+        return f"{value:.{decimals}f} {unit}".rstrip()
+    return with_unit(value, unit)
+
+
 def between(value: float, low: float, high: float, unit: str) -> str:
     """Write a number with an interval around it, in as many decimals as the interval shows."""
     if not (np.isfinite(low) and np.isfinite(high)):
@@ -71,6 +79,14 @@ _CALENDAR = {"days": "daily", "weeks": "weekly", "months": "monthly", "years": "
 _NEAR_CALENDAR = 0.005  # relative difference from a unit of the calendar
 _READABLE = ("minutes", "hours", "days", "years")  # units that a reader would choose
 _MIN_OF_UNIT = 2.0  # from which the larger unit is easier to read
+
+
+def calendar_lengths(unit: str) -> list[float]:
+    """Return the lengths of a day, a week and a year in a unit of time, none in another unit."""
+    seconds = _SECONDS_OF_UNIT.get(unit)
+    return (
+        [_SECONDS_OF_UNIT[one] / seconds for one in ("days", "weeks", "years")] if seconds else []
+    )
 
 
 def calendar_word(value: float, low: float, high: float, unit: str) -> str:
@@ -104,6 +120,8 @@ def percent(share: float) -> str:
     per_cent = 100 * share
     if -1 < per_cent < 0.1:  # below zero, it works against the others
         return "less than 0.1 %"
+    if 99.95 <= per_cent < 100 - 1e-9:
+        return "more than 99.9 %"
     is_near_end = abs(per_cent) < 10 or 99 <= per_cent < 99.95
     return f"{per_cent:.1f} %" if is_near_end else f"{per_cent:.0f} %"
 

@@ -150,13 +150,13 @@ class MixturePredictor:
         means, variances = self._of_components(X, noise=True)
         return logsumexp(log_normal(y - means, variances) + np.log(self.weights)[:, None], axis=0)
 
-    def leave_one_out(self) -> FloatArray:
-        """Compute the predicted probability (n,) of a smaller target for each row of the data.
+    def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
+        """Predict each row of the data from all others, with the parameters of all rows.
 
-        Each row is predicted from all others, exactly and with the parameters of all rows, in
-        O(n_components n_samples^3).
+        Returns the predicted probabilities (n,) of a smaller target, and the errors (n,) of the
+        means. O(n_components n_samples^3).
         """
-        total, data = np.zeros(len(self._y)), self.data
+        probability, error, data = np.zeros(len(self._y)), np.zeros(len(self._y)), self.data
         every = zip(self.weights, self.components, self.predictors, strict=True)
         for weight, component, predictor in every:
             likelihood = ExactLikelihood(component.expression, data)
@@ -164,8 +164,9 @@ class MixturePredictor:
                 residual, variance = likelihood.leave_one_out_errors(
                     component.theta, jitter=predictor.jitter
                 )
-            total += weight * ndtr(residual / np.sqrt(variance))
-        return total
+            probability += weight * ndtr(residual / np.sqrt(variance))
+            error += weight * residual
+        return probability, error
 
     def _of_components(self, X: FloatArray, *, noise: bool) -> tuple[FloatArray, FloatArray]:
         """Compute the means and variances (n_components, n) of the components."""

@@ -34,7 +34,7 @@ def smooth(lengthscale: float, seed: int) -> np.ndarray:
 
 
 def period(value: str) -> str:
-    return rf"^A season in time that repeats every {value}\d* years"
+    return rf"^A cycle in time that repeats every {value}\d* years"
 
 
 YEARLY = "^A yearly season in time with"

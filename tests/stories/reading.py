@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
 from autokernel import AutoKernelGPRegressor
 
@@ -29,7 +30,11 @@ class Reader:
         days = {name: (X[name] - pd.Timestamp(0)) / pd.Timedelta(1, "D") for name in self.dates}
         self.model, self.data, self.X, self.y = model, X, X.assign(**days), y.to_numpy()
         self.components = [one for one in model.decompose(X).components if one.expression]
-        self.number, self.period = 0, 0.0  # of the component, and of a season in its paragraph
+        self.text, self.number, self.period = (
+            "",
+            0,
+            0.0,
+        )  # of a paragraph, number of the component, and of a season in its paragraph
         self.n_shown = len(re.findall(r"^\d+\. ", model.describe(), re.MULTILINE))
 
     def wrong(self) -> Iterator[str]:
@@ -40,8 +45,8 @@ class Reader:
             every = re.search(rf"repeats every {N}", paragraph)
             word = re.search(rf"({'|'.join(DAYS)}) season", paragraph)
             self.period = DAYS[word[1]] if word else float(every["n"]) if every else 0.0
-            text = paragraph[numbered.end() :] if numbered else paragraph
-            for sentence in re.split(r"(?<=\.) ", text):
+            self.text = paragraph[numbered.end() :] if numbered else paragraph
+            for sentence in re.split(r"(?<=\.) ", self.text):
                 matches = ((re.fullmatch(pattern, sentence), check) for pattern, check in SENTENCES)
                 match, check = next(((m, c) for m, c in matches if m), (None, None))
                 if match is None:
@@ -55,9 +60,17 @@ class Reader:
         frame = frame.assign(**{one: pd.to_datetime(frame[one], unit="D") for one in self.dates})
         return self.model.decompose(frame[self.X.columns]).components[self.number].mean
 
+    def ends(self, name: str) -> tuple[float, float]:
+        """Return where a column begins and ends, or the part of it that a paragraph is about."""
+        low, high = self.X[name].min(), self.X[name].max()
+        part = re.match(r"(?:From (?P<low>[\d.]+))?.*?(?:Until (?P<high>[\d.]+))?", self.text)
+        inner = 0.05 * (high - low)  # where an edge bends no curve
+        begin = float(part["low"]) + inner if part["low"] else low
+        return begin, float(part["high"]) - inner if part["high"] else high
+
     def curve(self, name: str, **fixed: float) -> tuple[np.ndarray, np.ndarray]:
         """Compute a curve over the data, averaged over the period of a wave around it."""
-        x = np.linspace(self.X[name].min(), self.X[name].max(), N_GRID)
+        x = np.linspace(*self.ends(name), N_GRID)
         if not self.period:
             return x, self.along(name, x, **fixed)
         cycle = (np.arange(16) + 0.5) / 16 * self.period
@@ -203,8 +216,7 @@ def repeats(reader: Reader, match: Match) -> bool:
 def share(reader: Reader, match: Match) -> bool:
     means = np.array([one.mean - one.mean.mean() for one in reader.components])
     shares = means @ means.sum(axis=0) / np.sum(means.sum(axis=0) ** 2)
-    is_share = abs(100 * shares[reader.number] - float(match["p"])) < 0.6
-    return is_share and says(match, np.ptp(means[reader.number]))
+    return abs(100 * shares[reader.number] - float(match["p"])) < 0.6
 
 
 def small(reader: Reader, match: Match) -> bool:
@@ -212,11 +224,29 @@ def small(reader: Reader, match: Match) -> bool:
     return abs(100 * sum(shares) - float(match["p"])) < 0.6
 
 
+def noise(reader: Reader, match: Match) -> bool:
+    return says(match, np.sqrt(reader.model.noise_variance_))
+
+
+def left_out(reader: Reader) -> float:
+    """Compute the mean square error of rows in tenths that are left out of the best kernel."""
+    model = clone(reader.model).set_params(averaging=None)
+    errors = np.empty(len(reader.y))
+    for rows in np.array_split(np.random.default_rng(0).permutation(len(errors)), 10):
+        others = np.setdiff1d(np.arange(len(errors)), rows)
+        kernel = reader.model.best_expression_
+        model.refit(reader.data.iloc[others], reader.y[others], kernel)
+        errors[rows] = reader.y[rows] - model.predict(reader.data.iloc[rows])
+    return float(np.mean(errors**2))
+
+
 def explains(reader: Reader, match: Match) -> bool:
-    left = reader.y - reader.model.predict(reader.data)
-    return abs(100 * (1 - left.var() / reader.y.var()) - float(match["p"])) < 0.6 and says(
-        match, np.sqrt(reader.model.noise_variance_)
-    )
+    share = 1 - left_out(reader) / reader.y.var()
+    return abs(share - float(match["p"]) / 100) < 0.1
+
+
+def missed(reader: Reader, match: Match) -> bool:
+    return says(match, left_out(reader) ** 0.5, 0.5)
 
 
 def matters(reader: Reader, match: Match) -> bool:
@@ -277,15 +307,20 @@ P = r"(?:less than )?(?P<p>-?[\d.]+) %"
 SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (rf"The average of .+ is {N}{UNIT}\.", mean),
     (
-        rf"\w+ components? explains? {P} of its variance; the rest is noise with a standard "
-        rf"deviation of {N}{UNIT}{RANGE}\.",
+        rf"\w+ components? explains? {P} of its variance in rows that are left out\.",
         explains,
+    ),
+    (rf"The noise has a standard deviation of {N}{UNIT}{RANGE}\.", noise),
+    (rf"Rows that are left out are missed by {N}{UNIT}\.", missed),
+    (
+        r"Whether (?:it|the cycle) repeats beyond the data is open\.",
+        is_said,
     ),
     (r"No structure was found: .+ around its mean, .+\.", is_said),
     (r"It ends before the data do\.", is_said),
     (r"Whether (?P<names>.+) matters? is open\.", matters),
     (
-        r"(?P<names>.+?)(?: do| does not| do not)? matters?, with a probability above 0.95\.",
+        r"(?P<names>.+?)(?: do| does not| do not)? matters?, with a probability of at least 0.95\.",
         matters,
     ),
     (r"(?P<names>.+?) (?:are one column in|can hardly be dist).+", alike),
@@ -299,22 +334,22 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (r"(?:.*?a|A) (?:curve|straight line) in (?P<x>.+?) that (?P<does>.+)\.", curve),
     (r"(?:.*?a|A) difference of (?P<x>.+?): (?P<does>.+)\.", curve),
     (
-        r"(?:.*?a|A|Around it there is a) (?:\w+ )?season in (?P<x>.+?) (?:that repeats every "
+        r"(?:.*?a|A|Around it there is a) (?:\w+ season|cycle) in (?P<x>.+?) (?:that repeats every "
         rf"{N}{UNIT}{RANGE}, )?with a swing of (?P<swing>[\d.]+){UNIT} in its last cycle"
         rf"{PERHAPS}\.",
         season,
     ),
     (rf"Its swing has (?P<way>grown|shrunk) from {N}{UNIT} in the first cycle{PERHAPS}\.", growth),
     (r"A (?:joint effect|sum of effects) of .+?: (?P<effects>along .+)\.", several),
-    (rf"A possible (?:effect of|season in) .+{PERHAPS}\.", is_said),
-    (rf"It explains {P} of the variance of the fit, and spans {N}{UNIT}\.", share),
+    (rf"A possible (?:effect of|cycle in) .+{PERHAPS}\.", is_said),
+    (rf"It explains {P} of the variance of the fit\.", share),
     (rf"\w+ smaller components? of .+ explains? {P} of the variance of the fit\.", small),
     (
         rf"Beyond the data it (?:.+ and )?{WAY} by {N}{UNIT}{RANGE} until .+{PERHAPS}\.",
         beyond,
     ),
     (r"How it goes on is open: .+", is_said),
-    (rf"(?P<n>)?(?:It|The season) repeats beyond the data{PERHAPS}\.", repeats),
+    (rf"(?P<n>)?(?:It|The cycle) repeats beyond the data{PERHAPS}\.", repeats),
     (rf"Beyond the data half of its swing is left after {N}{UNIT}{PERHAPS}\.", repeats),
     (r"Rows? (?P<rows>.+?) do(?:es)? not fit the others, .+", far_off),
     (r"The noise (?P<way>grows|shrinks) with (?P<x>.+?): it is .+", spread),
