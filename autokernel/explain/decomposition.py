@@ -476,11 +476,10 @@ def _like(part: Part, member: ExplainedKernel) -> Part | None:
         same = (one for one in others if one.columns == part.columns)
         return next((one for one in same if _regions(one) == _regions(part)), None)
     within = [one for one in member.parts if one.is_free and set(one.columns) & set(part.columns)]
-    if not set(part.columns) <= {column for one in within for column in one.columns}:
-        return None
     group = [addend for one in within for addend in one.group]
-    more = (one for one in of_season if not any(one is other for other in group))
-    return Part([*group, *more], theta)
+    group += [one for one in of_season if not any(one is other for other in group)]
+    columns = {column for addend in group for column in addend.expression.columns}
+    return Part(group, theta) if set(part.columns) <= columns else None
 
 
 def _addends_of_season(part: Part, member: ExplainedKernel) -> list[Addend]:

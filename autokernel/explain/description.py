@@ -63,6 +63,7 @@ ALIKE, SAME_COLUMN = 0.95, 1 - 1e-9  # correlations from which two columns are h
 LEVELS = (0.1, 0.9)  # quantiles of a column at which the effect of another one is shown
 MAX_VALUES = 20  # of a column, up to which a curve is followed from one to the next
 MISSED = 1.5  # deviations of the noise, from which it is said how far rows are missed
+MIN_LEVEL = 0.2  # of its swing, from which a change of the average of a cycle is mentioned
 MAX_BLUR = 0.25  # of a column, up to which the place of a jump is named
 MAX_NAMED = 4  # columns of a component of many whose effects are described
 
@@ -246,42 +247,55 @@ class Description:
 
     def _of_target(self) -> list[tuple[Claim, str]]:
         """Say what the target is on average, how much is explained, and how much is noise."""
-        model, unit = self._model, self._target_unit
-        deviation, average = float(np.sqrt(model.noise_variance)), model.target_scaling.shift
-        low, high = model.target_scaling.scale * interval(np.exp(self._best.draws[:, -1] / 2))
-        noise_text = between(deviation, low, high, unit)
+        model, unit, average = self._model, self._target_unit, self._model.target_scaling.shift
         if model.target_scaling.is_constant:
             constant = Claim(TARGET, "is constant", average, unit=unit, evidence="training targets")
             text = f"{_capital(self._target)} is constant, {with_unit(average, unit)}: the data do "
             return [(constant, f"{text}not show how it would vary.")]
-        how = "parameter of the best kernel"
-        noise = Claim(TARGET, "noise", deviation, float(low), float(high), unit, evidence=how)
+        mean = Claim(TARGET, "mean", average, unit=unit, evidence="mean of the training targets")
+        noise, deviation = self._noise()
+        average_text = level_text(average, model.target_scaling.scale, unit)
         if model.evaluation.expression == NOISE:
             text = (
-                f"No structure was found: {self._target} is noise with a standard deviation of "
-                f"{noise_text} around its mean, {level_text(average, deviation, unit)}."
+                f"{self._target} is noise with a standard deviation of {deviation} around its mean"
             )
-            return [(noise, text)]
-        y, scale = model.mixture.data.y, model.target_scaling.scale
-        mean = Claim(TARGET, "mean", average, unit=unit, evidence="mean of the training targets")
+            return [(noise, f"No structure was found: {text}, {average_text}.")]
+        what, more = "The noise", ""
+        if self._is_warned("does not fit"):
+            noise = replace(noise, predicate="noise with outliers")
+            what, more = "What is left", ", widened by rows that do not fit"
+        return [
+            (mean, f"The average of {self._target} is {average_text}."),
+            *self._how_much(),
+            (noise, f"{what} has a standard deviation of {deviation}{more}."),
+        ]
+
+    def _noise(self) -> tuple[Claim, str]:
+        """Return the standard deviation of the noise, and its text."""
+        model, unit = self._model, self._target_unit
+        deviation, how = float(np.sqrt(model.noise_variance)), "parameter of the best kernel"
+        ends = model.target_scaling.scale * interval(np.exp(self._best.draws[:, -1] / 2))
+        low, high = ends.tolist()
+        claim = Claim(TARGET, "noise", deviation, low, high, unit, evidence=how)
+        return claim, between(deviation, low, high, unit)
+
+    def _how_much(self) -> Iterator[tuple[Claim, str]]:
+        """Say how much of the variance is explained, and how far rows are missed if it is far."""
+        model, y = self._model, self._model.mixture.data.y
         errors, where, how = y - model.mixture.mean(self._X), "", "variance of the fit to the rows"
         if self._left_out is not None:
             errors, where = self._left_out[1], " in rows that are left out"
             how = "errors of predictions of each row from all others"
         explained = max(0.0, 1 - float(np.mean(errors**2) / np.var(y)))
-        share = Claim(TARGET, "explained", explained, evidence=how)
         n = counted(len(self._explained.parts), "component")
         verb = "explains" if len(self._explained.parts) == 1 else "explain"
-        said = [
-            (mean, f"The average of {self._target} is {level_text(average, scale, unit)}."),
-            (share, f"{_capital(n)} {verb} {percent(explained)} of its variance{where}."),
-            (noise, f"The noise has a standard deviation of {noise_text}."),
-        ]
-        missed = scale * float(np.sqrt(np.mean(errors**2)))
-        if self._left_out is not None and missed > MISSED * deviation:
+        text = f"{_capital(n)} {verb} {percent(explained)} of its variance{where}."
+        yield Claim(TARGET, "explained", explained, evidence=how), text
+        missed = model.target_scaling.scale * float(np.sqrt(np.mean(errors**2)))
+        if self._left_out is not None and missed > MISSED * np.sqrt(model.noise_variance):
+            unit = self._target_unit
             claim = Claim(TARGET, "is missed", missed, unit=unit, evidence=how)
-            said.append((claim, f"Rows that are left out are missed by {with_unit(missed, unit)}."))
-        return said
+            yield claim, f"Rows that are left out are missed by {with_unit(missed, unit)}."
 
     def _of_columns(self) -> Iterator[tuple[Claim, str]]:
         """Say which columns matter, with which probability, and which are nearly the same."""
@@ -305,9 +319,9 @@ class Description:
             yield Claim(name, "may matter", probability=float(p), evidence=how), text
         if not_at_all:
             verb = "does" if len(not_at_all) == 1 else "do"
-            claim = Claim(listing(not_at_all), "does not matter", probability=CERTAIN, evidence=how)
-            text = f"{listing(not_at_all)} {verb} not matter, with a probability of at least {CERTAIN}."
-            yield claim, text
+            names = listing(not_at_all)
+            claim = Claim(names, "does not matter", probability=CERTAIN, evidence=how)
+            yield claim, f"{names} {verb} not matter, with a probability of at least {CERTAIN}."
         yield from self._alike()
 
     def _alike(self) -> Iterator[tuple[Claim, str]]:
@@ -366,22 +380,52 @@ class Description:
             yield claim, f"{begin}component that does not vary over the data."
             return
         ahead: list[tuple[Claim, str]] = []
-        probability = self._explained.probability(part)
-        if probability < OPEN:
-            how = "kernels that have such a component"
-            claim = Claim(subject, "is possible", probability=probability, evidence=how)
-            names = listing([self.names[column] for column in part.columns])
-            noun = "cycle in" if part.is_season else "effect of"
-            yield claim, f"{begin}possible {noun} {names}{_perhaps(probability)}."
-        else:
+        whole = self._with_cycles(part, regions)
+        probability = self._explained.probability(whole)
+        if self._is_warned("is hidden") or probability < OPEN:
+            yield self._possible(part, probability, subject, begin)
+        elif whole is part:
             said, ahead = self._curve(part, regions, subject, begin)
             yield from said
+        else:
+            (column,) = part.columns
+            level = level_of(self._explained, whole, subject)
+            yield self._direction(level, column, begin)
+            ahead = self._beyond(whole, column, subject)
         if len(self._explained.parts) > 1:
             yield self._share(part, subject)
         if any(region.has_ended for region in regions.values()):
             ended = Claim(subject, "ends", evidence="place of its change-point")
             yield ended, "It ends before the data do."
         yield from ahead
+
+    def _possible(
+        self, part: Part, probability: float, subject: str, begin: str
+    ) -> tuple[Claim, str]:
+        """Name a component of which nothing else is known."""
+        how = "kernels that have such a component"
+        claim = Claim(subject, "is possible", probability=probability, evidence=how)
+        names = listing([self.names[column] for column in part.columns])
+        noun = "cycle in" if part.is_season else "effect of"
+        perhaps = _perhaps(probability)
+        if self._is_warned("is hidden"):
+            perhaps = ", which rows that do not fit hide"
+        return claim, f"{begin}possible {noun} {names}{perhaps}."
+
+    def _with_cycles(self, part: Part, regions: Mapping[int, Region]) -> Part:
+        """Add to a trend the cycles along its column, of which it has the averages.
+
+        The data do not tell whether an average is that of the trend or of a cycle.
+        """
+        cycles = [p for p in self._explained.parts if p.is_season and p.columns == part.columns]
+        if regions or not cycles or not part.is_free or np.isfinite(part.period):
+            return part
+        group = [addend for one in (part, *cycles) for addend in one.group]
+        return replace(part, group=group, period=max(one.period for one in cycles))
+
+    def _is_warned(self, predicate: str) -> bool:
+        """Whether a check of the residuals has said something that begins like this."""
+        return any(claim.predicate.startswith(predicate) for claim, _ in self._of_residuals())
 
     def _curve(
         self, part: Part, regions: Mapping[int, Region], subject: str, begin: str
@@ -394,15 +438,6 @@ class Description:
         if len(free) > 1:
             return list(self._joint(part, free, subject, begin)), []
         (column,) = free
-        seasons = [
-            one for one in self._explained.parts if one.is_season and one.columns == (column,)
-        ]
-        if seasons and not regions and len(part.columns) == 1:
-            # the level of a season is a part of the trend: the data show their sum
-            group = [addend for one in (part, *seasons) for addend in one.group]
-            whole = replace(part, group=group, period=max(one.period for one in seasons))
-            said = [self._direction(level_of(self._explained, whole, subject), column, begin)]
-            return said, self._beyond(whole, column, subject)
         ends = regions[column].inner if column in regions else None
         said = self._along(part, column, ends or WHOLE_COLUMN, subject, begin)
         if regions or self._is_two_valued(column):
@@ -435,7 +470,8 @@ class Description:
         (column,) = part.columns
         ends = self._explained.ends(column)
         if region is not None:
-            ends = max(ends[0], region.longest[0]), min(ends[1], region.longest[1])
+            own = region.inner or region.longest
+            ends = max(ends[0], own[0]), min(ends[1], own[1])
         swing, grows, lasts = season(self._explained, part, ends, subject)
         said, ahead = [], []
         if not part.is_season:
@@ -444,6 +480,9 @@ class Description:
             if swing.probability < OPEN:
                 return said, ahead
         said += self._season(part, swing, begin)
+        if part.is_season and region is None:
+            most = swing.value * max(1.0, 1 / grows.value)
+            said += self._level_of_cycle(part, MIN_LEVEL * most, subject)
         changes = max(grows.value, 1 / grows.value) >= MIN_GROWTH and grows.probability >= OPEN
         if changes:
             said.append((grows, self._growth(swing, grows)))
@@ -473,6 +512,22 @@ class Description:
             f"{with_unit(swing.value, unit)} in its last cycle{_perhaps(swing.probability)}."
         )
         return [(replace(repeats, evidence=how), text), (replace(swing, unit=unit), "")]
+
+    def _level_of_cycle(self, part: Part, least: float, subject: str) -> list[tuple[Claim, str]]:
+        """Say where the averages of a cycle lead, if they certainly lead as far as this."""
+        (column,) = part.columns
+        if any(one.columns == part.columns and one is not part for one in self._explained.parts):
+            return []  # which has the trend
+        level = level_of(self._explained, part, subject)
+        word, *linearly = level.predicate.split()
+        extent = float(np.ptp(self._X[:, column])) if linearly else 1.0
+        is_far = abs(level.value) * extent >= least
+        if word not in ("rises", "falls") or "then" in linearly or not is_far:
+            return []
+        if level.probability < CERTAIN:
+            return []
+        claim, text = self._direction(level, column, "")
+        return [(claim, f"Its average {text.removeprefix('it ')}")]
 
     def _growth(self, swing: Claim, grows: Claim) -> str:
         first = with_unit(swing.value / grows.value, self._target_unit)
@@ -578,6 +633,8 @@ class Description:
         names = listing([self.names[column] for column in ordered])
         interact = self._explained.probability_of_interaction(part)
         what = f"sum of effects of {names}, which the data do not separate"
+        if self._is_warned("does not fit") or self._is_warned("grows"):
+            interact = 0.0  # which may come from them
         if interact >= OPEN:
             what = f"joint effect of {names}{_perhaps(interact)}"
         elif part.is_joint:
@@ -588,7 +645,7 @@ class Description:
             said = [
                 (claim, f"along {self.names[column]} {text}" if text else "")
                 for column in ordered[:MAX_NAMED]
-                for claim, text in self._along(part, column, WHOLE_COLUMN, subject)
+                for claim, text in self._along(part, column, WHOLE_COLUMN, self.names[column])
             ]
             if len(ordered) > MAX_NAMED:
                 rest = listing([self.names[column] for column in ordered[MAX_NAMED:]])

@@ -80,6 +80,8 @@ def facts_of(claims: pd.DataFrame) -> Iterator[tuple[Fact, float]]:
         elif np.isinf(number):
             number = float(np.sign(claim.value))
         columns = ",".join(sorted(set(re.findall(r"\[(\w+)\]", subject))))
+        if not columns and subject not in ("y", "noise"):
+            columns = subject
         names = re.split(r", | and ", subject)
         if claim.predicate.endswith(" linearly"):
             yield ("line", columns, NONE), claim.probability
@@ -260,9 +262,9 @@ def gross_outliers(rng):
     y = 2 * np.sin(x) + 0.3 * x + 0.1 * rng.normal(size=120)
     rows = rng.choice(120, 6, replace=False)
     y[rows] += 15 * rng.choice([-1, 1], 6)
-    true = facts("outlier", "", *rows) | facts("wiggles", "x")
-    optional = noise(0.1) | noise(15 * 0.05**0.5) | season("x", 2 * np.pi) | anything_beyond("x")
-    return story_of({"x": x}, y, true, optional)
+    optional = facts("wiggles", "x") | season("x", 2 * np.pi) | anything_beyond("x")
+    optional |= noise(0.1) | noise(15 * 0.05**0.5)
+    return story_of({"x": x}, y, facts("outlier", "", *rows), optional)
 
 
 # Curves
@@ -296,7 +298,8 @@ def a_wiggle(rng):
     y = np.sin(1.9 * x) + np.sin(0.8 * x + 1) + 0.2 * rng.normal(size=90)
     # the faster wave is one that lasts, and the slower one ends lower than it begins
     optional = season("place", 2 * np.pi / 1.9) | falls("place") | anything_beyond("place")
-    return story_of({"place": x}, y, facts("wiggles", "place") | noise(0.2), optional)
+    optional |= facts("wiggles", "place") | facts("turn", "place", DOWN)
+    return story_of({"place": x}, y, noise(0.2), optional)
 
 
 def an_exponential_growth(rng):
