@@ -90,7 +90,7 @@ def trajectory_of(
     for evaluation, seconds in zip(evaluations, ended, strict=True):
         if evaluation.score > best:
             best = evaluation.score
-            predicted = Prediction(*problem.fitted(evaluation).mean_and_std(split.X_test))
+            predicted = Prediction(*problem._conditioned(evaluation).mean_and_std(split.X_test))
             nll = mean_nll(predicted, split.y_test)
             steps.append(f"{seconds:.3f}:{best:.4f}:{nll:.5f}")
     return steps

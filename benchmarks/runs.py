@@ -168,7 +168,7 @@ def n_iter_of(run: Run, X: np.ndarray, y: np.ndarray) -> int:
     strategy = STRATEGIES[chosen]() if isinstance(chosen, str) else chosen
     task = pose(X, y, seed=run.seed).task
     sizes = [
-        Search(one, task, History(len(y)), n_iter=0, seed=run.seed).design.size
+        len(Search(one, task, History(len(y)), n_iter=0, seed=run.seed).design)
         for one in (SOT(), strategy)
     ]
     return max(0, run.n_iter + sizes[0] - sizes[1])
