@@ -157,16 +157,9 @@ class HellingerKernel(KernelKernel):
 
     The parameter is the log of the squared lengthscale.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_inputs, n_features)
-        Inputs at which the priors are compared. Of more than 20, a random 20 are used.
-    priors : mapping
-        Priors of the parameters.
-    n_samples : int
-        Number of Sobol points over which the expectation is taken.
-    deadline : Deadline
-        Moment after which calls raise an ``OutOfTimeError`` if they have distances to compute.
+    The priors are compared at the inputs ``X`` (n_inputs, n_features); of more than 20, a random 20
+    are used. The expectation is taken over ``n_samples`` Sobol points. After the deadline, calls
+    that have distances to compute raise an ``OutOfTimeError``.
 
     Notes
     -----
