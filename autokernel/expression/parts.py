@@ -17,14 +17,8 @@ def arrange(expression: Expression) -> tuple[Expression, list[int]]:
     """Sort the terms of every operator that commutes by their texts.
 
     The result is the same for all trees with one canonical text. The order depends on the names
-    that users give to base kernels only if nothing else distinguishes two terms.
-
-    Returns
-    -------
-    arranged : Expression
-        The canonical tree.
-    nodes : list of int
-        For each of its nodes, the index among the nodes of the original tree.
+    that users give to base kernels only if nothing else distinguishes two terms. The list has, for
+    each node of the result, the index among the nodes of the original tree.
     """
     if not isinstance(expression, Operation) or not expression.operands:
         return expression, list(range(len(expression.nodes)))

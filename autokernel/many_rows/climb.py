@@ -40,14 +40,9 @@ class ManyRows:
     """Fits kernels to many rows, each from the parameters of an earlier fit to fewer ones.
 
     The evaluator scores kernels on fewer rows. Its seed chooses rows, which are the same for all
-    kernels. Once the deadline has passed, every fit raises an ``OutOfTimeError``.
-
-    Attributes
-    ----------
-    criterion : Criterion or None
-        Gives the scores. With None, a kernel keeps the score that it has.
-    failures : list of str
-        Each fit that has failed, with the reason.
+    kernels. Once the deadline has passed, every fit raises an ``OutOfTimeError``. If ``criterion``
+    is None, a kernel keeps the score that it has. Each fit that has failed is in ``failures``, with
+    the reason.
     """
 
     def __init__(

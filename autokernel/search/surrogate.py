@@ -53,13 +53,7 @@ class KernelKernel(ABC):
 
     @abstractmethod
     def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute the weights at parameters (n_params,), and their derivatives.
-
-        Returns
-        -------
-        values : ndarray of shape (n_distances,)
-        jacobian : ndarray of shape (n_distances, n_params)
-        """
+        """Compute weights (n_distances,) and their derivatives (n_distances, n_params)."""
 
 
 class FrequencyKernel(KernelKernel):
