@@ -411,7 +411,6 @@ class Screening:
             return -np.inf
 
     def _refined(self, one: ScreenedKernel, n_steps: int) -> ScreenedKernel:
-        """Take some steps of the maximiser."""
         posterior = one.posterior
         end = maximise(
             posterior,

@@ -138,7 +138,10 @@ class ManyRows:
         if completes and n_rows < n_all:
             of_all = self.approximation.of_all_rows(likelihood, self.data)
             fitted = LogPosterior(of_all, priors=self.evaluator.priors, deadline=self.deadline)
-            maximum = _on_more_rows(maximum, fitted, n_all / n_rows)
+            theta = mode.theta
+            hessian = _for_more_rows(maximum.hessian, n_all / n_rows, fitted, theta)
+            hessian = maximum.hessian if hessian is None else hessian
+            maximum = replace(maximum, mode=Point(theta, fitted.value(theta)), hessian=hessian)
             n_rows = n_all
         # rows that have not entered are as likely as those that have, less one nat a parameter
         # for which these were fitted (Akaike); each of these stands for rows_for_each
@@ -170,14 +173,6 @@ def _measured(posterior: LogPosterior, mode: Point, least: float) -> Maximum:
             if np.isfinite(log_evidence_or_nothing(posterior, measured)):
                 return measured
     return estimate
-
-
-def _on_more_rows(maximum: Maximum, posterior: LogPosterior, times: float) -> Maximum:
-    """Take the log posterior of more rows, and the Hessian that these will have."""
-    mode = Point(maximum.mode.theta, posterior.value(maximum.mode.theta))
-    hessian = _for_more_rows(maximum.hessian, times, posterior, mode.theta)
-    hessian = maximum.hessian if hessian is None else hessian
-    return replace(maximum, mode=mode, hessian=hessian)
 
 
 def _for_more_rows(

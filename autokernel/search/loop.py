@@ -250,7 +250,7 @@ def simpler_than_best(history: History, task: Task) -> list[Expression]:
     best = history.best
     if best is None or not np.isfinite(best.score):
         return []
-    simpler = history.without_known(filter(task.allows, simplifications(best.expression)))
+    simpler = history.without_known(filter(task.grammar.spans, simplifications(best.expression)))
     if not simpler:
         return []
     estimates = [one for one in task.simplifications(best) if np.isfinite(one.score)]
