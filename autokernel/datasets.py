@@ -11,36 +11,6 @@ __all__ = ["load_airline", "load_mauna_loa"]
 # Any stands for (data, target) if return_X_y; the type of a bool argument cannot express this.
 Dataset: TypeAlias = Bunch | Any
 
-_AIRLINE = """\
-International airline passengers
-
-144 monthly totals, January 1949 to December 1960: a growing trend with a yearly season whose
-amplitude grows with it.
-
-time        middle of the month, decimal years
-passengers  thousands of passengers per month (target)
-
-Source: Box, Jenkins and Reinsel, "Time Series Analysis: Forecasting and Control", series G.
-The numbers are those of sktime (BSD-3-Clause).
-"""
-
-_MAUNA_LOA = """\
-Atmospheric carbon dioxide at Mauna Loa, Hawaii
-
-521 monthly means, March 1958 to December 2001: a rising trend with a yearly season. Five months
-without a measurement are left out: June and October 1958, February to April 1964.
-
-time  middle of the month, decimal years
-co2   mole fraction of CO2 in air, parts per million (target)
-
-Each value is the unweighted mean of the weekly averages dated in that month, rounded to
-0.0001 ppm; it can be some tenths of a ppm away from the published monthly record.
-
-Source: C. D. Keeling and T. P. Whorf (2004), "Atmospheric CO2 concentrations derived from flask air
-samples at sites in the SIO network", in "Trends: A Compendium of Data on Global Change", CDIAC, Oak
-Ridge National Laboratory. The weekly averages are those of statsmodels (public domain).
-"""
-
 
 def load_airline(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset:
     """Load the monthly totals of international airline passengers, 1949 to 1960.
@@ -68,7 +38,7 @@ def load_airline(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset
     -----
     Box, Jenkins & Reinsel, "Time Series Analysis: Forecasting and Control", series G.
     """
-    return _load("airline.csv", _AIRLINE, return_X_y=return_X_y, as_frame=as_frame)
+    return _load("airline", return_X_y=return_X_y, as_frame=as_frame)
 
 
 def load_mauna_loa(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset:
@@ -97,12 +67,13 @@ def load_mauna_loa(*, return_X_y: bool = False, as_frame: bool = False) -> Datas
     -----
     Keeling & Whorf (2004), CDIAC; means of the weekly averages in statsmodels.
     """
-    return _load("mauna_loa.csv", _MAUNA_LOA, return_X_y=return_X_y, as_frame=as_frame)
+    return _load("mauna_loa", return_X_y=return_X_y, as_frame=as_frame)
 
 
-def _load(name: str, text: str, *, return_X_y: bool, as_frame: bool) -> Dataset:
+def _load(name: str, *, return_X_y: bool, as_frame: bool) -> Dataset:
     """Read one file as scikit-learn's loaders do, into arrays or pandas objects."""
-    with (files("autokernel") / "bundled" / name).open(encoding="utf-8") as file:
+    folder = files("autokernel") / "bundled"
+    with (folder / f"{name}.csv").open(encoding="utf-8") as file:
         names = file.readline().strip().split(",")
         table = np.loadtxt(file, delimiter=",")
     data, target, frame = table[:, :1].copy(), table[:, 1].copy(), None
@@ -121,7 +92,7 @@ def _load(name: str, text: str, *, return_X_y: bool, as_frame: bool) -> Dataset:
         data=data,
         target=target,
         frame=frame,
-        DESCR=text,
+        DESCR=(folder / f"{name}.txt").read_text(encoding="utf-8"),
         feature_names=names[:1],
         target_names=names[1:],
     )

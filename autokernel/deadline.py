@@ -8,15 +8,10 @@ from autokernel.exceptions import OutOfTimeError
 
 
 class Deadline:
-    """A moment after which no work is begun.
+    """A moment some seconds from now, ``inf`` for never, after which no work is begun.
 
     A pickled deadline keeps its moment in other processes of this machine. On another machine,
     whose clock has another zero, it allows the seconds that were left when it was pickled.
-
-    Parameters
-    ----------
-    seconds : float
-        Seconds from now; ``inf`` means no deadline.
     """
 
     def __init__(self, seconds: float) -> None:

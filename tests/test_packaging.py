@@ -117,7 +117,8 @@ def test_the_address_of_the_project_stands_in_one_file():
 
 def test_the_wheel_has_types_data_and_the_command(wheel):
     assert "autokernel/py.typed" in wheel
-    assert "autokernel/bundled/airline.csv" in wheel
+    for data in ("bundled/airline.csv", "bundled/airline.txt", "export/report.css"):
+        assert f"autokernel/{data}" in wheel
     (entries,) = (text for name, text in wheel.items() if name.endswith("entry_points.txt"))
     assert "autokernel = autokernel.__main__:main" in entries.decode().splitlines()
     modules = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("autokernel/**/*.py")}

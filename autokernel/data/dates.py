@@ -25,14 +25,8 @@ def count_days(X: Any) -> tuple[Any, list[int]]:
     """Replace columns of dates by days since 1970-01-01, in a copy; other inputs stay as they are.
 
     Dates are datetime64, period or ISO texts such as ``"2020-01-31"``, in a data frame or in an
-    array of two dimensions. Times with a zone are converted to UTC.
-
-    Returns
-    -------
-    X : object
-        The inputs with days instead of dates.
-    date_columns : list of int
-        Indices of the columns that held dates.
+    array of two dimensions. Times with a zone are converted to UTC. The indices of the columns that
+    held dates are returned, too.
 
     Raises
     ------

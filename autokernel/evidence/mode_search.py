@@ -70,11 +70,8 @@ def find_modes(
     is a cheaper posterior of the same parameters, such as one on some of the rows. The search uses
     it, and its best modes are starting points for runs on ``posterior``.
 
-    Returns
-    -------
-    list of Point
-        Distinct modes, the best first and to full precision. If the covariance could not be
-        factorised at any start, one point with the log posterior ``-inf``.
+    The modes are distinct, the best one first and to full precision. If the covariance could not be
+    factorised at any start, there is one point with the log posterior ``-inf``.
     """
     starts = _highest(posterior, starts, budget.n_tried)
     cheap = subsample or posterior

@@ -96,18 +96,9 @@ _WIDEST = np.log(1e6)  # largest distance of theta from the logs of the prior me
 class LogPosterior:
     """The unnormalised log posterior: the log likelihood plus the log density of the priors.
 
-    Once the deadline has passed, every call raises an ``OutOfTimeError``.
-
-    Attributes
-    ----------
-    centre : ndarray of shape (n_params,)
-        Logs of the prior means.
-    lower, upper : ndarray of shape (n_params,)
-        Bounds of theta.
-    is_period : ndarray of shape (n_params,)
-        Whether each parameter is a period.
-    n_evaluations : int
-        Number of likelihood calls so far, including failed ones.
+    Once the deadline has passed, every call raises an ``OutOfTimeError``. ``n_evaluations`` counts
+    the likelihood calls so far, failed ones included. ``centre`` (n_params,) are the logs of the
+    prior means, which lie between the bounds ``lower`` and ``upper`` of theta.
     """
 
     def __init__(

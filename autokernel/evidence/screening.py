@@ -85,26 +85,9 @@ class ScreenedKernel:
 class Screening:
     """Estimates for the neighbours of one fitted kernel.
 
-    Parameters
-    ----------
-    fit : Evaluation
-        The fitted kernel.
-    data : TrainingData
-        The rows on which its neighbours are screened.
-    n_samples : int
-        Number of rows of the score.
-    priors : mapping
-        Priors, as :func:`check_priors` returns them.
-    seed : int
-        Seed of the starting points.
-    deadline : Deadline
-        Moment after which an ``OutOfTimeError`` is raised.
-
-    Attributes
-    ----------
-    parent : Expression
-        The fitted kernel, in leaves that are objects of no other expression. Neighbours that a
-        grammar makes of it keep these objects, by which their parameters are known.
+    They are screened on ``data``, some of the ``n_samples`` rows of the score. The ``parent`` is
+    the fitted kernel, in leaves that are objects of no other expression. Neighbours that a grammar
+    makes of it keep these objects, by which their parameters are known.
     """
 
     def __init__(
@@ -428,7 +411,6 @@ class Screening:
             return -np.inf
 
     def _refined(self, one: ScreenedKernel, n_steps: int) -> ScreenedKernel:
-        """Take some steps of the maximiser."""
         posterior = one.posterior
         end = maximise(
             posterior,

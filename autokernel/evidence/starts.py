@@ -76,22 +76,14 @@ def periodogram_periods(
 ) -> FloatArray:
     """Return the periods at the highest peaks of the Lomb-Scargle periodogram, the highest first.
 
-    Parameters
-    ----------
-    x, y : ndarray of shape (n_samples,)
-        One input column and the target, from which a parabola in ``x`` is subtracted first.
-    within : pair of float or None
-        Least and largest period, in extents of ``x``.
-    precision : ndarray of shape (n_samples, n_samples) or None
-        Inverse of the covariance of the target. The periodogram is then the gain of log likelihood
-        by a sine of each period, with the best amplitude, and no parabola is subtracted.
+    A parabola in ``x`` is subtracted from the target first. With the ``precision``, the inverse of
+    the covariance of the target, the periodogram is the gain of log likelihood by a sine of each
+    period, with the best amplitude, and no parabola is subtracted.
 
-    Returns
-    -------
-    ndarray of shape (n_peaks,)
-        At most ``MAX_PEAKS`` periods, in the unit of ``x``. Without a range, one period below twice
-        the mean spacing precedes them if its peak is high enough. Empty if there are too few
-        distinct inputs, or too many cycles in the range for a quick periodogram.
+    There are at most ``MAX_PEAKS`` periods, in the unit of ``x``, and ``within`` a range in extents
+    of ``x`` if it is given. Otherwise one period below twice the mean spacing precedes them if its
+    peak is high enough. There are none if there are too few distinct inputs, or too many cycles in
+    the range for a quick periodogram.
     """
     distinct = _distinct_values(x)
     if len(distinct) < _MIN_DISTINCT:

@@ -32,30 +32,15 @@ class _Joint(NamedTuple):
 class Grammar:
     """Expressions reachable from base kernels by ``S -> S op B`` and ``B -> B'``.
 
-    With ``reduces`` there is also deletion, ``S op T -> S``, and the results are reduced.
+    An operator that does not commute can take the subtree as any of its operands, and one that acts
+    on a column can act on any of ``columns``. Expressions have at most ``max_leaves`` leaves.
 
-    Parameters
-    ----------
-    base_kernels : tuple of BaseKernel
-        Base kernels.
-    operators : tuple of Operator
-        Operators. One that does not commute can take the subtree as any of its operands, and one
-        that acts on a column can act on any of ``columns``.
-    columns : tuple of int
-        Columns that base kernels and operators may act on.
-    max_leaves : int
-        Largest number of leaves of an expression.
-    reduces : bool, default=False
-        Whether :func:`reduced` is applied to the result of every operation, so that an operation
-        may lead back to the same expression. Any operand of an operation may then also take its
-        place, as a search that removes what is redundant should remove what is useless, too.
-    by_column : tuple of tuple of BaseKernel, optional
-        The base kernels of each column, where columns differ; ``base_kernels`` are all of them.
+    With ``reduces``, :func:`reduced` is applied to the result of every operation, so that an
+    operation may lead back to the same expression. There is also deletion, ``S op T -> S``, as a
+    search that removes what is redundant should remove what is useless, too.
 
-    Attributes
-    ----------
-    leaves : tuple of Leaf
-        Every base kernel on every column, column by column.
+    Where columns differ, ``by_column`` has the base kernels of each, and ``base_kernels`` all of
+    them. The ``leaves`` are every base kernel on every column, column by column.
     """
 
     base_kernels: tuple[BaseKernel, ...]

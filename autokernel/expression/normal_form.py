@@ -57,12 +57,8 @@ def simplifications(expression: Expression) -> list[Expression]:
     replaces a leaf by a limit of its base kernel. If several leaves have limits, one more step
     replaces all of them, each by its first limit.
 
-    Returns
-    -------
-    list of Expression
-        Normal forms with different canonical texts, none of them that of the expression. Removals
-        come first, in the order of the subtrees of the normal form, then common factors, then
-        limits.
+    The canonical texts differ, and none is that of the expression. Removals come first, in the
+    order of the subtrees of the normal form, then common factors, then limits.
     """
     whole = normal_form(expression)
     found: dict[str, Expression] = {}

@@ -17,14 +17,8 @@ def arrange(expression: Expression) -> tuple[Expression, list[int]]:
     """Sort the terms of every operator that commutes by their texts.
 
     The result is the same for all trees with one canonical text. The order depends on the names
-    that users give to base kernels only if nothing else distinguishes two terms.
-
-    Returns
-    -------
-    arranged : Expression
-        The canonical tree.
-    nodes : list of int
-        For each of its nodes, the index among the nodes of the original tree.
+    that users give to base kernels only if nothing else distinguishes two terms. The list has, for
+    each node of the result, the index among the nodes of the original tree.
     """
     if not isinstance(expression, Operation) or not expression.operands:
         return expression, list(range(len(expression.nodes)))
@@ -64,19 +58,11 @@ def _numbered(expression: Operation) -> list[tuple[Expression, int]]:
 
 
 def node_swaps(expression: Expression) -> list[tuple[int, ...]]:
-    """List the exchanges of equal operands, as permutations of the nodes.
+    """List the exchanges of equal operands, as in ``SE[0] + SE[0]``, as permutations of the nodes.
 
-    Parameters
-    ----------
-    expression : Expression
-        A kernel such as ``SE[0] + SE[0]``, whose leaves may be exchanged.
-
-    Returns
-    -------
-    list of tuple of int
-        For each node, in order, the index of the node that replaces it. Only exchanges of
-        neighbours in canonical order are listed. Their compositions are all permutations that give
-        the same kernel, of which there may be very many.
+    A permutation has, for each node in order, the index of the node that replaces it. Only
+    exchanges of neighbours in canonical order are listed. Their compositions are all permutations
+    that give the same kernel, of which there may be very many.
     """
     swaps = []
     for one, other in _equal_terms(expression, 0):
@@ -146,15 +132,10 @@ def meeting_operator(expression: Expression, one: int, other: int) -> Operator:
 
 
 def align(one: Expression, other: Expression) -> list[tuple[int, int]]:
-    """Pair equal nodes of two kernels that have the same position in both.
+    """Pair equal nodes of two kernels, by their indices, that have the same position in both.
 
     Terms of sums are matched with terms and factors of products with factors, beginning with those
     that share the most nodes. Operands of an operator that does not commute are matched in order.
-
-    Returns
-    -------
-    list of (int, int)
-        Indices among the nodes of ``one`` and of ``other``.
     """
     own = [e.operator for e in (one, other) if isinstance(e, Operation) and e.operator.commutes]
     if own:

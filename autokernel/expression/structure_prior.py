@@ -40,18 +40,9 @@ def grammar_prior(
     equally probable. A unit is one base kernel over a set of columns: the product, or the sum, over
     these columns, each with probability 1/2. The base kernel, the number of columns, and the
     columns given their number are uniformly distributed. The probability is that of one derivation:
-    the orders of the operands are not added up.
-
-    Parameters
-    ----------
-    expression : Expression
-        The kernel.
-    n_kernels : float
-        Number of base kernels on a column, the average if columns differ.
-    n_operators, n_columns : int
-        Numbers of operators and of columns.
-    strength : float, default=0.5
-        Power of the probability, chosen with ``benchmarks/structure_prior.py``, see docs/theory.md.
+    the orders of the operands are not added up. ``n_kernels`` is the number of base kernels on a
+    column, the average if columns differ. The power ``strength`` of the probability was chosen with
+    ``benchmarks/structure_prior.py``, see docs/theory.md.
     """
     if expression == NOISE:
         return -strength * log(2)

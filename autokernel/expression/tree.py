@@ -438,17 +438,8 @@ def fold(
 ) -> Result:
     """Compute a result for an expression from the results of its operands.
 
-    Parameters
-    ----------
-    expression : Expression
-        The kernel.
-    params : ndarray of shape (n_params,)
-        Its parameters, without the noise variance.
-    leaf : callable
-        Computes the result of a leaf, given its parameters.
-    join : callable
-        Computes the result of an operation, given the parameters of its operator and the results
-        of its operands.
+    ``params`` (n_params,) are without the noise variance. ``leaf`` gets the parameters of a leaf,
+    and ``join`` the parameters of an operator and the results of its operands.
     """
     own = iter([params[entries] for _, entries in slots_of(expression)])
 

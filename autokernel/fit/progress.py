@@ -19,20 +19,9 @@ LONG_SECONDS = 1800.0  # from which the user is warned of a search without ``max
 class Monitor(Observer):
     """Passes every trial of a run on to the callbacks of the estimator, and prints progress lines.
 
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        Estimator whose callbacks are called. Its ``verbose`` is 1 for a line per improvement, 2
-        for a line per kernel.
-    context : CallbackContext
-        Context of the fit. Each trial becomes a task below it.
-    run : Run
-        The run that is observed.
-    X, y : array-like
-        Data as the user passed them, for the callbacks.
-    attributes : callable
-        Function that returns the fitted attributes of the best kernel so far, or None while there
-        is none. It is called only if a callback requests a fitted estimator.
+    Each trial becomes a task below the context of the fit. The callbacks get ``X`` and ``y`` as the
+    user passed them. ``attributes`` is called only if a callback requests a fitted estimator; it
+    returns the fitted attributes of the best kernel so far, or None while there is none.
     """
 
     def __init__(

@@ -100,35 +100,9 @@ class Past:
 class Run:
     """One run of ``fit`` or ``refit``, in the units of the user and of the search.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Checked inputs.
-    y : ndarray of shape (n_samples,)
-        Checked targets.
-    arguments : Arguments
-        The parameters of the estimator.
-    feature_names : list of str or None
-        Names of the columns.
-    past : Past or None
-        State of an earlier search, which this one continues if it holds for it.
-
-    Attributes
-    ----------
-    history : History
-        Kernels that have been evaluated.
-    seed : int
-        Seed of all random numbers.
-    space : Space
-        Kernels that the search may reach.
-    evaluator : Evaluator
-        Fits and scores kernels on the rows of the search.
-    task : Task
-        What the strategy searches.
-    approximation : Approximation or None
-        How kernels are fitted to all rows, None for exactly.
-    n_searched : int
-        Number of rows of the search.
+    The data are checked already. The search continues that of ``past`` if it holds for it. The
+    ``evaluator`` has the ``n_searched`` rows of the search; all rows are then fitted by the
+    ``approximation``, or exactly if it is None.
 
     Raises
     ------

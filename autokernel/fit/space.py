@@ -24,26 +24,9 @@ Entry = TypeVar("Entry")
 class Space:
     """The kernels that a search may reach, and those that it begins with.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Inputs in the units of the user.
-    arguments : Arguments
-        The choices of the user.
-    scaling : Scaling
-        Scaling of the columns.
-    feature_names : sequence of str or None
-        Names of the columns.
-    find_seasons : callable
-        Function that returns the columns to which ``"auto"`` gives a periodic kernel where there
-        are many columns.
-
-    Attributes
-    ----------
-    grammar : Grammar
-        The kernels, over the columns that vary and that have base kernels.
-    start : tuple of Expression
-        Kernels that the search begins with.
+    ``X`` is in the units of the user. ``find_seasons`` returns the columns to which ``"auto"``
+    gives a periodic kernel where there are many columns. The ``grammar`` has the columns that vary
+    and that have base kernels, and the search begins with the kernels ``start``.
 
     Raises
     ------

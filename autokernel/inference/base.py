@@ -41,14 +41,9 @@ class Likelihood(ABC):
 
     ``theta`` (n_params,) holds the logs of the parameters in the order of ``parameters``: first the
     parameters of the expression, then the noise variance.
-
-    Attributes
-    ----------
-    rows_for_each : float
-        Number of rows for which each one stands that enters the likelihood.
     """
 
-    rows_for_each: float = 1.0
+    rows_for_each: float = 1.0  # for which each row stands that enters the likelihood
 
     def __init__(self, expression: Expression, data: TrainingData) -> None:
         self.expression, self.data = expression, data
@@ -99,19 +94,10 @@ class Predictor(ABC):
 
     Inputs must be scaled like the inputs of the fit. Predictions are of the standardised target.
     Moments are computed for one block of rows after the other, so that memory does not grow with
-    the number of rows.
-
-    Attributes
-    ----------
-    noise_variance : float
-        Variance of the noise plus the jitter.
-    jitter : float
-        Jitter that the factorisation needed.
-    text : str
-        How predictions are computed, as the user reads it.
+    the number of rows. The ``noise_variance`` includes the jitter that the factorisation needed.
     """
 
-    text: str
+    text: str  # how predictions are computed, as the user reads it
 
     def __init__(
         self, expression: Expression, theta: FloatArray, *, jitter: float = 0.0, block: int

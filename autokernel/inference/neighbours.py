@@ -194,12 +194,8 @@ def draw_neighbourhoods(
     At most ``n_blocks`` rows have neighbours: the ``n_neighbours`` <= ``n_head`` earlier rows that
     are most correlated with them at ``theta``. Noise alone needs none.
 
-    Returns
-    -------
-    head : ndarray of shape (n_head,)
-        Rows whose joint density is exact.
-    blocks : ndarray of shape (n_blocks, n_neighbours + 1)
-        Neighbours and, at the end, the row itself.
+    Returns the rows (n_head,) whose joint density is exact, and blocks (n_blocks, n_neighbours + 1)
+    of neighbours with, at the end, the row itself.
     """
     order = rng.permutation(len(X))
     n_blocks = min(n_blocks, len(X) - n_head)

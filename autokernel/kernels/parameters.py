@@ -158,12 +158,7 @@ def check_priors(
 ) -> Priors:
     """Turn the ``priors`` argument into a mapping of the priors that replace declared ones.
 
-    Parameters
-    ----------
-    priors : {"default", "paper"} or mapping of str to (shape, rate)
-        A preset, or entries that replace those of the default preset.
-    parameters : iterable of KernelParameter, optional
-        Known parameters besides the noise variance. If None, names are not checked.
+    The known parameters are given without the noise variance; if None, names are not checked.
 
     Raises
     ------

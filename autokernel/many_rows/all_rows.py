@@ -54,14 +54,8 @@ def fit_all_rows(
     otherwise the best one stays the best. A kernel of the grammar may win although the search, on
     ``n_searched`` rows, has not met it. What fails is left out, with a warning.
 
-    Returns
-    -------
-    Evaluation
-        The best kernel.
-    ndarray of shape (n_draws, n_params)
-        Draws of its log parameters, from Laplace's approximation to the posterior.
-    MakePredictor
-        How it predicts.
+    Returns the best kernel, draws (n_draws, n_params) of its log parameters from Laplace's
+    approximation to the posterior, and how it predicts.
     """
     with one_blas_thread():
         fit, make_predictor = _fit_and_choose(best_first, rows, n_searched, grammar)

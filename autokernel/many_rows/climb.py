@@ -40,14 +40,9 @@ class ManyRows:
     """Fits kernels to many rows, each from the parameters of an earlier fit to fewer ones.
 
     The evaluator scores kernels on fewer rows. Its seed chooses rows, which are the same for all
-    kernels. Once the deadline has passed, every fit raises an ``OutOfTimeError``.
-
-    Attributes
-    ----------
-    criterion : Criterion or None
-        Gives the scores. With None, a kernel keeps the score that it has.
-    failures : list of str
-        Each fit that has failed, with the reason.
+    kernels. Once the deadline has passed, every fit raises an ``OutOfTimeError``. If ``criterion``
+    is None, a kernel keeps the score that it has. Each fit that has failed is in ``failures``, with
+    the reason.
     """
 
     def __init__(
@@ -143,7 +138,10 @@ class ManyRows:
         if completes and n_rows < n_all:
             of_all = self.approximation.of_all_rows(likelihood, self.data)
             fitted = LogPosterior(of_all, priors=self.evaluator.priors, deadline=self.deadline)
-            maximum = _on_more_rows(maximum, fitted, n_all / n_rows)
+            theta = mode.theta
+            hessian = _for_more_rows(maximum.hessian, n_all / n_rows, fitted, theta)
+            hessian = maximum.hessian if hessian is None else hessian
+            maximum = replace(maximum, mode=Point(theta, fitted.value(theta)), hessian=hessian)
             n_rows = n_all
         # rows that have not entered are as likely as those that have, less one nat a parameter
         # for which these were fitted (Akaike); each of these stands for rows_for_each
@@ -175,14 +173,6 @@ def _measured(posterior: LogPosterior, mode: Point, least: float) -> Maximum:
             if np.isfinite(log_evidence_or_nothing(posterior, measured)):
                 return measured
     return estimate
-
-
-def _on_more_rows(maximum: Maximum, posterior: LogPosterior, times: float) -> Maximum:
-    """Take the log posterior of more rows, and the Hessian that these will have."""
-    mode = Point(maximum.mode.theta, posterior.value(maximum.mode.theta))
-    hessian = _for_more_rows(maximum.hessian, times, posterior, mode.theta)
-    hessian = maximum.hessian if hessian is None else hessian
-    return replace(maximum, mode=mode, hessian=hessian)
 
 
 def _for_more_rows(

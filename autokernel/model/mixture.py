@@ -26,14 +26,8 @@ from autokernel.typing import FloatArray
 class MixturePredictor:
     """A mixture of predictive distributions, one for each kernel with its parameters.
 
-    A component whose covariance matrix has no Cholesky factor is left out.
-
-    Attributes
-    ----------
-    components : tuple of MixtureComponent
-        Components that are not left out.
-    weights : ndarray of shape (n_components,)
-        Their weights, which sum to one.
+    A component whose covariance matrix has no Cholesky factor is left out of ``components`` and of
+    their ``weights`` (n_components,), which sum to one.
 
     Raises
     ------

@@ -63,10 +63,13 @@ def finite_scores(history: History) -> FloatArray:
 
 
 def parents_of(task: Task, history: History) -> list[Expression]:
-    """Sort the known kernels that the task allows, the best first; else return base kernels."""
+    """Sort the known kernels of the grammar, the best first; else return base kernels.
+
+    A history may hold kernels of another grammar.
+    """
     order = np.argsort(-history.scores, kind="stable")
     known = [history.evaluations[number].expression for number in order]
-    return [e for e in known if task.allows(e)] or list(task.grammar.leaves)
+    return [e for e in known if task.grammar.spans(e)] or list(task.grammar.leaves)
 
 
 def _in_time(values: Values, task: Task) -> Values:
@@ -164,7 +167,7 @@ def promising_neighbours(task: Task, history: History) -> list[Estimate]:
     the last jump has landed; the improvement is then that of the kernel that it climbs from. At
     last come the neighbours of the next best kernels.
     """
-    fits = [fit for fit in history.best_first() if task.allows(fit.expression)]
+    fits = [fit for fit in history.best_first() if task.grammar.spans(fit.expression)]
     if not fits:
         return []
     known, errors = history.canonical_texts(), history.errors_of_estimates
@@ -196,7 +199,7 @@ def promising_neighbours(task: Task, history: History) -> list[Estimate]:
     if (
         landed is not None
         and landed is not best
-        and task.allows(landed.expression)
+        and task.grammar.spans(landed.expression)
         and landed.score > best.score - MAX_GAP_AFTER_JUMP
         and landed.expression.n_leaves <= best.expression.n_leaves + MAX_GROWTH_BY_JUMP
         and (steps := promising([landed], MIN_GAIN_AFTER_JUMP))

@@ -24,7 +24,7 @@ from autokernel.typing import FloatArray, IntArray
 
 N_FIRST_STEPS = 5  # steps of the walk from each base kernel before the first proposal
 N_INPUTS = 20  # inputs of the comparison, BOMS section 4.4
-SOBOL_SEED = 0
+SEED = 0  # of the choice of inputs and the scrambling of the Sobol points
 N_SOBOL_DIMENSIONS = 256  # further parameters reuse the first dimensions
 MIN_DRAW = 1e-50  # of a parameter; the largest is 1 / this: products of a few draws stay finite
 MATRICES_PER_CALL = 800  # matrices factorised together; the CPU cache nearly holds them
@@ -157,19 +157,9 @@ class HellingerKernel(KernelKernel):
 
     The parameter is the log of the squared lengthscale.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_inputs, n_features)
-        Inputs at which the priors are compared. Of more than 20, a random 20 are used.
-    priors : mapping
-        Priors of the parameters.
-    n_samples : int
-        Number of Sobol points over which the expectation is taken.
-    rng : int, numpy.random.Generator or None
-        Source of the choice of inputs and the scrambling of the Sobol points; None is a fixed
-        seed.
-    deadline : Deadline
-        Moment after which calls raise an ``OutOfTimeError`` if they have distances to compute.
+    The priors are compared at the inputs ``X`` (n_inputs, n_features); of more than 20, a random 20
+    are used. The expectation is taken over ``n_samples`` Sobol points. After the deadline, calls
+    that have distances to compute raise an ``OutOfTimeError``.
 
     Notes
     -----
@@ -193,12 +183,11 @@ class HellingerKernel(KernelKernel):
         priors: Priors,
         *,
         n_samples: int = 100,
-        rng: int | np.random.Generator | None = None,
         deadline: Deadline = NEVER,
     ) -> None:
-        generator = np.random.default_rng(SOBOL_SEED if rng is None else rng)
-        inputs = X if len(X) <= N_INPUTS else X[generator.choice(len(X), N_INPUTS, replace=False)]
-        self._sampler = PriorSampler(inputs, priors, sobol_points(n_samples, generator))
+        rng = np.random.default_rng(SEED)
+        inputs = X if len(X) <= N_INPUTS else X[rng.choice(len(X), N_INPUTS, replace=False)]
+        self._sampler = PriorSampler(inputs, priors, sobol_points(n_samples, rng))
         self._n_samples, self._deadline = n_samples, deadline
         self._max_kept = max(4, MAX_COVARIANCE_BYTES // self._sampler.n_bytes)
         self._covariances_of = lru_cache(self._max_kept)(self._sampler)

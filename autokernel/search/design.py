@@ -86,6 +86,5 @@ def _over_columns(operator: Operator, kernel: BaseKernel, grammar: Grammar) -> E
 
 
 def _sum(leaves: Sequence[Leaf]) -> Expression:
-    """Add up leaves."""
     terms: Sequence[Expression] = leaves
     return reduce(lambda left, right: Operation(ADD, left, right), terms)

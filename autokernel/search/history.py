@@ -116,12 +116,8 @@ class History:
         kernels = [trial for trial in self.trials if trial.evaluation.expression.leaves]
         searched = [trial for trial in kernels if trial.phase == Phase.SEARCH]
         first = kernels.index(searched[0]) if searched else len(kernels)
-        begun = [
-            trial
-            for number, trial in enumerate(kernels)
-            if trial.phase == Phase.INITIAL or (trial.phase == Phase.PRUNING and number < first)
-        ]
-        return History(self.n_samples, begun + searched[:n_searched])
+        later = [trial for trial in kernels[first:] if trial.phase == Phase.INITIAL]
+        return History(self.n_samples, [*kernels[:first], *later, *searched[:n_searched]])
 
     @property
     def evaluations(self) -> list[Evaluation]:

@@ -56,28 +56,11 @@ class Search:
     A search can be continued from any history, even one that ends within a batch; the result is the
     same as without the interruption.
 
-    Parameters
-    ----------
-    strategy : Strategy
-        Chooses the kernels to evaluate.
-    task : Task
-        Space of kernels and settings of the strategy.
-    history : History
-        Earlier trials. New trials are appended as they end.
-    n_iter : int
-        Number of kernels to evaluate after the initial design, those in the history included.
-    seed : int
-        Seed of the random numbers, not negative. Each batch has its own random stream, numbered by
-        the trials before it.
-    batch_size : int
-        Number of kernels that are proposed together and can be evaluated in parallel.
-    tol : float
-        Nats that the last ``PATIENCE`` kernels must have gained together for the search to go on.
-
-    Attributes
-    ----------
-    design : tuple of Expression
-        Kernels to evaluate first: those of the task, those of the strategy, and noise alone.
+    New trials are appended to the history as they end. After the initial design ``n_iter`` kernels
+    are evaluated, those in the history included. The kernels of a batch are proposed together and
+    can be evaluated in parallel; each batch has its own random stream, numbered by the trials
+    before it. The search goes on as long as the last ``PATIENCE`` kernels have gained ``tol`` nats
+    together. The ``design`` is that of the task, that of the strategy, and noise alone.
     """
 
     def __init__(
@@ -115,15 +98,9 @@ class Search:
     ) -> StopReason:
         """Search until there is a reason to stop, and return it.
 
-        Parameters
-        ----------
-        evaluate_all : callable
-            Evaluates kernels, given the evaluations on which their proposal was based; kernels of
-            the initial design are given none, and a part of the time. See :data:`EvaluateAll`.
-        deadline : Deadline
-            Moment after which nothing is proposed; evaluations check the time themselves.
-        observer : Observer, optional
-            Receives the begin and end of every trial.
+        Kernels are evaluated given the evaluations on which their proposal was based; those of the
+        initial design are given none, and a part of the time. After the deadline nothing is
+        proposed; evaluations check the time themselves.
         """
         self._task = replace(self._task, deadline=deadline)
         observer = observer or Observer()
@@ -170,7 +147,7 @@ class Search:
         dropped = history.drop_last_pruning() if n_searched < self._n_iter else []
         try:
             if new := history.without_known(self.design):
-                yield _KernelBatch(_without_estimates(new), [], Phase.INITIAL)
+                yield _KernelBatch(list(map(Estimate, new)), [], Phase.INITIAL)
             if not n_searched:  # otherwise the search goes on from what it began with
                 yield from self._pruning()
             yield from self._proposed()
@@ -238,7 +215,7 @@ class Search:
             if not simpler:
                 return
             if new := history.without_known(simpler):
-                kernels = _without_estimates(new)
+                kernels = list(map(Estimate, new))
                 yield _KernelBatch(kernels, before.evaluations, Phase.PRUNING, start)
             start = len(history)
 
@@ -263,10 +240,6 @@ class _KernelBatch(NamedTuple):
         return Trial(evaluation, self.phase, self.proposal_seconds, elapsed, self.start, estimate)
 
 
-def _without_estimates(expressions: Sequence[Expression]) -> list[Estimate]:
-    return [Estimate(expression) for expression in expressions]
-
-
 def simpler_than_best(history: History, task: Task) -> list[Expression]:
     """List the simpler forms of the best kernel that are worth a fit, and have had none.
 
@@ -277,7 +250,7 @@ def simpler_than_best(history: History, task: Task) -> list[Expression]:
     best = history.best
     if best is None or not np.isfinite(best.score):
         return []
-    simpler = history.without_known(filter(task.allows, simplifications(best.expression)))
+    simpler = history.without_known(filter(task.grammar.spans, simplifications(best.expression)))
     if not simpler:
         return []
     estimates = [one for one in task.simplifications(best) if np.isfinite(one.score)]

@@ -95,10 +95,6 @@ class Task:
             return [arrange(one)[0] for one in changes]
         return [normal_form(one) for one in chain(changes, factorings(expression))]
 
-    def allows(self, expression: Expression) -> bool:
-        """Whether an expression may be a parent; a history may hold kernels of another grammar."""
-        return self.grammar.spans(expression)
-
     def any_unknown(
         self, known: Sequence[Expression], *, max_depth: float = np.inf
     ) -> Expression | None:
@@ -107,7 +103,7 @@ class Task:
         for base in self.grammar.leaves:
             if base.canonical not in texts:
                 return base
-        for expression in filter(self.allows, known):
+        for expression in filter(self.grammar.spans, known):
             for neighbour in self.grammar.neighbours(expression):
                 if neighbour.canonical not in texts and neighbour.depth <= max_depth:
                     return neighbour

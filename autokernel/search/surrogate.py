@@ -53,13 +53,7 @@ class KernelKernel(ABC):
 
     @abstractmethod
     def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute the weights at parameters (n_params,), and their derivatives.
-
-        Returns
-        -------
-        values : ndarray of shape (n_distances,)
-        jacobian : ndarray of shape (n_distances, n_params)
-        """
+        """Compute weights (n_distances,) and their derivatives (n_distances, n_params)."""
 
 
 class FrequencyKernel(KernelKernel):
@@ -116,24 +110,10 @@ def _dense(
 class SurrogateGP:
     """A Gaussian process with constant mean and noise, fitted by maximum marginal likelihood.
 
-    Parameters
-    ----------
-    kernel_kernel : KernelKernel
-        Kernel between expressions.
-    expressions : sequence of n Expression
-        Evaluated expressions.
-    targets : ndarray of shape (n,)
-        Finite scores of the expressions.
-    offset : callable, optional
-        Function that returns the part of an expression's score that is known beforehand.
-
-    Attributes
-    ----------
-    theta : ndarray
-        Log variance, parameters of the kernel-kernel, log noise variance and mean. All are for
-        standardised scores.
-    weights : ndarray of shape (n_distances,)
-        Learned weights of the distances.
+    The ``targets`` (n,) are finite scores of the expressions, and ``offset`` returns the part of a
+    score that is known beforehand. ``theta`` holds the log variance, the parameters of the
+    kernel-kernel, the log noise variance and the mean, all for standardised scores; ``weights``
+    (n_distances,) are those of the distances.
 
     Notes
     -----
@@ -192,15 +172,7 @@ class SurrogateGP:
         self._alpha = cho_solve((self._L, True), y - self.theta[_MEAN])
 
     def predict(self, expressions: Sequence[Expression]) -> tuple[FloatArray, FloatArray]:
-        """Predict the scores of expressions (R&W alg. 2.1).
-
-        Returns
-        -------
-        mean : ndarray of shape (n,)
-            Means in the unit of the targets.
-        std : ndarray of shape (n,)
-            Standard deviations of the noise-free scores.
-        """
+        """Predict means (n,) and standard deviations (n,) of noise-free scores (R&W alg. 2.1)."""
         cross = self._covariance(self._kernel_kernel.distances(expressions, self._expressions))
         v = solve_triangular(self._L, cross.T, lower=True, check_finite=False)
         variance = np.exp(self.theta[_LOG_VARIANCE]) - np.einsum("ij,ij->j", v, v)
@@ -209,14 +181,10 @@ class SurrogateGP:
         return mean + self._offsets(expressions), std
 
     def draw(self, rng: np.random.Generator) -> Callable[[Sequence[Expression]], FloatArray]:
-        """Draw one function from the posterior.
+        """Draw one function from the posterior, which returns values (n,) at n expressions.
 
-        Returns
-        -------
-        callable
-            Values (n,) of the function at n expressions. The callable keeps the values that it has
-            drawn, so that all calls return values of the same function, to some 1e-4 of the prior
-            standard deviation.
+        It keeps the values that it has drawn, so that all calls return values of the same function,
+        to some 1e-4 of the prior standard deviation.
         """
         known, L = list(self._expressions), self._L
         whitened = solve_triangular(L, self._y - self.theta[_MEAN], lower=True)

@@ -74,7 +74,7 @@ class TreeGEP(DesignedStrategy):
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
     ) -> list[Expression]:
         """Make offspring of the last complete generation, fewer where no more are left."""
-        parents = [e for e in self._generation(history) if task.allows(e)]
+        parents = [e for e in self._generation(history) if task.grammar.spans(e)]
         parents = parents or list(task.grammar.leaves)
 
         def breed() -> Expression:

@@ -28,22 +28,9 @@ def evaluate_in_parallel(
     """Yield the evaluations of kernels in order, with warm starts from similar known fits.
 
     ``joblib.Parallel`` and ``joblib.parallel_config`` set the number and kind of the workers. The
-    evaluations do not depend on them.
-
-    Parameters
-    ----------
-    evaluator : Evaluator
-        Scores one kernel.
-    kernels : sequence of Expression or Estimate
-        Kernels to evaluate; the fit of an estimate begins at its starting point.
-    known : sequence of Evaluation
-        Known fits.
-    n_jobs : int or None
-        Number of workers, as for ``joblib.Parallel``.
-    memory : joblib.Memory or None
-        Store of finished evaluations, which are read instead of computed again.
-    deadline : Deadline
-        Moment at which evaluations are stopped. A stopped evaluation yields None and is not stored.
+    evaluations do not depend on them. The fit of an estimate begins at its starting point. An
+    evaluation that is found in ``memory`` is read instead of computed again. One that is stopped at
+    the deadline yields None and is not stored.
     """
     store = None if memory is None or memory.store_backend is None else Store(memory)
     estimates = [one if isinstance(one, Estimate) else Estimate(one) for one in kernels]

@@ -22,7 +22,6 @@ from autokernel.search.boms import (
     log_determinants,
     sobol_points,
 )
-from autokernel.search.distances import arc_distances, hellinger_distances, sot_distances
 from autokernel.search.sot import SOTKernel
 from tests.batteries import covariance, reshuffled
 from tests.search.stand_ins import walks_of
@@ -182,7 +181,7 @@ def test_sot_agrees_with_exact_fractions(n_features):
     expected = np.array(
         [[exact_distances(e, f, n_features) for f in expressions] for e in expressions], float
     )
-    computed = sot_distances(expressions, n_features=n_features)
+    computed = SOTKernel().distances(expressions)
     # at most a few dozen terms of size one
     np.testing.assert_allclose(computed, np.moveaxis(expected, -1, 0), atol=1e-14)
 
@@ -199,7 +198,7 @@ def test_sot_agrees_with_exact_fractions(n_features):
     ],
 )
 def test_sot_distances_of_examples(one, other, expected):
-    found = sot_distances(*pair(one, other), n_features=3)[:, 0, 0]
+    found = SOTKernel().distances(*pair(one, other))[:, 0, 0]
     assert found == pytest.approx(expected, rel=1e-12)  # sums of a few fractions, to rounding
 
 
@@ -293,7 +292,6 @@ def test_arc_distances_are_those_of_the_definition_at_every_position():
     expected = np.array([[by_definition(e, f) for f in kernels] for e in kernels])
     computed = 2 * KERNEL_KERNELS["arc"].distances(kernels)
     np.testing.assert_array_equal(computed, np.moveaxis(expected, -1, 0))  # whole numbers
-    np.testing.assert_array_equal(arc_distances(kernels, n_features=2), expected.sum(axis=-1))
 
 
 def test_weights_of_arc_are_products_of_squared_gammas_down_to_the_level():
@@ -307,8 +305,13 @@ def test_weights_of_arc_are_products_of_squared_gammas_down_to_the_level():
 # Hellinger, by the likelihood engine and from its definition.
 
 
+def hellinger_distances(*expressions, X=X, priors=PRESETS["default"], n_samples=100):
+    kernel_kernel = HellingerKernel(np.array(X), priors, n_samples=n_samples)
+    return kernel_kernel.distances(*expressions)[0]
+
+
 def hellinger(one, other, **options):
-    return hellinger_distances(*pair(one, other), **{"X": X, **options}).item()
+    return hellinger_distances(*pair(one, other), **options).item()
 
 
 def sampled_covariances(expression, n_samples):
@@ -344,7 +347,7 @@ def test_hellinger_distances_are_those_of_the_definition():
     kernels = walks(12, seed=1)
     K = [sampled_covariances(kernel, n_samples=10) for kernel in kernels]
     expected = [[squared_hellinger(P, Q).mean() for Q in K] for P in K]
-    computed = hellinger_distances(kernels, X=X, n_samples=10)
+    computed = hellinger_distances(kernels, n_samples=10)
     # determinants of twenty variances, which may be small: their roots cancel to eight digits
     np.testing.assert_allclose(computed, expected, atol=1e-8)
 
@@ -373,7 +376,7 @@ def test_log_determinants_are_those_of_numpy(n):
 
 
 def test_roots_of_hellinger_distances_obey_the_triangle_inequality():
-    D = np.sqrt(hellinger_distances(walks(40, seed=4), X=X, n_samples=8))
+    D = np.sqrt(hellinger_distances(walks(40, seed=4), n_samples=8))
     detours = (D[:, :, None] + D[None, :, :]).min(axis=1)
     assert (D - detours).max() <= 1e-6  # the root of the rounding of distances near zero
 
@@ -381,7 +384,7 @@ def test_roots_of_hellinger_distances_obey_the_triangle_inequality():
 def test_smooth_kernels_are_nearer_to_each_other_than_to_a_line_or_a_period():
     # BOMS figure 1
     base = [parse_expression(f"{name}[0]") for name in ("SE", "RQ", "PER", "LIN")]
-    D = hellinger_distances(base, X=X)
+    D = hellinger_distances(base)
     assert D[0, 1] < 0.5 * D[:2, 2:].min()
 
 
@@ -401,13 +404,13 @@ def test_the_noise_prior_does_not_matter_and_the_others_do():
     default = hellinger("SE[0]", "LIN[0]")
     assert default == hellinger("SE[0]", "LIN[0]", priors={"noise_variance": (1, 100)})
     assert default != hellinger("SE[0]", "LIN[0]", priors={"lengthscale": (3, 1)})
-    assert default != hellinger("SE[0]", "LIN[0]", priors="paper")  # of the slope
+    assert default != hellinger("SE[0]", "LIN[0]", priors=PRESETS["paper"])  # of the slope
 
 
 def test_priors_may_be_so_wide_that_variances_vanish():
     priors = {"variance": (1e-3, 1), "lengthscale": (1e-3, 1)}
     kernels = [parse_expression(text) for text in ("SE[0]", " * ".join(["SE[0]"] * 10), "LIN[0]")]
-    D = hellinger_distances(kernels, X=X, priors=priors)
+    D = hellinger_distances(kernels, priors=priors)
     assert np.isfinite(D).all()
 
 
@@ -419,35 +422,3 @@ def test_weight_of_hellinger_is_half_the_inverse_of_the_squared_lengthscale():
 
 def test_a_kernel_whose_covariances_overflow_is_far_from_all_others():
     assert hellinger("LIN[0] * LIN[0]", "SE[0]", X=[[1e100], [2e100]]) == 1
-
-
-@pytest.mark.parametrize("n_inputs", [20, 50])
-def test_rng_draws_points_and_inputs(n_inputs):
-    X = np.linspace(0, 1, n_inputs)[:, None]
-    seeds = (3, np.random.default_rng(3), 4)
-    same, again, other = (hellinger("SE[0]", "LIN[0]", X=X, rng=seed) for seed in seeds)
-    assert same == again != other
-
-
-# Wrong arguments of the three functions.
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda e: sot_distances(e, n_features=3), r"LIN\[0\] \+ SE\[3\] uses column 3, .* are 3"),
-        (lambda e: arc_distances(e[:0], e, n_features=1), "uses column 3, but there are 1"),
-        (lambda e: hellinger_distances(e, X=X), "uses column 3, but there are 3"),
-        (lambda e: hellinger_distances(e, X=X, n_samples=0), "n_samples must be at least 1, got 0"),
-        (lambda e: hellinger_distances(e, X=[[np.nan]]), "X contains NaN"),
-        (lambda e: hellinger_distances(e, X=np.eye(4), priors="wide"), "priors must be one of"),
-    ],
-)
-def test_wrong_arguments_of_distances(call, message):
-    with pytest.raises(ValueError, match=message):
-        call([parse_expression("LIN[0] + SE[3]")])
-
-
-def test_distances_of_texts_are_an_error():
-    with pytest.raises(TypeError, match="parse_expression makes one of a text"):
-        sot_distances(["SE[0]"], n_features=1)
