@@ -4,7 +4,7 @@ The stories are those of tests/stories: data of one to forty columns, each with 
 be claimed and those that may be. Precision is the share of claimed facts that are true, without
 those that may be; recall is the share of true facts that are claimed. Every fit is one by defaults.
 ``stated`` holds each fact that is true or false with its probability, as ``probability:1`` or
-``probability:0``.
+``probability:0``; ``wrong`` the sentences of the description that the fitted model contradicts.
 
 Rows go to results/stories.csv; those of the current commit are not measured again.
 
@@ -38,6 +38,7 @@ from autokernel import AutoKernelGPRegressor
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.stories.generators import STORIES, agrees, facts_of, story  # isort: skip
+from tests.stories.reading import Reader  # isort: skip
 
 NAME = "stories"  # of the CSV file
 BINS = (0.0, 0.5, 0.7, 0.9, 1.0)  # of stated probabilities
@@ -64,12 +65,15 @@ def measure(unit: Telling) -> Row:
     decided = {fact: agrees(fact, data.true) for fact in facts if not agrees(fact, data.optional)}
     made = frozenset(facts)
     missed = [fact for fact in data.true if not agrees(fact, made)]
+    wrong = list(Reader(model, data.X, data.y).wrong())
     return {
         "n_true": sum(decided.values()),
         "n_false": sum(not is_true for is_true in decided.values()),
         "n_missed": len(missed),
         "false": "; ".join(str(fact) for fact, is_true in decided.items() if not is_true),
         "missed": "; ".join(map(str, missed)),
+        "n_wrong": len(wrong),
+        "wrong": " | ".join(wrong),
         "stated": " ".join(f"{facts[fact]:.3f}:{int(ok)}" for fact, ok in decided.items()),
         "kernel": model.best_expression_,
         "fit_seconds": rounded(fitted - began),
@@ -96,6 +100,7 @@ def summarise(rows: Sequence[Mapping[str, str]]) -> None:
                     "recall": true / (true + missed) if true + missed else np.nan,
                     "false": false,
                     "missed": missed,
+                    "wrong sentences": int(numbers(found, "n_wrong").sum()),
                     "time of words": float(np.median(seconds)),
                 }
             )

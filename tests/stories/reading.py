@@ -261,7 +261,7 @@ def left_out(reader: Reader) -> float:
 
 
 def explains(reader: Reader, match: Match) -> bool:
-    share = 1 - left_out(reader) / reader.y.var()
+    share = max(0.0, 1 - left_out(reader) / reader.y.var())
     return abs(share - float(match["p"]) / 100) < 0.2  # more rows are left out at once
 
 
