@@ -103,6 +103,7 @@ class Part:
     theta_of_all: FloatArray  # logs of all parameters of the kernel that is explained
     period: float = np.nan  # with which it repeats, in the unit interval
     is_season: bool = False  # whether it repeats, and does little else
+    is_whole: bool = False  # whether it has all that repeats along its column
     share: float = np.nan
     span: float = np.nan  # of its mean over the training rows, in the units of the target
 
@@ -476,6 +477,8 @@ def _like(part: Part, member: ExplainedKernel) -> Part | None:
         same = (one for one in others if one.columns == part.columns)
         return next((one for one in same if _regions(one) == _regions(part)), None)
     within = [one for one in member.parts if one.is_free and set(one.columns) & set(part.columns)]
+    if part.is_whole:
+        within += [one for one in member.parts if one.is_season and one.columns == part.columns]
     group = [addend for one in within for addend in one.group]
     group += [one for one in of_season if not any(one is other for other in group)]
     columns = {column for addend in group for column in addend.expression.columns}

@@ -384,14 +384,9 @@ class Description:
         probability = self._explained.probability(whole)
         if self._is_warned("is hidden") or probability < OPEN:
             yield self._possible(part, probability, subject, begin)
-        elif whole is part:
-            said, ahead = self._curve(part, regions, subject, begin)
-            yield from said
         else:
-            (column,) = part.columns
-            level = level_of(self._explained, whole, subject)
-            yield self._direction(level, column, begin)
-            ahead = self._beyond(whole, column, subject)
+            said, ahead = self._curve(part, whole, regions, subject, begin)
+            yield from said
         if len(self._explained.parts) > 1:
             yield self._share(part, subject)
         if any(region.has_ended for region in regions.values()):
@@ -418,26 +413,33 @@ class Description:
         The data do not tell whether an average is that of the trend or of a cycle.
         """
         cycles = [p for p in self._explained.parts if p.is_season and p.columns == part.columns]
-        if regions or not cycles or not part.is_free or np.isfinite(part.period):
+        if regions or not cycles or not part.is_free:
             return part
         group = [addend for one in (part, *cycles) for addend in one.group]
-        return replace(part, group=group, period=max(one.period for one in cycles))
+        period = float(np.nanmax([one.period for one in (part, *cycles)]))
+        return replace(part, group=group, period=period, is_whole=True)
 
     def _is_warned(self, predicate: str) -> bool:
         """Whether a check of the residuals has said something that begins like this."""
         return any(claim.predicate.startswith(predicate) for claim, _ in self._of_residuals())
 
     def _curve(
-        self, part: Part, regions: Mapping[int, Region], subject: str, begin: str
+        self, part: Part, whole: Part, regions: Mapping[int, Region], subject: str, begin: str
     ) -> tuple[list[tuple[Claim, str]], list[tuple[Claim, str]]]:
-        """Describe what a component does within the data, and beyond them."""
+        """Describe what a component does within the data, and beyond them.
+
+        It is a part of a ``whole`` of which averages are known.
+        """
         free = [column for column in part.columns if column not in regions] or list(part.columns)
         (region,) = regions.values() if len(regions) == 1 else (None,)
         if len(part.columns) == 1 and self._shows_period(part, region):
-            return self._repeating(part, region, subject, begin)
+            return self._repeating(part, whole, region, subject, begin)
         if len(free) > 1:
             return list(self._joint(part, free, subject, begin)), []
         (column,) = free
+        if whole is not part:
+            level = level_of(self._explained, whole, subject)
+            return [self._direction(level, column, begin)], self._beyond(whole, column, subject)
         ends = regions[column].inner if column in regions else None
         said = self._along(part, column, ends or WHOLE_COLUMN, subject, begin)
         if regions or self._is_two_valued(column):
@@ -464,7 +466,7 @@ class Description:
         return part.is_season and part.period <= MAX_PERIOD * (end - begin)
 
     def _repeating(
-        self, part: Part, region: Region | None, subject: str, begin: str
+        self, part: Part, whole: Part, region: Region | None, subject: str, begin: str
     ) -> tuple[list[tuple[Claim, str]], list[tuple[Claim, str]]]:
         """Describe a season, or a curve with a season around it, and how it goes on."""
         (column,) = part.columns
@@ -475,8 +477,8 @@ class Description:
         swing, grows, lasts = season(self._explained, part, ends, subject)
         said, ahead = [], []
         if not part.is_season:
-            said = [self._direction(level_of(self._explained, part, subject), column, begin)]
-            ahead, begin = self._beyond(part, column, subject), "Around it there is a "
+            said = [self._direction(level_of(self._explained, whole, subject), column, begin)]
+            ahead, begin = self._beyond(whole, column, subject), "Around it there is a "
             if swing.probability < OPEN:
                 return said, ahead
         said += self._season(part, swing, begin)

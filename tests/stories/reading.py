@@ -43,18 +43,16 @@ class Reader:
 
     def wrong(self) -> Iterator[str]:
         """Yield each sentence that no template has, or that the model contradicts."""
+        # a trend has the averages of the cycles along its column
         periods = [period_in(text) for text in self.paragraphs[1 : 1 + self.n_shown]]
+        cycles = np.flatnonzero(periods).tolist()
         for place, paragraph in enumerate(self.paragraphs):
             self.text, self.numbers, self.period = re.sub(r"^\d+\. ", "", paragraph), [], 0.0
             if 0 < place <= self.n_shown:
                 self.numbers, self.period = [place - 1], periods[place - 1]
-                if self.period == 0:  # a trend has the averages of the cycles along its column
-                    same = [
-                        n for n in range(self.n_shown) if self.columns(n) == self.columns(place - 1)
-                    ]
-                    cycles = [n for n in same if periods[n] and len(self.columns(n)) == 1]
-                    self.numbers += cycles
-                    self.period = max((periods[n] for n in cycles), default=0.0)
+                if "curve in" in self.text or "line in" in self.text:
+                    self.numbers += [n for n in cycles if n != place - 1 and self.is_along(n)]
+                    self.period = max(periods[n] for n in self.numbers)
             for sentence in re.split(r"(?<=\.) ", self.text):
                 matches = ((re.fullmatch(pattern, sentence), check) for pattern, check in SENTENCES)
                 match, check = next(((m, c) for m, c in matches if m), (None, None))
@@ -63,16 +61,25 @@ class Reader:
                 elif not check(self, match):
                     yield f"false: {sentence}"
 
+    def is_along(self, number: int) -> bool:
+        """Whether a component has the same single column as the first one of this paragraph."""
+        columns = self.columns(number)
+        return len(columns) == 1 and columns == self.columns(self.numbers[0])
+
     def columns(self, number: int) -> set[str]:
         """Return the columns of a component."""
         return set(re.findall(r"\[(\w+)\]", self.components[number].expression))
 
     def along(self, name: str, places: np.ndarray, **fixed: float) -> np.ndarray:
-        """Compute what a paragraph is about along a column, the others at their medians."""
+        """Compute the component of a paragraph along a column, the others at their medians."""
+        return self.means(name, places, **fixed)[0]
+
+    def means(self, name: str, places: np.ndarray, **fixed: float) -> np.ndarray:
+        """Compute all components that a paragraph is about, (n_components, n_places)."""
         frame = pd.DataFrame([{**self.X.median(), **fixed}] * len(places)).assign(**{name: places})
         frame = frame.assign(**{one: pd.to_datetime(frame[one], unit="D") for one in self.dates})
         found = self.model.decompose(frame[self.X.columns]).components
-        return np.sum([found[number].mean for number in self.numbers], axis=0)
+        return np.array([found[number].mean for number in self.numbers])
 
     def ends(self, name: str) -> tuple[float, float]:
         """Return where a column begins and ends, or the part of it that a paragraph is about."""
@@ -88,10 +95,10 @@ class Reader:
         if len(values) <= 20:
             x = values
         if not self.period:
-            return x, self.along(name, x, **fixed)
+            return x, self.means(name, x, **fixed).sum(axis=0)
         cycle = (np.arange(16) + 0.5) / 16 * self.period
         starts = np.linspace(x[0], x[-1] - self.period, len(x))
-        values = self.along(name, np.add.outer(starts, cycle).ravel(), **fixed)
+        values = self.means(name, np.add.outer(starts, cycle).ravel(), **fixed).sum(axis=0)
         return starts + self.period / 2, values.reshape(len(x), -1).mean(axis=1)
 
     @property
@@ -215,7 +222,7 @@ def beyond(reader: Reader, match: Match) -> bool:
     ahead = AHEAD * np.ptp(x)
     cycle = (np.arange(16) + 0.5) / 16 * reader.period - reader.period  # averages over the last
     places = np.add.outer(x.max() + ahead * np.array([-1, 0, 1]), cycle if reader.period else [0])
-    values = reader.along(reader.column, places.ravel()).reshape(places.shape)
+    values = reader.means(reader.column, places.ravel()).sum(axis=0).reshape(places.shape)
     before, last, later = values.mean(axis=1)
     goes_on = "goes on" not in match[0] or (later - last) * (last - before) > 0
     return goes_on and says(match, sign(match) * (later - last))
