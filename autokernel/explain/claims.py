@@ -113,8 +113,8 @@ def curve_of(
 ) -> Curve:
     """Compute a component along a column, others at given values or else at their medians."""
     inputs = inputs_along(explained.X, {**(fixed or {}), column: places})
-    draws = explained.draws(part, inputs, N_DRAWS)
-    return Curve(places, explained.mean(part, inputs), draws, explained.inclusion(part))
+    draws = explained.draws(part, column, inputs, N_DRAWS)
+    return Curve(places, explained.mean(part, inputs), draws, float(explained.inclusion[column]))
 
 
 def direction(curve: Curve, subject: str) -> Claim:
@@ -236,7 +236,8 @@ def season(
     present, how = explained.probability_of_period(part), "range within the last cycle"
     swing = Claim(subject, "swing", last, low, high, probability=present, evidence=how)
     grows = _growth(curve, lambda drawn: swings(drawn)[:, :2], subject)
-    means = swings(explained.means_of_members(part, inputs_along(explained.X, {column: places})))
+    inputs = inputs_along(explained.X, {column: places})
+    means = swings(explained.means_of_members(part, column, inputs))
     weights = np.array([weight for weight, _ in explained.members])
     goes_on, fading = (
         min(float(weights @ holds), present)

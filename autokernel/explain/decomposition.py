@@ -1,6 +1,6 @@
 """A fitted function as a sum of components, in the units of the target."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -289,47 +289,52 @@ class ExplainedFunction(ExplainedKernel):
         ]
 
     @cached_property
-    def _inclusion(self) -> FloatArray:
+    def inclusion(self) -> FloatArray:
+        """Probabilities (n_features,) that the columns matter."""
         return inclusion_table(self._model)["depends"]
 
-    def inclusion(self, part: Part) -> float:
-        """Return the smallest probability that one of the columns of a part matters."""
-        return float(min(self._inclusion[list(part.columns)], default=1.0))
-
     def probability(self, part: Part) -> float:
-        """Compute the probability of the kernels that have a part like this."""
-        found = sum(w for w, member in self.members if _like(part, member) is not None)
-        return min(float(found), self.inclusion(part))
+        """Compute the probability that a part, or an effect of one of its columns, is there."""
+
+        def along(column: int) -> float:
+            has_it = self._weight(lambda member: _like(part, member, column) is not None)
+            return min(has_it, float(self.inclusion[column]))
+
+        return max(map(along, part.columns), default=1.0)
+
+    def _weight(self, has_it: Callable[[ExplainedKernel], bool]) -> float:
+        return float(sum(weight for weight, member in self.members if has_it(member)))
 
     def probability_of_interaction(self, part: Part) -> float:
         """Compute the probability of the kernels in which the effects of its columns interact."""
-        likes = ((weight, _like(part, member)) for weight, member in self.members)
+        likes = ((weight, _like(part, member, part.columns[0])) for weight, member in self.members)
         found = sum(weight for weight, like in likes if like is not None and like.is_joint)
-        return min(float(found), self.inclusion(part))
+        return min(float(found), *self.inclusion[list(part.columns)].tolist())
 
     def probability_of_period(self, part: Part) -> float:
         """Compute the probability of the kernels that have the period of a part."""
-        found = sum(w for w, member in self.members if _addends_of_season(part, member))
-        return min(float(found), self.inclusion(part))
+        (column,) = part.columns
+        found = self._weight(lambda member: bool(_addends_of_season(part, member)))
+        return min(found, float(self.inclusion[column]))
 
-    def means_of_members(self, part: Part, X: FloatArray) -> FloatArray:
-        """Compute means (n_members, n) of a part; nan for members that have none like it."""
-        found = [(member, _like(part, member)) for _, member in self.members]
+    def means_of_members(self, part: Part, column: int, X: FloatArray) -> FloatArray:
+        """Compute means (n_members, n) of a part; nan for members with none along a column."""
+        found = [(member, _like(part, member, column)) for _, member in self.members]
         return np.array(
             [np.full(len(X), np.nan) if one is None else m.mean(one, X) for m, one in found]
         )
 
-    def draws(self, part: Part, X: FloatArray, n_draws: int) -> FloatArray:
+    def draws(self, part: Part, column: int, X: FloatArray, n_draws: int) -> FloatArray:
         """Draw a part (n_draws, n): a kernel with its parameters first, then the function.
 
-        The draws are nan where the kernel has no part like this.
+        The draws are nan where the kernel has no part like this along a column.
         """
         rng = np.random.default_rng(0)
         ends = np.cumsum([weight for weight, _ in self.members])
         counts = np.diff(np.floor(n_draws * ends / ends[-1] + 0.5).astype(int), prepend=0)
         drawn = []
         for count, (_, member) in zip(counts.tolist(), self.members, strict=True):
-            like = _like(part, member)
+            like = _like(part, member, column)
             if like is None:
                 drawn.append(np.full((count, len(X)), np.nan))
             elif count:
@@ -467,8 +472,11 @@ def _are_one(one: Part, other: Part) -> bool:
     return bool(is_same and not has_region and abs(one.period / other.period - 1) < SAME_PERIOD)
 
 
-def _like(part: Part, member: ExplainedKernel) -> Part | None:
-    """Find what a part is in another kernel: its season, or all that acts through its columns."""
+def _like(part: Part, member: ExplainedKernel, column: int) -> Part | None:
+    """Find what a part is in another kernel: its season, or all that acts through its columns.
+
+    There is none if the kernel does not depend on the ``column`` along which it is followed.
+    """
     theta, of_season = member.theta, _addends_of_season(part, member)
     if part.is_season:
         return Part(of_season, theta) if of_season else None
@@ -481,8 +489,8 @@ def _like(part: Part, member: ExplainedKernel) -> Part | None:
         within += [one for one in member.parts if one.is_season and one.columns == part.columns]
     group = [addend for one in within for addend in one.group]
     group += [one for one in of_season if not any(one is other for other in group)]
-    columns = {column for addend in group for column in addend.expression.columns}
-    return Part(group, theta) if set(part.columns) <= columns else None
+    has_column = any(column in addend.expression.columns for addend in group)
+    return Part(group, theta) if has_column else None
 
 
 def _addends_of_season(part: Part, member: ExplainedKernel) -> list[Addend]:

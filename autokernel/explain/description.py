@@ -64,6 +64,7 @@ LEVELS = (0.1, 0.9)  # quantiles of a column at which the effect of another one 
 MAX_VALUES = 20  # of a column, up to which a curve is followed from one to the next
 MISSED = 1.5  # deviations of the noise, from which it is said how far rows are missed
 MIN_LEVEL = 0.2  # of its swing, from which a change of the average of a cycle is mentioned
+MAX_GAP = 2.5  # median gaps, up to which rows are regular
 MAX_BLUR = 0.25  # of a column, up to which the place of a jump is named
 MAX_NAMED = 4  # columns of a component of many whose effects are described
 
@@ -474,6 +475,10 @@ class Description:
         if region is not None:
             own = region.inner or region.longest
             ends = max(ends[0], own[0]), min(ends[1], own[1])
+        if part.is_season and part.period < 2 * self._regular_gap(column):
+            fast = Claim(subject, "is faster than the rows", evidence="two gaps between rows")
+            text = f"cycle in {self.names[column]} that is faster than the rows, or seems so"
+            return [(fast, f"{begin}{text}.")], []
         swing, grows, lasts = season(self._explained, part, ends, subject)
         said, ahead = [], []
         if not part.is_season:
@@ -493,6 +498,12 @@ class Description:
             ahead.append(self._season_beyond(lasts, column, noun))
         has_ended = region is not None and region.has_ended
         return said, [] if has_ended else ahead
+
+    def _regular_gap(self, column: int) -> float:
+        """Return the gap between rows along a column if it is nearly regular, else zero."""
+        gaps = np.diff(np.unique(self._X[:, column]))
+        middle = float(np.median(gaps))
+        return middle if gaps.max() < MAX_GAP * middle else 0.0
 
     def _season(self, part: Part, swing: Claim, begin: str) -> list[tuple[Claim, str]]:
         """Say with which period a component repeats, and how large it is."""
@@ -645,7 +656,7 @@ class Description:
             said = self._at_levels(part, ordered, subject)
         else:
             said = [
-                (claim, f"along {self.names[column]} {text}" if text else "")
+                (claim, f"along {self.names[column]}, {text}" if text else "")
                 for column in ordered[:MAX_NAMED]
                 for claim, text in self._along(part, column, WHOLE_COLUMN, self.names[column])
             ]

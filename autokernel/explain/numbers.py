@@ -78,6 +78,7 @@ _SECONDS_OF_UNIT = {
 _CALENDAR = {"days": "daily", "weeks": "weekly", "months": "monthly", "years": "yearly"}
 _NEAR_CALENDAR = 0.005  # relative difference from a unit of the calendar
 _READABLE = ("minutes", "hours", "days", "years")  # units that a reader would choose
+_LEAST_OF_UNIT = 0.5  # below which a smaller one is
 _MIN_OF_UNIT = 2.0  # from which the larger unit is easier to read
 
 
@@ -102,11 +103,13 @@ def calendar_word(value: float, low: float, high: float, unit: str) -> str:
 
 
 def readable(value: float, low: float, high: float, unit: str) -> tuple[float, float, float, str]:
-    """Write a duration in the largest unit of which it has at least two."""
+    """Write a duration in the largest unit of which it has at least two, or half of its own."""
     seconds = _SECONDS_OF_UNIT.get(unit)
     if seconds is None:
         return value, low, high, unit
     best = unit
+    if value < _LEAST_OF_UNIT:
+        best = "seconds"
     for name in _READABLE:
         is_larger = _SECONDS_OF_UNIT[name] > _SECONDS_OF_UNIT[best]
         if is_larger and value * seconds >= _MIN_OF_UNIT * _SECONDS_OF_UNIT[name]:

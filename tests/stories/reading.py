@@ -363,6 +363,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (r"The search was cut .+", is_said),
     (r"They hide what the others show: .+", is_said),
     (r"Its average (?P<does>.+)\.", level),
+    (r"A cycle in .+ that is faster than the rows, or seems so\.", is_said),
     (r"(?:.*?a|A) (?:curve|straight line) in (?P<x>.+?) that (?P<does>.+)\.", curve),
     (r"(?:.*?a|A) difference of (?P<x>.+?): (?P<does>.+)\.", curve),
     (
