@@ -59,11 +59,15 @@ def checked(
     tail = norm.cdf(-MOST_DEVIATIONS)
     residuals = norm.ppf(np.clip(probabilities, tail, 1 - tail))
     deviation = float(np.median(np.abs(residuals)) / norm.ppf(0.75))
-    if deviation < MASKED and _hide_each_other(residuals, deviation):
-        yield from _far_rows(residuals / deviation)
-        hidden = Claim("fit", "is hidden", deviation, evidence="median of the residuals")
-        text = "They hide what the others show: leave them out if they are wrong, and fit again."
-        yield hidden, text
+    judged = residuals / deviation if deviation < MASKED else residuals
+    if _stand_apart(judged):
+        yield from _far_rows(judged)
+        if not _is_far(residuals)[_is_far(judged)].all():  # they widen what they are judged by
+            hidden = Claim("fit", "is hidden", deviation, evidence="median of the residuals")
+            text = (
+                "They hide what the others show: leave them out if they are wrong, and fit again."
+            )
+            yield hidden, text
         return
     if n < MIN_ROWS:
         yield from _far_rows(residuals)
@@ -83,14 +87,10 @@ def checked(
             yield from _coverage(residuals)
 
 
-def _hide_each_other(residuals: FloatArray, deviation: float) -> bool:
-    """Whether rows far off widen the noise so much that some of them do not seem to be.
-
-    They are rows that are twice as far off as any of the others.
-    """
-    size, is_far = np.abs(residuals), _is_far(residuals / deviation)
-    stand_apart = is_far.any() and size[is_far].min() > 2 * size[~is_far].max()
-    return bool(stand_apart and not _is_far(residuals)[is_far].all())
+def _stand_apart(residuals: FloatArray) -> bool:
+    """Whether rows are far off, by twice as much as any of the others."""
+    size, is_far = np.abs(residuals), _is_far(residuals)
+    return bool(is_far.any() and size[is_far].min() > 2 * size[~is_far].max())
 
 
 def _is_far(residuals: FloatArray) -> BoolArray:

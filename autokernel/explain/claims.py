@@ -28,7 +28,7 @@ BEYOND = 0.5  # extents beyond the data, up to which a season is followed
 NEAR_BEYOND = 0.25  # extents beyond the data, up to which a curve is followed
 POINTS_OF_CYCLE, N_LEVELS = 16, 17  # points of a cycle, and averages over cycles
 IS_LINE = 0.998  # share of the variance of a curve that a straight line explains
-OPEN = 0.7  # probability of a direction or of a component below which none is named
+OPEN = 0.9  # probability of a direction or of a component below which none is named
 MAX_SETBACK = 0.25  # of the change between the ends of a curve that rises, or falls
 JUMP_LENGTH, JUMP = 0.1, 0.75  # of the length of a curve, within which so much of it happens
 MIN_TURN = 0.1  # part of the range by which a turning point must stand out
@@ -316,6 +316,8 @@ def beyond_of(explained: ExplainedFunction, part: Part, column: int, subject: st
     same_sign = curve.probability(lambda drawn: change(drawn) * own > 0)
     how = f"predictions up to {NEAR_BEYOND:g} extents beyond the data"
     word = "changes beyond"
+    if not low <= own <= high and np.isfinite(low):  # other kernels do not agree
+        return Claim(subject, "is open beyond", own, low, high, probability=0.0, evidence=how)
     average = explained.curve(part, column, np.linspace(begin, end, N_GRID)).mean()
     if own * trend > 0 and abs(own) >= HALF * abs(trend):
         word = "continues beyond"

@@ -133,7 +133,8 @@ def change(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> 
         near = np.abs(places - float(match["jump"])) <= 0.12 * np.ptp(places)
         if np.ptp(y[near]) < 0.5 * abs(total):
             return False
-    return says(match, sign(match) * total, 0.25 if reader.period else 0.05)
+    is_part = reader.text.startswith(("Until", "From"))  # whose ends are known roughly
+    return says(match, sign(match) * total, 0.25 if reader.period or is_part else 0.05)
 
 
 def turn(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> bool:
