@@ -411,7 +411,7 @@ class Description:
     def _with_cycles(self, part: Part, regions: Mapping[int, Region]) -> Part:
         """Add to a trend the cycles along its column, of which it has the averages.
 
-        The data do not tell whether an average is that of the trend or of a cycle.
+        Whether an average belongs to the trend or to a cycle is not in the data.
         """
         cycles = [p for p in self._explained.parts if p.is_season and p.columns == part.columns]
         if regions or not cycles or not part.is_free:

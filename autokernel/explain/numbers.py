@@ -103,7 +103,7 @@ def calendar_word(value: float, low: float, high: float, unit: str) -> str:
 
 
 def readable(value: float, low: float, high: float, unit: str) -> tuple[float, float, float, str]:
-    """Write a duration in the largest unit of which it has at least two, or half of its own."""
+    """Write a duration in the largest unit of which it has two; half of its own is enough."""
     seconds = _SECONDS_OF_UNIT.get(unit)
     if seconds is None:
         return value, low, high, unit
