@@ -85,7 +85,7 @@ class DecompositionDisplay:
         estimator: AutoKernelGPRegressor,
         *,
         units: Mapping[str, str] | None = None,
-        y_name: str = "y",
+        y_name: str | None = None,
         least_share: float = 0.0,
         axes: "Sequence[Axes] | None" = None,
     ) -> Self:
@@ -97,8 +97,8 @@ class DecompositionDisplay:
             A fitted estimator.
         units : mapping of str to str, default=None
             Units, as for ``estimator.describe``.
-        y_name : str, default="y"
-            Label of the target.
+        y_name : str, default=None
+            Label of the target; None for its name, or ``"y"`` if it has none.
         least_share : float, default=0.0
             Share of the variance below which a component is left out.
         axes : sequence of matplotlib.axes.Axes, default=None
@@ -116,7 +116,7 @@ class DecompositionDisplay:
                 "there is no component to show: the best kernel is noise alone, or least_share is "
                 "too high"
             )
-        return cls(panels, y_name=y_name).plot(axes)
+        return cls(panels, y_name=y_name or literal(estimator.target_name_ or "y")).plot(axes)
 
     @classmethod
     def of_component(cls, description: Description, number: int, *, y_name: str) -> Self:

@@ -81,7 +81,7 @@ class ForecastDisplay:
         *,
         beyond: float = 0.25,
         units: Mapping[str, str] | None = None,
-        y_name: str = "y",
+        y_name: str | None = None,
         ax: "Axes | None" = None,
     ) -> Self:
         """Predict along the only column and plot.
@@ -96,8 +96,8 @@ class ForecastDisplay:
             Extent that is added after the data, as a fraction of theirs, where ``X`` is None.
         units : mapping of str to str, default=None
             Units, as for ``estimator.describe``: ``"days since 1949-01-01"`` shows dates.
-        y_name : str, default="y"
-            Label of the target.
+        y_name : str, default=None
+            Label of the target; None for its name, or ``"y"`` if it has none.
         ax : matplotlib.axes.Axes, default=None
             Axes to draw on; None for those of a new figure.
 
@@ -130,7 +130,7 @@ class ForecastDisplay:
             X_train=axis.shown(train),
             y_train=estimator.y_train_,
             x_name=str(names[0]),
-            y_name=y_name,
+            y_name=y_name or literal(estimator.target_name_ or "y"),
         ).plot(ax=ax)
 
     def plot(self, ax: "Axes | None" = None) -> Self:

@@ -108,7 +108,7 @@ class _Report:
     def __init__(self, estimator: AutoKernelGPRegressor, units: Mapping[str, str]) -> None:
         self.estimator, self.units = estimator, units
         self.description: Description = estimator._description(units)
-        self.y_name = units.get(TARGET) or "the target"
+        self.y_name = estimator.target_name_ or units.get(TARGET) or "the target"
 
     def body(self, title: str) -> str:
         n, n_columns = self.estimator.X_train_.shape

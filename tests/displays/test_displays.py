@@ -5,6 +5,7 @@ import sys
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -16,6 +17,7 @@ from autokernel.displays import (
     ForecastDisplay,
     SearchDisplay,
 )
+from autokernel.export import write_report
 from autokernel.expression import parse_expression
 from tests.explain.models import with_kernel
 from tests.fits import small, wave
@@ -151,3 +153,13 @@ def test_calibration_leaves_out_each_row_of_the_fit():
         assert display.pit[row] == pytest.approx(norm.cdf(scaled[row], mean[0], std[0]), abs=1e-6)
     with pytest.raises(ValueError, match="X and y must both be given, or neither"):
         CalibrationDisplay.from_estimator(model, X)
+
+
+def test_axes_and_reports_have_the_name_of_the_target(tmp_path):
+    X, y = wave(40)
+    model = small().refit(X, pd.Series(y, name="$ of sales"), "SE[0]")
+    for display in (ForecastDisplay, DecompositionDisplay):
+        (ax, *_) = display.from_estimator(model).figure_.axes
+        assert ax.get_ylabel() == r"\$ of sales"
+    write_report(model, tmp_path / "report.html")
+    assert "What explains $ of sales" in (tmp_path / "report.html").read_text(encoding="utf-8")
