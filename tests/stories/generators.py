@@ -206,6 +206,7 @@ def an_interaction(rng):
     # the effect of the dose for others is nothing, and its sign is left to chance
     chance = falls("dose,smoker") | facts("wiggles", "dose,smoker")
     optional = chance | line("age", UP) | facts("line", "dose,smoker")
+    optional |= line("dose", UP) | facts("difference", "smoker", UP)  # the others at their medians
     return story_of({"dose": dose, "age": age, "smoker": smoker}, y, true, optional)
 
 

@@ -375,7 +375,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     ),
     (rf"Its swing has (?P<way>grown|shrunk) from {N}{UNIT} in the first cycle{PERHAPS}\.", growth),
     (r"A (?:joint effect|sum of effects) of .+?: (?P<effects>along .+)\.", several),
-    (rf"A possible (?:effect of|cycle in) .+{PERHAPS}\.", is_said),
+    (rf"(?:.*?a|A) possible (?:effect of|cycle in) .+{PERHAPS}\.", is_said),
     (rf"It explains {P} of the variance of the fit\.", share),
     (rf"\w+ smaller components? of .+ explains? {P} of the variance of the fit\.", small),
     (
