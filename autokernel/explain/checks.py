@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.stats import binomtest, chi2, norm, skewtest, spearmanr
 
-from autokernel.explain.claims import Claim
+from autokernel.explain.claims import HALF, Claim
 from autokernel.explain.numbers import between, calendar_lengths, listing, number, percent, readable
 from autokernel.explain.regions import Axis
 from autokernel.inference.covariance import cross_covariance
@@ -27,6 +27,7 @@ FALSE_ALARM = 1e-3  # probability of a claim of each kind if the model is right
 MOST_DEVIATIONS = 8.0  # that are distinguished
 FACTOR_FOR_LOG = 3.0  # between the largest and the smallest target, from which a log changes much
 NARROW = 1.1  # standard deviation of residuals, from which intervals are called too narrow
+LEAST_DEVIATION = 1e-3  # of residuals, most of which are zero
 MASKED = 0.5  # median deviation below which rows far off are judged by it
 COVERAGE = 0.9  # of the intervals whose rows are counted
 N_LAGS = 10  # over which residuals are compared with those before
@@ -44,36 +45,41 @@ def can_leave_out(model: FittedModel) -> bool:
 
 
 def checked(
-    model: FittedModel, probabilities: FloatArray | None, target: str, axes: Sequence[Axis]
+    model: FittedModel,
+    left_out: tuple[FloatArray, FloatArray] | None,
+    target: str,
+    axes: Sequence[Axis],
 ) -> Iterator[Said]:
     """Yield what is wrong with the residuals, with a sentence for each.
 
-    For rows that are left out there are predicted probabilities (n,) of a smaller target, or None.
+    For rows that are left out there are predicted probabilities (n,) of a smaller target and errors
+    (n,), or None.
     """
     mixture, n = model.mixture, len(model.mixture.data.y)
-    if probabilities is None:
+    if left_out is None:
         how = f"predictions: {model.approximation}, {n} rows"
         text = "Residuals were not checked: rows are too many, or predictions are approximate."
         yield Claim(NOISE, "is not checked", evidence=how), text
         return
+    probabilities, errors = left_out
     tail = norm.cdf(-MOST_DEVIATIONS)
     residuals = norm.ppf(np.clip(probabilities, tail, 1 - tail))
-    deviation = float(np.median(np.abs(residuals)) / norm.ppf(0.75))
+    deviation = max(float(np.median(np.abs(residuals)) / norm.ppf(0.75)), LEAST_DEVIATION)
     judged = residuals / deviation if deviation < MASKED else residuals
     if _stand_apart(judged):
         yield from _far_rows(judged)
-        if not _is_far(residuals)[_is_far(judged)].all():  # they widen what they are judged by
+        is_little = np.mean(errors**2) > HALF * np.var(mixture.data.y)
+        if is_little and not _is_far(residuals)[_is_far(judged)].all():
             hidden = Claim("fit", "is hidden", deviation, evidence="median of the residuals")
             text = (
                 "They hide what the others show: leave them out if they are wrong, and fit again."
             )
             yield hidden, text
         return
-    if n < MIN_ROWS:
+    X, mean, near = mixture.data.X, mixture.mean(mixture.data.X), ~_is_far(residuals)
+    if near.sum() < MIN_ROWS or np.ptp(np.abs(residuals[near])) < LEAST_DEVIATION:
         yield from _far_rows(residuals)
         return
-    X, mean = mixture.data.X, mixture.mean(mixture.data.X)
-    near = ~_is_far(residuals)
     y = model.target_scaling.undo(mixture.data.y)
     has_orders = bool(y.min() > 0 and y.max() >= FACTOR_FOR_LOG * y.min())
     shape = [
@@ -90,7 +96,8 @@ def checked(
 def _stand_apart(residuals: FloatArray) -> bool:
     """Whether rows are far off, by twice as much as any of the others."""
     size, is_far = np.abs(residuals), _is_far(residuals)
-    return bool(is_far.any() and size[is_far].min() > 2 * size[~is_far].max())
+    most = size[~is_far].max(initial=0.0)
+    return bool(is_far.any() and not is_far.all() and size[is_far].min() > 2 * most)
 
 
 def _is_far(residuals: FloatArray) -> BoolArray:
@@ -106,11 +113,12 @@ def _far_rows(residuals: FloatArray) -> Iterator[Said]:
     rows = listing([str(row) for row in far[:MAX_NAMED].tolist()])
     if len(far) > MAX_NAMED:
         rows = f"{rows}, and {len(far) - MAX_NAMED} more,"
-    most = float(np.abs(residuals[far[0]]))
+    most = min(float(np.abs(residuals[far[0]])), MOST_DEVIATIONS)
+    by = "more than 8" if most == MOST_DEVIATIONS else number(most)
     subject, verb = (f"row {rows}", "does") if len(far) == 1 else (f"rows {rows}", "do")
     claim = Claim(subject, "does not fit", most, evidence="leave-one-out residuals")
     text = (
-        f"{subject.capitalize()} {verb} not fit the others, by up to {number(most)} standard "
+        f"{subject.capitalize()} {verb} not fit the others, by up to {by} standard "
         "deviations (rows are counted from 0)."
     )
     yield claim, text
@@ -198,13 +206,17 @@ def _along_time(residuals: FloatArray, x: FloatArray, axis: Axis) -> Iterator[Sa
     if not n:
         return
     scaled = residuals / np.sqrt(np.sum(residuals**2))
-    frequencies = np.arange(MIN_CYCLES, n // 2) / (x[-1] - x[0])
-    gaps = np.diff(x)
+    distinct = np.unique(x)
+    frequencies = np.arange(MIN_CYCLES, len(distinct) // 2) / (x[-1] - x[0])
+    gaps = np.diff(distinct)
     if np.ptp(gaps) > gaps.mean():  # shorter periods than two gaps have no aliases
         calendar = axis.scale / np.array(calendar_lengths(axis.unit))
         frequencies = np.append(frequencies, calendar[calendar > frequencies.max(initial=0.0)])
-    power = np.abs(np.exp(2j * np.pi * np.outer(frequencies, x)) @ scaled) ** 2
-    pvalue = float(-np.expm1(len(power) * np.log1p(-np.exp(-power.max()))))
+    waves = np.exp(2j * np.pi * np.outer(frequencies, x))
+    is_wave = np.abs(waves.mean(axis=1)) < HALF  # whole days have no wave of a day
+    frequencies, waves = frequencies[is_wave], waves[is_wave]
+    power = np.abs(waves @ scaled) ** 2
+    pvalue = float(-np.expm1(len(power) * np.log1p(-np.exp(-power.max(initial=1e-9)))))
     if pvalue < FALSE_ALARM:
         period = axis.scale / float(frequencies[np.argmax(power)])
         claim = Claim("residuals", "repeat", period, unit=axis.unit, probability=1 - pvalue)

@@ -180,7 +180,9 @@ def _turns(curve: Curve) -> tuple[list[int], float]:
 
 def jump(curve: Curve, subject: str) -> Claim | None:
     """Say where most of the change between the ends of a curve happens, if it is a short part."""
-    length = max(1, round(JUMP_LENGTH * (len(curve.mean) - 1)))
+    if len(curve.mean) < N_GRID:
+        return None  # of a few values there is no tenth
+    length = round(JUMP_LENGTH * (len(curve.mean) - 1))
     change = _change(curve.mean[None])[0]
 
     def sizes(drawn: FloatArray) -> FloatArray:

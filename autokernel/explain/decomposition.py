@@ -237,6 +237,8 @@ class ExplainedKernel:
         if not np.isfinite(period):
             return part
         column = next(leaf.column for leaf in leaves if _has_period(leaf.kernel))
+        if np.ptp(self.X[:, column]) == 0:
+            return part
         alone = all(_has_period(leaf.kernel) for leaf in leaves)
         if not (alone or is_known):
             ends = self.ends(column)
@@ -308,7 +310,12 @@ class ExplainedFunction(ExplainedKernel):
     def probability_of_interaction(self, part: Part) -> float:
         """Compute the probability of the kernels in which the effects of its columns interact."""
         likes = ((weight, _like(part, member, part.columns[0])) for weight, member in self.members)
-        found = sum(weight for weight, like in likes if like is not None and like.is_joint)
+        found = sum(
+            weight
+            for weight, like in likes
+            if like is not None
+            and any(len(one.expression.columns & set(part.columns)) > 1 for one in like.group)
+        )
         return min(float(found), *self.inclusion[list(part.columns)].tolist())
 
     def probability_of_period(self, part: Part) -> float:

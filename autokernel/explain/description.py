@@ -357,8 +357,7 @@ class Description:
     def _of_residuals(self) -> list[tuple[Claim, str]]:
         """Say what the model does not fit."""
         if self._checks is None:
-            probabilities = None if self._left_out is None else self._left_out[0]
-            found = checked(self._model, probabilities, self._target, self.axes)
+            found = checked(self._model, self._left_out, self._target, self.axes)
             self._checks = [] if self._model.target_scaling.is_constant else list(found)
         return self._checks
 
@@ -414,6 +413,7 @@ class Description:
         Whether an average belongs to the trend or to a cycle is not in the data.
         """
         cycles = [p for p in self._explained.parts if p.is_season and p.columns == part.columns]
+        cycles = [one for one in cycles if self._shows_period(one, None)]
         if regions or not cycles or not part.is_free:
             return part
         group = [addend for one in (part, *cycles) for addend in one.group]
@@ -462,7 +462,7 @@ class Description:
     def _shows_period(self, part: Part, region: Region | None) -> bool:
         """Whether a component repeats at least twice where it plays a part."""
         if region is None:
-            return bool(np.isfinite(part.period))
+            return bool(part.period <= np.ptp(self._X[:, part.columns[0]]))  # not if it is nan
         begin, end = region.longest
         return part.is_season and part.period <= MAX_PERIOD * (end - begin)
 
@@ -646,7 +646,7 @@ class Description:
         names = listing([self.names[column] for column in ordered])
         interact = self._explained.probability_of_interaction(part)
         what = f"sum of effects of {names}, which the data do not separate"
-        if self._is_warned("does not fit") or self._is_warned("grows"):
+        if any(map(self._is_warned, ("does not fit", "grows", "shrinks"))):
             interact = 0.0  # which may come from them
         if interact >= OPEN:
             what = f"joint effect of {names}{_perhaps(interact)}"

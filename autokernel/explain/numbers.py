@@ -46,8 +46,8 @@ def with_unit(value: float, unit: str) -> str:
 def level_text(value: float, spread: float, unit: str) -> str:
     """Write a number and its unit, in three digits or as many as show a tenth of a spread."""
     decimals = _DIGITS - 2 - int(np.floor(np.log10(spread)))
-    if 0 < decimals <= _MOST_DECIMALS and abs(value) > 10 * spread:
-        return f"{value:.{decimals}f} {unit}".rstrip()
+    if decimals <= _MOST_DECIMALS and abs(value) > 10 * spread:
+        return f"{round(value, decimals):.{max(decimals, 0)}f} {unit}".rstrip()
     return with_unit(value, unit)
 
 

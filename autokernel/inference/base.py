@@ -31,6 +31,14 @@ class TrainingData:
         return self._pairs[column]
 
 
+def draw_normal(
+    mean: FloatArray, K: FloatArray, n_samples: int, rng: np.random.Generator
+) -> FloatArray:
+    """Draw from a normal distribution (n_samples, n), whose covariance may be singular."""
+    # rounding may leave eigenvalues just below zero
+    return rng.multivariate_normal(mean, K, n_samples, check_valid="ignore", method="eigh")
+
+
 def log_normal(residual: FloatArray, variance: FloatArray) -> FloatArray:
     """Compute the log densities of independent normal variables, in nats."""
     return -0.5 * (residual**2 / variance + np.log(2 * np.pi * variance))

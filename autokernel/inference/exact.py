@@ -12,6 +12,7 @@ from autokernel.inference.base import (
     Predictor,
     Term,
     TrainingData,
+    draw_normal,
     log_normal,
 )
 from autokernel.inference.covariance import Covariance, cross_covariance, diagonal_covariance
@@ -175,9 +176,7 @@ class ExactPredictor(Predictor):
         cross = term.cross(X, self._X)
         mean = cross @ self._alpha
         V = self._cholesky.half_solve(cross.T)
-        K = term.cross(X, X) - V.T @ V
-        # rounding may leave eigenvalues just below zero
-        return rng.multivariate_normal(mean, K, n_samples, check_valid="ignore", method="eigh")
+        return draw_normal(mean, term.cross(X, X) - V.T @ V, n_samples, rng)
 
     def _part_mean_of_block(self, term: Term, X: FloatArray) -> FloatArray:
         return term.cross(X, self._X) @ self._alpha

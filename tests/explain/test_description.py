@@ -95,7 +95,7 @@ WAVE = np.sin(np.pi * T)
             "LIN[time] * PER[time]",
             [1.0, 1.0, 0.8, 1.0, 0.2],
             r"A \S+ (line )?in time that rises by .*\. Around it there is a cycle in time that "
-            r"repeats every 2\.0\d* years",
+            r"repeats every 2\.0\d* years \([^)]*\), with a swing of 0\.(20|19)",
         ),
         # a period that the data do not show twice, and one that is longer than the memory
         (

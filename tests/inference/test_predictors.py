@@ -152,6 +152,17 @@ def test_a_term_is_compared_with_its_average(name):
     assert np.all(variance < plain)
 
 
+@pytest.mark.parametrize("name", ["exact", "inducing"])
+def test_draws_of_a_term_have_its_mean_and_variance(name):
+    make, _ = PREDICTORS[name]
+    predictor, params = make(WHOLE, THETA, table(25)), np.exp(THETA[:2])
+    X = np.random.default_rng(1).uniform(size=(5, 2))
+    mean, variance = predictor.part(TERM, params, X)
+    drawn = predictor.part_samples(TERM, params, X, 4000, np.random.default_rng(0))
+    np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=4 * np.sqrt(variance.max() / 4000))
+    np.testing.assert_allclose(drawn.var(axis=0), variance, rtol=4 * np.sqrt(2 / 4000))
+
+
 @pytest.mark.parametrize(
     ("make", "n_rows"),
     [

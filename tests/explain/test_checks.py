@@ -1,0 +1,63 @@
+"""Checks of residuals, and texts of numbers, where descriptions do not show every digit."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autokernel import AutoKernelGPRegressor, parse_expression
+from autokernel.explain.checks import _innovations
+from autokernel.explain.numbers import level_text
+from tests.explain.models import with_kernel
+
+
+@pytest.mark.parametrize(
+    ("value", "spread", "expected"),
+    [
+        (1360.6534, 0.3, "1360.65"),
+        (101325.0, 500.0, "101320"),
+        (1987.4, 20.0, "1987"),
+        (280.3, 120.0, "280"),
+        (0.0123, 0.1, "0.0123"),
+    ],
+)
+def test_an_average_has_the_digits_that_its_spread_shows(value, spread, expected):
+    assert level_text(value, spread, "") == expected
+
+
+def test_residuals_from_the_rows_before_are_standard_normal_if_the_kernel_is_right():
+    X = np.linspace(0, 1, 300)[:, None]
+    rng = np.random.default_rng(0)
+    K = np.exp(-0.5 * (np.subtract.outer(X[:, 0], X[:, 0]) / 0.1) ** 2) + 0.1 * np.eye(300)
+    y = rng.multivariate_normal(np.zeros(300), K)
+    theta, order = np.log([0.1, 1 / y.var()]), rng.permutation(300)
+    model = with_kernel(X[order], y[order], parse_expression("SE[0]"), theta, noise=0.1 / y.var())
+    found = _innovations(model._fitted, 0)
+    # the mean of n squares of standard normal variables has the variance 2 / n
+    assert np.mean(found**2) == pytest.approx(1, abs=4 * np.sqrt(2 / 300))
+    assert abs(np.mean(found[1:] * found[:-1])) < 4 / np.sqrt(300)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_at_the_same_places_do_not_repeat(seed):
+    days = pd.date_range("2020-01-01", periods=40).repeat(5)
+    y = np.random.default_rng(seed).normal(size=200) + 2.0 * (np.arange(200) // 5 % 11 == 0)
+    model = AutoKernelGPRegressor(random_state=0).refit(pd.DataFrame({"day": days}), y, "NOISE")
+    assert "hours" not in model.describe()
+
+
+@pytest.mark.parametrize(
+    "y", [np.isin(np.arange(30), (3, 9)).astype(float), np.arange(30) % 2.0, np.arange(30) // 29.0]
+)
+def test_targets_that_are_mostly_the_same_are_described_without_a_warning(y):
+    model = AutoKernelGPRegressor(random_state=0).refit(np.arange(30.0)[:, None], y, "NOISE")
+    assert "No structure was found" in model.describe()
+
+
+def test_a_cycle_along_a_constant_column_and_one_that_the_data_do_not_show_are_described():
+    X = pd.DataFrame({"time": np.linspace(0, 300, 60), "fixed": np.ones(60)})
+    kernel = parse_expression("PER[1] * LIN[1] + SE[0]")
+    theta = np.log([0.5, 1.0, 0.2, 1.0, 1.0, 0.1, 1.0])
+    assert "A curve in time" in with_kernel(X, np.sin(X["time"] / 50), kernel, theta).describe()
+    model = AutoKernelGPRegressor(base_kernels=("PER",), periods={"time": 365}, random_state=0)
+    text = model.refit(X[["time"]], np.sin(X["time"] / 58), "PER[time]").describe()
+    assert "cycle" not in text
