@@ -216,7 +216,8 @@ def _along_time(residuals: FloatArray, x: FloatArray, axis: Axis) -> Iterator[Sa
     is_wave = np.abs(waves.mean(axis=1)) < HALF  # whole days have no wave of a day
     frequencies, waves = frequencies[is_wave], waves[is_wave]
     power = np.abs(waves @ scaled) ** 2
-    pvalue = float(-np.expm1(len(power) * np.log1p(-np.exp(-power.max(initial=1e-9)))))
+    highest = float(power.max(initial=0.0))
+    pvalue = float(-np.expm1(len(power) * np.log1p(-np.exp(-highest)))) if highest > 0 else 1.0
     if pvalue < FALSE_ALARM:
         period = axis.scale / float(frequencies[np.argmax(power)])
         claim = Claim("residuals", "repeat", period, unit=axis.unit, probability=1 - pvalue)
