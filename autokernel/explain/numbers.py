@@ -103,7 +103,7 @@ def calendar_word(value: float, low: float, high: float, unit: str) -> str:
 
 
 def readable(value: float, low: float, high: float, unit: str) -> tuple[float, float, float, str]:
-    """Write a duration in the largest unit of which it has two; half of its own is enough."""
+    """Write a duration in the largest unit of which there are two, small ones in a smaller one."""
     seconds = _SECONDS_OF_UNIT.get(unit)
     if seconds is None:
         return value, low, high, unit
