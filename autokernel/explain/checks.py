@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.stats import binomtest, chi2, norm, skewtest, spearmanr
 
-from autokernel.explain.claims import HALF, Claim
+from autokernel.explain.claims import Claim
 from autokernel.explain.numbers import between, calendar_lengths, listing, number, percent, readable
 from autokernel.explain.regions import Axis
 from autokernel.inference.covariance import cross_covariance
@@ -28,7 +28,9 @@ MOST_DEVIATIONS = 8.0  # that are distinguished
 FACTOR_FOR_LOG = 3.0  # between the largest and the smallest target, from which a log changes much
 NARROW = 1.1  # standard deviation of residuals, from which intervals are called too narrow
 LEAST_DEVIATION = 1e-3  # of residuals, most of which are zero
-MASKED = 0.5  # median deviation below which rows far off are judged by it
+MASKED = 0.5  # size of the median residual, in that of a normal one, below which outliers hide
+MIN_EXPLAINED = 0.5  # share of the variance, from which outliers do not hide the function
+MAX_MEAN = 0.5  # of a wave at the rows, above which they do not show it
 COVERAGE = 0.9  # of the intervals whose rows are counted
 N_LAGS = 10  # over which residuals are compared with those before
 MIN_CYCLES = 3  # of a wave in the residuals
@@ -68,7 +70,7 @@ def checked(
     judged = residuals / deviation if deviation < MASKED else residuals
     if _stand_apart(judged):
         yield from _far_rows(judged)
-        is_little = np.mean(errors**2) > HALF * np.var(mixture.data.y)
+        is_little = np.mean(errors**2) > (1 - MIN_EXPLAINED) * np.var(mixture.data.y)
         if is_little and not _is_far(residuals)[_is_far(judged)].all():
             hidden = Claim("fit", "is hidden", deviation, evidence="median of the residuals")
             text = (
@@ -114,7 +116,7 @@ def _far_rows(residuals: FloatArray) -> Iterator[Said]:
     if len(far) > MAX_NAMED:
         rows = f"{rows}, and {len(far) - MAX_NAMED} more,"
     most = min(float(np.abs(residuals[far[0]])), MOST_DEVIATIONS)
-    by = "more than 8" if most == MOST_DEVIATIONS else number(most)
+    by = f"{number(most)} or more" if most == MOST_DEVIATIONS else number(most)
     subject, verb = (f"row {rows}", "does") if len(far) == 1 else (f"rows {rows}", "do")
     claim = Claim(subject, "does not fit", most, evidence="leave-one-out residuals")
     text = (
@@ -197,10 +199,10 @@ def _left_over(residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]) 
             yield claim, f"The residuals still {word}."
     for column, axis in varying:
         if len(axes) == 1 or axis.origin is not None:
-            yield from _along_time(_innovations(model, column), np.sort(X[:, column]), axis)
+            yield from _along_time(*_innovations(model, column), axis)
 
 
-def _along_time(residuals: FloatArray, x: FloatArray, axis: Axis) -> Iterator[Said]:
+def _along_time(x: FloatArray, residuals: FloatArray, axis: Axis) -> Iterator[Said]:
     """Say whether residuals from the rows before, at x in order, repeat or follow each other."""
     n, how = len(residuals), "residuals from the rows before"
     if not n:
@@ -213,7 +215,7 @@ def _along_time(residuals: FloatArray, x: FloatArray, axis: Axis) -> Iterator[Sa
         calendar = axis.scale / np.array(calendar_lengths(axis.unit))
         frequencies = np.append(frequencies, calendar[calendar > frequencies.max(initial=0.0)])
     waves = np.exp(2j * np.pi * np.outer(frequencies, x))
-    is_wave = np.abs(waves.mean(axis=1)) < HALF  # whole days have no wave of a day
+    is_wave = np.abs(waves.mean(axis=1)) < MAX_MEAN  # whole days have no wave of a day
     frequencies, waves = frequencies[is_wave], waves[is_wave]
     power = np.abs(waves @ scaled) ** 2
     highest = float(power.max(initial=0.0))
@@ -238,11 +240,11 @@ def _along_time(residuals: FloatArray, x: FloatArray, axis: Axis) -> Iterator[Sa
         yield replace(claim, evidence=f"Ljung-Box test of {how}"), text
 
 
-def _innovations(model: FittedModel, column: int) -> FloatArray:
+def _innovations(model: FittedModel, column: int) -> tuple[FloatArray, FloatArray]:
     """Predict each row by the best kernel from the rows before it along a column.
 
-    Returns the residuals (n,) in their standard deviations, none where the covariance matrix has no
-    Cholesky factor.
+    Returns the values (n,) of the column in order, and the residuals (n,) in their standard
+    deviations, none where the covariance matrix has no Cholesky factor.
     """
     data, evaluation = model.mixture.data, model.evaluation
     data = data.take(np.argsort(data.X[:, column], kind="stable"))
@@ -250,6 +252,7 @@ def _innovations(model: FittedModel, column: int) -> FloatArray:
     K = cross_covariance(evaluation.expression, data.X, data.X).forward(params[:-1]).copy()
     K[np.diag_indices(len(K))] += model.scaled_noise_variance
     try:
-        return solve_triangular(cholesky(K, lower=True), data.y, lower=True)
+        residuals = solve_triangular(cholesky(K, lower=True), data.y, lower=True)
     except LinAlgError:
-        return np.array([])
+        residuals = np.empty(0)
+    return data.X[:, column], residuals

@@ -49,7 +49,7 @@ from autokernel.explain.numbers import (
     with_unit,
 )
 from autokernel.explain.regions import WHOLE_COLUMN, Axis, Region
-from autokernel.explain.tables import Table, inclusion_table
+from autokernel.explain.tables import Table
 from autokernel.expression import NOISE
 from autokernel.kernels import Role, Share, role_index
 from autokernel.model import FittedModel
@@ -102,7 +102,6 @@ class Description:
         ]
         (self._best,) = (k for k in model.kernels if k.evaluation is model.evaluation)
         self._said: dict[int, list[tuple[Claim, str]]] = {}
-        self._checks: list[tuple[Claim, str]] | None = None
 
     def decompose(self, X: FloatArray) -> Decomposition:
         """Compute the components at inputs (n, n_features)."""
@@ -162,7 +161,7 @@ class Description:
 
     def remarks(self) -> list[str]:
         """Say what the components do not: how much small ones explain, and what does not fit."""
-        checks = " ".join(text for _, text in self._of_residuals())
+        checks = " ".join(text for _, text in self._of_residuals)
         return [*(text for _, text in self._of_small()), *([checks] if checks else [])]
 
     @property
@@ -172,7 +171,7 @@ class Description:
             said for number in range(self._explained.n_large) for said in self._sentences(number)
         ]
         of_whole = [*self._of_target(), *self._of_columns(), *self._of_search()]
-        return [*of_whole, *of_parts, *self._of_small(), *self._of_residuals()]
+        return [*of_whole, *of_parts, *self._of_small(), *self._of_residuals]
 
     def __str__(self) -> str:
         parts = [f"{place}. {text}" for place, text in enumerate(self.paragraphs(), start=1)]
@@ -203,7 +202,7 @@ class Description:
         for number in range(min(self._explained.n_large, 3)):
             of_curve = takewhile(lambda one: one[0].predicate != "share", self._sentences(number))
             lines.append(" ".join([text for _, text in of_curve if text][:2]))
-        checks = [text for _, text in self._of_residuals()]
+        checks = [text for _, text in self._of_residuals]
         return "\n".join([*lines, *checks[:1]])
 
     def table(self) -> Table:
@@ -300,11 +299,10 @@ class Description:
 
     def _of_columns(self) -> Iterator[tuple[Claim, str]]:
         """Say which columns matter, with which probability, and which are nearly the same."""
-        inclusion = inclusion_table(self._model)
-        rows = list(zip(inclusion["column"], inclusion["depends"], strict=True))
-        if len(rows) == 1:
+        if len(self.names) == 1:
             return
-        rows = [(name, round(float(p), 2)) for name, p in rows]  # as they are written
+        found = np.round(self._explained.inclusion, 2).tolist()  # as they are written
+        rows = list(zip(self.names, found, strict=True))
         clearly = [name for name, p in rows if p >= CERTAIN]
         perhaps = [(name, p) for name, p in rows if EXCLUDED < p < CERTAIN]
         not_at_all = [name for name, p in rows if p <= EXCLUDED]
@@ -317,7 +315,7 @@ class Description:
         names = listing([f"{name} ({p:.2f})" for name, p in perhaps] or [""])
         said = [f"Whether {names} {verb} is open.", *[""] * len(perhaps)]  # by the first of them
         for (name, p), text in zip(perhaps, said, strict=False):
-            yield Claim(name, "may matter", probability=float(p), evidence=how), text
+            yield Claim(name, "may matter", probability=p, evidence=how), text
         if not_at_all:
             verb = "does" if len(not_at_all) == 1 else "do"
             names = listing(not_at_all)
@@ -354,12 +352,12 @@ class Description:
         model = self._model
         return model.mixture.leave_one_out() if can_leave_out(model) else None
 
+    @cached_property
     def _of_residuals(self) -> list[tuple[Claim, str]]:
-        """Say what the model does not fit."""
-        if self._checks is None:
-            found = checked(self._model, self._left_out, self._target, self.axes)
-            self._checks = [] if self._model.target_scaling.is_constant else list(found)
-        return self._checks
+        """What the model does not fit."""
+        if self._model.target_scaling.is_constant:
+            return []
+        return list(checked(self._model, self._left_out, self._target, self.axes))
 
     def _text(self, number: int) -> str:
         """Describe a component in one sentence."""
@@ -422,7 +420,7 @@ class Description:
 
     def _is_warned(self, predicate: str) -> bool:
         """Whether a check of the residuals has said something that begins like this."""
-        return any(claim.predicate.startswith(predicate) for claim, _ in self._of_residuals())
+        return any(claim.predicate.startswith(predicate) for claim, _ in self._of_residuals)
 
     def _curve(
         self, part: Part, whole: Part, regions: Mapping[int, Region], subject: str, begin: str
@@ -667,7 +665,7 @@ class Description:
         texts = [text.removesuffix(".") for _, text in said if text]
         yield (
             replace(first, evidence=f"{first.evidence}, others at their medians"),
-            (f"{begin}{what}: {'; '.join(texts)}."),
+            f"{begin}{what}: {'; '.join(texts)}.",
         )
         if interact >= OPEN:
             how = "kernels in which the columns are multiplied"

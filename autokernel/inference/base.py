@@ -31,14 +31,6 @@ class TrainingData:
         return self._pairs[column]
 
 
-def draw_normal(
-    mean: FloatArray, K: FloatArray, n_samples: int, rng: np.random.Generator
-) -> FloatArray:
-    """Draw from a normal distribution (n_samples, n), whose covariance may be singular."""
-    # rounding may leave eigenvalues just below zero
-    return rng.multivariate_normal(mean, K, n_samples, check_valid="ignore", method="eigh")
-
-
 def log_normal(residual: FloatArray, variance: FloatArray) -> FloatArray:
     """Compute the log densities of independent normal variables, in nats."""
     return -0.5 * (residual**2 / variance + np.log(2 * np.pi * variance))
@@ -181,14 +173,24 @@ class Predictor(ABC):
         params: FloatArray,
         X: FloatArray,
         n_samples: int,
-        rng: np.random.Generator,  # noqa: ARG002 - for predictors that know a covariance
+        rng: np.random.Generator,
     ) -> FloatArray:
-        """Draw a term of the function (n_samples, n), which here has no variance."""
-        return np.tile(self.part_mean(expression, params, X), (n_samples, 1))
+        """Draw a term of the function (n_samples, n)."""
+        mean, covariance = self._joint(Term(expression, params), X)
+        # rounding may leave eigenvalues just below zero
+        return rng.multivariate_normal(
+            mean, covariance, n_samples, check_valid="ignore", method="eigh"
+        )
 
-    @abstractmethod
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""
+        mean, covariance = self._joint(self._whole, X)
+        covariance[np.diag_indices(len(X))] += self.noise_variance
+        return mean, covariance
+
+    @abstractmethod
+    def _joint(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute mean (n,) and covariance (n, n) of a term of the function."""
 
     @abstractmethod
     def _part_of_block(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -12,7 +12,6 @@ from autokernel.inference.base import (
     Predictor,
     Term,
     TrainingData,
-    draw_normal,
     log_normal,
 )
 from autokernel.inference.covariance import Covariance, cross_covariance, diagonal_covariance
@@ -154,29 +153,11 @@ class ExactPredictor(Predictor):
         super().__init__(expression, theta, jitter=jitter, block=block)
         self._X, self._alpha = data.X, self._cholesky.solve(data.y)
 
-    def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute the predictive mean (n,) and covariance (n, n), noise included."""
-        cross = self._whole.cross(X, self._X)
-        mean = cross @ self._alpha
-        V = self._cholesky.half_solve(cross.T)
-        K = self._whole.cross(X, X) - V.T @ V
-        K[np.diag_indices(len(K))] += self.noise_variance
-        return mean, K
-
-    def part_samples(
-        self,
-        expression: Expression,
-        params: FloatArray,
-        X: FloatArray,
-        n_samples: int,
-        rng: np.random.Generator,
-    ) -> FloatArray:
-        """Draw a term of the function (n_samples, n)."""
-        term = Term(expression, params)
+    def _joint(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         cross = term.cross(X, self._X)
         mean = cross @ self._alpha
-        V = self._cholesky.half_solve(cross.T)
-        return draw_normal(mean, term.cross(X, X) - V.T @ V, n_samples, rng)
+        V = self._cholesky.half_solve(cross.T)  # which overwrites them
+        return mean, term.cross(X, X) - V.T @ V
 
     def _part_mean_of_block(self, term: Term, X: FloatArray) -> FloatArray:
         return term.cross(X, self._X) @ self._alpha

@@ -7,7 +7,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.sparse.linalg import LinearOperator, cg
 
 from autokernel.expression import Expression
-from autokernel.inference.base import Likelihood, Predictor, Term, TrainingData, draw_normal
+from autokernel.inference.base import Likelihood, Predictor, Term, TrainingData
 from autokernel.inference.covariance import (
     MAX_KEPT_LEAF_VALUES,
     Covariance,
@@ -276,13 +276,10 @@ class InducingPredictor(Predictor):
         at = InducingLikelihood(expression, data, points).condition(theta)
         self._points, self._L, self._L_B, self._weights = points, at.L, at.L_B, at.weights
 
-    def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute the predictive mean (n,) and covariance (n, n), noise included."""
-        cross = self._whole.cross(X, self._points)
+    def _joint(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        cross = term.cross(X, self._points)
         prior_part, posterior_part = self._project(cross)
-        K = self._whole.cross(X, X)
-        K = K - prior_part.T @ prior_part + posterior_part.T @ posterior_part
-        K[np.diag_indices(len(K))] += self.noise_variance
+        K = term.cross(X, X) - prior_part.T @ prior_part + posterior_part.T @ posterior_part
         return cross @ self._weights, K
 
     def _part_mean_of_block(self, term: Term, X: FloatArray) -> FloatArray:
@@ -294,21 +291,6 @@ class InducingPredictor(Predictor):
         explained = np.einsum("ij,ij->j", prior_part, prior_part)
         kept = np.einsum("ij,ij->j", posterior_part, posterior_part)
         return cross @ self._weights, np.maximum(term.variance(X) - explained, 0.0) + kept
-
-    def part_samples(
-        self,
-        expression: Expression,
-        params: FloatArray,
-        X: FloatArray,
-        n_samples: int,
-        rng: np.random.Generator,
-    ) -> FloatArray:
-        """Draw a term of the function (n_samples, n)."""
-        term = Term(expression, params)
-        cross = term.cross(X, self._points)
-        prior_part, posterior_part = self._project(cross)
-        K = term.cross(X, X) - prior_part.T @ prior_part + posterior_part.T @ posterior_part
-        return draw_normal(cross @ self._weights, K, n_samples, rng)
 
     def _project(self, cross: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute ``L^-1 k`` and ``L_B^-1 L^-1 k``, both of shape (n_inducing, n)."""

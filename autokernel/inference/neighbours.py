@@ -301,6 +301,10 @@ class NeighbourPredictor(Predictor):
         factor = np.sqrt(variance / np.diag(covariance))
         return mean, covariance * np.outer(factor, factor)
 
+    def _joint(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute the mean of a term; how its values vary together is not known."""
+        return self.part_mean(term.expression, term.params, X), np.zeros((len(X), len(X)))
+
     def _part_mean_of_block(self, term: Term, X: FloatArray) -> FloatArray:
         return self._part_of_block(term, X)[0]
 

@@ -31,7 +31,7 @@ def test_residuals_from_the_rows_before_are_standard_normal_if_the_kernel_is_rig
     y = rng.multivariate_normal(np.zeros(300), K)
     theta, order = np.log([0.1, 1 / y.var()]), rng.permutation(300)
     model = with_kernel(X[order], y[order], parse_expression("SE[0]"), theta, noise=0.1 / y.var())
-    found = _innovations(model._fitted, 0)
+    _, found = _innovations(model._fitted, 0)
     # the mean of n squares of standard normal variables has the variance 2 / n
     assert np.mean(found**2) == pytest.approx(1, abs=4 * np.sqrt(2 / 300))
     assert abs(np.mean(found[1:] * found[:-1])) < 4 / np.sqrt(300)
