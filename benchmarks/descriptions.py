@@ -156,7 +156,8 @@ def described(case: Case) -> Iterator[str]:
     print(case.title, flush=True)
     model = AutoKernelGPRegressor(random_state=0).fit(X, y)
     yield f"## {case.title}"
-    yield f"{len(y)} rows; `{y.name}` by {', '.join(f'`{name}`' for name in X)}."
+    rows = f"{len(y)} rows; `{y.name}` by {', '.join(f'`{name}`' for name in X)}."
+    yield "\n".join(textwrap.wrap(rows, 119))
     for paragraph in model.describe(units).split("\n\n"):
         escaped = re.sub(r"^(\d+)\. ", r"\1\\. ", paragraph)
         wrapped = textwrap.wrap(escaped.replace("_", r"\_"), 117, break_on_hyphens=False)

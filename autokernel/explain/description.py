@@ -408,7 +408,7 @@ class Description:
     def _with_cycles(self, part: Part, regions: Mapping[int, Region]) -> Part:
         """Add to a trend the cycles along its column, of which it has the averages.
 
-        Whether an average belongs to the trend or to a cycle is not in the data.
+        The data do not show whether an average belongs to the trend or to a cycle.
         """
         cycles = [p for p in self._explained.parts if p.is_season and p.columns == part.columns]
         cycles = [one for one in cycles if self._shows_period(one, None)]

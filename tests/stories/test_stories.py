@@ -7,6 +7,7 @@ import pytest
 
 from autokernel import AutoKernelGPRegressor
 from tests.stories.generators import STORIES, agrees, facts_of, story
+from tests.stories.reading import Reader
 
 QUICK = ("a_line", "noise_only", "a_trend_with_a_season", "a_turn", "a_difference", "outliers")
 
@@ -31,6 +32,7 @@ def test_claims_are_true_and_what_is_true_is_claimed(name, seed):
     assert not {fact for fact, p in false.items() if p > 0.9}
     made = frozenset(facts)
     assert not {fact for fact in found.true if not agrees(fact, made)}
+    assert not list(Reader(model, found.X, found.y).wrong())
 
 
 @pytest.mark.parametrize("name", ["a_line", "a_trend_with_a_season"])
