@@ -30,6 +30,7 @@ from autokernel.explain import (
     leaderboard,
     parameter_table,
     posterior_table,
+    scale_table,
 )
 from autokernel.expression import Expression
 from autokernel.fit import Arguments, Monitor, Run
@@ -63,6 +64,19 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         A mapping chooses base kernels by column, as in ``{"month": ("PER", "SE"), "*": "auto"}``.
         Its keys are names or zero-based indices of columns, and ``"*"`` for all other columns,
         which by default have ``"auto"``. A column with ``()`` is not used.
+    column_scales : "auto", {"identity", "log", "sqrt"}, mapping or None, default="auto"
+        Scales on which base kernels act on a column. With ``"auto"`` the search may take the
+        logarithm or the square root of a positive column whose largest value is at least ten times
+        the smallest, as in ``SE[log(age)]``. A name is the scale of all columns, and a mapping such
+        as ``{"age": "log", "*": None}`` chooses scales by column, and with ``"*"`` for all others,
+        which by default have ``"auto"``. None, like ``"identity"``, uses columns as they are.
+        Periodic kernels always do.
+    target_scale : "auto", {"identity", "log", "sqrt", "logit"} or None, default="auto"
+        Scale of the target on which kernels act. With ``"auto"`` the search also tries the
+        logarithm and the square root of a positive target, and the logit of one between 0 and 1,
+        and compares evidences of the target itself, as in ``log(y) ~ SE[age]``. Predictions are in
+        the units of ``y`` and average over scales. None, like ``"identity"``, uses the target as
+        it is.
     periods : mapping or None, default=None
         Known periods by column, in the unit of the column, such as ``{"month": 12}`` or
         ``{"day": [7, 365.25]}``. Each becomes a periodic kernel such as ``PER12[month]``, and
@@ -147,7 +161,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     best_kernel_ : sklearn.gaussian_process.kernels.Kernel
         The best kernel with its noise, for inputs in the units of ``X`` and a standardised target.
         ``GaussianProcessRegressor(kernel=best_kernel_, optimizer=None, normalize_y=True, alpha=0)``
-        fitted to the same data predicts the same as this estimator with ``averaging=None``.
+        fitted to the same data predicts the same as this estimator with ``averaging=None``. If
+        ``best_expression_`` begins with a scale of the target, such as ``log(y) ~``, this regressor
+        in ``TransformedTargetRegressor(regressor, func=np.log, inverse_func=np.exp)`` predicts the
+        median, as ``predict_quantiles(X, [0.5])`` does.
     best_expression_ : str
         Structure of the best kernel, such as ``"LIN[time] * PER[time]"``. ``"NOISE"`` is a model
         without any base kernel.
@@ -165,8 +182,13 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         For each ``column`` the probability that the target ``depends`` on it, that it ``repeats``
         along the column within the data, and that it is ``linear`` in the column, plus a function
         of the others. Prints as a table.
+    scales_ : dict of ndarray of shape (n_scales,)
+        Probabilities of scales: ``subject`` is ``"target"`` or a column, ``scale`` is
+        ``"identity"``, ``"log"``, ``"sqrt"`` or ``"logit"``, and ``probability`` is that of the
+        scale, for a column given that the target depends on it. Prints as a table.
     noise_variance_ : float
-        Variance of the noise, in squared units of y; zero up to rounding for a constant target.
+        Variance of the noise, in squared units of y, or of y on the scale of the best kernel; zero
+        up to rounding for a constant target.
     approximation_ : str
         How predictions are computed: ``"exact"``, or for example ``"64 neighbours"``.
     search_history_ : dict of ndarray of shape (n_kernels,)
@@ -222,6 +244,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self,
         *,
         base_kernels: Selection | Mapping[str | int, Selection] = "auto",
+        column_scales: str | Mapping[str | int, str | None] | None = "auto",
+        target_scale: str | None = "auto",
         periods: Mapping[str | int, float | Sequence[float]] | None = None,
         start_kernel: str | Expression | Sequence[str | Expression] | None = None,
         operators: Collection[str | Operator] = ("+", "*"),
@@ -244,6 +268,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         verbose: int = 0,
     ) -> None:
         self.base_kernels, self.operators = base_kernels, operators
+        self.column_scales, self.target_scale = column_scales, target_scale
         self.periods, self.start_kernel = periods, start_kernel
         self.strategy, self.criterion = strategy, criterion
         self.max_leaves = max_leaves
@@ -388,6 +413,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self.approximation_ = model.approximation
         self.posterior_ = posterior_table(model)
         self.inclusion_probabilities_ = inclusion_table(model)
+        self.scales_ = scale_table(model)
         if run is not None:
             self._past = run.past()
             self._tried = [e.expression.canonical for e in run.history.evaluations]
@@ -637,7 +663,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
 
     def _check_inputs(self, X: npt.ArrayLike) -> FloatArray:
         check_is_fitted(self, "best_kernel_")
-        return check_inputs(self, X)
+        inputs = check_inputs(self, X)
+        self._fitted.warn_beyond_scales(inputs)
+        return inputs
 
     def _description(self, units: Mapping[str, str] | None) -> Description:
         """Check the units and build the description of the best kernel."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from autokernel.data.scales import Scale
 from autokernel.typing import BoolArray, FloatArray
 
 MIN_SPREAD = 1e-100  # of a column, so that its square does not vanish
@@ -23,6 +24,10 @@ class Scaling:
     def of_column(self, column: int) -> tuple[float, float]:
         """Return the shift and the scale of one column."""
         return float(self.shift[column]), float(self.scale[column])
+
+    def of_view(self, column: int, scale: Scale | None) -> tuple[float, float]:
+        """Return the shift and the scale of one column, or of it on another scale."""
+        return self.of_column(column) if scale is None else (scale.shift, scale.width)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils.validation import _get_feature_names
 
 from autokernel.data.checks import check_training_data
+from autokernel.data.scales import check_possible
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.criteria import Criterion, KernelFit, Laplace, Score, check_criterion
 from autokernel.evidence.evaluation import NO_SCORE, Evaluation, record_fit
@@ -289,7 +290,10 @@ class Evaluator:
             str(job.expression),
             job.best,
             job.is_estimated,
-            *((*definition(tree.declared), tree.parameters) for tree in job.expression.subtrees()),
+            *(
+                (*definition(tree.declared), repr(tree.view), tree.parameters)
+                for tree in job.expression.subtrees()
+            ),
             *((*start.definition, "and") for together in job.warm_starts for start in together),
             tuple(len(together) for together in job.warm_starts),
         )
@@ -446,6 +450,13 @@ def evaluate_kernel(
         base_kernels=base_kernels,
         operators=operators,
     )
+    for leaf in expression.leaves:
+        if leaf.scale is not None:
+            x, label = X[:, leaf.column], leaf.column if names is None else names[leaf.column]
+            check_possible(leaf.scale.name, x, argument="expression", what=f"column {label!r}")
+    if expression.target is not None:
+        scale = expression.target.scale.name
+        check_possible(scale, y, argument="expression", what="the target", is_target=True)
     own = [one for one in (*base_kernels, *operators) if not isinstance(one, str)]
     known = parameters_of((*BASE_KERNELS.values(), *own, *expression.nodes))
     evaluator = Evaluator(

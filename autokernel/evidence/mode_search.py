@@ -19,7 +19,7 @@ from autokernel.evidence.starts import (
 from autokernel.evidence.warm_starts import WarmStart, curvature_from, with_warm_starts
 from autokernel.expression import Expression, Leaf, Split, arrange, splits
 from autokernel.inference import ExactLikelihood, TrainingData
-from autokernel.kernels import ADD, Priors, Role
+from autokernel.kernels import ADD, OnScale, Priors, Role
 from autokernel.typing import FloatArray
 
 _MODE_GAIN = 1e-4  # nats that a Newton step may still gain at the end of a run
@@ -210,7 +210,7 @@ class ModeSearch:
     def __init__(self, data: TrainingData, *, priors: Priors, seed: int) -> None:
         self._data = self._subsample = self._subsample_periodic = data
         self._priors, self._seed = priors, seed
-        self._scales = DataScales(data)
+        self._scales: dict[OnScale | None, DataScales] = {}
         self._parts: dict[Expression, tuple[list[Point], Mapping[str, int]]] = {}
         n = len(data.y)
         if n > _MAX_FULL_ROWS:
@@ -253,7 +253,10 @@ class ModeSearch:
             posterior,
             starts,
             CoordinateScan(
-                subsample or posterior, self._scales, nodes, coarse=budget.scans_coarsely
+                subsample or posterior,
+                self._scales_for(expression),
+                nodes,
+                coarse=budget.scans_coarsely,
             ),
             variants=partial(self._terms_as_noise, posterior) if budget is THOROUGH else None,
             subsample=subsample,
@@ -283,7 +286,7 @@ class ModeSearch:
             modes = find_modes(
                 posterior,
                 self._starting_points(posterior, warm_starts, purpose="part"),
-                CoordinateScan(posterior, self._scales, nodes),
+                CoordinateScan(posterior, self._scales_for(expression), nodes),
                 budget=OF_PARTS,
             )
             own = {expression.canonical: posterior.n_evaluations}
@@ -332,7 +335,8 @@ class ModeSearch:
         if warm_starts:
             n_own = _N_STARTS_WITH_WARM
         rng = random_stream(self._seed, expression, purpose)
-        draws = draw_starts(posterior, self._scales, n_own + sum(sizes), rng=rng)
+        scales = self._scales_for(expression)
+        draws = draw_starts(posterior, scales, n_own + sum(sizes), rng=rng)
         own, *others = np.split(rng.permutation(draws), n_own + np.cumsum([0, *sizes])[:-1])
         starts = [Point(theta) for theta in own]
         for some, fits in zip(others, warm_starts, strict=True):
@@ -349,7 +353,7 @@ class ModeSearch:
             new = [node for node in range(len(expression.nodes)) if node not in taken]
             if new:
                 point = with_warm_starts(expression, posterior.centre[None], fits)
-                take_from_noise(point, expression, new, scales=self._scales)
+                take_from_noise(point, expression, new, scales=self._scales_for(expression))
                 yield from _warm(posterior, point, fits)
 
     def _terms_as_noise(self, posterior: LogPosterior, mode: Point) -> list[Point]:
@@ -357,10 +361,18 @@ class ModeSearch:
         starts = []
         for node in _leaf_terms(posterior.expression):
             point = mode.theta[None].copy()
-            take_from_noise(point, posterior.expression, [node], scales=self._scales)
+            scales = self._scales_for(posterior.expression)
+            take_from_noise(point, posterior.expression, [node], scales=scales)
             (theta,) = np.clip(point, posterior.lower, posterior.upper)
             starts.append(Point(theta, curvature=mode.curvature))
         return starts
+
+    def _scales_for(self, expression: Expression) -> DataScales:
+        """Return the scales of the data, with the target on the scale of a kernel."""
+        target = expression.target
+        if target not in self._scales:
+            self._scales[target] = DataScales(self._data.on(target))
+        return self._scales[target]
 
     def _on_subsample(self, expression: Expression, deadline: Deadline) -> LogPosterior:
         periodic = expression.has_many_modes
@@ -379,7 +391,7 @@ def _splits_to_fit(expression: Expression) -> list[Split]:
 
 def _leaf_terms(expression: Expression) -> Iterator[int]:
     """Yield the node indices of the terms of a sum that are leaves with a lengthscale."""
-    terms, number = expression.terms(ADD), 0
+    terms, number = expression.body.terms(ADD), 0
     for term in terms:
         has_length = any(p.role == Role.LENGTHSCALE for p in term.parameters)
         if isinstance(term, Leaf) and has_length and len(terms) > 1:

@@ -116,13 +116,13 @@ class LogPosterior:
             self.lower[-1] = np.log(NOISE_FLOOR * mean_square)
             self.upper[-1] = max(self.upper[-1], np.log(mean_square))
         self.is_period = np.array([p.role == Role.PERIOD for p in likelihood.parameters])
-        columns = [
-            node.column
+        views = [
+            node.view
             for node in self.expression.nodes
             for parameter in node.parameters
-            if parameter.role == Role.PERIOD and node.column is not None
+            if parameter.role == Role.PERIOD and node.view is not None
         ]
-        self._extents = np.ptp(self.data.X[:, columns], axis=0)
+        self._extents = np.array([np.ptp(view(self.data.X)) for view in views])
 
     def on_rows(self, rows: IntArray) -> "LogPosterior":
         """Return the same kernel's exact log posterior on these rows."""

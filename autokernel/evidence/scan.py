@@ -17,7 +17,7 @@ from scipy.ndimage import generate_binary_structure, maximum_filter
 from autokernel.evidence.maximise import Point, distinct_points
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.starts import DataScales
-from autokernel.expression import Expression, Slot, meeting_operator, slots_of
+from autokernel.expression import Expression, Slot, View, meeting_operator, slots_of
 from autokernel.kernels import MULTIPLY, KernelParameter, Role, Unit, role_index
 from autokernel.typing import BoolArray, FloatArray
 
@@ -62,7 +62,7 @@ class CoordinateScan:
             for one in periodic
             for other in others
             if _entry(slots[other], Role.LENGTHSCALE) is not None
-            and slots[one].node.column == slots[other].node.column
+            and slots[one].node.view == slots[other].node.view
             and meeting_operator(expression, one, other) == MULTIPLY
         ]
 
@@ -74,7 +74,7 @@ class CoordinateScan:
         for one in self._scanned:
             yield from self._periodic(theta, one) if _is_periodic(one) else self._grid(theta, one)
         for one, other in combinations(self._scanned, 2):
-            if one.node.column == other.node.column:
+            if one.node.view == other.node.view:
                 yield from self._exchanged(theta, one, other)
         for one, other in self._decaying:
             yield from self._decaying_cycles(theta, one, other)
@@ -102,10 +102,10 @@ class CoordinateScan:
         length = max(length, np.pi / self._scales.n_samples)  # no shorter one correlates two points
         period, in_cycle = _entry(leaf, Role.PERIOD), _entry(leaf, Role.CYCLE_LENGTHSCALE)
         assert period is not None  # the leaf is periodic
-        extent = self._scales.spacing_and_extent(_column(leaf))[1]
+        extent = self._scales.spacing_and_extent(_view(leaf))[1]
         found: list[Point] = []
         within = leaf.node.parameters[period - leaf.entries.start].start
-        for low, high in self._windows(_column(leaf), np.exp(base[period]), within):
+        for low, high in self._windows(_view(leaf), np.exp(base[period]), within):
             n_points = max(3, int(np.ceil((high - low) * np.pi / (2 * length))) + 1)
             thetas = np.tile(base, (n_points, 1))
             if in_cycle is not None:
@@ -115,22 +115,22 @@ class CoordinateScan:
         return sorted(found, key=lambda one: -one.log_posterior)[:_MAX_MAXIMA_OF_PERIODS]
 
     def _windows(
-        self, column: int, period: float, within: tuple[float, float] | None
+        self, view: View, period: float, within: tuple[float, float] | None
     ) -> list[tuple[float, float]]:
         """List intervals of cycles over the extent: near one, ``period``, peaks and half peaks.
 
         For a period with a declared range, in extents, they are those near the middle of the range,
         ``period`` and the peaks within the range.
         """
-        extent = self._scales.spacing_and_extent(column)[1]
+        extent = self._scales.spacing_and_extent(view)[1]
         if within is None:
-            peaks = extent / self._scales.periods(column)[:_MAX_PEAKS]
+            peaks = extent / self._scales.periods(view)[:_MAX_PEAKS]
             centres = np.array([extent / period, *peaks, *(peaks[:2] / 2)])
             centres, least, most = centres[centres > 1.5], 0.0, np.inf
             merged = [(0.5, 1.5)]  # near one cycle, the kernel decays except between the two ends
         else:
             most, least = (1.0 / end for end in within)
-            found = self._scales.periods(column, within)
+            found = self._scales.periods(view, within)
             middle = np.sqrt(least * most)
             near = np.clip(extent / period, least, most)
             centres = np.array([middle, near, *(extent / found[:_MAX_PEAKS])])
@@ -149,7 +149,7 @@ class CoordinateScan:
         axes: list[tuple[int, FloatArray]] = []
         at: list[tuple[int, FloatArray]] = []
         for entry, parameter in zip(entries, leaf.node.parameters, strict=True):
-            values = self._grid_values(parameter, _column(leaf))
+            values = self._grid_values(parameter, _view(leaf))
             if len(values):
                 (at if parameter.unit == Unit.NONE else axes).append((entry, values))
         shape = tuple(len(values) for _, values in axes)
@@ -163,16 +163,16 @@ class CoordinateScan:
                 thetas[:, entry] = value
             yield from self._local_maxima(thetas, shape)[:_MAX_MAXIMA_OF_GRID]
 
-    def _grid_values(self, parameter: KernelParameter, column: int) -> FloatArray:
+    def _grid_values(self, parameter: KernelParameter, view: View) -> FloatArray:
         """Return the log values at which a parameter is scanned, none if it is fixed."""
-        spacing, extent = self._scales.spacing_and_extent(column)
+        spacing, extent = self._scales.spacing_and_extent(view)
         if parameter.role == Role.LENGTHSCALE and not parameter.grid:
             return np.linspace(np.log(spacing / 2), np.log(2 * extent), _N_LENGTHSCALES)
         units = {Unit.INPUT: extent, Unit.SQUARED_TARGET: self._scales.mean_square, Unit.NONE: 1.0}
         return np.log(np.array(parameter.grid) * units[parameter.unit])
 
     def _exchanged(self, theta: FloatArray, one: Slot, other: Slot) -> Iterator[Point]:
-        """Yield points at which two leaves on one column are exchanged."""
+        """Yield points at which two leaves on one view are exchanged."""
         swapped = theta.copy()
         if _is_periodic(one) == _is_periodic(other):
             named = _named_entries(other)
@@ -185,7 +185,7 @@ class CoordinateScan:
         ours, theirs = _entry(periodic, Role.VARIANCE), _entry(smooth, Role.VARIANCE)
         if ours is not None and theirs is not None:
             swapped[[ours, theirs]] = theta[[theirs, ours]]
-        spacing, extent = self._scales.spacing_and_extent(_column(periodic))
+        spacing, extent = self._scales.spacing_and_extent(_view(periodic))
         lengthscale, period = _entry(smooth, Role.LENGTHSCALE), _entry(periodic, Role.PERIOD)
         in_cycle = _entry(periodic, Role.CYCLE_LENGTHSCALE)
         if lengthscale is None or period is None:  # nothing that the period could be exchanged with
@@ -200,7 +200,7 @@ class CoordinateScan:
 
     def _decaying_cycles(self, theta: FloatArray, periodic: Slot, smooth: Slot) -> Iterator[Point]:
         """Scan the period of smooth cycles whose correlation decays over several lengthscales."""
-        spacing, extent = self._scales.spacing_and_extent(_column(smooth))
+        spacing, extent = self._scales.spacing_and_extent(_view(smooth))
         for decay_length in np.geomspace(4 * spacing, extent / 4, _N_DECAY_LENGTHSCALES):
             for length in _SMOOTH_CYCLES:
                 base = theta.copy()
@@ -240,9 +240,9 @@ def _has_grid(slot: Slot) -> bool:
     )
 
 
-def _column(slot: Slot) -> int:
-    """Return the column of a node; an operator on none is scanned as on the first."""
-    return slot.node.column or 0
+def _view(slot: Slot) -> View:
+    """Return the view of a node; an operator on none is scanned as on the first column."""
+    return slot.node.view or View(0)
 
 
 def _named_entries(slot: Slot) -> dict[tuple[str, Unit], int]:

@@ -7,9 +7,9 @@ costs little more than one Cholesky factor. The best estimates are refined by a 
 maximiser.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
@@ -30,6 +30,7 @@ from autokernel.expression import (
     Operation,
     Slot,
     StructurePrior,
+    View,
     fold,
     n_kernel_params,
     slots_of,
@@ -53,6 +54,7 @@ _STARTS_PER_PARAMETER = 4  # of a new leaf
 _N_PERIODIC_STARTS = 28  # of a new leaf with a period; most are at peaks of the periodogram
 _SHAPES_OF_CYCLE = ((0.5, 0.6), (1.2, 0.6), (0.5, 0.3), (1.2, 0.3))
 """Lengthscales in the cycle, and variances between those of the noise and of the target."""
+_SIZES = (1.0, 0.4, 2.5)  # of lengthscales, or of the noise, on another scale
 _SLOWER = (4.0, 8.0)  # what a new period multiplies, in lengthscales of before
 _FLAT_EXTENTS, _FLAT_IN_CYCLE = 3.0, 3.0  # lengthscales with which a leaf hardly varies
 _FLAT_LINE = 0.3  # variance of the slope of a line that hardly varies, whose offset is one
@@ -110,7 +112,7 @@ class Screening:
         self.parent = fit.expression
         for place, tree in enumerate(fit.expression.subtrees()):
             if isinstance(tree, Leaf):
-                self.parent = self.parent.replace(place, Leaf(tree.kernel, tree.column))
+                self.parent = self.parent.replace(place, replace(tree))
 
     def estimates(
         self, changes: Iterable[Expression], structure_prior: StructurePrior
@@ -175,12 +177,13 @@ class Screening:
             theta[mine] = self._fit.theta[its]
             sources[mine.start] = its.start
         new = [slot for slot in slots if slot.entries.start not in sources]
+        are_leaves = all(isinstance(slot.node, Leaf) for slot in new)
+        if neighbour.target != self._fit.expression.target or (len(new) > 1 and are_leaves):
+            return self._rescaled(posterior, theta, new)
         if not new:
             thetas, values = self._without_leaf(neighbour, theta, sources)
         elif len(new) == 1 and isinstance(new[0].node, Leaf) and _is_multilinear(neighbour):
             thetas, values = self._with_leaf(neighbour, theta, sources, new[0])
-        elif len(new) > 1 and all(isinstance(slot.node, Leaf) for slot in new):
-            raise EvaluationError("several leaves are new, and only a fit can judge them")
         else:
             rng = random_stream(self._seed, neighbour, "new nodes")
             drawn = draw_starts(posterior, self._scales, _N_STARTS, rng=rng)
@@ -189,6 +192,40 @@ class Screening:
         heights = values + posterior.prior.log_density(thetas)
         best = int(np.argmax(np.where(np.isnan(heights), -np.inf, heights)))
         return self._screened_at(posterior, thetas[best], float(values[best]))
+
+    def _rescaled(
+        self, posterior: LogPosterior, theta: FloatArray, new: Sequence[Slot]
+    ) -> ScreenedKernel:
+        """Screen a kernel on another scale of the target, or of a column of several leaves.
+
+        The parameters are those on the scale of before, at several sizes of what is new or, where
+        the target is new, at several variances of the noise. Some steps follow, as a kernel on
+        another scale needs other parameters.
+        """
+        taken: set[int] = set()
+        lengths: list[int] = []
+        for node, entries in new:
+            twins = (
+                slot
+                for slot in self._slots
+                if slot.entries.start not in taken
+                and (slot.node.declared, slot.node.column) == (node.declared, node.column)
+                and slot.node.view != node.view
+            )
+            twin = next(twins, None)
+            if twin is None:
+                raise EvaluationError("several nodes are new, and only a fit can judge them")
+            taken.add(twin.entries.start)
+            theta[entries] = self._fit.theta[twin.entries]
+            roles = [parameter.role for parameter in node.parameters]
+            lengths += [entries.start + n for n, r in enumerate(roles) if r == Role.LENGTHSCALE]
+        thetas = np.tile(theta, (len(_SIZES), 1))
+        for start, size in zip(thetas, np.log(_SIZES), strict=True):
+            start[lengths or [-1]] += size
+        values = np.array([posterior.likelihood.value(one) for one in thetas])
+        heights = values + posterior.prior.log_density(thetas)
+        best = int(np.argmax(np.where(np.isnan(heights), -np.inf, heights)))
+        return self._refined(self._screened_at(posterior, thetas[best], values[best]), _STEPS[1])
 
     def _screened_at(
         self, posterior: LogPosterior, theta: FloatArray, log_likelihood: float
@@ -341,7 +378,7 @@ class Screening:
             drawn = draw_starts(self._posterior(leaf), scales, n_starts, rng=rng)[:, :-1]
             if has_period:
                 _place_at_peaks(drawn, leaf, scales)
-            extent = self._scales.spacing_and_extent(leaf.column)[1]
+            extent = self._scales.spacing_and_extent(leaf.view)[1]
             flat = {
                 Role.LENGTHSCALE: _FLAT_EXTENTS * extent,
                 Role.CYCLE_LENGTHSCALE: _FLAT_IN_CYCLE,
@@ -369,11 +406,11 @@ class Screening:
         def leaf(_: Leaf, entries: FloatArray) -> FloatArray:
             start = int(entries[0])
             if start in given:
-                return np.full(self._data.pairs(0).shape, given[start])
+                return np.full(self._data.pairs(View(0)).shape, given[start])
             return self._leaf_values[sources[start]]
 
         def join(node: Operation, entries: FloatArray, values: list[FloatArray]) -> FloatArray:
-            pairs = None if node.column is None else self._data.pairs(node.column)
+            pairs = None if node.view is None else self._data.pairs(node.view)
             return node.operator.value(Operands(values, np.exp(theta[entries.astype(int)]), pairs))
 
         return fold(neighbour, np.arange(len(theta) - 1.0), leaf, join)
@@ -400,7 +437,7 @@ class Screening:
         """Compute the scales of what a packed covariance without noise leaves unexplained."""
         noise = np.exp(self._fit.theta[-1])
         full = unpack(K, len(self._data.y)) + noise * np.eye(len(self._data.y))
-        return DataScales(self._data, full, noise)
+        return DataScales(self._likelihood.data, full, noise)
 
     def _log_likelihood(self, K: FloatArray, noise: float) -> float:
         """Compute the log likelihood in nats of a covariance, to which noise is added in place."""
@@ -449,7 +486,7 @@ def _place_at_peaks(starts: FloatArray, leaf: Leaf, scales: DataScales) -> None:
     if Role.PERIOD not in roles:
         return
     within = leaf.parameters[roles.index(Role.PERIOD)].start
-    points = list(product(_SHAPES_OF_CYCLE, scales.periods(leaf.column, within)))
+    points = list(product(_SHAPES_OF_CYCLE, scales.periods(leaf.view, within)))
     low, high = np.log([scales.mean_square, scales.largest_mean_square])
     for start, ((lengthscale, share), period) in zip(starts, points, strict=False):
         known: dict[Role | None, float] = {
@@ -470,7 +507,7 @@ def _ratio_or_one(wanted: float, present: float) -> float:
 
 def _is_multilinear(expression: Expression) -> bool:
     """Return whether the values are linear in those of each leaf."""
-    trees = (tree for tree in expression.subtrees() if isinstance(tree, Operation))
+    trees = (tree for tree in expression.body.subtrees() if isinstance(tree, Operation))
     return all(tree.operator in (ADD, MULTIPLY) or tree.operator.shares for tree in trees)
 
 

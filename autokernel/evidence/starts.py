@@ -9,7 +9,7 @@ import scipy
 from scipy.stats import qmc
 
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.expression import Expression, seed_text, slots_of
+from autokernel.expression import Expression, View, seed_text, slots_of
 from autokernel.inference import TrainingData
 from autokernel.kernels import KernelParameter, Role, Unit
 from autokernel.typing import FloatArray
@@ -39,32 +39,32 @@ class DataScales:
             with suppress(np.linalg.LinAlgError):
                 self._precision = precision = np.linalg.inv(covariance).astype(float)
                 unexplained = noise * precision @ data.y
-        self._scales: dict[int, tuple[float, float]] = {}
-        self._periods: dict[tuple[int, tuple[float, float] | None], FloatArray] = {}
+        self._scales: dict[View, tuple[float, float]] = {}
+        self._periods: dict[tuple[View, tuple[float, float] | None], FloatArray] = {}
         self.mean_square = float(np.mean(unexplained**2)) or 1.0
         self.largest_mean_square = max(self.mean_square, data.mean_square)
         self.n_samples = len(data.y)
 
-    def spacing_and_extent(self, column: int) -> tuple[float, float]:
-        """Return the median spacing and the extent of the distinct values of a column."""
-        if column not in self._scales:
-            distinct = _distinct_values(self._data.X[:, column])
+    def spacing_and_extent(self, view: View) -> tuple[float, float]:
+        """Return the median spacing and the extent of the distinct values of a view of a column."""
+        if view not in self._scales:
+            distinct = _distinct_values(view(self._data.X))
             known = (0.1, 1.0)
             if len(distinct) >= 2:
                 known = (float(np.median(np.diff(distinct))), float(distinct[-1] - distinct[0]))
-            self._scales[column] = known
-        return self._scales[column]
+            self._scales[view] = known
+        return self._scales[view]
 
-    def periods(self, column: int, within: tuple[float, float] | None = None) -> FloatArray:
+    def periods(self, view: View, within: tuple[float, float] | None = None) -> FloatArray:
         """Return the periods (n_peaks,) of the target along a column, the strongest first.
 
         ``within`` is the range of periods that a parameter declares, in extents of the column.
         """
-        if (column, within) not in self._periods:
-            x, y = self._data.X[:, column], self._data.y
+        if (view, within) not in self._periods:
+            x, y = view(self._data.X), self._data.y
             found = periodogram_periods(x, y, within, precision=self._precision)
-            self._periods[column, within] = found
-        return self._periods[column, within]
+            self._periods[view, within] = found
+        return self._periods[view, within]
 
 
 def periodogram_periods(
@@ -206,13 +206,13 @@ def draw_starts(
     three of four periods are peaks of the periodogram of their column, if it has any, within the
     range that the period declares.
     """
-    columns = [node.column for node in posterior.expression.nodes for _ in node.parameters]
+    views = [node.view for node in posterior.expression.nodes for _ in node.parameters]
     parameters = posterior.likelihood.parameters
-    columns += [None] * (len(parameters) - len(columns))  # the likelihood's parameters
+    views += [None] * (len(parameters) - len(views))  # the likelihood's parameters
     quantiles = posterior.prior.quantile(np.tile(_TAILS[:, None], len(parameters)))
     ranges = [
-        _range(parameter, column, tails, scales)
-        for parameter, column, tails in zip(parameters, columns, np.exp(quantiles.T), strict=True)
+        _range(parameter, view, tails, scales)
+        for parameter, view, tails in zip(parameters, views, np.exp(quantiles.T), strict=True)
     ]
     low, high = np.log(ranges).T
     n_prior = (n_starts + 1) // 2
@@ -223,9 +223,9 @@ def draw_starts(
             low + _spread(n_starts - n_prior, len(parameters), rng) * (high - low),
         ]
     )
-    for entry, (parameter, column) in enumerate(zip(parameters, columns, strict=True)):
-        if parameter.role == Role.PERIOD and column is not None:
-            _draw_periods(theta[:, entry], scales.periods(column, parameter.start), rng)
+    for entry, (parameter, view) in enumerate(zip(parameters, views, strict=True)):
+        if parameter.role == Role.PERIOD and view is not None:
+            _draw_periods(theta[:, entry], scales.periods(view, parameter.start), rng)
     return np.clip(theta, posterior.lower, posterior.upper)
 
 
@@ -240,12 +240,12 @@ def _draw_periods(theta: FloatArray, periods: FloatArray, rng: np.random.Generat
 
 
 def _range(
-    parameter: KernelParameter, column: int | None, tails: FloatArray, scales: DataScales
+    parameter: KernelParameter, view: View | None, tails: FloatArray, scales: DataScales
 ) -> tuple[float, float]:
     """Return the range of a parameter's log-uniform draws, given the tails of its prior."""
     low, high = parameter.start or (0.0, 0.0)
-    if parameter.unit == Unit.INPUT and column is not None:
-        spacing, extent = scales.spacing_and_extent(column)
+    if parameter.unit == Unit.INPUT and view is not None:
+        spacing, extent = scales.spacing_and_extent(view)
         return (low * extent, high * extent) if parameter.start else (spacing, extent)
     if parameter.unit == Unit.SQUARED_TARGET:
         low, high = parameter.start or _SQUARED_TARGET_RANGE
@@ -274,8 +274,8 @@ def take_from_noise(
         for entry, parameter in enumerate(node.parameters, start=entries.start):
             if parameter.role == Role.VARIANCE:
                 theta[:, entry] = theta[:, -1] + np.log1p(-NOISE_LEFT)
-            elif parameter.role == Role.LENGTHSCALE and node.column is not None:
-                spacing, _ = scales.spacing_and_extent(node.column)
+            elif parameter.role == Role.LENGTHSCALE and node.view is not None:
+                spacing, _ = scales.spacing_and_extent(node.view)
                 theta[:, entry] = np.log(_NEW_LENGTHSCALE * spacing)
     theta[:, -1] += np.log(NOISE_LEFT)
 

@@ -9,6 +9,7 @@ from autokernel.explain.tables import (
     leaderboard,
     parameter_table,
     posterior_table,
+    scale_table,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "leaderboard",
     "parameter_table",
     "posterior_table",
+    "scale_table",
 ]

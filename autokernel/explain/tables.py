@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from autokernel.data.scales import IDENTITY, Scale
 from autokernel.explain.numbers import interval
-from autokernel.expression import Expression, Leaf, addends, slots_of
+from autokernel.expression import Expression, Leaf, View, addends, slots_of
 from autokernel.kernels import ADD, NOISE_VARIANCE, BaseKernel, KernelParameter, Role, Unit
 from autokernel.model import FittedModel, KernelPosterior
 from autokernel.typing import BoolArray
@@ -147,8 +148,9 @@ def inclusion_table(model: FittedModel) -> Table:
 
     The columns of the table are ``column``; ``depends``: the kernel uses the column, even if with a
     lengthscale so wide that it hardly matters; ``repeats``: the target repeats itself along the
-    column, with a period that is shorter than the extent of the data; ``linear``: the target is the
-    sum of a straight line in this column and a function of the others.
+    column, with a period that is shorter than the extent of the data; ``linear``: the target, on
+    the scale of the kernel, is the sum of a straight line in this column and a function of the
+    others.
     """
     columns = range(len(model.scaling.scale))
     weights = np.array([kernel.probability for kernel in model.kernels])
@@ -166,11 +168,39 @@ def inclusion_table(model: FittedModel) -> Table:
     )
 
 
+def scale_table(model: FittedModel) -> Table:
+    """Return the probabilities of the scales of the target and of the columns.
+
+    The columns of the table are those of ``AutoKernelGPRegressor.scales_``.
+    """
+    found: dict[tuple[str, str], float] = {}
+
+    def add(subject: str, scale: Scale | None, probability: float) -> None:
+        key = subject, IDENTITY if scale is None else scale.name
+        found[key] = found.get(key, 0.0) + probability
+
+    for kernel in model.kernels:
+        target = kernel.evaluation.expression.target
+        add("target", None if target is None else target.scale, kernel.probability)
+    for column, name in enumerate(model.column_names):
+        views = [
+            {leaf.scale for leaf in kernel.evaluation.expression.leaves if leaf.column == column}
+            for kernel in model.kernels
+        ]
+        used = sum(k.probability for k, own in zip(model.kernels, views, strict=True) if own)
+        for kernel, own in zip(model.kernels, views, strict=True):
+            for scale in own:
+                add(name, scale, kernel.probability / used / len(own))
+    subjects, scales = zip(*found, strict=True)
+    columns = {"subject": subjects, "scale": scales, "probability": list(found.values())}
+    return Table(columns)
+
+
 def _is_linear(expression: Expression, column: int) -> bool:
     """Whether a column enters a kernel only as one straight line that is an addend."""
-    with_it = [term for term in expression.terms(ADD) if column in term.columns]
+    with_it = [term for term in expression.body.terms(ADD) if column in term.columns]
     return bool(with_it) and all(
-        isinstance(term, Leaf) and term.kernel.is_linear for term in with_it
+        isinstance(term, Leaf) and term.kernel.is_linear and term.scale is None for term in with_it
     )
 
 
@@ -198,18 +228,19 @@ def parameter_table(model: FittedModel) -> Table:
     values = np.exp(model.evaluation.theta)
     (draws,) = (one.draws for one in model.kernels if one.evaluation is model.evaluation)
     low, high = interval(np.exp(draws))
+    target = "y" if model.target_scale is None else f"{model.target_scale.name}(y)"
 
     def row(
-        component: int, label: str, column: int | None, parameter: KernelParameter, entry: int
+        component: int, label: str, view: View | None, parameter: KernelParameter, entry: int
     ) -> tuple[object, ...]:
-        name = "" if column is None else model.column_names[column]
-        unit = {Unit.INPUT: name, Unit.SQUARED_TARGET: "variance of y"}.get(parameter.unit, "")
-        shift, factor = _user_units(parameter, column, model)
+        name = "" if view is None else view.to_text(model.column_names, label)[1:-1]
+        unit = {Unit.INPUT: name, Unit.SQUARED_TARGET: f"variance of {target}"}
+        shift, factor = _user_units(parameter, view, model)
         numbers = (float(shift + factor * one[entry]) for one in (values, low, high))
-        return (component, label, name, parameter.name, *numbers, unit)
+        return (component, label, name, parameter.name, *numbers, unit.get(parameter.unit, ""))
 
     rows = [
-        row(number, _root_name(node), node.column, parameter, entry)
+        row(number, _root_name(node), node.view, parameter, entry)
         for number, addend in enumerate(addends(model.evaluation.expression), start=1)
         for node, slots in slots_of(addend.expression)
         for parameter, entry in zip(node.parameters, addend.entries[slots].tolist(), strict=True)
@@ -224,14 +255,14 @@ def _root_name(node: Expression) -> str:
 
 
 def _user_units(
-    parameter: KernelParameter, column: int | None, model: FittedModel
+    parameter: KernelParameter, view: View | None, model: FittedModel
 ) -> tuple[float, float]:
     """Return shift and factor from the units of the search to those of the user.
 
     A variance is that of the standardised target: the variances of the factors of a product have no
     unit of their own.
     """
-    if parameter.unit != Unit.INPUT or column is None:
+    if parameter.unit != Unit.INPUT or view is None:
         return 0.0, 1.0
-    shift, scale = model.scaling.of_column(column)
+    shift, scale = model.scaling.of_view(view.column, view.scale)
     return (shift if parameter.role == Role.LOCATION else 0.0), scale

@@ -6,6 +6,7 @@ import re
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from autokernel.data.scales import Scale
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.expression import Expression, Leaf, Operation, fold
 from autokernel.kernels import ADD, MULTIPLY, BaseKernel, Role, Unit
@@ -22,7 +23,8 @@ _ESCAPES = str.maketrans(
 def to_latex(model: AutoKernelGPRegressor) -> str:
     r"""Write the covariance function of the best kernel in LaTeX, with its fitted values.
 
-    Inputs and target are in the units of ``X`` and ``y``. ``\varsigma`` is the logistic function.
+    Inputs and target are in the units of ``X`` and ``y``, or on their scales. ``\varsigma`` is the
+    logistic function.
 
     Parameters
     ----------
@@ -41,7 +43,7 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
     names = [_symbol(name) for name in fitted.column_names]
 
     def of_leaf(leaf: Leaf, params: FloatArray) -> str:
-        shift, scale = fitted.scaling.of_column(leaf.column)
+        shift, scale = fitted.scaling.of_view(leaf.column, leaf.scale)
         named = dict(zip(leaf.parameters, params.tolist(), strict=True))
         lengths = [
             scale * value
@@ -50,7 +52,7 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
         ]
         finest = min([scale, *lengths])
         values = {
-            "x": names[leaf.column],
+            "x": _on_scale(names[leaf.column], leaf.scale),
             "from": _minus(shift, finest),
             "scale": _number(scale, _MANY),
         }
@@ -77,11 +79,23 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
 
     noise = rf"{_number(fitted.noise_variance)}\,\delta_{{xx'}}"
     evaluation = fitted.evaluation
-    text = fold(evaluation.expression, np.exp(evaluation.theta[:-1]), of_leaf, join)
-    if not text:
-        return f"k(x, x') = {noise}"
-    whole = _number(fitted.target_scaling.scale**2)
-    return rf"k(x, x') = {whole} \left({text}\right) + {noise}"
+    text = fold(evaluation.expression.body, np.exp(evaluation.theta[:-1]), of_leaf, join)
+    whole = _number(fitted.location_and_spread[1] ** 2)
+    covariance = rf"{whole} \left({text}\right) + {noise}" if text else noise
+    if fitted.target_scale is None:
+        return f"k(x, x') = {covariance}"
+    y = _on_scale("y", fitted.target_scale)
+    return rf"\operatorname{{cov}}({y}, {y}') = {covariance}"
+
+
+def _on_scale(symbol: str, scale: Scale | None) -> str:
+    """Write a symbol, or a function of it."""
+    if scale is None:
+        return symbol
+    if scale.name == "sqrt":
+        return rf"\sqrt{{{symbol}}}"
+    name = r"\log" if scale.name == "log" else rf"\operatorname{{{scale.name}}}"
+    return f"{name} {symbol}"
 
 
 def _factor(expression: Expression, text: str) -> str:

@@ -1,7 +1,7 @@
 """Fitted estimators as plain data, which JSON can hold."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields
 from functools import partial
 from typing import Any
 
@@ -9,12 +9,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from autokernel.data import FitData
+from autokernel.data.scales import Scale
 from autokernel.data.scaling import Scaling, TargetScaling
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.evidence import Evaluation
 from autokernel.evidence.evaluation import name_parameters
 from autokernel.explain import history_table
-from autokernel.expression import Expression, parse_expression
+from autokernel.expression import Expression, parse_expression, scales_of, with_scales
 from autokernel.inference import TrainingData, one_blas_thread
 from autokernel.inference.base import MakePredictor
 from autokernel.inference.exact import ExactPredictor
@@ -31,7 +32,7 @@ from autokernel.model import (
 from autokernel.typing import FloatArray
 from autokernel.version import __version__
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Version of the records; it changes whenever an older reader would misread one."""
 
 _PREDICTORS = {
@@ -172,6 +173,7 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
         "noise": _as_json(model.scaled_noise_variance),
         "way": model.approximation,
         "seasons": _seasons(model),
+        "scales": {text: asdict(scale) for text, scale in scales_of(_expressions(model)).items()},
         "kernels": [_kernel_record(one) for one in model.kernels],
         "best": best,
         "predictor": _predictor_record(mixture.make_predictor),
@@ -185,11 +187,16 @@ def _model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedMod
     target = record["target_scaling"]
     target_scaling = TargetScaling(float(target["shift"]), float(target["scale"]))
     seasons = [Seasonal.from_record(one) for one in record["seasons"]]
-    kernels = [_kernel(one, seasons) for one in record["kernels"]]
+    scales = {text: Scale(**one) for text, one in record["scales"].items()}
+
+    def expression_of(text: str) -> Expression:
+        return with_scales(parse_expression(text, base_kernels=seasons), scales)
+
+    kernels = [_kernel(one, expression_of) for one in record["kernels"]]
     evaluation = kernels[record["best"]].evaluation
     components = [
         MixtureComponent(
-            parse_expression(one["expression"], base_kernels=seasons),
+            expression_of(one["expression"]),
             _array(one["theta"]),
             float(one["weight"]),
         )
@@ -249,21 +256,26 @@ def _kernel_record(kernel: KernelPosterior) -> dict[str, Any]:
     return {"expression": expression, **_fields(kernel), "evaluation": evaluation}
 
 
+def _expressions(model: FittedModel) -> list[Expression]:
+    expressions = [one.expression for one in model.mixture.components]
+    return expressions + [one.evaluation.expression for one in model.kernels]
+
+
 def _seasons(model: FittedModel) -> list[dict[str, float]]:
     """Write the known periods of the kernels, one of each name."""
-    expressions = [one.expression for one in model.mixture.components]
-    expressions += [one.evaluation.expression for one in model.kernels]
     seasons = {
         leaf.kernel.name: leaf.kernel
-        for expression in expressions
+        for expression in _expressions(model)
         for leaf in expression.leaves
         if isinstance(leaf.kernel, Seasonal)
     }
     return [one.record for one in seasons.values()]
 
 
-def _kernel(record: Mapping[str, Any], seasons: Sequence[Seasonal]) -> KernelPosterior:
-    expression = parse_expression(record["expression"], base_kernels=seasons)
+def _kernel(
+    record: Mapping[str, Any], expression_of: Callable[[str], Expression]
+) -> KernelPosterior:
+    expression = expression_of(record["expression"])
     entries = dict(record["evaluation"])
     for name, value in entries.items():
         if name in _ARRAYS:
@@ -284,7 +296,7 @@ def _kernel(record: Mapping[str, Any], seasons: Sequence[Seasonal]) -> KernelPos
 def _parseable(expression: Expression) -> str:
     """Write an expression; one with a custom base kernel or operator cannot be read again."""
     known = {*BASE_KERNELS.values(), *OPERATORS.values()}
-    for tree in expression.subtrees():
+    for tree in expression.body.subtrees():
         is_known = tree.declared in known or isinstance(tree.declared, Seasonal)
         if tree.n_leaves and not is_known:
             raise ValueError(

@@ -17,8 +17,11 @@ from autokernel.expression.parts import (
     arrange,
     meeting_operator,
     node_swaps,
+    scales_of,
     seed_text,
     splits,
+    with_leaves,
+    with_scales,
 )
 from autokernel.expression.structure_prior import (
     StructurePrior,
@@ -32,6 +35,7 @@ from autokernel.expression.tree import (
     Leaf,
     Operation,
     Slot,
+    View,
     fold,
     n_kernel_params,
     slots_of,
@@ -48,6 +52,7 @@ __all__ = [
     "Slot",
     "Split",
     "StructurePrior",
+    "View",
     "addends",
     "align",
     "arrange",
@@ -60,6 +65,7 @@ __all__ = [
     "normal_form",
     "parse_expression",
     "reduced",
+    "scales_of",
     "seed_text",
     "simplifications",
     "slots_of",
@@ -67,5 +73,7 @@ __all__ = [
     "theta_order",
     "uniform_prior",
     "unit_prior",
+    "with_leaves",
+    "with_scales",
     "without_leaves",
 ]

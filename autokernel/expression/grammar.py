@@ -1,16 +1,18 @@
 """The grammar that spans the search space (SOT, section 2.3)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
 
+from autokernel.data.scales import Scale
 from autokernel.expression.normal_form import reduced
-from autokernel.expression.tree import Expression, Leaf, Operation
-from autokernel.kernels import BaseKernel, Operator, default_name
+from autokernel.expression.parts import with_leaves
+from autokernel.expression.tree import Expression, Leaf, Operation, View
+from autokernel.kernels import BaseKernel, OnScale, Operator, default_name
 
 _ATTEMPTS = 10  # attempts to grow a random tree, for each of its leaves
 
@@ -40,7 +42,12 @@ class Grammar:
     search that removes what is redundant should remove what is useless, too.
 
     Where columns differ, ``by_column`` has the base kernels of each, and ``base_kernels`` all of
-    them. The ``leaves`` are every base kernel on every column, column by column.
+    them. ``scales`` are the scales of each column, and ``targets`` those of the target, the first
+    of which is that of new kernels; None is the identity. The ``leaves`` are every base kernel on
+    every column and scale, column by column, those with a period on the column as it is.
+
+    A new leaf takes a scale that the expression has for its column, if it has any. Further
+    operations exchange the scale of a column in all leaves, and the scale of the target.
     """
 
     base_kernels: tuple[BaseKernel, ...]
@@ -49,18 +56,29 @@ class Grammar:
     max_leaves: int
     reduces: bool = field(default=False, kw_only=True)
     by_column: tuple[tuple[BaseKernel, ...], ...] | None = field(default=None, kw_only=True)
+    scales: tuple[tuple[Scale | None, ...], ...] | None = field(default=None, kw_only=True)
+    targets: tuple[OnScale | None, ...] = field(default=(None,), kw_only=True)
     leaves: tuple[Leaf, ...] = field(init=False, compare=False, repr=False)
+    _scales_of: dict[int, tuple[Scale | None, ...]] = field(init=False, compare=False, repr=False)
+    _new_leaves: dict[frozenset[View], dict[str, Leaf]] = field(
+        init=False, compare=False, repr=False
+    )
     _joints_by_room: tuple[tuple[_Joint, ...], ...] = field(init=False, compare=False, repr=False)
     _leaf_numbers: dict[str, int] = field(init=False, compare=False, repr=False)  # index by text
 
     def __post_init__(self) -> None:
         put = object.__setattr__
         by_column = self.by_column or (self.base_kernels,) * len(self.columns)
-        leaves = tuple(
-            Leaf(kernel, column)
+        scales = self.scales or ((None,),) * len(self.columns)
+        put(self, "_scales_of", dict(zip(self.columns, scales, strict=True)))
+        put(self, "_new_leaves", {})
+        distinct = dict.fromkeys(
+            self._on_scale(Leaf(kernel, column), scale)
             for column, kernels in zip(self.columns, by_column, strict=True)
+            for scale in self._scales_of[column]
             for kernel in kernels
         )
+        leaves = tuple(distinct)
         put(self, "leaves", leaves)
         put(self, "_leaf_numbers", {leaf.canonical: number for number, leaf in enumerate(leaves)})
         joints = [
@@ -75,6 +93,15 @@ class Grammar:
             for room in range(widest)
         )
         put(self, "_joints_by_room", tuple(by_room))
+
+    @property
+    def bases(self) -> tuple[Expression, ...]:
+        """The leaves on the scale of the target of new kernels."""
+        return tuple(leaf.on(self.targets[0]) for leaf in self.leaves)
+
+    def _on_scale(self, leaf: Leaf, scale: Scale | None) -> Leaf:
+        """Return a leaf on a scale of its column; one with a period stays as it is."""
+        return leaf if scale == leaf.scale or leaf.has_period else replace(leaf, scale=scale)
 
     def _joints(self, expression: Expression) -> tuple[_Joint, ...]:
         """Return the operations that join a new leaf without exceeding the number of leaves."""
@@ -92,39 +119,48 @@ class Grammar:
     def apply(self, expression: Expression, index: int) -> Expression:
         """Apply the operation at ``index`` among all that apply.
 
-        Growing ones come first, then exchanges of a leaf, then deletions.
+        Growing ones come first, then exchanges of a leaf, then those of a scale, then deletions.
 
         Raises
         ------
         IndexError
             If ``index`` is not in ``range(n_operations(expression))``.
         """
-        growing, exchanges, deletions = self._counts(expression)
-        total = growing + exchanges + deletions
-        if not 0 <= index < total:
-            raise IndexError(f"index must be in [0, {total}) for {expression}, got {index}")
+        counts = self._counts(expression)
+        if not 0 <= index < sum(counts):
+            raise IndexError(f"index must be in [0, {sum(counts)}) for {expression}, got {index}")
+        return self._apply(expression, index, counts)
+
+    def _apply(
+        self, expression: Expression, index: int, counts: tuple[int, int, int, int]
+    ) -> Expression:
+        growing, exchanges, rescalings, _ = counts
+        body = expression.body
         if index < growing:
-            return self.tidy(self._grow(expression, index))
-        index -= growing
-        if index < exchanges:
-            return self.tidy(self._exchange(expression, index))
-        return self.tidy(_delete(expression, index - exchanges))
+            changed = self._grow(body, index)
+        elif (index := index - growing) < exchanges:
+            changed = self._exchange(body, index)
+        elif (index := index - exchanges) < rescalings:
+            return self.tidy(self._rescale(expression, index))
+        else:
+            changed = _delete(body, index - rescalings)
+        return self.tidy(changed.on(expression.target))
 
     def _grow(self, expression: Expression, index: int) -> Expression:
-        leaves, joints = self.leaves, self._joints(expression)
+        leaves, joints = [*self._leaves_for(expression).values()], self._joints(expression)
         subtree, index = divmod(index, len(joints) * len(leaves))
         joint, new = divmod(index, len(leaves))
         grown = joints[joint](expression.subtree(subtree), leaves[new])
         return expression.replace(subtree, grown)
 
     def _exchange(self, expression: Expression, index: int) -> Expression:
-        leaves = self.leaves
+        new = self._leaves_for(expression)
         for place, tree in enumerate(expression.subtrees()):
             if isinstance(tree, Leaf):
-                n_others = self._n_others(tree)
+                n_others = len(new) - (tree.canonical in new)
                 if index < n_others:
-                    own = self._leaf_numbers.get(tree.canonical, len(leaves))
-                    return expression.replace(place, leaves[index + (index >= own)])
+                    others = (leaf for text, leaf in new.items() if text != tree.canonical)
+                    return expression.replace(place, next(islice(others, index, None)))
                 index -= n_others
         raise IndexError(f"index must be that of an exchange in {expression}")
 
@@ -134,8 +170,9 @@ class Grammar:
         An expression that results from two operations is twice as likely. If no operation applies,
         the expression is returned unchanged.
         """
-        total = self.n_operations(expression)
-        return self.apply(expression, int(rng.integers(total))) if total else expression
+        counts = self._counts(expression)
+        total = sum(counts)
+        return self._apply(expression, int(rng.integers(total)), counts) if total else expression
 
     def neighbours(self, expression: Expression) -> tuple[Expression, ...]:
         """List all expressions one operation away, one tree per canonical text, in fixed order."""
@@ -148,18 +185,18 @@ class Grammar:
     def changes(self, expression: Expression, n_max: int | None = None) -> Iterator[Expression]:
         """Yield the result of every operation, also where several lead to the same kernel.
 
-        If there are more than ``n_max``, they are all deletions and a choice of the others, which
-        is the same for all trees of one kernel.
+        If there are more than ``n_max``, they are all exchanges of a scale, all deletions, and a
+        choice of the others, which is the same for all trees of one kernel.
         """
-        *growing_and_exchanges, n_deletions = self._counts(expression)
-        n_others = sum(growing_and_exchanges)
+        growing, exchanges, *always = counts = self._counts(expression)
+        n_others, n_always = growing + exchanges, sum(always)
         others = np.arange(n_others)
-        if n_max is not None and n_others + n_deletions > n_max:
+        if n_max is not None and n_others + n_always > n_max:
             rng = np.random.default_rng(crc32(expression.canonical.encode()))
-            n_kept = max(1, n_max - n_deletions)
+            n_kept = max(1, n_max - n_always)
             others = np.sort(rng.choice(n_others, min(n_kept, n_others), replace=False))
-        for index in (*others.tolist(), *range(n_others, n_others + n_deletions)):
-            yield self.apply(expression, index)
+        for index in (*others.tolist(), *range(n_others, n_others + n_always)):
+            yield self._apply(expression, index, counts)
 
     def random_walk(self, start: Expression, n_steps: int, rng: np.random.Generator) -> Expression:
         """Apply ``n_steps`` random operations."""
@@ -173,7 +210,7 @@ class Grammar:
         A number larger than ``max_leaves`` counts as ``max_leaves``. If the grammar reduces, there
         may be fewer leaves, as some kernels cannot grow: the number of attempts is bounded.
         """
-        tree: Expression = self.leaves[int(rng.integers(len(self.leaves)))]
+        tree = self.bases[int(rng.integers(len(self.leaves)))]
         n_leaves = min(n_leaves, self.max_leaves)
         for _ in range(_ATTEMPTS * n_leaves):
             if tree.n_leaves >= n_leaves or not self._joints(tree):
@@ -187,7 +224,7 @@ class Grammar:
         If there are more leaves than ``n``, a random choice of them is used. The numbers of steps
         are geometric, with mean three.
         """
-        bases = self.leaves
+        bases = self.bases
         if len(bases) > n:
             bases = tuple(bases[number] for number in rng.choice(len(bases), n, replace=False))
         return [
@@ -195,36 +232,81 @@ class Grammar:
             for number, n_steps in enumerate(rng.geometric(1 / 3, size=n))
         ]
 
-    def _counts(self, expression: Expression) -> tuple[int, int, int]:
-        """Count growing operations, exchanges and deletions, in the order of their indices."""
-        n_joins = len(self._joints(expression)) * len(self.leaves)
-        n_exchanges = sum(map(self._n_others, expression.leaves))
-        n_deletions = expression.n_subtrees - 1 if self.reduces else 0  # all but the root
-        return expression.n_subtrees * n_joins, n_exchanges, n_deletions
+    def _counts(self, expression: Expression) -> tuple[int, int, int, int]:
+        """Count growing operations, exchanges of leaves and of scales, and deletions, in order."""
+        body, new = expression.body, self._leaves_for(expression)
+        n_joins = len(self._joints(expression)) * len(new)
+        n_exchanges = sum(len(new) - (leaf.canonical in new) for leaf in body.leaves)
+        n_rescalings = len(self.targets) - (expression.target in self.targets)
+        n_rescalings += sum(len(scales) for _, scales in self._other_scales(expression))
+        n_deletions = body.n_subtrees - 1 if self.reduces else 0  # all but the root
+        return body.n_subtrees * n_joins, n_exchanges, n_rescalings, n_deletions
 
-    def _n_others(self, leaf: Leaf) -> int:
-        """Count the leaves that may replace this one, which another grammar may have made."""
-        return len(self.leaves) - (leaf.canonical in self._leaf_numbers)
+    def _leaves_for(self, expression: Expression) -> dict[str, Leaf]:
+        """Return the leaves that may join an expression, by their texts.
+
+        On a column of the expression they are on a scale that this column has in it.
+        """
+        if self.scales is None:
+            views = frozenset[View]()
+        else:
+            views = frozenset(leaf.view for leaf in expression.leaves if not leaf.has_period)
+        if views not in self._new_leaves:
+            used = {view.column for view in views}
+            self._new_leaves[views] = {
+                leaf.canonical: leaf
+                for leaf in self.leaves
+                if leaf.has_period or leaf.view in views or leaf.column not in used
+            }
+        return self._new_leaves[views]
+
+    def _other_scales(self, expression: Expression) -> list[tuple[int, list[Scale | None]]]:
+        """List the columns of an expression that have other scales, with these."""
+        if self.scales is None:
+            return []
+        first = {leaf.column: leaf for leaf in reversed(expression.leaves) if not leaf.has_period}
+        return [
+            (column, [scale for scale in self._scales_of.get(column, ()) if scale != leaf.scale])
+            for column, leaf in sorted(first.items())
+        ]
+
+    def _rescale(self, expression: Expression, index: int) -> Expression:
+        """Give the target, or a column in all leaves, another scale."""
+        targets = [one for one in self.targets if one != expression.target]
+        if index < len(targets):
+            return expression.on(targets[index])
+        columns = ((c, scale) for c, scales in self._other_scales(expression) for scale in scales)
+        column, scale = next(islice(columns, index - len(targets), None))
+        return with_leaves(
+            expression, lambda leaf: self._on_scale(leaf, scale) if leaf.column == column else leaf
+        )
 
     def spans(self, expression: Expression) -> bool:
         """Return whether all parts of an expression are allowed."""
         allowed = {*self.base_kernels, *self.operators}
-        return expression.n_leaves <= self.max_leaves and all(
-            e.canonical in self._leaf_numbers
-            if isinstance(e, Leaf) and self.by_column is not None
-            else e.declared in allowed and (e.column is None or e.column in self.columns)
-            for e in expression.subtrees()
+        differ = self.by_column is not None or self.scales is not None
+        return (
+            expression.n_leaves <= self.max_leaves
+            and expression.target in self.targets
+            and all(
+                e.canonical in self._leaf_numbers
+                if isinstance(e, Leaf) and (differ or e.scale is not None)
+                else e.declared in allowed and (e.column is None or e.column in self.columns)
+                for e in expression.body.subtrees()
+            )
         )
 
     def like(self, kernel: BaseKernel, column: int) -> tuple[Leaf, ...]:
-        """Return the leaves on a column that stand for a base kernel.
+        """Return the leaves on a column, on its first scale, that stand for a base kernel.
 
         Where columns differ, these are all those of its kind that the column allows, or the first
         leaf of the column if there is none.
         """
+        first = self._scales_of[column][0]
         if self.by_column is None:
-            return (Leaf(kernel, column),)
+            return (self._on_scale(Leaf(kernel, column), first),)
         own = [leaf for leaf in self.leaves if leaf.column == column]
+        own = [leaf for leaf in own if self._on_scale(leaf, first) == leaf]
         same = [leaf for leaf in own if default_name(leaf.kernel) == default_name(kernel)]
         return tuple(same or own[:1])
 

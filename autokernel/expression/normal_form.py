@@ -13,6 +13,7 @@ The families are equal, while priors and so evidences are not: each parameter ha
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from itertools import permutations
 from operator import is_
 
@@ -60,6 +61,9 @@ def simplifications(expression: Expression) -> list[Expression]:
     The canonical texts differ, and none is that of the expression. Removals come first, in the
     order of the subtrees of the normal form, then common factors, then limits.
     """
+    target = expression.target
+    if target is not None:
+        return [simpler.on(target) for simpler in simplifications(expression.body)]
     whole = normal_form(expression)
     found: dict[str, Expression] = {}
     for simpler in (*_removals(whole), *factorings(whole), *_limits(whole)):
@@ -171,8 +175,8 @@ def _limits(expression: Expression) -> Iterator[Expression]:
     ]
     for place, leaf in places:
         for limit in leaf.kernel.limits:
-            yield expression.replace(place, Leaf(limit, leaf.column))
+            yield expression.replace(place, replace(leaf, kernel=limit))
     if len(places) > 1:
         for place, leaf in places:
-            expression = expression.replace(place, Leaf(leaf.kernel.limits[0], leaf.column))
+            expression = expression.replace(place, replace(leaf, kernel=leaf.kernel.limits[0]))
         yield expression

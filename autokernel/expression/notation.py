@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from autokernel.data.scales import COLUMN_SCALES, TARGET_SCALES, Scale
 from autokernel.exceptions import ExpressionSyntaxError
 from autokernel.expression.tree import NOISE, STANDS_ALONE, Expression, Leaf, Operation
 from autokernel.kernels import (
     KERNEL_ALIASES,
     OPERATORS,
     BaseKernel,
+    OnScale,
     Operator,
     require_base_kernels,
     require_operators,
@@ -19,10 +21,15 @@ from autokernel.validation import did_you_mean
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _COLUMN = re.compile(
     r"""\s*\[\s*
-        (?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[^\[\]"]*?))
+        (?P<view>
+            (?:(?P<scale>[A-Za-z]\w*)\(\s*)?
+            (?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[^\[\]"]*?))
+            (?(scale)\s*\))
+        )
         \s*\]""",
     re.VERBOSE | re.DOTALL,
 )
+_TARGET = re.compile(r"\s*(?P<name>[A-Za-z]\w*)\(y\)\s*~\s*")
 
 
 def parse_expression(
@@ -41,7 +48,10 @@ def parse_expression(
         precedence, such as ``"SE[0] * (PER[1] + LIN[0])"``. A column is a zero-based index or,
         where ``feature_names`` are given, a feature name. A name that looks like an index or
         contains brackets, quotes or outer blanks is written in double quotes. A column that shares
-        its name with another column is given by its index. The text ``"NOISE"`` is the null model.
+        its name with another column is given by its index. ``SE[log(0)]`` acts on the logarithm of
+        a column, and a text that begins with ``log(y) ~`` is a kernel of the logarithm of the
+        target; the scales are ``log``, ``sqrt`` and, of the target, ``logit``. The text ``"NOISE"``
+        is the null model.
     feature_names : sequence of str, optional
         Names of the columns.
     base_kernels : iterable of BaseKernel, optional
@@ -111,10 +121,18 @@ class _Parser:
 
     def parse(self) -> Expression:
         """Read the whole text."""
+        target = _TARGET.match(self.text)
+        if target is not None:
+            if target["name"] not in TARGET_SCALES:
+                self.position = target.start("name")
+                raise self._unknown_scale("target", target["name"], TARGET_SCALES)
+            self.position = target.end()
         expression = self._chain(0)
         if self.position < len(self.text):
             signs = ", ".join(repr(o.symbol) for level in self.levels for o in level)
             raise self._error(f"expected {signs} or the end, got {self.text[self.position]!r}")
+        if target is not None:
+            return Operation(OnScale(Scale(target["name"])), expression)
         return expression
 
     def _chain(self, level: int) -> Expression:
@@ -155,10 +173,28 @@ class _Parser:
             known = ", ".join(self.base_kernels)
             hint = did_you_mean(word[0], self.base_kernels, aliases=KERNEL_ALIASES)
             raise self._error(f"unknown base kernel {word[0]!r}, the known ones are {known}{hint}")
-        leaf = Leaf(self.base_kernels[word[0]], self._column(column))
+        leaf = self._leaf(self.base_kernels[word[0]], column)
         self.position = column.end()
         self._skip_space()
         return leaf
+
+    def _leaf(self, kernel: BaseKernel, match: re.Match[str]) -> Leaf:
+        """Make a leaf of a column, or of a scale of it unless that is the name of a column."""
+        scale = match["scale"]
+        if scale is None or match["view"] in (self.feature_names or ()):
+            return Leaf(kernel, self._column(match))
+        if scale not in COLUMN_SCALES:
+            raise self._unknown_scale("column", scale, COLUMN_SCALES, match.start("scale"))
+        return Leaf(kernel, self._column(match), Scale(scale))
+
+    def _unknown_scale(
+        self, what: str, name: str, known: Sequence[str], position: int | None = None
+    ) -> ExpressionSyntaxError:
+        hint = did_you_mean(name, known)
+        return self._error(
+            f"unknown scale {name!r} of a {what}, the known ones are {', '.join(known)}{hint}",
+            position,
+        )
 
     def _null(self) -> Expression:
         """Read the null model, which acts on no column."""
@@ -177,6 +213,11 @@ class _Parser:
             match = _COLUMN.match(self.text, self.position)
             if match is None:
                 raise self._error(f"expected the column of {operator.symbol} in square brackets")
+            if match["scale"] is not None and match["view"] not in (self.feature_names or ()):
+                raise self._error(
+                    f"{operator.symbol} acts on a column as it is, got {match['view']!r}",
+                    match.start("scale"),
+                )
             column, self.position = self._column(match), match.end()
         operands: list[Expression] = []
         for number in range(operator.n_operands):
@@ -189,8 +230,10 @@ class _Parser:
         return self._join(operator, operands, column)
 
     def _column(self, match: re.Match[str]) -> int:
-        plain = match["plain"]
-        begins = match.start("plain") if plain is not None else match.start("quoted")
+        plain, text = match["plain"], match["view"]
+        if self.feature_names is not None and text in self.feature_names:
+            plain = text  # a name such as "log(age)"
+        begins = match.start("plain") if match["plain"] is not None else match.start("quoted")
         if plain is not None and re.fullmatch(r"\d{1,9}", plain, re.ASCII):
             column = int(plain)
             if self.feature_names is not None and column >= len(self.feature_names):

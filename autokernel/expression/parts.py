@@ -1,6 +1,7 @@
 """Canonical order, symmetries and the parts of an expression."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from itertools import chain, pairwise
 from operator import mul
@@ -8,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from autokernel.data.scales import Scale
 from autokernel.expression.tree import Expression, Leaf, Operation, n_kernel_params
-from autokernel.kernels import ADD, MULTIPLY, Operator, default_name, with_default_name
+from autokernel.kernels import ADD, MULTIPLY, OnScale, Operator, default_name, with_default_name
 from autokernel.typing import IntArray
 
 
@@ -34,6 +36,38 @@ def arrange(expression: Expression) -> tuple[Expression, list[int]]:
     return expression.join(terms), nodes
 
 
+def scales_of(expressions: Iterable[Expression]) -> dict[str, Scale]:
+    """Collect the scales of columns and of the target, by the texts in which they occur."""
+    found: dict[str, Scale] = {}
+    for expression in expressions:
+        if expression.target is not None:
+            found[expression.target.symbol] = expression.target.scale
+        for leaf in expression.leaves:
+            if leaf.scale is not None:
+                found[leaf.view.to_text(None, "")] = leaf.scale
+    return found
+
+
+def with_scales(expression: Expression, scales: Mapping[str, Scale]) -> Expression:
+    """Return an expression with the numbers of its scales, which a text does not have."""
+    body = with_leaves(
+        expression.body,
+        lambda leaf: (
+            leaf if leaf.scale is None else replace(leaf, scale=scales[leaf.view.to_text(None, "")])
+        ),
+    )
+    target = expression.target
+    return body if target is None else body.on(OnScale(scales[target.symbol]))
+
+
+def with_leaves(expression: Expression, choose: Callable[[Leaf], Leaf]) -> Expression:
+    """Return an expression with its leaves exchanged, which leaves the numbers of subtrees."""
+    for number, tree in enumerate(expression.subtrees()):
+        if isinstance(tree, Leaf):
+            expression = expression.replace(number, choose(tree))
+    return expression
+
+
 def seed_text(expression: Expression) -> str:
     """Return the canonical text with the names that the classes of the base kernels declare.
 
@@ -44,7 +78,7 @@ def seed_text(expression: Expression) -> str:
     renamed = expression
     for place, tree in enumerate(expression.subtrees()):
         if isinstance(tree, Leaf):
-            renamed = renamed.replace(place, Leaf(with_default_name(tree.kernel), tree.column))
+            renamed = renamed.replace(place, replace(tree, kernel=with_default_name(tree.kernel)))
     return renamed.canonical
 
 
@@ -103,6 +137,12 @@ def splits(expression: Expression) -> Iterator[Split]:
 
     A sum is split by each of its terms, any other operation by the splits of its operands.
     """
+    target = expression.target
+    if target is not None:
+        for split in splits(expression.body):
+            rest, term = split.rest.on(target), split.term.on(target)
+            yield split._replace(rest=rest, term=term)
+        return
     if not isinstance(expression, Operation):
         return
     terms = expression.children
@@ -136,7 +176,9 @@ def align(one: Expression, other: Expression) -> list[tuple[int, int]]:
 
     Terms of sums are matched with terms and factors of products with factors, beginning with those
     that share the most nodes. Operands of an operator that does not commute are matched in order.
+    The scales of the target may differ.
     """
+    one, other = one.body, other.body
     own = [e.operator for e in (one, other) if isinstance(e, Operation) and e.operator.commutes]
     if own:
         operator = min(own, key=lambda operator: operator.precedence)
@@ -192,7 +234,7 @@ class Addend(NamedTuple):
 
 
 def addends(expression: Expression) -> list[Addend]:
-    """Distribute the products of a kernel over its sums.
+    """Distribute the products of a kernel over its sums, on its scale of the target.
 
     The kernel is the sum of the addends. Each is a leaf, a product of leaves in the order of the
     kernel, or a product in which an operator is neither of the two and has no shares. An operand of
@@ -200,7 +242,7 @@ def addends(expression: Expression) -> list[Addend]:
     addends of one product over a sum, or of one change-point, have parameters in common. The null
     model is the sum of none.
     """
-    return _expanded(expression, 0)
+    return _expanded(expression.body, 0)
 
 
 def _expanded(expression: Expression, start: int) -> list[Addend]:

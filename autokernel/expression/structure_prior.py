@@ -1,11 +1,14 @@
 """Priors over structures: how probable an expression is before any data are seen."""
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from math import comb, log
+from types import MappingProxyType
 
-from autokernel.expression.tree import NOISE, Expression, Leaf, Operation
+from autokernel.expression.tree import Expression, Leaf, Operation
 from autokernel.kernels import ADD, MULTIPLY, Operator
+
+PROBABILITY_OF_IDENTITY = 0.8  # of a column or a target that has other scales
 
 StructurePrior = Callable[[Expression], float]
 """The log prior of an expression, in nats; it must be importable by worker processes."""
@@ -21,7 +24,7 @@ def unit_prior(expression: Expression, *, nats: float, n_columns: int) -> float:
 
     A unit is a product of one base kernel over all columns, or any other leaf.
     """
-    sizes = _units(expression, (MULTIPLY,))[0]
+    sizes = _units(expression.body, (MULTIPLY,))[0]
     return -nats * sum(1 if size == n_columns else size for size in sizes)
 
 
@@ -31,6 +34,8 @@ def grammar_prior(
     n_kernels: float,
     n_operators: int,
     n_columns: int,
+    n_scales: Mapping[int, int] = MappingProxyType({}),
+    n_targets: int = 1,
     strength: float = 0.5,
 ) -> float:
     """Return the log probability under a grammar that generates expressions, times ``strength``.
@@ -41,19 +46,45 @@ def grammar_prior(
     these columns, each with probability 1/2. The base kernel, the number of columns, and the
     columns given their number are uniformly distributed. The probability is that of one derivation:
     the orders of the operands are not added up. ``n_kernels`` is the number of base kernels on a
-    column, the average if columns differ. The power ``strength`` of the probability was chosen with
-    ``benchmarks/structure_prior.py``, see docs/theory.md.
+    column, the average if columns differ. Scales are as probable as :func:`scale_prior` says. The
+    power ``strength`` of the probability was chosen with ``benchmarks/structure_prior.py``, see
+    docs/theory.md.
     """
-    if expression == NOISE:
-        return -strength * log(2)
-    sizes, n_choices = _units(expression, (ADD, MULTIPLY))
+    of_scales = strength * scale_prior(expression, n_scales, n_targets)
+    if not expression.leaves:
+        return of_scales - strength * log(2)
+    sizes, n_choices = _units(expression.body, (ADD, MULTIPLY))
     price = log(2) + (2 * len(sizes) - 1) * log(2)  # not noise; a unit or an operation
     price += (len(sizes) - 1) * log(max(1, n_operators))
     for size in sizes:
         n_possible = max(n_columns, size)  # a kernel by hand may use constant columns too
         price += log(n_kernels) + log(n_possible) + log(comb(n_possible, size))
         price += log(2) if size > 1 else 0.0  # a product or a sum
-    return -strength * (price + n_choices * log(max(1, n_columns)))
+    return of_scales - strength * (price + n_choices * log(max(1, n_columns)))
+
+
+def scale_prior(expression: Expression, n_scales: Mapping[int, int], n_targets: int) -> float:
+    """Return the log probability of the scales of an expression, given its columns.
+
+    ``n_scales`` has the number of scales of each column that has several, and ``n_targets`` is that
+    of the target. A column, or the target, is as it is with probability
+    :data:`PROBABILITY_OF_IDENTITY`; the other scales share the rest. A column on several scales has
+    each of them.
+    """
+
+    def price(scale: object, n: int) -> float:
+        if n < 2:
+            return 0.0
+        rest = 1 - PROBABILITY_OF_IDENTITY
+        return log(PROBABILITY_OF_IDENTITY if scale is None else rest / (n - 1))
+
+    views = {
+        (leaf.column, leaf.scale and leaf.scale.name)
+        for leaf in expression.leaves
+        if not leaf.has_period
+    }
+    prices = [price(scale, n_scales.get(column, 1)) for column, scale in views]
+    return price(expression.target, n_targets) + sum(sorted(prices))
 
 
 def _units(expression: Expression, grouping: Collection[Operator]) -> tuple[list[int], int]:

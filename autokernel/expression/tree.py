@@ -11,14 +11,18 @@ from zlib import crc32
 
 import numpy as np
 
+from autokernel.data.scales import Scale
 from autokernel.kernels import (
     ADD,
     MULTIPLY,
     NOISE_NAME,
     BaseKernel,
     KernelParameter,
+    OnScale,
     Operator,
+    Role,
     check_base_kernel,
+    role_index,
 )
 from autokernel.typing import FloatArray, IntArray
 
@@ -26,6 +30,36 @@ STANDS_ALONE = f"{NOISE_NAME} stands alone, as every kernel has noise"
 """The reason for which the null model is refused as an operand."""
 
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A column as a kernel sees it: as it is, or on another scale."""
+
+    column: int
+    scale: Scale | None = None
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Return the values (n,) of inputs X (n, n_features), or (...) of X (..., n_features)."""
+        x = X[..., self.column]
+        return x if self.scale is None else self.scale.forward(x)
+
+    def to_text(self, feature_names: Sequence[str] | None, what: str) -> str:
+        """Write the view in square brackets, by the name of its column if no other has it.
+
+        Raises
+        ------
+        ValueError
+            If there is no name for the column of ``what``.
+        """
+        name = _column_text(self.column, feature_names, what)
+        if self.scale is None:
+            return f"[{name}]"
+        text = f"{self.scale.name}({name})"
+        if text in map(str, feature_names or ()):  # that is another column
+            text = f"{self.scale.name}({self.column})"
+        return f"[{text}]"
+
 
 _PLAIN_NAME = re.compile(r"[^\s\[\]\"\\](?:[^\[\]\"\\\n\r\t]*[^\s\[\]\"\\])?")
 _INTEGER = re.compile(r"[+-]?\d+")
@@ -89,6 +123,27 @@ class Expression(ABC):
     @abstractmethod
     def declared(self) -> BaseKernel | Operator:
         """The base kernel or the operator at the root."""
+
+    @property
+    @abstractmethod
+    def view(self) -> View | None:
+        """The column on the scale on which the root itself acts, None if it acts on none."""
+
+    @property
+    def target(self) -> OnScale | None:
+        """The scale of the target on which the kernel acts, None for the target as it is."""
+        return None
+
+    @property
+    def body(self) -> "Expression":
+        """The kernel without the scale of the target."""
+        return self
+
+    def on(self, target: OnScale | None) -> "Expression":
+        """Return this kernel on a scale of the target, None for the target as it is."""
+        if target == self.target:
+            return self
+        return self.body if target is None else Operation(target, self.body)
 
     @property
     def parameters(self) -> tuple[KernelParameter, ...]:
@@ -169,10 +224,12 @@ class Expression(ABC):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Leaf(Expression):
-    """A base kernel on one zero-based column."""
+    """A base kernel on one zero-based column, or on this column on another scale."""
 
     kernel: BaseKernel
     column: int
+    scale: Scale | None = None
+    _view: View = field(init=False, compare=False)
     canonical: str = field(init=False, compare=False)
     n_leaves: int = field(init=False, compare=False, default=1)
     n_subtrees: int = field(init=False, compare=False, default=1)
@@ -185,7 +242,8 @@ class Leaf(Expression):
         column = _checked_column(self.column)
         put = object.__setattr__
         put(self, "column", column)
-        put(self, "canonical", f"{self.kernel.name}[{column}]")
+        put(self, "_view", View(column, self.scale))
+        put(self, "canonical", self.kernel.name + self._view.to_text(None, ""))
         put(self, "last_column", column)
 
     @property
@@ -198,9 +256,19 @@ class Leaf(Expression):
         """The base kernel."""
         return self.kernel
 
+    @property
+    def view(self) -> View:
+        """The column on the scale of the leaf."""
+        return self._view
+
+    @property
+    def has_period(self) -> bool:
+        """Whether the base kernel repeats itself, which it does on the column as it is."""
+        return role_index(self.kernel.parameters, Role.PERIOD) is not None
+
     def to_text(self, feature_names: Sequence[str] | None = None) -> str:
-        """Write the leaf as ``NAME[column]``."""
-        return self.kernel.name + _column_text(self.column, feature_names, self.canonical)
+        """Write the leaf as ``NAME[column]``, or as ``NAME[log(column)]``."""
+        return self.kernel.name + self.view.to_text(feature_names, self.canonical)
 
 
 @dataclass(frozen=True, slots=True, repr=False, init=False)
@@ -208,7 +276,8 @@ class Operation(Expression):
     """Expressions joined by an operator, which may act on one zero-based column.
 
     ``Operation(ADD)``, the sum of no kernels, is the null model: its covariance is that of the
-    noise. It cannot be an operand, as every kernel has noise.
+    noise. It cannot be an operand, as every kernel has noise, except on a scale of the target. Such
+    a scale is that of a whole kernel, and so cannot be in an operand.
 
     Raises
     ------
@@ -275,6 +344,21 @@ class Operation(Expression):
         """The operator."""
         return self.operator
 
+    @property
+    def view(self) -> View | None:
+        """The column on which the operator acts, None if it acts on none."""
+        return None if self.column is None else View(self.column)
+
+    @property
+    def target(self) -> OnScale | None:
+        """The scale of the target on which the kernel acts, None for the target as it is."""
+        return self.operator if isinstance(self.operator, OnScale) else None
+
+    @property
+    def body(self) -> Expression:
+        """The kernel without the scale of the target."""
+        return self.operands[0] if isinstance(self.operator, OnScale) else self
+
     def terms(self, operator: Operator) -> tuple[Expression, ...]:
         """Return the largest subtrees that are not joined by ``operator``, from left to right."""
         own = self.operator
@@ -291,9 +375,7 @@ class Operation(Expression):
     def to_text(self, feature_names: Sequence[str] | None = None) -> str:
         """Write in Python's precedence, with brackets only where the tree needs them."""
         texts = [operand.to_text(feature_names) for operand in self.operands]
-        where = ""
-        if self.column is not None:
-            where = _column_text(self.column, feature_names, self.canonical)
+        where = "" if self.view is None else self.view.to_text(feature_names, self.canonical)
         return _joined(self.operator, self.operands, texts, where)
 
     def _term_texts(self, operator: Operator) -> tuple[str, ...]:
@@ -324,7 +406,12 @@ def _checked_operation(
             f"{operator.symbol} must have {operator.n_operands} operands, got {len(operands)}"
         )
     for operand in operands:
-        if not operand.n_leaves:
+        if operand.target is not None:
+            raise ValueError(
+                f"{operator.symbol} must join kernels without a scale of the target, which is that "
+                f"of a whole kernel, got {operand}"
+            )
+        if not operand.n_leaves and operator.scale is None:
             raise ValueError(
                 f"{operator.symbol} must join kernels that have leaves: {STANDS_ALONE}"
             )
@@ -353,6 +440,8 @@ def _joined(
     """
     if operator.is_word:
         return f"{operator.symbol}{where}({', '.join(texts)})"
+    if len(operands) == 1:
+        return f"{operator.symbol} {texts[0]}"
     bracketed = [
         f"({text})" if _needs_brackets(operand, operator, is_first=number == 0) else text
         for number, (text, operand) in enumerate(zip(texts, operands, strict=True))
@@ -370,7 +459,7 @@ def _needs_brackets(operand: Expression, outer: Operator, *, is_first: bool) -> 
 
 
 def _column_text(column: int, feature_names: Sequence[str] | None, what: str) -> str:
-    """Write a column in square brackets, by its name if no other column has that name.
+    """Write a column, by its name if no other column has that name.
 
     Raises
     ------
@@ -378,14 +467,14 @@ def _column_text(column: int, feature_names: Sequence[str] | None, what: str) ->
         If there is no name for the column of ``what``.
     """
     if feature_names is None:
-        return f"[{column}]"
+        return str(column)
     if column >= len(feature_names):
         raise ValueError(
             f"feature_names must name column {column} of {what}, got {len(feature_names)} names"
         )
     names = [str(name) for name in feature_names]
     name = names[column]
-    return f"[{_quote(name) if names.count(name) == 1 else column}]"
+    return _quote(name) if names.count(name) == 1 else str(column)
 
 
 def _quote(name: str) -> str:

@@ -13,6 +13,7 @@ from joblib import Memory
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from autokernel.data.scales import COLUMN_SCALES, IDENTITY, TARGET_SCALES
 from autokernel.evidence import CRITERIA, Criterion, check_criterion, parameters_of
 from autokernel.expression import Expression
 from autokernel.kernels import (
@@ -34,8 +35,12 @@ from autokernel.model import AVERAGES, Averaging
 from autokernel.search import ACQUISITIONS, STRATEGIES, Strategy
 from autokernel.validation import did_you_mean, resolve
 
+AUTO = "auto"
+
 CONSTRAINTS: dict[str, list[Any] | str] = {
     "base_kernels": [str, set, "array-like", Mapping],
+    "column_scales": [StrOptions({AUTO, IDENTITY, *COLUMN_SCALES}), Mapping, None],
+    "target_scale": [StrOptions({AUTO, IDENTITY, *TARGET_SCALES}), None],
     "operators": [str, set, "array-like"],
     "periods": "no_validation",  # check_periods says more
     "start_kernel": [str, Expression, "array-like", None],
@@ -81,6 +86,8 @@ class Arguments:
     base_kernels: tuple[BaseKernel, ...] | None  # of columns without an entry; None for "auto"
     by_column: Mapping[str | int, tuple[BaseKernel, ...] | None]
     named_kernels: tuple[BaseKernel, ...]  # of any column, those of "auto" left out
+    column_scales: tuple[Mapping[str | int, str], str]  # names by column, and that of all others
+    target_scale: str  # the name of a scale
     periods: Mapping[str | int, tuple[float, ...]]
     start_kernel: tuple[str | Expression, ...]
     operators: tuple[Operator, ...]
@@ -128,6 +135,8 @@ class Arguments:
             base_kernels,
             by_column,
             tuple(dict.fromkeys(named)),
+            check_column_scales(given["column_scales"]),
+            given["target_scale"] or IDENTITY,
             check_periods(given["periods"]),
             check_start_kernel(given["start_kernel"]),
             operators,
@@ -215,6 +224,23 @@ def check_key(argument: str, key: object) -> None:
         raise ValueError(
             f"{argument} must have names or zero-based indices of columns as keys, got {key!r}"
         )
+
+
+def check_column_scales(given: Any) -> tuple[Mapping[str | int, str], str]:
+    """Turn the ``column_scales`` argument into names by column, and the name for all others."""
+    if not isinstance(given, Mapping):
+        return {}, given or IDENTITY
+    known = (AUTO, IDENTITY, *COLUMN_SCALES)
+    for key, name in given.items():
+        check_key("column_scales", key)
+        if name is not None and name not in known:
+            raise ValueError(
+                f"column_scales[{key!r}] must be one of {list(known)} or None, got {name!r}"
+                f"{did_you_mean(name, known) if isinstance(name, str) else ''}"
+            )
+    by_column = {key: name or IDENTITY for key, name in given.items()}
+    others = by_column.pop(OTHERS, AUTO)
+    return by_column, others
 
 
 def check_periods(periods: Any) -> Mapping[str | int, tuple[float, ...]]:

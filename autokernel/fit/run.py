@@ -23,7 +23,6 @@ from autokernel.exceptions import (
     warn_user,
 )
 from autokernel.expression import (
-    NOISE,
     Expression,
     Grammar,
     StructurePrior,
@@ -132,8 +131,10 @@ class Run:
             searched = data.take(np.sort(shuffled_rows(n, self.seed)[: self.n_searched]))
         self.space = Space(
             X,
+            y,
             arguments,
             scaling=self._scaling,
+            target_scaling=self._target_scaling,
             feature_names=feature_names,
             find_seasons=partial(columns_with_season, searched.X, searched.y),
         )
@@ -296,7 +297,9 @@ class Run:
         """Digest of all that a search depends on, besides the space of kernels."""
         arguments, periods = self.arguments, self.arguments.periods
         known = f" {sorted(map(str, periods.items()))}" if periods else ""
-        return f"{self.evaluator.fingerprint()} {arguments.structure_prior!r}{known}"
+        grammar = self.space.grammar
+        scales = [grammar.scales, *(target and target.scale for target in grammar.targets)]
+        return f"{self.evaluator.fingerprint()} {arguments.structure_prior!r}{known} {scales}"
 
     def _history_to_continue(self, past: Past | None) -> History:
         """Return the result of an earlier search, if it holds for this one.
@@ -307,7 +310,8 @@ class Run:
         history, task = History(self.n_searched), self.task
         if past is None or past.fingerprint != self._fingerprint:
             return history
-        known = {*task.grammar.base_kernels, *task.grammar.operators}
+        grammar = task.grammar
+        known = {*grammar.base_kernels, *grammar.operators, *grammar.targets}
         for trial in past.history:
             expression = trial.evaluation.expression
             trees = [tree for tree in expression.subtrees() if tree.n_leaves]  # not NOISE
@@ -388,7 +392,7 @@ class Run:
         model = replace(best, kernels=kernels)
         if averaging is None:
             return model
-        if evaluation.expression == NOISE:  # if nothing is found, nothing is predicted
+        if not evaluation.expression.leaves:  # if nothing is found, nothing is predicted
             kernels = [one for one in kernels if one.evaluation is evaluation]
         try:
             with one_blas_thread():
@@ -497,11 +501,14 @@ def _structure_prior(grammar: Grammar, arguments: Arguments) -> StructurePrior:
     if chosen is None:
         return uniform_prior
     if isinstance(chosen, str):
-        n_kernels = len(grammar.leaves) / n_columns if n_columns else len(grammar.base_kernels)
+        by_column = grammar.by_column or [grammar.base_kernels]
+        scales = zip(grammar.columns, grammar.scales or (), strict=bool(grammar.scales))
         return partial(
             grammar_prior,
-            n_kernels=n_kernels,
+            n_kernels=sum(map(len, by_column)) / len(by_column),
             n_operators=len(grammar.operators),
             n_columns=n_columns,
+            n_scales={column: len(of_column) for column, of_column in scales},
+            n_targets=len(grammar.targets),
         )
     return partial(unit_prior, nats=float(chosen), n_columns=n_columns)

@@ -1,16 +1,33 @@
 """The space of kernels of a search: base kernels by column, known periods, first kernels."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
-from autokernel.data.scaling import Scaling, varying_columns
+from autokernel.data.scales import (
+    IDENTITY,
+    Scale,
+    check_possible,
+    column_scale,
+    scales_of_column,
+    scales_of_target,
+    target_scale,
+)
+from autokernel.data.scaling import Scaling, TargetScaling, varying_columns
 from autokernel.evidence import check_expression
 from autokernel.exceptions import warn_user
-from autokernel.expression import Expression, Grammar, Leaf
-from autokernel.fit.arguments import Arguments
-from autokernel.kernels import FEW_COLUMNS, MANY_COLUMNS, PERIODIC, BaseKernel, Seasonal
+from autokernel.expression import Expression, Grammar, Leaf, with_leaves
+from autokernel.fit.arguments import AUTO, Arguments
+from autokernel.kernels import (
+    FEW_COLUMNS,
+    MANY_COLUMNS,
+    PERIODIC,
+    BaseKernel,
+    OnScale,
+    Seasonal,
+)
 from autokernel.typing import FloatArray
 from autokernel.validation import did_you_mean
 
@@ -24,27 +41,30 @@ Entry = TypeVar("Entry")
 class Space:
     """The kernels that a search may reach, and those that it begins with.
 
-    ``X`` is in the units of the user. ``find_seasons`` returns the columns to which ``"auto"``
-    gives a periodic kernel where there are many columns. The ``grammar`` has the columns that vary
-    and that have base kernels, and the search begins with the kernels ``start``.
+    ``X`` and ``y`` are in the units of the user. ``find_seasons`` returns the columns to which
+    ``"auto"`` gives a periodic kernel where there are many columns. The ``grammar`` has the columns
+    that vary and that have base kernels, and the search begins with the kernels ``start``.
 
     Raises
     ------
     ValueError
-        If an argument names a column that X does not have, if no column is left, or if a kernel to
-        begin with is not in the space.
+        If an argument names a column that X does not have, if no column is left, if a kernel to
+        begin with is not in the space, or if a scale does not have all numbers of its column.
     """
 
     def __init__(
         self,
         X: FloatArray,
+        y: FloatArray,
         arguments: Arguments,
         *,
         scaling: Scaling,
+        target_scaling: TargetScaling,
         feature_names: Sequence[str] | None,
         find_seasons: Callable[[], Collection[int]],
     ) -> None:
         self._arguments, self._names, self._n_features = arguments, feature_names, X.shape[1]
+        self._X, self._y, self._scaling, self._target_scaling = X, y, scaling, target_scaling
         chosen = self._by_column("base_kernels", arguments.by_column)
         periods = self._by_column("periods", arguments.periods)
         varying: list[int] = np.flatnonzero(varying_columns(X)).tolist()
@@ -72,7 +92,9 @@ class Space:
             for column, selection in zip(columns, selections, strict=True)
         ]
         nothing = [arguments.base_kernels or FEW_COLUMNS]
-        self.grammar = _grammar(columns, by_column or nothing, arguments)
+        self.grammar = _grammar(
+            columns, by_column or nothing, arguments, self._scales(columns), self._targets()
+        )
         start = (self.kernel(one, argument="start_kernel") for one in arguments.start_kernel)
         known = (self.with_known_periods(one) for one in start if one.n_leaves)  # not NOISE
         self.start = tuple(self.checked(one) for one in known)
@@ -91,12 +113,23 @@ class Space:
         return self.bound(expression)
 
     def bound(self, expression: Expression) -> Expression:
-        """Return the expression with the base kernels that this space has under the same names.
+        """Return the expression with the base kernels and scales that this space has.
 
-        Kernels with known periods depend on the extent of their column, and so on the data.
+        Kernels with known periods, and scales, depend on the data.
         """
         own = {leaf.canonical: leaf for leaf in self.grammar.leaves}
-        return _with_leaves(expression, lambda leaf: own.get(leaf.canonical, leaf))
+
+        def bound(leaf: Leaf) -> Leaf:
+            known = own.get(leaf.canonical, leaf)
+            if known is leaf and leaf.scale is not None:
+                scale = self._column_scale(leaf.scale.name, leaf.column, argument="kernel")
+                return replace(leaf, scale=scale)
+            return known
+
+        target = expression.target
+        if target is not None:
+            target = self._target_scale(target.scale.name, argument="kernel")
+        return with_leaves(expression.body, bound).on(target)
 
     def with_known_periods(self, expression: Expression) -> Expression:
         """Return the expression with the known period of a column in the place of a free one.
@@ -109,7 +142,7 @@ class Space:
             is_known = len(seasons) == 1 and isinstance(seasons[0].kernel, Seasonal)
             return seasons[0] if leaf.kernel == PERIODIC and is_known else leaf
 
-        return _with_leaves(expression, known)
+        return with_leaves(expression, known)
 
     def checked(self, expression: Expression) -> Expression:
         """Return the form of a kernel in which the search evaluates it, if the space has it."""
@@ -120,21 +153,58 @@ class Space:
                 f"start_kernel must have at most max_leaves={grammar.max_leaves} base kernels, got "
                 f"{tidy.n_leaves}: raise max_leaves"
             )
-        for tree in tidy.subtrees():
-            is_known = tree.n_leaves > 1 or grammar.spans(tree)
-            if isinstance(tree, Leaf) and not is_known:
+        for tree in tidy.leaves:
+            if not grammar.spans(tree.on(grammar.targets[0])):
                 own = [leaf.kernel.name for leaf in grammar.leaves if leaf.column == tree.column]
                 raise ValueError(
                     "start_kernel must be made of the base kernels of the search, got "
                     f"{tree.to_text(names)}: its column has {own or 'none'}"
                 )
-        if not grammar.spans(tidy):
+        if not grammar.spans(tidy if tidy.target else tidy.on(grammar.targets[0])):
             raise ValueError(
                 "start_kernel must be a kernel that the search can reach, made with the operators "
-                f"{[operator.symbol for operator in grammar.operators]} on columns that vary, got "
+                f"{[operator.symbol for operator in grammar.operators]} on columns that vary, and "
+                f"on a scale of the target out of {list(map(_name_of, grammar.targets))}, got "
                 f"{expression.to_text(names)}"
             )
         return tidy
+
+    def _scales(self, columns: Sequence[int]) -> list[tuple[Scale | None, ...]]:
+        """Return the scales of each column: those that a user chooses, or that are possible."""
+        chosen, others = self._arguments.column_scales
+        by_column = self._by_column("column_scales", chosen)
+        found: list[tuple[Scale | None, ...]] = []
+        for column in columns:
+            name = by_column.get(column, others)
+            if name == AUTO:
+                names = scales_of_column(self._X[:, column])
+                found.append((None, *(self._column_scale(one, column) for one in names)))
+            elif name == IDENTITY:
+                found.append((None,))
+            else:
+                found.append((self._column_scale(name, column, argument="column_scales"),))
+        return found
+
+    def _targets(self) -> tuple[OnScale | None, ...]:
+        """Return the scales of the target: the one that a user chooses, or those possible."""
+        name = self._arguments.target_scale
+        if name == IDENTITY or self._target_scaling.is_constant:
+            return (None,)
+        if name == AUTO:
+            names = scales_of_target(self._y)
+            return (None, *map(self._target_scale, names))
+        return (self._target_scale(name, argument="target_scale"),)
+
+    def _column_scale(self, name: str, column: int, *, argument: str = "auto") -> Scale:
+        x, label = self._X[:, column], column if self._names is None else self._names[column]
+        check_possible(name, x, argument=argument, what=f"column {label!r}")
+        shift, scale = self._scaling.of_column(column)
+        return column_scale(name, x, shift=shift, scale=scale)
+
+    def _target_scale(self, name: str, *, argument: str = "auto") -> OnScale:
+        check_possible(name, self._y, argument=argument, what="the target", is_target=True)
+        shift, scale = self._target_scaling.shift, self._target_scaling.scale
+        return OnScale(target_scale(name, self._y, shift=shift, scale=scale))
 
     def _by_column(self, argument: str, given: Mapping[str | int, Entry]) -> dict[int, Entry]:
         """Turn the keys of a mapping, names or zero-based indices of columns, into indices."""
@@ -171,16 +241,16 @@ def with_periods(
     return (*kernels[:place], *seasons, *kernels[place + 1 :])
 
 
-def _with_leaves(expression: Expression, choose: Callable[[Leaf], Leaf]) -> Expression:
-    """Return an expression with its leaves exchanged, which leaves the numbers of subtrees."""
-    for number, tree in enumerate(expression.subtrees()):
-        if isinstance(tree, Leaf):
-            expression = expression.replace(number, choose(tree))
-    return expression
+def _name_of(target: OnScale | None) -> str:
+    return IDENTITY if target is None else target.scale.name
 
 
 def _grammar(
-    columns: Sequence[int], by_column: Sequence[tuple[BaseKernel, ...]], arguments: Arguments
+    columns: Sequence[int],
+    by_column: Sequence[tuple[BaseKernel, ...]],
+    arguments: Arguments,
+    scales: Sequence[tuple[Scale | None, ...]],
+    targets: tuple[OnScale | None, ...],
 ) -> Grammar:
     """Build the grammar, whose number of leaves may depend on the number of columns."""
     differ = any(kernels != by_column[0] for kernels in by_column)
@@ -192,6 +262,8 @@ def _grammar(
         arguments.max_leaves or max(DEFAULT_MAX_LEAVES, 2 * len(columns) + 4),
         reduces=arguments.structure_prior is not None,
         by_column=tuple(by_column) if differ or arguments.periods else None,
+        scales=tuple(scales) if any(one != (None,) for one in scales) else None,
+        targets=targets,
     )
 
 

@@ -5,30 +5,48 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from autokernel.expression import Expression, n_kernel_params
+from autokernel.expression import Expression, View, n_kernel_params
 from autokernel.inference.covariance import cross_covariance, diagonal_covariance
 from autokernel.inference.pairs import PackedPairs
-from autokernel.kernels import ADD, NOISE_VARIANCE
+from autokernel.kernels import ADD, NOISE_VARIANCE, OnScale
 from autokernel.typing import FloatArray, IntArray
 
 
 class TrainingData:
-    """Inputs X (n_samples, n_features), targets y (n_samples,), and the pairs of each column."""
+    """Inputs X (n_samples, n_features), targets y (n_samples,), and the pairs of each view.
+
+    The targets may be on another scale; ``log_slopes`` (n_samples,) then are the logs of the
+    derivatives of this scale, which turn a density on it into one of the target as it was.
+    """
 
     def __init__(self, X: FloatArray, y: FloatArray) -> None:
-        self.X, self.y = X, y
+        self.X, self.y, self.log_slopes = X, y, np.zeros(len(y))
         self.mean_square = float(np.mean(y**2))
-        self._pairs: dict[int, PackedPairs] = {}
+        self._pairs: dict[View, PackedPairs] = {}
+        self._target: OnScale | None = None
+        self._as_it_was = self
+
+    def on(self, target: OnScale | None) -> "TrainingData":
+        """Return the data with the target on a scale, None for the target as it was."""
+        if target == self._target:
+            return self
+        if target is None:
+            return self._as_it_was
+        y, log_slopes = target.scale.forward_and_log_slope(self._as_it_was.y)
+        other = TrainingData(self.X, y)
+        other.log_slopes, other._pairs, other._target = log_slopes, self._pairs, target
+        other._as_it_was = self._as_it_was
+        return other
 
     def take(self, rows: IntArray) -> "TrainingData":
         """Return the data of these rows."""
-        return TrainingData(self.X[rows], self.y[rows])
+        return TrainingData(self.X[rows], self._as_it_was.y[rows]).on(self._target)
 
-    def pairs(self, column: int) -> PackedPairs:
-        """Return the pairs of one column, computed once."""
-        if column not in self._pairs:
-            self._pairs[column] = PackedPairs(np.ascontiguousarray(self.X[:, column]))
-        return self._pairs[column]
+    def pairs(self, view: View) -> PackedPairs:
+        """Return the pairs of one view of a column, computed once."""
+        if view not in self._pairs:
+            self._pairs[view] = PackedPairs(np.ascontiguousarray(view(self.X)))
+        return self._pairs[view]
 
 
 def log_normal(residual: FloatArray, variance: FloatArray) -> FloatArray:
@@ -40,13 +58,16 @@ class Likelihood(ABC):
     """Log likelihood of one kernel on one data set, as a function of theta.
 
     ``theta`` (n_params,) holds the logs of the parameters in the order of ``parameters``: first the
-    parameters of the expression, then the noise variance.
+    parameters of the expression, then the noise variance. Values are densities of the target as it
+    is given, also for a kernel on another scale of it: ``log_slope`` is their difference from those
+    on this scale, in nats.
     """
 
     rows_for_each: float = 1.0  # for which each row stands that enters the likelihood
 
     def __init__(self, expression: Expression, data: TrainingData) -> None:
-        self.expression, self.data = expression, data
+        self.expression, self.data = expression, data.on(expression.target)
+        self.log_slope = float(self.data.log_slopes.sum())
         own = (parameter for node in expression.nodes for parameter in node.parameters)
         self.parameters = (*own, NOISE_VARIANCE)
 
@@ -92,7 +113,8 @@ class Term:
 class Predictor(ABC):
     """Predicts new observations, noise included, in the units of the search.
 
-    Inputs must be scaled like the inputs of the fit. Predictions are of the standardised target.
+    Inputs must be scaled like the inputs of the fit. Predictions are of the standardised target, on
+    the scale on which the kernel acts.
     Moments are computed for one block of rows after the other, so that memory does not grow with
     the number of rows. The ``noise_variance`` includes the jitter that the factorisation needed.
     """
@@ -107,7 +129,7 @@ class Predictor(ABC):
         self._terms: list[Term] = []
         self._last_means: dict[Term, tuple[FloatArray, FloatArray]] = {}
         left = self._whole.params
-        for term in expression.terms(ADD):
+        for term in expression.body.terms(ADD):
             own, left = np.split(left, [n_kernel_params(term)])
             self._terms.append(Term(term, own))
 

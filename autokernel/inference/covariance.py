@@ -14,7 +14,7 @@ from functools import cache
 
 import numpy as np
 
-from autokernel.expression import Expression, Leaf, Operation, slots_of
+from autokernel.expression import Expression, Leaf, Operation, View, slots_of
 from autokernel.kernels import (
     MULTIPLY,
     BaseKernel,
@@ -180,12 +180,12 @@ class _ExpandedNode(_Node):
 
 
 class Covariance:
-    """Covariance of an expression on the pairs of each column, as a function of the parameters."""
+    """Covariance of an expression on the pairs of each view, as a function of the parameters."""
 
-    def __init__(self, expression: Expression, pairs: Callable[[int], Pairs]) -> None:
+    def __init__(self, expression: Expression, pairs: Callable[[View], Pairs]) -> None:
         self.parameters = tuple(p for node in expression.nodes for p in node.parameters)
         entries = iter(slot.entries for slot in slots_of(expression))
-        self._root = _Compiler(pairs, entries).compile(expression)
+        self._root = _Compiler(pairs, entries).compile(expression.body)
 
     def forward(self, params: FloatArray) -> FloatArray:
         """Compute the values at parameters (n_params,), elementwise; do not overwrite them."""
@@ -204,32 +204,32 @@ class Covariance:
 class _Compiler:
     """Builds the nodes of expressions on some pairs.
 
-    What depends only on the lags of one column is computed once for each distinct lag, if the
+    What depends only on the lags of one view is computed once for each distinct lag, if the
     pairs have few of them. The exponential factors of a product share one exponential, which is
-    computed for distinct lags only if all these factors are on one column.
+    computed for distinct lags only if all these factors are on one view.
     """
 
-    def __init__(self, pairs: Callable[[int], Pairs], entries: Iterator[slice]) -> None:
+    def __init__(self, pairs: Callable[[View], Pairs], entries: Iterator[slice]) -> None:
         self._pairs, self._entries = pairs, entries  # the entries of theta, in node order
 
     def compile(self, expression: Expression) -> _Node:
         """Build the node of an expression; an operator that commutes gets all its terms."""
         if not expression.leaves:
-            return _ZeroNode(self._pairs(0))  # the pairs of any column have the shape of all
+            return _ZeroNode(self._pairs(View(0)))  # the pairs of any column have the shape of all
         distinct = self._distinct(expression)
         if distinct is not None:
             return _ExpandedNode(self._on_lags(distinct).compile(expression), distinct.indices)
         if isinstance(expression, Leaf):
             if isinstance(expression.kernel, ExponentialKernel):
                 return self._compile_product([expression])
-            pairs = self._pairs(expression.column)
+            pairs = self._pairs(expression.view)
             return _LeafNode(expression.kernel, pairs, next(self._entries))
         assert isinstance(expression, Operation)
         operator = expression.operator
         if operator == MULTIPLY:
             return self._compile_product(expression.terms(operator))
         entries = next(self._entries) if operator.parameters else slice(0, 0)
-        on_column = None if expression.column is None else self._pairs(expression.column)
+        on_column = None if expression.view is None else self._pairs(expression.view)
         terms = expression.terms(operator) if operator.commutes else expression.operands
         return _OperationNode(operator, [self.compile(term) for term in terms], on_column, entries)
 
@@ -243,7 +243,7 @@ class _Compiler:
         of_leaves = self if distinct is None else self._on_lags(distinct)
         for factor in factors:
             if isinstance(factor, Leaf) and isinstance(factor.kernel, ExponentialKernel):
-                pairs = of_leaves._pairs(factor.column)
+                pairs = of_leaves._pairs(factor.view)
                 terms.append(_ExponentialTerm(factor.kernel, pairs, next(self._entries)))
             else:
                 nodes.append(self.compile(factor))
@@ -261,36 +261,36 @@ class _Compiler:
         """Return the distinct lags if expressions depend on nothing else, otherwise None."""
         trees = [tree for expression in expressions for tree in expression.subtrees()]
         leaves = [tree for tree in trees if isinstance(tree, Leaf)]
-        columns = {leaf.column for leaf in leaves}
+        views = {leaf.view for leaf in leaves}
         if (
-            len(columns) != 1
+            len(views) != 1
             or not all(leaf.kernel.is_stationary for leaf in leaves)
             or any(tree.column is not None for tree in trees if isinstance(tree, Operation))
         ):
             return None
-        return self._pairs(columns.pop()).distinct
+        return self._pairs(views.pop()).distinct
 
 
 def paired_covariance(
-    expression: Expression, columns: Callable[[int], tuple[FloatArray, FloatArray]]
+    expression: Expression, columns: Callable[[View], tuple[FloatArray, FloatArray]]
 ) -> Covariance:
     """Build the covariance between the entries of two arrays that broadcast.
 
-    ``columns`` returns the two arrays of a column. It is called once for each column.
+    ``columns`` returns the two arrays of a view of a column. It is called once for each view.
     """
 
     @cache
-    def pairs(column: int) -> BroadcastPairs:
-        return BroadcastPairs(*columns(column))
+    def pairs(view: View) -> BroadcastPairs:
+        return BroadcastPairs(*columns(view))
 
     return Covariance(expression, pairs)
 
 
 def cross_covariance(expression: Expression, X: FloatArray, Z: FloatArray) -> Covariance:
     """Build the covariance (n, m) between points X (n, n_features) and Z (m, n_features)."""
-    return paired_covariance(expression, lambda column: (X[:, column, None], Z[None, :, column]))
+    return paired_covariance(expression, lambda view: (view(X)[:, None], view(Z)[None]))
 
 
 def diagonal_covariance(expression: Expression, X: FloatArray) -> Covariance:
     """Build the variances (n,) of an expression at points X (n, n_features)."""
-    return paired_covariance(expression, lambda column: (X[:, column], X[:, column]))
+    return paired_covariance(expression, lambda view: (view(X),) * 2)

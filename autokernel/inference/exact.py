@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from autokernel.expression import NOISE, Expression
+from autokernel.expression import Expression
 from autokernel.inference.base import (
     Likelihood,
     Predictor,
@@ -35,8 +35,9 @@ class ExactLikelihood(Likelihood):
 
     def __init__(self, expression: Expression, data: TrainingData) -> None:
         super().__init__(expression, data)
+        data = self.data
         self.factorise: type[Cholesky]
-        if expression == NOISE:
+        if not expression.leaves:
             self._covariance = diagonal_covariance(expression, data.X)
             self.diagonal, self.factorise = np.arange(len(data.y)), DiagonalCholesky
         else:
@@ -82,7 +83,7 @@ class ExactLikelihood(Likelihood):
         R&W eq. 5.10-5.12, in nats and including the noise of the target.
         """
         try:
-            return log_normal(*self.leave_one_out_errors(theta))
+            return log_normal(*self.leave_one_out_errors(theta)) + self.data.log_slopes
         except LinAlgError:
             return np.full(len(self.data.y), -np.inf)
 
@@ -91,7 +92,8 @@ class ExactLikelihood(Likelihood):
     ) -> tuple[FloatArray, FloatArray]:
         """Predict each target from all others, with its noise (R&W eq. 5.12). O(n^3).
 
-        Returns the errors (n,) of the predictions, and the variances (n,) of these errors.
+        Returns the errors (n,) of the predictions, and the variances (n,) of these errors, both on
+        the scale on which the kernel acts.
         """
         cholesky = self.factorise(self.matrix(theta, jitter))
         alpha = cholesky.solve(self.data.y)
@@ -107,7 +109,8 @@ class ExactLikelihood(Likelihood):
             cholesky = self.factorise(self.matrix(theta))
         except LinAlgError:
             return np.full(len(self.data.y) - n_given, -np.inf)
-        return log_normal(*cholesky.predict_later(self.data.y, n_given))
+        predicted = cholesky.predict_later(self.data.y, n_given)
+        return log_normal(*predicted) + self.data.log_slopes[n_given:]
 
     def matrix(self, theta: FloatArray, jitter: float = 0.0) -> FloatArray:
         """Compute ``K_theta + (s + jitter) I`` in the storage of its Cholesky factor."""
@@ -118,10 +121,9 @@ class ExactLikelihood(Likelihood):
 
     def _value(self, cholesky: Cholesky, alpha: FloatArray) -> float:
         """Compute the log likelihood in nats from ``alpha`` (R&W alg. 2.1, line 7)."""
-        n = len(self.data.y)
-        return float(
-            -0.5 * (self.data.y @ alpha + cholesky.log_determinant() + n * np.log(2 * np.pi))
-        )
+        y, n = self.data.y, len(self.data.y)
+        value = -0.5 * (y @ alpha + cholesky.log_determinant() + n * np.log(2 * np.pi))
+        return float(value) + self.log_slope
 
 
 _MAX_ROWS_AS_IN_LIKELIHOOD = 2000  # with more, the covariance is computed by blocks of rows
@@ -146,7 +148,8 @@ class ExactPredictor(Predictor):
     text = "exact"
 
     def __init__(self, expression: Expression, theta: FloatArray, data: TrainingData) -> None:
-        if expression == NOISE:  # rows are independent, and one is enough
+        data = data.on(expression.target)
+        if not expression.leaves:  # rows are independent, and one is enough
             data = data.take(np.arange(1))
         self._cholesky, jitter = _factorise(expression, theta, data)
         block = max(_MIN_ROWS_PER_BLOCK, _COVARIANCES_PER_BLOCK // len(data.X))

@@ -53,7 +53,7 @@ class InducingLikelihood(Likelihood):
     def value(self, theta: FloatArray) -> float:
         """Compute the lower bound in nats."""
         try:
-            return self.condition(theta).bound
+            return self.condition(theta).bound + self.log_slope
         except LinAlgError:
             return -np.inf
 
@@ -84,7 +84,7 @@ class InducingLikelihood(Likelihood):
             gradient += covariance.backward((np.outer(alpha, at.weights) + C @ M).ravel())
         trace = (len(y) - len(M) + np.trace(inverse_B)) / s
         of_s = 0.5 * (square - trace) + 0.5 * at.unexplained / s**2
-        return at.bound, np.append(gradient, s * of_s)
+        return at.bound + self.log_slope, np.append(gradient, s * of_s)
 
     def condition(self, theta: FloatArray) -> "Conditioned":
         """Compute the bound, and what predictions need, at log parameters.
@@ -129,7 +129,7 @@ class InducingLikelihood(Likelihood):
         X, Z = self.data.X[rows], self.points
         return paired_covariance(
             self.expression,
-            lambda column: (np.repeat(X[:, column], len(Z)), np.tile(Z[:, column], len(X))),
+            lambda view: (np.repeat(view(X), len(Z)), np.tile(view(Z), len(X))),
         )
 
 
@@ -247,7 +247,7 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
     )
     data_fit = 0.5 * a @ noisy(a) - a @ y
     bound = data_fit - 0.5 * (at.log_determinant + n * np.log(2 * np.pi))
-    return float(bound) if np.isfinite(bound) else np.inf
+    return float(bound) + likelihood.log_slope if np.isfinite(bound) else np.inf
 
 
 class InducingPredictor(Predictor):

@@ -43,8 +43,10 @@ class NearestRows:
         self._std = np.sqrt(diagonal_covariance(expression, X).forward(self._params))
         self._tree: KDTree | None = None
         if len(X) > _MAX_ROWS_ALL_CANDIDATES:
-            self._scales = self._column_scales(rng)
-            self._tree = KDTree(X * self._scales)
+            views = {leaf.view for leaf in expression.leaves}
+            self._views = sorted(views, key=lambda view: view.to_text(None, ""))
+            self._scales = self._view_scales(rng)
+            self._tree = KDTree(self._places(X))
             self._random = rng.choice(len(X), _RANDOM_CANDIDATES, replace=False)
 
     def of(self, points: FloatArray, n_neighbours: int) -> IntArray:
@@ -63,7 +65,7 @@ class NearestRows:
         """List the candidates (n, n_candidates) for some points in ascending order, -1 for none."""
         if self._tree is None:
             return np.broadcast_to(np.arange(len(self._X)), (len(points), len(self._X)))
-        _, near = self._tree.query(points * self._scales, k=n_near)
+        _, near = self._tree.query(self._places(points), k=n_near)
         at_random = np.broadcast_to(self._random, (len(points), _RANDOM_CANDIDATES))
         ordered = np.sort(np.concatenate([near, at_random], axis=1), axis=1)
         ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = -1  # no row stands twice
@@ -74,25 +76,29 @@ class NearestRows:
     ) -> IntArray:
         X = self._X
         covariance = paired_covariance(
-            self._expression, lambda column: (points[:, column, None], X[candidates, column])
+            self._expression, lambda view: (view(points)[:, None], view(X)[candidates])
         ).forward(self._params)
         correlation = np.abs(covariance) / np.maximum(self._std[candidates], 1e-300)
         correlation = np.where(candidates < 0, -1.0, correlation)
         chosen = np.argpartition(-correlation, n_neighbours - 1, axis=1)[:, :n_neighbours]
         return np.sort(np.take_along_axis(candidates, chosen, axis=1), axis=1)
 
-    def _column_scales(self, rng: np.random.Generator) -> FloatArray:
-        """Compute the scales (n_features,) of columns from the fall of the correlation nearby."""
+    def _places(self, X: FloatArray) -> FloatArray:
+        """Return places (n, n_views) in which distances are falls of the correlation."""
+        return np.column_stack([view(X) for view in self._views]) * self._scales
+
+    def _view_scales(self, rng: np.random.Generator) -> FloatArray:
+        """Compute the scales (n_views,) of views from the fall of the correlation nearby."""
         at = self._X[rng.choice(len(self._X), min(_PROBE_ROWS, len(self._X)), replace=False)]
         here = diagonal_covariance(self._expression, at).forward(self._params)
-        scales = np.zeros(at.shape[1])
-        for column in {leaf.column for leaf in self._expression.leaves}:
-            shifted = at.copy()
-            shifted[:, column] += _PROBE_STEP
+        scales = np.zeros(len(self._views))
+        for number, (column, scale) in enumerate((v.column, v.scale) for v in self._views):
+            shifted, x = at.copy(), at[:, column]
+            shifted[:, column] = x + _PROBE_STEP if scale is None else scale.moved(x, _PROBE_STEP)
             there = diagonal_covariance(self._expression, shifted).forward(self._params)
             between = cross_covariance(self._expression, at, shifted).forward(self._params)
             fall = here + there - 2 * between.diagonal()
-            scales[column] = np.sqrt(max(0.0, float(fall.mean() / here.mean()))) / _PROBE_STEP
+            scales[number] = np.sqrt(max(0.0, float(fall.mean() / here.mean()))) / _PROBE_STEP
         return scales
 
 
@@ -110,7 +116,7 @@ class Blocks:
         self._last = np.zeros(self.shape)  # the last unit vector for each block
         self._last[:, -1] = 1.0
         self._covariance = paired_covariance(
-            expression, lambda column: (X[:, i, column].ravel(), X[:, j, column].ravel())
+            expression, lambda view: (view(X)[:, i].ravel(), view(X)[:, j].ravel())
         )
 
     def last_columns(self, params: FloatArray) -> FloatArray:
@@ -234,6 +240,7 @@ class NeighbourLikelihood(Likelihood):
         self._head = ExactLikelihood(expression, data.take(head))
         # rows outside of the head for each one that has neighbours
         self.rows_for_each = max(1.0, (len(data.y) - len(head)) / max(1, len(blocks)))
+        self.log_slope = self.rows_for_each * float(self.data.log_slopes[blocks[:, -1]].sum())
         n_pairs = blocks.shape[1] * (blocks.shape[1] + 1) // 2
         step = max(1, _PAIRS_PER_BLOCK // n_pairs)
         self._parts = [blocks[first : first + step] for first in range(0, len(blocks), step)]
@@ -243,7 +250,7 @@ class NeighbourLikelihood(Likelihood):
 
     def value(self, theta: FloatArray) -> float:
         """Compute the log likelihood in nats."""
-        params, value = np.exp(theta), self._head.value(theta)
+        params, value = np.exp(theta), self._head.value(theta) + self.log_slope
         for blocks, y in self._sweep():
             value += self.rows_for_each * blocks.value(params, y)
         return value
@@ -255,6 +262,7 @@ class NeighbourLikelihood(Likelihood):
             of_blocks, slopes = blocks.value_and_gradient(np.exp(theta), y)
             value += self.rows_for_each * of_blocks
             gradient = gradient + self.rows_for_each * slopes
+        value += self.log_slope
         return (value, gradient) if np.isfinite(value) else (-np.inf, np.zeros(len(theta)))
 
     def _sweep(self) -> Iterator[tuple[Blocks, FloatArray]]:
@@ -284,7 +292,8 @@ class NeighbourPredictor(Predictor):
         self.text = f"{self._n_neighbours} neighbours"
         n_pairs = (self._n_neighbours + 1) * (self._n_neighbours + 2) // 2
         super().__init__(expression, theta, block=_PAIRS_PER_BLOCK // n_pairs)
-        self._expression, self._theta, self._data = expression, theta, data
+        self._expression, self._theta = expression, theta
+        self._data = data.on(expression.target)
         self._nearest = NearestRows(expression, theta, data.X, np.random.default_rng(_SEED))
 
     def mean(self, X: FloatArray) -> FloatArray:
@@ -317,7 +326,7 @@ class NeighbourPredictor(Predictor):
         rows = self._nearest.of(X, self._n_neighbours)
         neighbours = self._data.X[rows]
         cross = paired_covariance(
-            term.expression, lambda column: (X[:, None, column], neighbours[..., column])
+            term.expression, lambda view: (view(X)[:, None], view(neighbours))
         ).forward(term.params)
         right = np.stack([self._data.y[rows], cross], axis=-1)
         solved = Blocks(self._expression, neighbours).solve(np.exp(self._theta), right)

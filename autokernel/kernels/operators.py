@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from autokernel.data.scales import Scale
 from autokernel.kernels.base import BaseKernel, Declared, check_not_reserved, check_parameters
 from autokernel.kernels.pairs import Pairs, difference_gradient
 from autokernel.kernels.parameters import KernelParameter, Role, Unit
@@ -33,7 +34,7 @@ class Operator(Declared, ABC):
         A sign between the operands, such as ``+``, or a word before them, such as ``CP`` in
         ``CP[0](SE[0], LIN[0])``.
     n_operands : int
-        Number of operands, at least two.
+        Number of operands, at least two of a custom operator.
     commutes : bool
         Whether operands may be exchanged and regrouped. Such an operator has a sign as its symbol,
         two operands and no parameters.
@@ -49,12 +50,14 @@ class Operator(Declared, ABC):
         Whether the posterior tends to have many modes along these parameters.
     broadcasts : bool
         Whether :meth:`value` accepts arrays as parameters and broadcasts them.
+    scale : Scale or None
+        Scale of the target, for an operator that says on which scale the kernel acts.
     shares : tuple of BaseKernel
         Kernels with the parameters of the operator, one for each operand, if the operation is the
         sum of the operands, each multiplied by its kernel on the column; empty for any other.
     """
 
-    symbol: ClassVar[str]
+    symbol: str
     n_operands: ClassVar[int] = 2
     commutes: ClassVar[bool] = False
     is_additive: ClassVar[bool] = False
@@ -64,6 +67,7 @@ class Operator(Declared, ABC):
     has_many_modes: ClassVar[bool] = False
     broadcasts: ClassVar[bool] = False
     shares: ClassVar[tuple[BaseKernel, ...]] = ()
+    scale: Scale | None = None
 
     @property
     def is_word(self) -> bool:
@@ -384,6 +388,28 @@ class ChangeWindow(Change):
 
 
 CHANGE_POINT, CHANGE_WINDOW = ChangePoint(), ChangeWindow()
+
+
+class OnScale(Operator):
+    """``log(y) ~ kernel``: the kernel is that of the target on another scale."""
+
+    n_operands = 1
+    broadcasts = True
+    precedence = -1
+
+    scale: Scale
+
+    def __init__(self, scale: Scale) -> None:
+        self.scale, self.symbol = scale, f"{scale.name}(y) ~"
+
+    def value(self, at: Operands) -> FloatArray:
+        """Return the values of the kernel."""
+        return at.values[0]
+
+    def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:  # noqa: ARG002
+        """Yield the unchanged derivative."""
+        yield adjoint
+
 
 OPERATORS: Mapping[str, Operator] = MappingProxyType(
     {operator.symbol: operator for operator in (ADD, MULTIPLY, CHANGE_POINT, CHANGE_WINDOW)}

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluation, Evaluator, name_parameters
 from autokernel.exceptions import EvaluationError, OutOfTimeError, kernel_errors, warn_user
-from autokernel.expression import NOISE, Expression, Grammar, Leaf, normal_form
+from autokernel.expression import Grammar, Leaf, View, normal_form
 from autokernel.inference import (
     ExactPredictor,
     MakePredictor,
@@ -60,7 +60,7 @@ def fit_all_rows(
     with one_blas_thread():
         fit, make_predictor = _fit_and_choose(best_first, rows, n_searched, grammar)
         rival = rows.approximation.rival
-        if rival is not None and fit.evaluation.expression == NOISE:
+        if rival is not None and not fit.evaluation.expression.leaves:
             other = copy(rows)
             other.approximation = rival
             again = _fit_and_choose(best_first, other, n_searched, grammar)
@@ -68,7 +68,7 @@ def fit_all_rows(
                 fit, make_predictor = again
     n_rows, how = len(rows.data.y), rows.approximation.text
     _warn(rows.failures, how, n_rows=n_rows, has_fit=fit.n_rows == n_rows)
-    noise = fit.evaluation.expression == NOISE
+    noise = not fit.evaluation.expression.leaves
     return fit.evaluation, fit.evaluation.theta[None] if noise else rows.draw(fit), make_predictor
 
 
@@ -87,7 +87,7 @@ def race_exactly(
             job = replace(job, best=max((fit.score for fit in fits), default=-np.inf))
             fits.append(evaluator.run(job, deadline=deadline))
     found = [fit for fit in fits if np.isfinite(fit.score)]
-    if best_first[0].expression != NOISE and all(fit.expression == NOISE for fit in found):
+    if best_first[0].expression.leaves and not any(fit.expression.leaves for fit in found):
         found = []  # noise wins against kernels, not against failures
     failures = [f"{fit.expression}: {fit.status}" for fit in fits if not np.isfinite(fit.score)]
     _warn(failures, "exactly", n_rows=len(evaluator.data.y), has_fit=bool(found))
@@ -115,8 +115,8 @@ def _fit_and_choose(
     """Fit the best kernels of a search to all rows, and choose one and its predictor."""
     races = rows.criterion is not None
     started = [RowsFit(e, n_searched) for e in (_racers(best_first) if races else best_first[:1])]
-    noise = [fit for fit in started if fit.evaluation.expression == NOISE]
-    kernels = [fit for fit in started if fit.evaluation.expression != NOISE]
+    noise = [fit for fit in started if not fit.evaluation.expression.leaves]
+    kernels = [fit for fit in started if fit.evaluation.expression.leaves]
     if races and kernels:
         raced = _race(kernels, rows)
         if raced and grammar is not None:
@@ -133,8 +133,8 @@ def _fit_and_choose(
             better = [one for one in again if one.evaluation.score > fits[0].evaluation.score]
             fits = better or fits
         except OutOfTimeError:  # the result of the search stands
-            fits = noise if best_first[0].expression == NOISE else fits
-    if fits[0].evaluation.expression != NOISE:
+            fits = fits if best_first[0].expression.leaves else noise
+    if fits[0].evaluation.expression.leaves:
         return _choose(fits, rows)
     with suppress(OutOfTimeError):
         return rows.fit_exactly(fits[0]), ExactPredictor
@@ -143,8 +143,8 @@ def _fit_and_choose(
 
 def _racers(best_first: Sequence[Evaluation]) -> list[Evaluation]:
     """Return noise alone, the best kernels, and the best ones that use all columns."""
-    noise = [one for one in best_first if one.expression == NOISE]
-    kernels = [one for one in best_first if one.expression != NOISE]
+    noise = [one for one in best_first if not one.expression.leaves]
+    kernels = [one for one in best_first if one.expression.leaves]
     n_columns = max((len(_columns_of(one)) for one in kernels), default=0)
     best, others = kernels[:N_BEST], kernels[N_BEST:]
     flexible = [one for one in others if len(_columns_of(one)) == n_columns]
@@ -231,7 +231,8 @@ def _held_out_density(fit: RowsFit, make_predictor: MakePredictor, rows: ManyRow
     except EvaluationError as error:
         rows.failures.append(f"prediction of held-out rows by {expression}: {error}")
         return -np.inf
-    return float(log_normal(held_out.y - mean, variance).mean())
+    held_out = held_out.on(expression.target)
+    return float((log_normal(held_out.y - mean, variance) + held_out.log_slopes).mean())
 
 
 def _has_time_for_exact(fit: RowsFit, rows: ManyRows) -> bool:
@@ -260,23 +261,25 @@ def with_rough_term(
     The lengthscale lies between the distance of nearest rows among those of the search and that
     among all rows. The result is None if the grammar does not allow for it.
     """
-    columns = sorted({leaf.column for leaf in fit.expression.leaves})
-    kernel = _smooth_kernel(grammar, columns)
-    joins = {ADD} if len(columns) == 1 else {ADD, MULTIPLY}
-    too_large = fit.expression.n_leaves + len(columns) > grammar.max_leaves
+    by_column = {leaf.column: leaf.view for leaf in fit.expression.leaves}
+    views = [by_column[column] for column in sorted(by_column)]
+    kernel = _smooth_kernel(grammar, views)
+    joins = {ADD} if len(views) == 1 else {ADD, MULTIPLY}
+    too_large = fit.expression.n_leaves + len(views) > grammar.max_leaves
     if kernel is None or not joins <= set(grammar.operators) or too_large:
         return None
-    term: Expression = reduce(mul, [Leaf(kernel, column) for column in columns])
-    expression = fit.expression + term
+    term = reduce(mul, [Leaf(kernel, view.column, view.scale) for view in views])
+    expression = (fit.expression.body + term).on(fit.expression.target)
     if grammar.reduces and normal_form(expression).n_leaves < expression.n_leaves:
         return None
-    noise, distance = fit.theta[-1], _distance_between(data.X[:, columns], n_searched)
+    X = np.column_stack([view(data.X) for view in views])
+    noise, distance = fit.theta[-1], _distance_between(X, n_searched)
     starts = {
-        Role.VARIANCE: (noise + np.log(ROUGH_SHARE_OF_NOISE)) / len(columns),
+        Role.VARIANCE: (noise + np.log(ROUGH_SHARE_OF_NOISE)) / len(views),
         Role.LENGTHSCALE: np.log(distance),
     }
     of_leaf = [starts.get(p.role, 0.0) if p.role else 0.0 for p in kernel.parameters]
-    of_term = of_leaf * len(columns)
+    of_term = of_leaf * len(views)
     theta = np.concatenate([fit.theta[:-1], of_term, [noise + np.log(1 - ROUGH_SHARE_OF_NOISE)]])
     return replace(
         fit,
@@ -288,11 +291,12 @@ def with_rough_term(
     )
 
 
-def _smooth_kernel(grammar: Grammar, columns: Sequence[int]) -> BaseKernel | None:
-    """Return the first stationary kernel of all columns with a lengthscale and a variance."""
+def _smooth_kernel(grammar: Grammar, views: Sequence[View]) -> BaseKernel | None:
+    """Return the first stationary kernel of all views with a lengthscale and a variance."""
     for kernel in grammar.base_kernels:
         roles = {parameter.role for parameter in kernel.parameters}
-        is_of_all = all(grammar.spans(Leaf(kernel, column)) for column in columns)
+        leaves = {Leaf(kernel, view.column, view.scale) for view in views}
+        is_of_all = leaves <= set(grammar.leaves)
         if is_of_all and kernel.is_stationary and {Role.LENGTHSCALE, Role.VARIANCE} <= roles:
             return kernel
     return None

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from autokernel.expression import NOISE, Expression
+from autokernel.expression import Expression
 from autokernel.inference import (
     ExactLikelihood,
     InducingLikelihood,
@@ -102,7 +102,7 @@ class ByNeighbours(Approximation):
             data.X,
             n_head=n_head,
             n_blocks=FINAL_BLOCKS if thorough else RACE_BLOCKS,
-            n_neighbours=0 if expression == NOISE else min(N_NEIGHBOURS, n_head),
+            n_neighbours=min(N_NEIGHBOURS, n_head) if expression.leaves else 0,
             rng=rng,
         )
         return NeighbourLikelihood(expression, data, head, blocks)
@@ -138,15 +138,15 @@ class ByInducingPoints(Approximation):
         """Build the collapsed variational bound on some of the rows."""
         n = min(FINAL_ROWS if thorough else RACE_ROWS, len(data.y))
         some = data if n == len(data.y) else data.take(rng.permutation(len(data.y))[:n])
-        if expression == NOISE:
-            return ExactLikelihood(NOISE, some)
+        if not expression.leaves:
+            return ExactLikelihood(expression, some)
         return self.bound(expression, theta, some)
 
     def of_all_rows(self, likelihood: Likelihood, data: TrainingData) -> Likelihood:
         """Return the bound on all rows with the same points."""
         if isinstance(likelihood, InducingLikelihood):
             return InducingLikelihood(likelihood.expression, data, likelihood.points)
-        return ExactLikelihood(NOISE, data)
+        return ExactLikelihood(likelihood.expression, data)
 
     def bound(
         self, expression: Expression, theta: FloatArray, data: TrainingData

@@ -10,7 +10,6 @@ from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator, Job
 from autokernel.evidence.evaluator import digest
 from autokernel.exceptions import EvaluationError, kernel_errors
-from autokernel.expression import NOISE
 from autokernel.inference import TrainingData, one_blas_thread, upper_bound
 from autokernel.many_rows.approximation import ByInducingPoints
 from autokernel.many_rows.climb import ManyRows, RowsFit
@@ -78,7 +77,7 @@ class BoundedEvaluator(Evaluator):
         enclosed too, and the next climb begins where the bound by more points is higher.
         """
         first = RowsFit(of_few, len(self.data.y))
-        if of_few.expression == NOISE:
+        if not of_few.expression.leaves:
             rows = ManyRows(ByInducingPoints(1), self._many, self, deadline=deadline)
             exact = rows.fit_exactly(first).evaluation
             return replace(exact, upper_bound=exact.score)

@@ -8,8 +8,10 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
+from autokernel.data.scales import Scale, rows_beyond
 from autokernel.data.scaling import Scaling, TargetScaling
 from autokernel.evidence import Evaluation
+from autokernel.exceptions import warn_user
 from autokernel.model.averaging import KernelPosterior
 from autokernel.model.mixture import MixturePredictor
 from autokernel.model.packing import as_columns, from_columns
@@ -58,9 +60,36 @@ class FittedModel:
         return self.feature_names or [f"x{column}" for column in range(len(self.scaling.scale))]
 
     @property
+    def target_scale(self) -> Scale | None:
+        """The scale of the target on which the best kernel acts, None for the target as it is."""
+        target = self.evaluation.expression.target
+        return None if target is None else target.scale
+
+    @property
+    def location_and_spread(self) -> tuple[float, float]:
+        """Mean and standard deviation of the training targets, on the scale of the best kernel."""
+        scale = self.target_scale
+        if scale is None:
+            return self.target_scaling.shift, self.target_scaling.scale
+        return scale.shift, scale.width
+
+    @property
     def noise_variance(self) -> float:
-        """Variance of the noise of the best kernel, in the squared unit of the target."""
-        return self.scaled_noise_variance * self.target_scaling.scale**2
+        """Variance of the noise of the best kernel, in squared units of its scale of the target."""
+        return self.scaled_noise_variance * self.location_and_spread[1] ** 2
+
+    def warn_beyond_scales(self, X: FloatArray) -> None:
+        """Warn of numbers in X (n, n_features) that the scale of a column does not have."""
+        leaves = (leaf for one in self.mixture.components for leaf in one.expression.leaves)
+        views = {(leaf.column, leaf.scale.name) for leaf in leaves if leaf.scale is not None}
+        for column, scale in sorted(views):
+            beyond = rows_beyond(scale, X[:, column])
+            if len(beyond):
+                value, name = X[beyond[0], column], self.column_names[column]
+                warn_user(
+                    f"column {name!r} acts on the scale {scale!r}, which does not have {value:g} "
+                    f"(row {beyond[0]}): such a number counts as the smallest one of fit"
+                )
 
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean (n,) at inputs (n, n_features)."""

@@ -9,6 +9,7 @@ from scipy.linalg import LinAlgError
 from scipy.optimize import elementwise
 from scipy.special import logsumexp, ndtr, ndtri
 
+from autokernel.data.scales import Scale
 from autokernel.expression import Expression
 from autokernel.inference import (
     ExactLikelihood,
@@ -89,17 +90,41 @@ class MixturePredictor:
 
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the mean (n,) at inputs (n, n_features)."""
-        return self.weights @ np.array([one.mean(X) for one in self.predictors])
+        means = [
+            one.mean(X) if scale is None else scale.moments(*one.mean_and_variance(X))[0]
+            for scale, one in zip(self._scales, self.predictors, strict=True)
+        ]
+        return self.weights @ np.array(means)
 
     def moments(self, X: FloatArray, *, noise: bool = True) -> tuple[FloatArray, FloatArray]:
-        """Compute the mean (n,) and the variance (n,), of the function itself without noise."""
-        means, variances = self._of_components(X, noise=noise)
+        """Compute the mean (n,) and the variance (n,), of the function itself without noise.
+
+        On another scale of the target, that function is the mean of the target given the one on the
+        scale.
+        """
+        both = []
+        for scale, one in zip(self._scales, self.predictors, strict=True):
+            mean, variance = one.mean_and_variance(X)
+            if scale is None:
+                both.append((mean, variance if noise else variance - one.noise_variance))
+            elif noise:
+                both.append(scale.moments(mean, variance))
+            else:
+                of_function = scale.variance_of_function(mean, variance, one.noise_variance)
+                both.append((scale.moments(mean, variance)[0], of_function))
+        means, variances = (np.array(part) for part in zip(*both, strict=True))
+        variances = np.maximum(variances, 0.0)
         mean = self.weights @ means
         return mean, self.weights @ (variances + (means - mean) ** 2)
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the mean (n,) and covariance (n, n), noise included."""
-        both = [one.mean_and_covariance(X) for one in self.predictors]
+        both = []
+        for scale, one in zip(self._scales, self.predictors, strict=True):
+            of_mean, K = one.mean_and_covariance(X)
+            if scale is not None:
+                of_mean, K = scale.moments(of_mean, np.diag(K))[0], scale.covariance(of_mean, K)
+            both.append((of_mean, K))
         means = np.array([mean for mean, _ in both])
         mean = self.weights @ means
         between = (means - mean).T @ ((means - mean) * self.weights[:, None])
@@ -108,41 +133,56 @@ class MixturePredictor:
 
     def samples(self, X: FloatArray, n_samples: int, rng: np.random.RandomState) -> FloatArray:
         """Draw new observations (n, n_samples), each from one component."""
-        if len(self.weights) == 1:
-            return self.predictors[0].samples(X, n_samples, rng)
-        numbers = rng.multinomial(n_samples, self.weights)
-        draws = [
-            predictor.samples(X, int(number), rng)
-            for predictor, number in zip(self.predictors, numbers, strict=True)
-            if number or not n_samples
-        ]
+        n_each = rng.multinomial(n_samples, self.weights) if len(self.weights) > 1 else [n_samples]
+        draws = []
+        for scale, one, number in zip(self._scales, self.predictors, n_each, strict=True):
+            if number or not n_samples:
+                drawn = one.samples(X, int(number), rng)
+                draws.append(drawn if scale is None else scale.inverse(drawn))
+        if len(draws) == 1:
+            return draws[0]
         return np.concatenate(draws, axis=1)[:, rng.permutation(n_samples)]
 
     def quantiles(self, X: FloatArray, levels: FloatArray) -> FloatArray:
         """Compute the quantiles (n, n_levels) of new observations."""
-        means, variances = self._of_components(X, noise=True)
-        centre = self.weights @ means
-        away, stds = (means - centre).T[:, None, :], np.sqrt(variances).T[:, None, :]
-        ends = away + stds * ndtri(levels)[:, None]  # of each component
-        low, high = ends.min(axis=-1), ends.max(axis=-1)
+        means, variances = self._of_components(X)
+        stds, scales = np.sqrt(variances), self._scales
+        ends = means[..., None] + stds[..., None] * ndtri(levels)  # of each component
+        for number, scale in enumerate(scales):
+            if scale is not None:
+                ends[number] = scale.inverse(ends[number])
+        centre = self.weights @ ends.mean(axis=-1)
+        low, high = (end - centre[:, None] for end in (ends.min(axis=0), ends.max(axis=0)))
         if len(self.weights) == 1:
-            return low + centre[:, None]
+            return ends[0]
 
         def excess(value: FloatArray, level: FloatArray, row: FloatArray) -> FloatArray:
             index = row.astype(int)
-            z = (value[..., None] - away[index, 0]) / stds[index, 0]
-            return ndtr(z) @ self.weights - level
+            below = np.zeros(value.shape)
+            for weight, scale, mean, std in zip(self.weights, scales, means, stds, strict=True):
+                if scale is None:
+                    z = (value - (mean - centre)[index]) / std[index]
+                    below += weight * ndtr(z)
+                else:
+                    t, is_possible = scale.forward_and_log_slope(value + centre[index])
+                    z = (t - mean[index]) / std[index]
+                    below += weight * np.where(np.isfinite(is_possible), ndtr(z), 0.0)
+            return below - level
 
         level, row = np.broadcast_arrays(levels, np.arange(len(X), dtype=float)[:, None])
-        margin = 1e-9 * stds.max(axis=-1)  # rounding must not hide the change of sign
+        margin = 1e-9 * np.maximum(high - low, 1e-9)  # rounding must not hide the change of sign
         found = elementwise.find_root(excess, (low - margin, high + margin), args=(level, row))
         roots = np.where(found.success, found.x, (low + high) / 2)  # equal ends, but for rounding
         return roots + centre[:, None]
 
     def log_density(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """Compute the log density (n,) of targets (n,), in nats."""
-        means, variances = self._of_components(X, noise=True)
-        return logsumexp(log_normal(y - means, variances) + np.log(self.weights)[:, None], axis=0)
+        means, variances = self._of_components(X)
+        densities = np.empty(means.shape)
+        for number, scale in enumerate(self._scales):
+            t, log_slope = (y, 0.0) if scale is None else scale.forward_and_log_slope(y)
+            densities[number] = log_normal(t - means[number], variances[number]) + log_slope
+        return logsumexp(densities + np.log(self.weights)[:, None], axis=0)
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
         """Predict each row of the data from all others, with the parameters of all rows.
@@ -151,22 +191,27 @@ class MixturePredictor:
         means. O(n_components n_samples^3).
         """
         probability, error, data = np.zeros(len(self._y)), np.zeros(len(self._y)), self.data
-        every = zip(self.weights, self.components, self.predictors, strict=True)
-        for weight, component, predictor in every:
+        every = zip(self.weights, self.components, self.predictors, self._scales, strict=True)
+        for weight, component, predictor, scale in every:
             likelihood = ExactLikelihood(component.expression, data)
             with one_blas_thread():
                 residual, variance = likelihood.leave_one_out_errors(
                     component.theta, jitter=predictor.jitter
                 )
             probability += weight * ndtr(residual / np.sqrt(variance))
+            if scale is not None:
+                residual = self._y - scale.moments(likelihood.data.y - residual, variance)[0]
             error += weight * residual
         return probability, error
 
-    def _of_components(self, X: FloatArray, *, noise: bool) -> tuple[FloatArray, FloatArray]:
-        """Compute the means and variances (n_components, n) of the components."""
+    @property
+    def _scales(self) -> list[Scale | None]:
+        """The scale of the target of each component, None for the target as it is."""
+        targets = [one.expression.target for one in self.components]
+        return [None if target is None else target.scale for target in targets]
+
+    def _of_components(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute the means and variances (n_components, n) of the components on their scales."""
         both = [one.mean_and_variance(X) for one in self.predictors]
         means, variances = (np.array(part) for part in zip(*both, strict=True))
-        if not noise:
-            own = np.array([one.noise_variance for one in self.predictors])
-            variances = np.maximum(variances - own[:, None], 0.0)
         return means, variances

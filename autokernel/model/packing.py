@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from enum import StrEnum
 from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
+from autokernel.data.scales import Scale
 from autokernel.evidence import name_parameters
-from autokernel.expression import Expression, parse_expression
+from autokernel.expression import Expression, parse_expression, scales_of, with_scales
 from autokernel.kernels import BASE_KERNELS, OPERATORS, BaseKernel, Operator
 
 DERIVED = "parameters"  # of an evaluation: they follow from its expression and theta
@@ -48,9 +49,11 @@ def _packed(values: Sequence[Any]) -> dict[str, Any]:
     if not isinstance(values[0], Expression):
         return as_columns(values)
     built_in = {*BASE_KERNELS.values(), *OPERATORS.values()}
-    trees = [tree for one in values for tree in one.subtrees() if tree.n_leaves]  # not NOISE
+    trees = [tree for one in values for tree in one.body.subtrees() if tree.n_leaves]  # not NOISE
     custom = dict.fromkeys(tree.declared for tree in trees if tree.declared not in built_in)
-    return {"texts": json.dumps(list(map(str, values))), "custom": list(custom)}
+    scales = {text: asdict(scale) for text, scale in scales_of(values).items()}
+    texts = [str(one) for one in values]
+    return {"texts": json.dumps(texts), "custom": list(custom), "scales": json.dumps(scales)}
 
 
 def _unpacked(kind: Any, packed: Mapping[str, Any]) -> Sequence[Any]:
@@ -60,7 +63,9 @@ def _unpacked(kind: Any, packed: Mapping[str, Any]) -> Sequence[Any]:
         kernels = [one for one in packed["custom"] if isinstance(one, BaseKernel)]
         operators = [one for one in packed["custom"] if isinstance(one, Operator)]
         texts = json.loads(packed["texts"])
-        return [parse_expression(t, base_kernels=kernels, operators=operators) for t in texts]
+        scales = {text: Scale(**one) for text, one in json.loads(packed["scales"]).items()}
+        parsed = (parse_expression(t, base_kernels=kernels, operators=operators) for t in texts)
+        return [with_scales(one, scales) for one in parsed]
     shapes = json.loads(packed["shapes"])
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
     parts = np.split(packed["joined"], ends)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel, WhiteKernel
 
+from autokernel.data.scales import Scale
 from autokernel.data.scaling import Scaling
 from autokernel.expression import Expression, Leaf, Operation, fold
 from autokernel.kernels import (
@@ -27,6 +28,9 @@ from autokernel.typing import FloatArray
 class FeatureKernel(Kernel):
     """Apply a kernel to one shifted column: ``k(X[:, feature] - shift, Y[:, feature] - shift)``.
 
+    With a transform, the kernel is that of the transformed column, of which the shift is
+    subtracted.
+
     Parameters
     ----------
     kernel : Kernel
@@ -38,6 +42,9 @@ class FeatureKernel(Kernel):
         stationary, and reduces rounding errors of stationary ones if the column is far from zero.
     name : str, optional
         Name of the column, for the text of the kernel.
+    transform : {"log", "sqrt"}, optional
+        Scale of the column. A number that it does not have counts as the one that the shift makes
+        zero.
 
     Examples
     --------
@@ -48,12 +55,18 @@ class FeatureKernel(Kernel):
     """
 
     def __init__(
-        self, kernel: Kernel, feature: int, shift: float = 0.0, name: str | None = None
+        self,
+        kernel: Kernel,
+        feature: int,
+        shift: float = 0.0,
+        name: str | None = None,
+        transform: str | None = None,
     ) -> None:
         self.kernel = kernel
         self.feature = feature
         self.shift = shift
         self.name = name
+        self.transform = transform
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters of this kernel and, with a prefix, of the inner kernel."""
@@ -76,6 +89,7 @@ class FeatureKernel(Kernel):
             isinstance(other, FeatureKernel)
             and self.feature == other.feature
             and self.shift == other.shift
+            and self.transform == other.transform
             and bool(self.kernel == other.kernel)
         )
 
@@ -109,17 +123,22 @@ class FeatureKernel(Kernel):
         return self.kernel.diag(self._column(X))
 
     def is_stationary(self) -> bool:
-        """Whether the inner kernel is stationary."""
-        return bool(self.kernel.is_stationary())
+        """Whether the inner kernel is stationary, and the column is not transformed."""
+        return self.transform is None and bool(self.kernel.is_stationary())
 
     def __repr__(self) -> str:
         sign = "-" if self.shift > 0 else "+"
         shift = "" if self.shift == 0 else f" {sign} {abs(self.shift):.6g}"
-        return f"[{self.kernel!r}]({self.name or f'x{self.feature}'}{shift})"
+        name = self.name or f"x{self.feature}"
+        column = name if self.transform is None else f"{self.transform}({name})"
+        return f"[{self.kernel!r}]({column}{shift})"
 
     def _column(self, X: FloatArray) -> FloatArray:
         """Return the shifted column as an array of shape (n_samples, 1)."""
-        return np.asarray(X)[:, [self.feature]] - self.shift
+        x = np.asarray(X, dtype=float)[:, [self.feature]]
+        if self.transform is None:
+            return x - self.shift
+        return Scale(self.transform, shift=self.shift).forward(x)
 
 
 Bounds = tuple[float, float] | Sequence[tuple[float, float]]
@@ -310,7 +329,8 @@ def to_sklearn(
 
     It is a composition of ``Sum``, ``Product``, :class:`FeatureKernel` and scikit-learn's own
     kernels, plus a ``WhiteKernel``; for noise alone, only the latter. Base kernels and operators
-    that scikit-learn lacks are wrapped.
+    that scikit-learn lacks are wrapped. It is the kernel of the target on the scale of the
+    expression.
     """
     params = np.exp(theta)
     noise = float(params[-1]) if noise_variance is None else noise_variance
@@ -322,12 +342,13 @@ def to_sklearn(
         return None if feature_names is None or column is None else feature_names[column]
 
     def leaf(leaf: Leaf, own: FloatArray) -> Kernel:
-        shift, scale = scaling.of_column(leaf.column)
+        shift, scale = scaling.of_view(leaf.column, leaf.scale)
         kernel = leaf.kernel.to_sklearn(own, scale=scale)
         if kernel is None:
             values = tuple(own.tolist())
             kernel = WrappedKernel(leaf.kernel, values, scale, tuple(map(bounds_around, values)))
-        return FeatureKernel(kernel, leaf.column, shift, name(leaf.column))
+        transform = None if leaf.scale is None else leaf.scale.name
+        return FeatureKernel(kernel, leaf.column, shift, name(leaf.column), transform)
 
     def join(operation: Operation, own: FloatArray, operands: list[Kernel]) -> Kernel:
         operator, column = operation.operator, operation.column
@@ -342,4 +363,4 @@ def to_sklearn(
             operator, operands, values, column, shift, scale, bounds, name(column)
         )
 
-    return fold(expression, params[:-1], leaf, join) + white
+    return fold(expression.body, params[:-1], leaf, join) + white

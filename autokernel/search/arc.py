@@ -41,9 +41,11 @@ class ArcKernel(FrequencyKernel):
     def frequencies(self, expression: Expression) -> Sequence[Frequencies]:
         """Mark the values of the active positions of the arranged tree, level by level."""
         levels: list[dict[str, float]] = [{} for _ in range(N_LEVELS)]
-        for path, value in _positions(arrange(expression)[0], ()):
+        for path, value in _positions(arrange(expression.body)[0], ()):
             text = ".".join(map(str, path))
             levels[min(len(path), N_LEVELS - 1)][f"{text} {value}"] = 1.0
+        if expression.target is not None:
+            levels[0][expression.target.symbol] = 1.0
         return levels
 
     def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:

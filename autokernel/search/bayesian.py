@@ -69,7 +69,7 @@ def parents_of(task: Task, history: History) -> list[Expression]:
     """
     order = np.argsort(-history.scores, kind="stable")
     known = [history.evaluations[number].expression for number in order]
-    return [e for e in known if task.grammar.spans(e)] or list(task.grammar.leaves)
+    return [e for e in known if task.grammar.spans(e)] or list(task.grammar.bases)
 
 
 def _in_time(values: Values, task: Task) -> Values:

@@ -12,7 +12,7 @@ from scipy.stats import qmc
 from sklearn.utils._param_validation import Interval
 
 from autokernel.deadline import NEVER, Deadline
-from autokernel.expression import Expression, arrange
+from autokernel.expression import Expression, View, arrange
 from autokernel.inference import Covariance
 from autokernel.kernels import BroadcastPairs, Pairs, Priors
 from autokernel.search.acquisition import Acquisition, Values
@@ -147,7 +147,7 @@ class BOMS(BayesianStrategy):
         added = [neighbours[number] for number in chosen]
         added += task.grammar.random_walks(self.n_walks, rng)
         if is_first:
-            bases = task.grammar.leaves
+            bases = task.grammar.bases
             added += [task.grammar.random_walk(base, N_FIRST_STEPS, rng) for base in bases]
         return added
 
@@ -169,6 +169,7 @@ class HellingerKernel(KernelKernel):
     For one sample, the distance is half the squared L2 distance between the square roots of two
     densities; so the mean over shared samples is a squared Hilbert distance as well. Hence it is
     symmetric, it is zero between equal expressions, and the kernel is positive semi-definite.
+    Expressions on different scales of the target have the largest distance, one.
 
     A distance takes O(n_samples n_inputs^3). Distances and covariances are cached in at most some
     170 MB; the oldest ones are dropped and computed again when needed. An instance must not be
@@ -205,7 +206,9 @@ class HellingerKernel(KernelKernel):
         for start in range(0, len(pairs), n_pairs):
             self._deadline.check()
             low, high = pairs[start : start + n_pairs].T
-            self._table[low, high] = self._table[high, low] = self._compute(low, high)
+            targets = np.array([tree.target and tree.target.symbol for tree in self._trees])
+            found = np.where(targets[low] == targets[high], self._compute(low, high), 1.0)
+            self._table[low, high] = self._table[high, low] = found
         return self._table[np.ix_(rows, columns)][None]
 
     def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -312,9 +315,9 @@ class PriorSampler:
         draws = gammaincinv(shape, self._points[:, dimension]) / rate
         return np.clip(draws, MIN_DRAW, 1 / MIN_DRAW)
 
-    def _pairs(self, column: int, *, broadcasts: bool) -> Pairs:
-        """Build the pairs of a column, (n_entries, 1) if they broadcast."""
-        x = self._X[:, column, None] if broadcasts else self._X[:, column]
+    def _pairs(self, view: View, *, broadcasts: bool) -> Pairs:
+        """Build the pairs of a view of a column, (n_entries, 1) if they broadcast."""
+        x = view(self._X)[:, None] if broadcasts else view(self._X)
         return BroadcastPairs(x[self._rows], x[self._columns])
 
 

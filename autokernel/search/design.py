@@ -36,7 +36,8 @@ def initial_design(
         return tuple(grown_kernels(grammar, rng=rng))
     design = classic_kernels(grammar)
     if len(grammar.columns) <= MAX_COLUMNS_WITH_BASES or not design:
-        design += grammar.leaves
+        plain = (leaf for leaf in grammar.leaves if leaf in grammar.like(leaf.kernel, leaf.column))
+        design += list(plain)
     return tuple({expression.canonical: expression for expression in design}.values())
 
 
@@ -61,14 +62,14 @@ def classic_kernels(grammar: Grammar) -> list[Expression]:
     first: dict[str, Expression] = {}
     for expression in classics:
         first.setdefault(expression.canonical, expression)
-    return [e for e in first.values() if grammar.spans(e)]
+    return [e for e in first.values() if grammar.spans(e.on(grammar.targets[0]))]
 
 
 def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> list[Expression]:
     """Return every base kernel on every column, then two random operations from each."""
-    grown: list[Expression] = list(grammar.leaves)
-    texts = {base.canonical for base in grammar.leaves}
-    for base in grammar.leaves:
+    grown = list(grammar.bases)
+    texts = {base.canonical for base in grammar.bases}
+    for base in grammar.bases:
         for _ in range(2):
             for _ in range(MAX_GROWTHS):
                 kernel = grammar.random_neighbour(base, rng)

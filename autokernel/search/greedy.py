@@ -33,14 +33,14 @@ class Greedy(Strategy):
 
     def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:  # noqa: ARG002 - not random
         """Choose all base kernels to evaluate first."""
-        return task.grammar.leaves
+        return task.grammar.bases
 
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
     ) -> list[Expression]:
         """Choose neighbours that have not been evaluated; none at a local maximum."""
         scores = {e.expression.canonical: e.score for e in history.evaluations}
-        candidates: Sequence[Expression] = (*task.start, *task.grammar.leaves)
+        candidates: Sequence[Expression] = (*task.start, *task.grammar.bases)
         highest: float | None = None
         while True:
             missing = [e for e in candidates if e.canonical not in scores]

@@ -60,7 +60,8 @@ class Search:
     are evaluated, those in the history included. The kernels of a batch are proposed together and
     can be evaluated in parallel; each batch has its own random stream, numbered by the trials
     before it. The search goes on as long as the last ``PATIENCE`` kernels have gained ``tol`` nats
-    together. The ``design`` is that of the task, that of the strategy, and noise alone.
+    together. The ``design`` is that of the task, that of the strategy, and noise alone on each
+    scale of the target.
     """
 
     def __init__(
@@ -80,7 +81,10 @@ class Search:
         if task.grammar.columns:
             rng = np.random.default_rng([seed, DESIGN_STREAM])
             design = strategy.design(task, rng=rng)
-        self.design = (*self._plain([*task.start, *design]), NOISE)
+        first, *others = task.grammar.targets
+        on_scale = [one if one.target else one.on(first) for one in [*task.start, *design]]
+        noise = [NOISE.on(target) for target in (first, *others)]
+        self.design = (*self._plain(on_scale), *noise)
 
     @property
     def n_trials(self) -> int:

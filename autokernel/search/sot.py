@@ -23,7 +23,8 @@ class SOTKernel(FrequencyKernel):
     -----
     The distances are SOT eqs. 2 and 3, with the symmetries of appendix A.1. With the discrete
     ground metric, optimal transport is total variation. Two trees with the same canonical text may
-    differ in their subtrees, as in the paper.
+    differ in their subtrees, as in the paper. The scale of the target counts as one more column,
+    with one base kernel for each scale.
     """
 
     bounds = (LOG_BOUNDS,) * 4
@@ -32,8 +33,8 @@ class SOTKernel(FrequencyKernel):
         """Compute the frequencies of the base kernels by column, the paths and the subtrees."""
         paths: list[str] = []
         keys: list[str] = []
-        _list_paths(expression, "", paths)
-        _list_subtrees(expression, keys)
+        _list_paths(expression.body, "", paths)
+        _list_subtrees(expression.body, keys)
         return (
             _base_frequencies(expression),
             _relative_frequencies(paths),
@@ -136,7 +137,8 @@ def _base_frequencies(expression: Expression) -> Frequencies:
     per_column = _count([leaf.column for leaf in expression.leaves])
     counts = _count([(leaf.canonical, leaf.column) for leaf in expression.leaves])
     shares = {element: count / per_column[element[1]] for element, count in counts.items()}
-    return {**shares, **dict.fromkeys(per_column, 1.0)}
+    target = {} if expression.target is None else {expression.target.symbol: 1.0}
+    return {**shares, **dict.fromkeys(per_column, 1.0), **target}
 
 
 def _relative_frequencies(elements: Sequence[str]) -> Frequencies:

@@ -100,7 +100,7 @@ class Task:
     ) -> Expression | None:
         """Return the first unknown base kernel or neighbour of a known kernel, or None."""
         texts = frozenset(expression.canonical for expression in known)
-        for base in self.grammar.leaves:
+        for base in self.grammar.bases:
             if base.canonical not in texts:
                 return base
         for expression in filter(self.grammar.spans, known):

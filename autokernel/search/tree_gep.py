@@ -13,6 +13,7 @@ from autokernel.search.history import History, Phase
 from autokernel.search.strategy import DesignedStrategy, Task, draw_unknown
 
 _MUTANT_LEAVES = 4  # largest number of leaves of the random subtree of a mutant
+_SHARE_OF_NEW_TARGETS = 0.1  # of the offspring, which have a random scale of the target
 
 
 class TreeGEP(DesignedStrategy):
@@ -75,7 +76,7 @@ class TreeGEP(DesignedStrategy):
     ) -> list[Expression]:
         """Make offspring of the last complete generation, fewer where no more are left."""
         parents = [e for e in self._generation(history) if task.grammar.spans(e)]
-        parents = parents or list(task.grammar.leaves)
+        parents = parents or list(task.grammar.bases)
 
         def breed() -> Expression:
             return self._child(task, parents, rng)
@@ -98,14 +99,18 @@ class TreeGEP(DesignedStrategy):
         self, task: Task, parents: Sequence[Expression], rng: np.random.Generator
     ) -> Expression:
         """Mutate the winner of a tournament, or cross the winners of two."""
-        mother = self._winner(parents, rng)
+        mother, targets = self._winner(parents, rng), task.grammar.targets
+        target = mother.target
+        if len(targets) > 1 and rng.uniform() < _SHARE_OF_NEW_TARGETS:
+            target = targets[int(rng.integers(len(targets)))]
+        mother = mother.body
         if rng.uniform() < self.mutation:
-            planted = task.grammar.random_tree(int(rng.integers(1, _MUTANT_LEAVES + 1)), rng)
+            planted = task.grammar.random_tree(int(rng.integers(1, _MUTANT_LEAVES + 1)), rng).body
         else:
-            father = self._winner(parents, rng)
+            father = self._winner(parents, rng).body
             planted = father.subtree(int(rng.integers(father.n_subtrees)))
         child = mother.replace(int(rng.integers(mother.n_subtrees)), planted)
-        return task.grammar.tidy(child)
+        return task.grammar.tidy(child.on(target))
 
     def _winner(self, parents: Sequence[Expression], rng: np.random.Generator) -> Expression:
         """Return the winner of a tournament among ``parents``, which are sorted, the best first."""

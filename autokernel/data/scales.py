@@ -1,0 +1,227 @@
+"""Scales on which a column or the target may be simple: its logarithm, square root or logit."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial.hermite_e import hermegauss, hermevander
+from scipy.special import expit, gammaln, logit, ndtr
+
+from autokernel.typing import BoolArray, FloatArray, IntArray
+
+IDENTITY = "identity"
+"""Name of the scale of a column or a target as it is."""
+
+MIN_RATIO = 10.0  # of the largest to the smallest value of a column that has other scales
+MIN_RATIO_OF_TARGET = 2.0  # the same of a target; below it all scales are nearly the same
+MIN_DISTINCT = 10  # values of a column or a target that has other scales
+MIN_SHARE = 1e-9  # of the largest target, below which rounding would blur the smallest one
+_LARGEST_LOG = 690.0  # so that the square of its exponential does not overflow
+_N_NODES, _N_TERMS = 64, 32  # of a Gauss-Hermite rule, and of a Hermite series
+
+
+class _Map(NamedTuple):
+    """A rising function of numbers between ``low`` and ``high``, at which it may have a value."""
+
+    function: Callable[[FloatArray], FloatArray]
+    inverse: Callable[[FloatArray], FloatArray]
+    log_slope: Callable[[FloatArray], FloatArray]
+    low: float = 0.0
+    high: float = np.inf
+    has_low: bool = False
+
+    def has(self, x: FloatArray) -> BoolArray:
+        """Return which numbers the function has."""
+        return ((x >= self.low) if self.has_low else (x > self.low)) & (x < self.high)
+
+    def has_slope(self, x: FloatArray) -> BoolArray:
+        """Return at which numbers its slope is finite, as it must be for targets."""
+        return (x > self.low) & (x < self.high)
+
+
+def _squared(root: FloatArray) -> FloatArray:
+    return np.maximum(root, 0.0) ** 2  # the square root has no negative values
+
+
+SCALES: Mapping[str, _Map] = MappingProxyType(
+    {
+        "log": _Map(np.log, lambda t: np.exp(np.minimum(t, _LARGEST_LOG)), lambda x: -np.log(x)),
+        "sqrt": _Map(np.sqrt, _squared, lambda x: -np.log(2.0) - 0.5 * np.log(x), has_low=True),
+        "logit": _Map(logit, expit, lambda x: -np.log(x) - np.log1p(-x), high=1.0),
+    }
+)
+"""The scales besides the identity, by name."""
+
+COLUMN_SCALES = ("log", "sqrt")
+TARGET_SCALES = ("log", "sqrt", "logit")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The map ``t(u) = (f((u + origin) * unit) - shift) / width`` of a column or of the target.
+
+    It takes the numbers ``u`` of the search to the scale on which a kernel acts, where a column has
+    the unit interval and the target zero mean and unit variance. Without any numbers it is ``f``,
+    for data that are not scaled.
+    """
+
+    name: str
+    origin: float = 0.0  # what is added to ``u``, so that zero is that of the user
+    unit: float = 1.0  # then in the units of the user
+    shift: float = 0.0
+    width: float = 1.0
+
+    def forward(self, u: FloatArray) -> FloatArray:
+        """Compute ``t(u)`` of a column; a number beyond the scale counts as the smallest one."""
+        scale, x = SCALES[self.name], (u + self.origin) * self.unit
+        t = scale.function(np.where(scale.has(x), x, scale.inverse(np.asarray(self.shift))))
+        return (t - self.shift) / self.width
+
+    def forward_and_log_slope(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute ``t(u)`` and ``log t'(u)`` of targets (n,).
+
+        The slope is ``-inf`` in nats beyond the scale, as no such target is possible.
+        """
+        scale, x = SCALES[self.name], (u + self.origin) * self.unit
+        is_known = scale.has_slope(x)
+        x = np.where(is_known, x, scale.inverse(np.asarray(self.shift)))
+        log_slope = scale.log_slope(x) + np.log(self.unit / self.width)
+        t = (scale.function(x) - self.shift) / self.width
+        return t, np.where(is_known, log_slope, -np.inf)
+
+    def moved(self, u: FloatArray, by: float) -> FloatArray:
+        """Return the numbers of a column that are larger by ``by`` on the scale."""
+        return self.inverse(self.forward(u) + by)
+
+    def inverse(self, t: FloatArray) -> FloatArray:
+        """Compute the ``u`` with ``t(u) = t``."""
+        return SCALES[self.name].inverse(self.shift + self.width * t) / self.unit - self.origin
+
+    def moments(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute mean and variance (n,) of ``u`` where ``t`` is normal.
+
+        They are in closed form for the logarithm and the square root, and by a Gauss-Hermite rule
+        for the logit.
+        """
+        a, b = self.shift + self.width * mean, self.width**2 * variance
+        if self.name == "log":
+            centre = np.exp(np.minimum(a + b / 2, _LARGEST_LOG))
+            spread = self._log_covariance(a, a, b, b, b)
+        elif self.name == "sqrt":  # of max(z, 0)^2, where z is normal
+            s = np.sqrt(np.maximum(b, 1e-300))
+            z = np.clip(a / s, -1e6, 1e6)
+            above, density = ndtr(z), np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
+            centre = (a**2 + b) * above + a * s * density
+            fourth = (a**4 + 6 * a**2 * b + 3 * b**2) * above + (a**3 + 5 * a * b) * s * density
+            spread = np.maximum(fourth - centre**2, 0.0)
+        else:
+            first, *others = self._hermite_coefficients(mean, variance).T * self.unit
+            centre, spread = first + self.origin * self.unit, np.sum(np.square(others), axis=0)
+        return centre / self.unit - self.origin, spread / self.unit**2
+
+    def variance_of_function(
+        self, mean: FloatArray, variance: FloatArray, noise: float
+    ) -> FloatArray:
+        """Compute the variance (n,) of the mean of ``u`` given all of ``t`` but its noise."""
+        a, b = self.shift + self.width * mean, self.width**2 * variance
+        kept = np.maximum(variance - noise, 0.0)
+        if self.name == "log":
+            return self._log_covariance(a, a, b, b, self.width**2 * kept) / self.unit**2
+        coefficients = self._hermite_coefficients(mean, variance)
+        powers = np.vander(kept / variance, _N_TERMS, increasing=True)
+        return np.sum((coefficients**2 * powers)[:, 1:], axis=1)
+
+    def covariance(self, mean: FloatArray, covariance: FloatArray) -> FloatArray:
+        """Compute the covariance (n, n) of ``u`` where ``t`` (n,) is jointly normal.
+
+        It is in closed form for the logarithm, and otherwise the series of Mehler's formula in the
+        correlations, with the coefficients of ``u`` in Hermite polynomials.
+        """
+        variance = np.diag(covariance)
+        if self.name == "log":
+            a, b = self.shift + self.width * mean, self.width**2 * variance
+            c = self.width**2 * covariance
+            return self._log_covariance(a[:, None], a, b[:, None], b, c) / self.unit**2
+        std = np.sqrt(np.maximum(variance, 1e-300))
+        correlation, power = covariance / np.outer(std, std), np.ones_like(covariance)
+        found = np.zeros_like(covariance)
+        for of_order in self._hermite_coefficients(mean, variance).T[1:]:
+            power = power * correlation
+            found += np.outer(of_order, of_order) * power
+        return found
+
+    @staticmethod
+    def _log_covariance(
+        a: FloatArray, other_a: FloatArray, b: FloatArray, other_b: FloatArray, c: FloatArray
+    ) -> FloatArray:
+        """Compute the covariance of the exponentials of normal numbers with covariance ``c``.
+
+        It is ``exp(a + a' + (b + b') / 2) (exp(c) - 1)`` for means a and variances b.
+        """
+        log_level = a + other_a + (b + other_b) / 2
+        least = np.minimum(c, 0.0)  # so that nothing overflows
+        log_size = np.minimum(log_level + c - least, _LARGEST_LOG)
+        return np.exp(log_size) * np.where(c > 0, -np.expm1(-np.abs(c)), np.expm1(least))
+
+    def _hermite_coefficients(self, mean: FloatArray, variance: FloatArray) -> FloatArray:
+        """Compute the coefficients (n, n_terms) of ``u`` in normalised Hermite polynomials."""
+        nodes, weights = hermegauss(_N_NODES)
+        values = self.inverse(mean[:, None] + np.sqrt(variance)[:, None] * nodes)
+        basis = hermevander(nodes, _N_TERMS - 1) * np.exp(-0.5 * gammaln(np.arange(_N_TERMS) + 1.0))
+        return (values * (weights / weights.sum())) @ basis
+
+
+def rows_beyond(name: str, x: FloatArray) -> IntArray:
+    """Return the rows whose numbers in a column a scale does not have."""
+    return np.flatnonzero(~SCALES[name].has(x))
+
+
+def check_possible(
+    name: str, values: FloatArray, *, argument: str, what: str, is_target: bool = False
+) -> None:
+    """Raise a ``ValueError`` if the user wants a scale that does not have all numbers."""
+    scale = SCALES[name]
+    beyond = np.flatnonzero(~(scale.has_slope(values) if is_target else scale.has(values)))
+    if len(beyond):
+        least = "not be below" if scale.has_low and not is_target else "be above"
+        top = "" if np.isinf(scale.high) else f" and below {scale.high:g}"
+        raise ValueError(
+            f"{argument} has {name!r} for {what}, whose numbers must {least} {scale.low:g}{top}, "
+            f"got {values[beyond[0]]:g} in row {beyond[0]}: choose another scale, or leave such "
+            "rows out"
+        )
+    if np.ptp(SCALES[name].function(values)) == 0:
+        raise ValueError(f"{argument} has {name!r} for {what}, which is constant")
+
+
+def scales_of_column(x: FloatArray) -> list[str]:
+    """Name the scales besides the identity on which a column may be simple."""
+    if len(np.unique(x)) < MIN_DISTINCT or x.min() <= 0 or x.max() < MIN_RATIO * x.min():
+        return []
+    return list(COLUMN_SCALES)
+
+
+def scales_of_target(y: FloatArray) -> list[str]:
+    """Name the scales besides the identity on which a target may be simple."""
+    low, high = float(y.min()), float(y.max())
+    if len(np.unique(y)) < MIN_DISTINCT or low <= MIN_SHARE * high:
+        return []
+    found = ["log", "sqrt"] if high >= MIN_RATIO_OF_TARGET * low else []
+    odds = low / (1 - low) if high < 1 else np.inf
+    if high < 1 - MIN_SHARE and high / (1 - high) >= MIN_RATIO_OF_TARGET * odds:
+        found.append("logit")
+    return found
+
+
+def column_scale(name: str, x: FloatArray, *, shift: float, scale: float) -> Scale:
+    """Return a scale of a column, in the units of the user, that is searched as a unit interval."""
+    low, high = (float(SCALES[name].function(end)) for end in (x.min(), x.max()))
+    return Scale(name, shift / scale, scale, low, high - low)
+
+
+def target_scale(name: str, y: FloatArray, *, shift: float, scale: float) -> Scale:
+    """Return a scale of the target, in the units of the user, that is searched standardised."""
+    t = SCALES[name].function(y)
+    return Scale(name, shift / scale, scale, float(np.mean(t)), float(np.std(t)))
