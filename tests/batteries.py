@@ -129,9 +129,7 @@ def problems(draw: st.DrawFn, *, n_features: int) -> Problem:
 
 def covariance(expression: Expression, params: FloatArray, X: FloatArray) -> FloatArray:
     """Noise-free covariance matrix, computed the way the engine does."""
-    of_pairs = Covariance(
-        expression, lambda column: PackedPairs(np.ascontiguousarray(X[:, column]))
-    )
+    of_pairs = Covariance(expression, lambda view: PackedPairs(np.ascontiguousarray(view(X))))
     return unpack(of_pairs.forward(params), len(X))
 
 

@@ -96,8 +96,12 @@ class Grammar:
 
     @property
     def bases(self) -> tuple[Expression, ...]:
-        """The leaves on the scale of the target of new kernels."""
-        return tuple(leaf.on(self.targets[0]) for leaf in self.leaves)
+        """The leaves on the first scale of their column, and of the target."""
+        return tuple(
+            leaf.on(self.targets[0])
+            for leaf in self.leaves
+            if leaf == self._on_scale(leaf, self._scales_of[leaf.column][0])
+        )
 
     def _on_scale(self, leaf: Leaf, scale: Scale | None) -> Leaf:
         """Return a leaf on a scale of its column; one with a period stays as it is."""
@@ -164,6 +168,12 @@ class Grammar:
                 index -= n_others
         raise IndexError(f"index must be that of an exchange in {expression}")
 
+    def rescalings(self, expression: Expression) -> Iterator[Expression]:
+        """Yield the expression with another scale of the target, or of a column."""
+        _, _, n_rescalings, _ = self._counts(expression)
+        for index in range(n_rescalings):
+            yield self._rescale(expression, index)
+
     def random_neighbour(self, expression: Expression, rng: np.random.Generator) -> Expression:
         """Apply one operation, drawn uniformly from all that apply.
 
@@ -210,7 +220,8 @@ class Grammar:
         A number larger than ``max_leaves`` counts as ``max_leaves``. If the grammar reduces, there
         may be fewer leaves, as some kernels cannot grow: the number of attempts is bounded.
         """
-        tree = self.bases[int(rng.integers(len(self.leaves)))]
+        bases = self.bases
+        tree = bases[int(rng.integers(len(bases)))]
         n_leaves = min(n_leaves, self.max_leaves)
         for _ in range(_ATTEMPTS * n_leaves):
             if tree.n_leaves >= n_leaves or not self._joints(tree):
@@ -302,7 +313,7 @@ class Grammar:
         Where columns differ, these are all those of its kind that the column allows, or the first
         leaf of the column if there is none.
         """
-        first = self._scales_of[column][0]
+        first = self._scales_of.get(column, (None,))[0]
         if self.by_column is None:
             return (self._on_scale(Leaf(kernel, column), first),)
         own = [leaf for leaf in self.leaves if leaf.column == column]

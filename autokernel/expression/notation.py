@@ -231,7 +231,7 @@ class _Parser:
 
     def _column(self, match: re.Match[str]) -> int:
         plain, text = match["plain"], match["view"]
-        if self.feature_names is not None and text in self.feature_names:
+        if match["scale"] is not None and text in (self.feature_names or ()):
             plain = text  # a name such as "log(age)"
         begins = match.start("plain") if match["plain"] is not None else match.start("quoted")
         if plain is not None and re.fullmatch(r"\d{1,9}", plain, re.ASCII):

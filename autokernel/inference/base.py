@@ -24,23 +24,25 @@ class TrainingData:
         self.mean_square = float(np.mean(y**2))
         self._pairs: dict[View, PackedPairs] = {}
         self._target: OnScale | None = None
-        self._as_it_was = self
+        self._plain: TrainingData | None = None  # with the target as it was, None for these data
 
     def on(self, target: OnScale | None) -> "TrainingData":
         """Return the data with the target on a scale, None for the target as it was."""
+        plain = self._plain or self
         if target == self._target:
             return self
         if target is None:
-            return self._as_it_was
-        y, log_slopes = target.scale.forward_and_log_slope(self._as_it_was.y)
+            return plain
+        y, log_slopes = target.scale.forward_and_log_slope(plain.y)
         other = TrainingData(self.X, y)
         other.log_slopes, other._pairs, other._target = log_slopes, self._pairs, target
-        other._as_it_was = self._as_it_was
+        other._plain = plain
         return other
 
     def take(self, rows: IntArray) -> "TrainingData":
         """Return the data of these rows."""
-        return TrainingData(self.X[rows], self._as_it_was.y[rows]).on(self._target)
+        plain = self._plain or self
+        return TrainingData(plain.X[rows], plain.y[rows]).on(self._target)
 
     def pairs(self, view: View) -> PackedPairs:
         """Return the pairs of one view of a column, computed once."""

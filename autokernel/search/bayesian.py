@@ -33,6 +33,7 @@ MAX_GROWTH_BY_JUMP = 2  # leaves more than the best kernel has, with which it is
 N_CLIMBED_ALONE = 2  # base kernels of the design from which the search climbs too
 N_CLIMBED = 3  # best kernels whose neighbours are estimated
 MIN_GAIN_AFTER_JUMP = 1.0  # nats that a step of such a climb is expected to gain
+MIN_GAIN_OF_SCALE = 2.0  # nats that another scale must be expected to gain to be taken at once
 MIN_EXPECTED_GAIN = 0.2  # of tol, with which a neighbour is evaluated
 SMALLEST_TOL = 0.01  # nats, which stand for a tol of zero
 ERROR_OF_ESTIMATES, N_ERRORS = 1.0, 4  # standard deviation in nats before any is known; weight
@@ -163,7 +164,7 @@ def _errors_to_expect(errors: FloatArray) -> tuple[float, float]:
 def promising_neighbours(task: Task, history: History) -> list[Estimate]:
     """List new neighbours of the best kernel by their expected improvement, highest first.
 
-    If there are none, the search climbs from the best base kernels of the design, then from where
+    Other scales that gain much come before all others. If there are no neighbours, the search climbs from the best base kernels of the design, then from where
     the last jump has landed; the improvement is then that of the kernel that it climbs from. At
     last come the neighbours of the next best kernels.
     """
@@ -173,10 +174,14 @@ def promising_neighbours(task: Task, history: History) -> list[Estimate]:
     known, errors = history.canonical_texts(), history.errors_of_estimates
     bias, std = _errors_to_expect(errors)
 
-    def promising(starts: Sequence[Evaluation], least: float) -> list[Estimate]:
+    def promising(
+        starts: Sequence[Evaluation],
+        least: float,
+        near: Callable[[Evaluation], list[Estimate]] = task.neighbours,
+    ) -> list[Estimate]:
         found: dict[str, Estimate] = {}
         for start in starts:
-            for one in task.neighbours(start):
+            for one in near(start):
                 other = found.get(one.expression.canonical)
                 is_new = one.expression.canonical not in known and np.isfinite(one.score)
                 if is_new and (other is None or one.score > other.score):
@@ -188,8 +193,8 @@ def promising_neighbours(task: Task, history: History) -> list[Estimate]:
 
     best, landed = fits[0], history.best_since_jump
     least = MIN_EXPECTED_GAIN * (task.tol or SMALLEST_TOL)
-    steps = promising(fits[:1], least)
-    if steps:
+    steps = promising(fits[:1], MIN_GAIN_OF_SCALE, task.rescalings)[:1]
+    if steps or (steps := promising(fits[:1], least)):
         return steps
     bases = (fit for fit in history.best_first(Phase.INITIAL) if fit.expression.n_leaves == 1)
     for start in islice(bases, N_CLIMBED_ALONE):

@@ -36,8 +36,7 @@ def initial_design(
         return tuple(grown_kernels(grammar, rng=rng))
     design = classic_kernels(grammar)
     if len(grammar.columns) <= MAX_COLUMNS_WITH_BASES or not design:
-        plain = (leaf for leaf in grammar.leaves if leaf in grammar.like(leaf.kernel, leaf.column))
-        design += list(plain)
+        design += grammar.bases
     return tuple({expression.canonical: expression for expression in design}.values())
 
 

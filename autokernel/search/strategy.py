@@ -71,6 +71,10 @@ class Task:
         """
         return self._estimates(fit, self._neighbours_of)
 
+    def rescalings(self, fit: Evaluation) -> list[Estimate]:
+        """Estimate the scores of a fitted kernel on another scale of the target or of a column."""
+        return self._estimates(fit, self._rescalings_of)
+
     def neighbour_texts(self, expression: Expression) -> frozenset[str]:
         """Return the canonical texts of the kernels that :meth:`neighbours` estimates."""
         return self.cached(
@@ -88,6 +92,9 @@ class Task:
             (changes, fit.expression.canonical, fit.theta.tobytes()),
             lambda: self.estimate_changes(fit, changes, self.deadline),
         )
+
+    def _rescalings_of(self, expression: Expression) -> list[Expression]:
+        return [arrange(one)[0] for one in self.grammar.rescalings(expression)]
 
     def _neighbours_of(self, expression: Expression) -> list[Expression]:
         changes = self.grammar.changes(expression, MAX_CHANGES)

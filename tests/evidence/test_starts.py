@@ -22,7 +22,7 @@ from autokernel.evidence.warm_starts import (
     warm_starts_from_similar,
     with_warm_starts,
 )
-from autokernel.expression import n_kernel_params
+from autokernel.expression import View, n_kernel_params
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import Seasonal
 from tests.fits import evaluation_of
@@ -108,10 +108,10 @@ def test_scales_are_those_of_each_column_and_constant_columns_have_some():
     one = 0.3 + 5.6e-17 * np.arange(4)  # a number, and its rounding
     X = np.column_stack([[0.0, 1, 2, 4, 4], np.full(5, 10), [0, 0.5, 3, 3, 9], [*one, 1]])
     scales = DataScales(TrainingData(X, np.arange(5.0)))
-    assert scales.spacing_and_extent(0) == (1.0, 4.0)
-    assert scales.spacing_and_extent(2) == (2.5, 9.0)
-    assert scales.spacing_and_extent(3) == pytest.approx((0.7, 0.7))
-    assert min(scales.spacing_and_extent(1)) > 0
+    assert scales.spacing_and_extent(View(0)) == (1.0, 4.0)
+    assert scales.spacing_and_extent(View(2)) == (2.5, 9.0)
+    assert scales.spacing_and_extent(View(3)) == pytest.approx((0.7, 0.7))
+    assert min(scales.spacing_and_extent(View(1))) > 0
 
 
 @pytest.mark.parametrize(

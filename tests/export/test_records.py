@@ -109,7 +109,7 @@ def test_objects_among_the_parameters_are_left_out():
         ({"X_train": []}, "record must be the dict that to_dict returns, but cannot be read"),
         ({"model": None}, "record must be the dict that to_dict returns, but cannot be read"),
         ({"settings": {"foo": 1}}, "but cannot be read: .*unexpected keyword argument 'foo'"),
-        ({"version": 2}, r"record must have version 1, got 2: autokernel 0\.\S+ has written it"),
+        ({"version": 3}, r"record must have version 2, got 3: autokernel 0\.\S+ has written it"),
         ({"model": {}}, "record must be the dict that to_dict returns, but has no 'scaling'"),
     ],
 )

@@ -29,7 +29,8 @@ N_PRUNINGS = 2  # tasks that a search counts with and begins only where there is
 def tiny(**parameters):
     """An estimator that looks at five kernels: two on each column, and noise alone."""
     fixed = {"n_iter": 0, "base_kernels": ["SE", "LIN"], "max_leaves": 1, "random_state": 0}
-    return AutoKernelGPRegressor(**{**fixed, **parameters})
+    one_scale = {"column_scales": None, "target_scale": None}
+    return AutoKernelGPRegressor(**{**fixed, **one_scale, **parameters})
 
 
 class Recorder:

@@ -36,7 +36,7 @@ from tests.own_kernels import OrnsteinUhlenbeck
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups are of POSIX")
 PERIODIC = {"base_kernels": ["SE", "PER"], "strategy": "greedy", "n_iter": 2, "batch_size": 2}
 BATCH_SIZE = 4  # of the search that workers are compared with
-ONE = {"base_kernels": ["SE"], "max_leaves": 1}
+ONE = {"base_kernels": ["SE"], "max_leaves": 1, "column_scales": None, "target_scale": None}
 
 FIT_ELSEWHERE = """
 import json, os, sys

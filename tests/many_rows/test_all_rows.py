@@ -164,7 +164,8 @@ def rough(n, lengthscale):
 def test_a_rough_term_may_win_that_the_search_has_not_met():
     x, function, noise = rough(N, 1e-3)
     y = np.sin(6 * x[:, 0]) + 0.5 * function + 0.1 * noise
-    model = small(n_iter=0, base_kernels=("SE",), strategy="greedy").fit(x, y)
+    one_scale = {"column_scales": None, "target_scale": None}
+    model = small(n_iter=0, base_kernels=("SE",), strategy="greedy", **one_scale).fit(x, y)
     assert model.best_expression_ == "SE[0] + SE[0]"
     assert np.sqrt(model.noise_variance_) == pytest.approx(0.1, rel=0.15)
     assert len(model.leaderboard()["kernel"]) == 2  # of the search, noise alone included
