@@ -105,7 +105,7 @@ def measure(unit: Fit) -> Row:
     train, test = part(unit.task, table, unit.n_train, unit.seed)
     began = time.process_time()
     model = AutoKernelGPRegressor(
-        n_iter=unit.n_iter, random_state=unit.seed, **options_of(unit.mode)
+        n_iter=unit.n_iter, random_state=unit.seed, **OPTIONS[unit.mode]
     ).fit(table.X.iloc[train], table.y[train])
     seconds = time.process_time() - began
     X, y, std = table.X.iloc[test], table.y[test], table.y.std()
@@ -131,17 +131,9 @@ def measure(unit: Fit) -> Row:
     }
 
 
-def options_of(mode: str) -> Mapping[str, str | None]:
-    """Arguments of the estimator; versions before scales only fit without them."""
-    known = "target_scale" in AutoKernelGPRegressor().get_params()
-    return {} if mode == "without" and not known else OPTIONS[mode]
-
-
 def scales_of(model: AutoKernelGPRegressor) -> dict[str, dict[str, float]]:
     """Probabilities of scales, by subject."""
     stated: dict[str, dict[str, float]] = {}
-    if not hasattr(model, "scales_"):
-        return stated
     columns = (model.scales_[name] for name in ("subject", "scale", "probability"))
     for subject, scale, probability in zip(*columns, strict=True):
         stated.setdefault(str(subject), {})[str(scale)] = float(probability)
@@ -163,7 +155,7 @@ def simulate(case: Case) -> Row:
     table = draw(case.target, case.column, seed=case.seed)
     evidence = {pair: smooth_evidence(table, *pair) for pair in product(KINDS, repeat=2)}
     began = time.process_time()
-    model = AutoKernelGPRegressor(n_iter=case.n_iter, random_state=case.seed, **options_of("with"))
+    model = AutoKernelGPRegressor(n_iter=case.n_iter, random_state=case.seed, **OPTIONS["with"])
     model.fit(table.X, table.y)
     seconds = time.process_time() - began
     row: dict[str, object] = {"n_columns": table.X.shape[1]}
