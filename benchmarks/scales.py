@@ -162,7 +162,7 @@ def simulate(case: Case) -> Row:
     found = scales_of(model)
     for place, (what, subject) in enumerate({"target": "target", "column": "x0"}.items()):
         true = getattr(case, what)
-        stated = found[subject]
+        stated = found.get(subject, {"identity": 1.0})  # of a column without a part in it
         right, wrong = (
             max(value for pair, value in evidence.items() if (pair[place] == true) == is_true)
             for is_true in (True, False)
