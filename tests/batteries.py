@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Kernel
 
+from autokernel.data.scales import Scale
 from autokernel.data.scaling import Scaling
 from autokernel.expression import (
     Expression,
@@ -18,7 +19,15 @@ from autokernel.expression import (
 from autokernel.inference.covariance import Covariance
 from autokernel.inference.packed import unpack
 from autokernel.inference.pairs import PackedPairs
-from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY, OPERATORS, BaseKernel, Operator
+from autokernel.kernels import (
+    ADD,
+    BASE_KERNELS,
+    MULTIPLY,
+    OPERATORS,
+    BaseKernel,
+    OnScale,
+    Operator,
+)
 from autokernel.model import to_sklearn
 from autokernel.typing import FloatArray
 from tests.kernels.gate import GATE
@@ -31,21 +40,28 @@ EVERY_OPERATOR = Grammar(
     tuple(BASE_KERNELS.values()), (*OPERATORS.values(), GATE), columns=(0, 1, 2), max_leaves=6
 )
 
+SCALES = (None, Scale("log", shift=0.3, width=2.0), Scale("sqrt", width=0.5))
+TARGETS = (None, OnScale(Scale("log")), OnScale(Scale("sqrt", origin=3.0)))
+
 seeds = st.integers(0, 2**32 - 1)
 
 
 @st.composite
 def grammars(draw: st.DrawFn) -> Grammar:
-    """Draw a grammar over some of the base kernels, operators and columns."""
+    """Draw a grammar over some of the base kernels, operators, columns and scales."""
 
     def some(values: tuple) -> st.SearchStrategy[tuple]:
         return st.lists(st.sampled_from(values), min_size=1, unique=True).map(tuple)
 
+    columns = draw(some((0, 1, 2, 10)))
+    has_scales = draw(st.booleans())
     return Grammar(
         draw(some(tuple(BASE_KERNELS.values()))),
         draw(some((ADD, MULTIPLY))),
-        columns=draw(some((0, 1, 2, 10))),
+        columns=columns,
         max_leaves=draw(st.integers(1, 4)),
+        scales=tuple(draw(some(SCALES)) for _ in columns) if has_scales else None,
+        targets=draw(some(TARGETS)),
     )
 
 
@@ -117,13 +133,18 @@ def problems(draw: st.DrawFn, *, n_features: int) -> Problem:
     covariance has a condition number below about 1e7 and two ways to compute it agree.
     """
     grammar = Grammar(
-        GRAMMAR.base_kernels, GRAMMAR.operators, tuple(range(n_features)), max_leaves=6
+        GRAMMAR.base_kernels,
+        GRAMMAR.operators,
+        tuple(range(n_features)),
+        max_leaves=6,
+        scales=(SCALES, *((None,),) * (n_features - 1)),
     )
     expression = draw(expressions(grammar))
     n_samples = draw(st.sampled_from((12, 11, 25, 2, 1)))  # odd and even: packed differently
     rng = np.random.default_rng(draw(seeds))
     theta = np.append(rng.uniform(-1, 1, n_kernel_params(expression)), rng.uniform(-4, 0))
     X = rng.uniform(-1, 1, (n_samples, n_features))
+    X[:, 0] += 1.1  # positive, as some scales need
     return Problem(expression, theta, X, rng.standard_normal(n_samples))
 
 

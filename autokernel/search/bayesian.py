@@ -164,9 +164,10 @@ def _errors_to_expect(errors: FloatArray) -> tuple[float, float]:
 def promising_neighbours(task: Task, history: History) -> list[Estimate]:
     """List new neighbours of the best kernel by their expected improvement, highest first.
 
-    Other scales that gain much come before all others. If there are no neighbours, the search climbs from the best base kernels of the design, then from where
-    the last jump has landed; the improvement is then that of the kernel that it climbs from. At
-    last come the neighbours of the next best kernels.
+    Other scales that gain much come before all others. If there are no neighbours, the search
+    climbs from the best base kernels of the design, then from where the last jump has landed; the
+    improvement is then that of the kernel that it climbs from. At last come the neighbours of the
+    next best kernels.
     """
     fits = [fit for fit in history.best_first() if task.grammar.spans(fit.expression)]
     if not fits:

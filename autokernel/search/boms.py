@@ -27,6 +27,7 @@ N_INPUTS = 20  # inputs of the comparison, BOMS section 4.4
 SEED = 0  # of the choice of inputs and the scrambling of the Sobol points
 N_SOBOL_DIMENSIONS = 256  # further parameters reuse the first dimensions
 MIN_DRAW = 1e-50  # of a parameter; the largest is 1 / this: products of a few draws stay finite
+DISTANCE_OF_TARGETS = 0.1  # between kernels that differ only in the scale of the target
 MATRICES_PER_CALL = 800  # matrices factorised together; the CPU cache nearly holds them
 MAX_COVARIANCE_BYTES = 2**27  # of cached covariances: some 800 expressions at 100 samples
 MAX_CACHED_EXPRESSIONS = 2048  # in the distance table: at most 32 MB
@@ -169,7 +170,7 @@ class HellingerKernel(KernelKernel):
     For one sample, the distance is half the squared L2 distance between the square roots of two
     densities; so the mean over shared samples is a squared Hilbert distance as well. Hence it is
     symmetric, it is zero between equal expressions, and the kernel is positive semi-definite.
-    Expressions on different scales of the target have the largest distance, one.
+    Different scales of the target add :data:`DISTANCE_OF_TARGETS`.
 
     A distance takes O(n_samples n_inputs^3). Distances and covariances are cached in at most some
     170 MB; the oldest ones are dropped and computed again when needed. An instance must not be
@@ -197,7 +198,7 @@ class HellingerKernel(KernelKernel):
     def distances(
         self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
     ) -> FloatArray:
-        """Compute distances (1, n, m) between 0 and 1."""
+        """Compute distances (1, n, m) between 0 and 1, or little more on different targets."""
         self._learn([*expressions, *(others or ())])
         rows = self._indices(expressions)
         columns = rows if others is None else self._indices(others)
@@ -207,7 +208,7 @@ class HellingerKernel(KernelKernel):
             self._deadline.check()
             low, high = pairs[start : start + n_pairs].T
             targets = np.array([tree.target and tree.target.symbol for tree in self._trees])
-            found = np.where(targets[low] == targets[high], self._compute(low, high), 1.0)
+            found = self._compute(low, high) + DISTANCE_OF_TARGETS * (targets[low] != targets[high])
             self._table[low, high] = self._table[high, low] = found
         return self._table[np.ix_(rows, columns)][None]
 

@@ -1,6 +1,8 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, replace
+from functools import partial
+from itertools import repeat
 
 import numpy as np
 import pytest
@@ -8,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, geom
 
-from autokernel.expression import Expression, Grammar, Leaf, Operation, parse_expression, reduced
+from autokernel.data.scales import Scale
+from autokernel.expression import (
+    Expression,
+    Grammar,
+    Leaf,
+    Operation,
+    parse_expression,
+    reduced,
+    with_leaves,
+)
 from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY
 from tests.batteries import expressions, grammars, seeds
 from tests.kernels.gate import GATE
@@ -20,7 +31,19 @@ REDUCING = replace(SMALL, reduces=True)
 
 def rewritings(expression: Expression, grammar: Grammar) -> Iterator[Expression]:
     """Result of every operation, by recursion over the tree: the definition written out."""
-    bases = [Leaf(kernel, column) for kernel in grammar.base_kernels for column in grammar.columns]
+    used = {leaf.column: set() for leaf in expression.leaves if not leaf.has_period}
+    for leaf in expression.leaves:
+        used.get(leaf.column, set()).update(set() if leaf.has_period else {leaf.scale})
+    by_column = dict(zip(grammar.columns, grammar.scales or repeat((None,)), strict=False))
+    plain = [Leaf(kernel, column) for kernel in grammar.base_kernels for column in grammar.columns]
+    bases = [
+        replace(leaf, scale=scale)
+        for leaf in plain
+        for scale in ((None,) if leaf.has_period else by_column[leaf.column])
+        if leaf.has_period
+        or grammar.scales is None
+        or scale in used.get(leaf.column, by_column[leaf.column])
+    ]
     may_grow = expression.n_leaves < grammar.max_leaves
 
     def below(tree: Expression) -> Iterator[Expression]:
@@ -34,7 +57,15 @@ def rewritings(expression: Expression, grammar: Grammar) -> Iterator[Expression]
             yield from (Operation(tree.operator, new, right) for new in below(left))
             yield from (Operation(tree.operator, left, new) for new in below(right))
 
-    return below(expression)
+    def on_scale(leaf: Leaf, column: int, scale: Scale | None) -> Leaf:
+        return replace(leaf, scale=scale) if leaf.column == column and not leaf.has_period else leaf
+
+    yield from (changed.on(expression.target) for changed in below(expression.body))
+    yield from (expression.on(target) for target in grammar.targets if target != expression.target)
+    first = {leaf.column: leaf.scale for leaf in expression.leaves[::-1] if not leaf.has_period}
+    for column, before in first.items() if grammar.scales else ():
+        for scale in set(by_column.get(column, ())) - {before}:
+            yield with_leaves(expression, partial(on_scale, column=column, scale=scale))
 
 
 def deletions(tree: Expression) -> Iterator[Expression]:
@@ -243,7 +274,7 @@ def test_random_kernels_of_a_grammar_that_reduces_are_reduced(
     grammar: Grammar, seed: int, n_steps: int
 ) -> None:
     grammar, rng = replace(grammar, reduces=True), np.random.default_rng(seed)
-    walk = grammar.random_walk(grammar.leaves[0], n_steps, rng)
+    walk = grammar.random_walk(grammar.bases[0], n_steps, rng)
     for made in (walk, *grammar.random_walks(5, rng), grammar.random_tree(6, rng)):
         assert reduced(made) is made
         assert grammar.spans(made)
@@ -275,14 +306,15 @@ def test_changes_are_the_results_of_all_operations(member: tuple[Grammar, Expres
 
 
 @given(grammars_with_members())
-def test_of_many_changes_all_deletions_and_some_others_are_kept(
+def test_of_many_changes_all_deletions_and_scales_and_some_others_are_kept(
     member: tuple[Grammar, Expression],
 ) -> None:
     grammar, expression = member
     everything = [e.canonical for e in every_result(grammar, expression)]
-    n_deletions = expression.n_subtrees - 1 if grammar.reduces else 0
+    n_kept = expression.body.n_subtrees - 1 if grammar.reduces else 0
+    n_kept += len(list(grammar.rescalings(expression)))
     some = [e.canonical for e in grammar.changes(expression, 5)]
     assert not Counter(some) - Counter(everything)
-    assert len(some) == min(len(everything), max(5, n_deletions + 1))
-    assert some[len(some) - n_deletions :] == everything[len(everything) - n_deletions :]
+    assert len(some) == min(len(everything), max(5, n_kept + 1))
+    assert some[len(some) - n_kept :] == everything[len(everything) - n_kept :]
     assert some == [e.canonical for e in grammar.changes(expression, 5)]

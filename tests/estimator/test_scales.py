@@ -1,0 +1,357 @@
+"""Scales of columns and of the target: exact identities with data that are transformed by hand."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import expit, logit
+from scipy.stats import norm
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.pipeline import Pipeline
+
+from autokernel import AutoKernelGPRegressor, evaluate_kernel
+from autokernel.data.scales import column_scale, scales_of_column, scales_of_target, target_scale
+from autokernel.exceptions import ExpressionSyntaxError
+from autokernel.export import from_dict, to_dict, to_latex
+
+MAPS = {
+    "log": (np.log, np.exp, lambda y: 1 / y),
+    "sqrt": (np.sqrt, lambda t: np.maximum(t, 0) ** 2, lambda y: 0.5 / np.sqrt(y)),
+    "logit": (logit, expit, lambda y: 1 / (y * (1 - y))),
+}
+N = 60
+
+
+def drawn(target="log", column="log", n=N, seed=0):
+    """Draw rows that are smooth on these scales of the target and of the first of two columns."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([np.exp(rng.uniform(0, 5, n)), rng.uniform(-1, 1, n)])
+    x = {"log": np.log(X[:, 0]) / 5, "sqrt": np.sqrt(X[:, 0] / X[:, 0].max())}[column]
+    t = np.sin(4 * x) + 0.5 * X[:, 1] + 0.1 * rng.normal(size=n)
+    return X, MAPS[target][1](t + (2.0 if target == "sqrt" else 0.0))
+
+
+def small(**parameters):
+    fixed = {"base_kernels": ["SE"], "n_iter": 0, "random_state": 0, "column_scales": None}
+    return AutoKernelGPRegressor(**{**fixed, "target_scale": None, **parameters})
+
+
+def scale_of(name, seed=0):
+    y = drawn(name, seed=seed)[1]
+    return y, target_scale(name, y, shift=float(y.mean()), scale=float(y.std()))
+
+
+@pytest.fixture(scope="module", params=MAPS)
+def name(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def models(name):
+    """Models of one kernel on a scale, and the same with several draws of its parameters."""
+    X, y = drawn(name)
+    point, mixture = (small(target_scale=name, averaging=a).fit(X, y) for a in (None, "posterior"))
+    return X, y, point, mixture
+
+
+def test_a_scale_standardises_and_is_undone(name):
+    y, scale = scale_of(name)
+    u = (y - y.mean()) / y.std()
+    t, log_slope = scale.forward_and_log_slope(u)
+    expected = MAPS[name][0](y)
+    np.testing.assert_allclose(t, (expected - expected.mean()) / expected.std(), atol=1e-9)
+    np.testing.assert_allclose(scale.inverse(t), u, atol=1e-9)
+    slope = MAPS[name][2](y) * y.std() / expected.std()
+    np.testing.assert_allclose(log_slope, np.log(slope), atol=1e-9)
+
+
+def test_moments_are_the_integrals(name):
+    _, scale = scale_of(name)
+    for mean, variance in ((0.3, 0.5), (-1.0, 0.02), (0.0, 1.5)):
+        density = norm(mean, np.sqrt(variance)).pdf
+
+        def integral(function, density=density, mean=mean):
+            return quad(lambda t: function(t) * density(t), -9, 9, points=[mean], limit=500)[0]
+
+        centre = integral(lambda t: float(scale.inverse(t)))
+        spread = integral(lambda t, c=centre: (float(scale.inverse(t)) - c) ** 2)
+        found = scale.moments(np.array([mean]), np.array([variance]))
+        np.testing.assert_allclose(np.ravel(found), [centre, spread], rtol=1e-6)
+
+
+def test_covariances_are_those_of_many_draws(name):
+    _, scale = scale_of(name)
+    rng = np.random.default_rng(0)
+    mean, root = np.array([0.0, 0.5, -1.0]), 0.5 * rng.normal(size=(3, 3))
+    covariance = root @ root.T + 0.1 * np.eye(3)
+    draws = scale.inverse(rng.multivariate_normal(mean, covariance, 400_000))
+    centred = draws - draws.mean(axis=0)
+    products = centred[:, :, None] * centred[:, None]
+    found = scale.covariance(mean, covariance)
+    error = products.std(axis=0) / np.sqrt(len(draws))
+    assert np.all(np.abs(found - products.mean(axis=0)) < 5 * error)
+    np.testing.assert_allclose(np.diag(found), scale.moments(mean, np.diag(covariance))[1], 1e-4)
+
+
+def test_the_variance_of_the_function_is_that_of_means_over_the_noise(name):
+    _, scale = scale_of(name)
+    rng, n = np.random.default_rng(1), 2000
+    function = 0.2 + np.sqrt(0.3) * rng.normal(size=(n, 1))
+    means = scale.inverse(function + np.sqrt(0.2) * rng.normal(size=(n, n))).mean(axis=1)
+    found = scale.variance_of_function(np.array([0.2]), np.array([0.5]), 0.2)[0]
+    error = ((means - means.mean()) ** 2).std() / np.sqrt(n)
+    assert abs(found - means.var()) < 5 * error + 0.2 / n
+
+
+def test_the_evidence_is_that_of_the_transformed_target_with_the_jacobian(name):
+    X, y = drawn(name)
+    X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    jacobian = np.log(MAPS[name][2](y))
+    for criterion in ("laplace", "bic", "aic", "loo", "cv"):
+        own = evaluate_kernel(f"{name}(y) ~ SE[0] + LIN[1]", X, y, criterion=criterion)
+        by_hand = evaluate_kernel("SE[0] + LIN[1]", X, MAPS[name][0](y), criterion=criterion)
+        # both are at the same mode, which is found to 1e-4 nats
+        assert own.score == pytest.approx(by_hand.score + jacobian.sum(), abs=1e-2)
+
+
+def test_a_kernel_of_a_scaled_column_is_that_of_the_column_transformed_by_hand():
+    X, y = drawn()
+    own = evaluate_kernel("SE[log(0)] + LIN[1]", X, y)
+    by_hand = evaluate_kernel("SE[0] + LIN[1]", np.column_stack([np.log(X[:, 0]), X[:, 1]]), y)
+    assert own.score == pytest.approx(by_hand.score, abs=1e-2)
+
+
+def test_the_median_is_that_of_scikit_learn_on_the_transformed_target(models, name):
+    X, y, model, _ = models
+    function, inverse, _ = MAPS[name]
+    assert model.best_expression_.startswith(f"{name}(y) ~ ")
+    alone = GaussianProcessRegressor(
+        kernel=model.best_kernel_, optimizer=None, normalize_y=True, alpha=0
+    )
+    twin = TransformedTargetRegressor(alone, func=function, inverse_func=inverse).fit(X, y)
+    new = X[:20] * 1.01
+    np.testing.assert_allclose(
+        model.predict_quantiles(new, [0.5])[:, 0], twin.predict(new), rtol=1e-6
+    )
+
+
+def test_a_scaled_column_is_transformed_in_the_exported_kernel():
+    X, y = drawn()
+    model = small(column_scales={"0": "log"}, averaging=None).fit(X, y)
+    assert "SE[log(0)]" in model.best_expression_
+    twin = GaussianProcessRegressor(model.best_kernel_, optimizer=None, normalize_y=True, alpha=0)
+    new = X[:20] * 1.01
+    expected = twin.fit(X, y).predict(new)
+    np.testing.assert_allclose(model.predict(new), expected, rtol=1e-6, atol=1e-8)
+    assert "log(x0)" in repr(model.best_kernel_)
+    assert r"\log \mathrm{x0}" in to_latex(model)
+    units = dict(zip(model.parameters_["parameter"], model.parameters_["unit"], strict=True))
+    assert units["lengthscale"] in ("log(x0)", "x1")
+
+
+def test_densities_integrate_to_one_and_agree_with_quantiles_and_moments(models, name):
+    X, _, _, model = models
+    new = X[:1]
+    low, high = model.predict_quantiles(new, [1e-7, 1 - 1e-7])[0]
+    grid = np.linspace(low, high, 20_001)
+    density = np.exp(model.log_predictive_density(np.repeat(new, len(grid), axis=0), grid))
+    assert np.trapezoid(density, grid) == pytest.approx(1, abs=1e-4)
+    mean, std = (float(part[0]) for part in model.predict(new, return_std=True))
+    assert np.trapezoid(grid * density, grid) == pytest.approx(mean, rel=1e-3)
+    spread = np.trapezoid((grid - mean) ** 2 * density, grid)
+    assert np.sqrt(spread) == pytest.approx(std, rel=1e-3)
+    levels = np.array([0.05, 0.5, 0.9])
+    below = [
+        np.trapezoid(density[grid <= q], grid[grid <= q])
+        for q in model.predict_quantiles(new, levels)[0]
+    ]
+    np.testing.assert_allclose(below, levels, atol=1e-3)
+
+
+def test_draws_have_the_moments_and_the_function_less_spread_than_observations(models):
+    X, _, _, model = models
+    new = X[:3]
+    draws = model.sample_y(new, 4000, random_state=0)
+    mean, covariance = model.predict(new, return_cov=True)
+    std, of_function = (model.predict(new, return_std=which)[1] for which in (True, "function"))
+    error = std / np.sqrt(4000)
+    assert np.all(np.abs(draws.mean(axis=1) - mean) < 5 * error)
+    np.testing.assert_allclose(np.sqrt(np.diag(covariance)), std, rtol=1e-3)
+    assert np.all((of_function > 0) & (of_function < std))
+
+
+def test_a_target_beyond_its_scale_is_impossible(models, name):
+    X, _, model, _ = models
+    beyond = [-1.0, 1.5] if name == "logit" else [-1.0, 0.0]
+    assert np.all(model.log_predictive_density(X[:2], beyond) == -np.inf)
+    assert np.all(np.isfinite(model.predict(1e3 * X)))
+    assert np.all(model.predict_interval(X, 0.999) >= 0)
+
+
+def test_auto_finds_scales_and_their_probabilities():
+    X, y = drawn(n=100)
+    model = small(column_scales="auto", target_scale="auto", n_iter=10).fit(X, y)
+    assert model.best_expression_.startswith("log(y) ~ ")
+    assert "SE[log(0)]" in model.best_expression_
+    found = {
+        (subject, scale): probability
+        for subject, scale, probability in zip(*map(list, model.scales_.values()), strict=True)
+    }
+    assert found["target", "log"] > 0.9
+    assert found["x0", "log"] > 0.8
+    for subject in ("target", "x0", "x1"):
+        assert sum(p for (of, _), p in found.items() if of == subject) == pytest.approx(1)
+
+
+def test_nothing_changes_for_data_that_have_no_other_scale():
+    X, y = drawn()
+    X, y = X - X.min(axis=0), np.log(y)
+    plain = small(n_iter=5).fit(X, y)
+    auto = small(n_iter=5, column_scales="auto", target_scale="auto").fit(X, y)
+    assert list(auto.search_history_["kernel"]) == list(plain.search_history_["kernel"])
+    np.testing.assert_array_equal(auto.predict(X), plain.predict(X))
+    assert set(auto.scales_["scale"]) == {"identity"}
+
+
+@pytest.mark.parametrize("strategy", ["sot", "boms", "arc", "greedy", "skc", "tree_gep", "random"])
+def test_every_strategy_reaches_scales(strategy):
+    X, y = drawn(n=40)
+    settings = {"column_scales": "auto", "target_scale": "auto", "n_iter": 25, "tol": 0}
+    model = small(strategy=strategy, **settings).fit(X, y)
+    kernels = [text for text in model.search_history_["kernel"] if "NOISE" not in text]
+    assert any("(y) ~" in text for text in kernels)
+    assert any("log(0)" in text or "sqrt(0)" in text for text in kernels)
+    assert np.all(np.isfinite(model.predict(X)))
+
+
+def test_pickles_and_records_keep_the_numbers_of_scales():
+    X, y = drawn()
+    model = small(column_scales="log", target_scale="log", base_kernels=["SE"])
+    model.fit(X[:, :1], y)
+    expected = model.predict(X[:, :1], return_std=True)
+    for copied in (
+        pickle.loads(pickle.dumps(model)),
+        from_dict(json.loads(json.dumps(to_dict(model)))),
+    ):
+        for found, wanted in zip(copied.predict(X[:, :1], return_std=True), expected, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
+def test_memory_and_warm_starts_know_that_another_origin_is_another_logarithm(tmp_path):
+    X, y = drawn()
+    fits = {}
+    for shift in (0.0, 64.0):
+        model = small(column_scales="log", memory=tmp_path).fit(X[:, :1] + shift, y)
+        fits[shift] = model.best_score_
+        assert model.best_score_ == small(column_scales="log").fit(X[:, :1] + shift, y).best_score_
+    assert abs(fits[0.0] - fits[64.0]) > 1
+
+
+def test_refit_takes_a_kernel_with_scales_to_new_data():
+    X, y = drawn(n=100)
+    model = small().fit(X, y)
+    model.refit(X[:50], y[:50], "log(y) ~ SE[log(0)] + LIN[1]")
+    assert model.best_expression_ == "log(y) ~ SE[log(0)] + LIN[1]"
+    again = small().refit(X[:50], y[:50], "log(y) ~ SE[log(0)] + LIN[1]")
+    np.testing.assert_allclose(model.predict(X), again.predict(X), rtol=1e-4)
+
+
+def test_start_kernels_may_have_scales():
+    X, y = drawn()
+    model = small(
+        column_scales="auto", target_scale="auto", start_kernel="log(y) ~ SE[1] + SE[log(0)]"
+    ).fit(X, y)
+    assert model.search_history_["kernel"][0] == "log(y) ~ SE[1] + SE[log(0)]"
+    with pytest.raises(ValueError, match=r"start_kernel must .* scale of the target out of"):
+        small(start_kernel="log(y) ~ SE[0]").fit(X, y)
+
+
+@pytest.mark.parametrize("approximation", ["inducing", "neighbours"])
+def test_many_rows_know_scales(approximation):
+    X, y = drawn(n=700)
+    model = small(
+        column_scales="auto", target_scale="auto", n_iter=3, approximation=approximation
+    ).fit(X, y)
+    assert model.best_expression_.startswith("log(y) ~ ")
+    new, truth = drawn(n=200, seed=1)
+    assert np.mean(np.abs(np.log(model.predict_quantiles(new, [0.5])[:, 0] / truth))) < 0.15
+    assert np.mean(model.log_predictive_density(new, truth)) > np.mean(
+        norm(np.log(y).mean(), np.log(y).std()).logpdf(np.log(truth)) - np.log(truth)
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"column_scales": {"age": "log"}}, "column_scales has 'log' for column 'age'.* in row 3"),
+        (
+            {"target_scale": "logit"},
+            "target_scale has 'logit' for the target.* above 0 and below 1",
+        ),
+        ({"column_scales": {"age": "logit"}}, r"column_scales\['age'\] must be one of"),
+        ({"column_scales": {"aeg": "log"}}, "did you mean 'age'"),
+        ({"target_scale": "ln"}, "target_scale"),
+    ],
+)
+def test_a_scale_that_the_data_do_not_allow_is_refused(settings, message):
+    pd = pytest.importorskip("pandas")
+    X, y = drawn()
+    X[3, 0] = 0.0
+    with pytest.raises(ValueError, match=message):
+        small(**settings).fit(pd.DataFrame(X, columns=["age", "size"]), y)
+
+
+def test_a_kernel_by_hand_on_a_scale_that_the_data_do_not_allow_is_refused():
+    X, y = drawn()
+    X[3, 0] = -2.0
+    with pytest.raises(
+        ValueError, match="column 0, whose numbers must be above 0, got -2 in row 3"
+    ):
+        evaluate_kernel("SE[log(0)]", X, y)
+    with pytest.raises(ValueError, match="the target, whose numbers must be above 0"):
+        evaluate_kernel("sqrt(y) ~ SE[1]", X, y - y.min())
+    with pytest.raises(ExpressionSyntaxError, match="unknown scale 'lg'"):
+        evaluate_kernel("SE[lg(0)]", X, y)
+
+
+def test_numbers_beyond_a_scale_count_as_the_smallest_with_one_warning():
+    X, y = drawn()
+    model = small(column_scales={0: "log"}).fit(X, y)
+    new = np.tile(X[:1], (3, 1))
+    new[:, 0] = 0.0, -5.0, X[:, 0].min()
+    with pytest.warns(
+        UserWarning, match=r"column 'x0' .* 'log', which does not have 0 \(row 0\)"
+    ) as w:
+        predicted = model.predict(new)
+    assert len(w) == 1
+    np.testing.assert_allclose(predicted, predicted[2])
+
+
+def test_scales_are_offered_where_they_can_matter():
+    rng = np.random.default_rng(0)
+    wide, narrow = np.geomspace(1, 100, 30), np.linspace(1, 5, 30)
+    assert scales_of_column(wide) == ["log", "sqrt"]
+    assert scales_of_column(narrow) == scales_of_column(wide - 1) == []
+    assert scales_of_column(np.repeat([1.0, 100.0], 15)) == []
+    assert scales_of_target(wide) == ["log", "sqrt"]
+    assert scales_of_target(420 + 70 * rng.uniform(size=30)) == scales_of_target(-wide) == []
+    assert scales_of_target(wide / 101) == ["log", "sqrt", "logit"]
+    assert scales_of_target(np.exp(np.linspace(0, 40, 30))) == []  # rounding blurs the smallest
+
+
+def test_a_column_is_searched_as_a_unit_interval_on_every_scale():
+    x = np.geomspace(2, 300, 20)
+    for name in ("log", "sqrt"):
+        scale = column_scale(name, x, shift=2.0, scale=298.0)
+        t = scale.forward((x - 2) / 298)
+        np.testing.assert_allclose([t.min(), t.max()], [0, 1], atol=1e-12)
+        np.testing.assert_allclose(scale.inverse(t), (x - 2) / 298, atol=1e-12)
+
+
+def test_scales_work_in_a_pipeline_that_is_searched():
+    X, y = drawn(n=40)
+    pipeline = Pipeline([("model", small(target_scale="log"))])
+    assert pipeline.set_params(model__target_scale=None).fit(X, y).score(X, y) > 0.5
