@@ -164,17 +164,23 @@ class Evaluator:
             return self.without_fit(job.expression, str(error), seconds=seconds)
 
     def estimate_changes(
-        self, fit: Evaluation, changes: Changes, deadline: Deadline = NEVER
+        self,
+        fit: Evaluation,
+        changes: Changes,
+        deadline: Deadline = NEVER,
+        *,
+        on_all_rows: bool = False,
     ) -> list[Estimate]:
         """Estimate the scores of kernels that changes of a fitted one lead to, best first.
 
         ``changes`` returns the changed kernels, arranged, of the same leaf objects. There are no
-        estimates if the fitted kernel itself cannot be computed.
+        estimates if the fitted kernel itself cannot be computed. Of many rows some are used, unless
+        ``on_all_rows``.
         """
         with suppress(EvaluationError), kernel_errors(), one_blas_thread():
             screening = Screening(
                 fit,
-                self._few_rows,
+                self.data if on_all_rows else self._few_rows,
                 n_samples=self.n_samples,
                 priors=self.priors,
                 seed=self.seed,

@@ -29,10 +29,11 @@ from autokernel.typing import FloatArray
 
 Cached = TypeVar("Cached")
 
-EstimateChanges = Callable[[Evaluation, Changes, Deadline], list[Estimate]]
+EstimateChanges = Callable[..., list[Estimate]]
 """Function that estimates the scores of kernels that changes of a fitted kernel lead to.
 
-The highest estimate comes first. An ``OutOfTimeError`` is raised after the deadline.
+Its arguments are those of :meth:`Evaluator.estimate_changes`. An ``OutOfTimeError`` is raised after
+the deadline.
 """
 
 MAX_CHANGES = 800  # of one kernel whose results are estimated
@@ -67,13 +68,19 @@ class Task:
     def neighbours(self, fit: Evaluation) -> list[Estimate]:
         """Estimate the scores of the kernels one operation away from a fitted one.
 
-        Of very many operations only some are tried, with all deletions.
+        Of very many operations only some are tried, with all deletions and exchanges of scales.
         """
-        return self._estimates(fit, self._neighbours_of)
+        rescaled = {one.expression.canonical: one for one in self.rescalings(fit)}
+        found = self._estimates(fit, self._neighbours_of)
+        known = [rescaled.get(one.expression.canonical, one) for one in found]
+        return sorted(known, key=lambda one: (-one.score, one.expression.canonical))
 
     def rescalings(self, fit: Evaluation) -> list[Estimate]:
-        """Estimate the scores of a fitted kernel on another scale of the target or of a column."""
-        return self._estimates(fit, self._rescalings_of)
+        """Estimate the scores of a fitted kernel on another scale of the target or of a column.
+
+        They are few, and are estimated on all rows.
+        """
+        return self._estimates(fit, self._rescalings_of, on_all_rows=True)
 
     def neighbour_texts(self, expression: Expression) -> frozenset[str]:
         """Return the canonical texts of the kernels that :meth:`neighbours` estimates."""
@@ -86,11 +93,13 @@ class Task:
         """Estimate the scores of the simpler forms of a fitted kernel."""
         return self._estimates(fit, simplifications)
 
-    def _estimates(self, fit: Evaluation, changes: Changes) -> list[Estimate]:
+    def _estimates(
+        self, fit: Evaluation, changes: Changes, *, on_all_rows: bool = False
+    ) -> list[Estimate]:
         """Estimate the results of changes, once; an ``OutOfTimeError`` after the deadline."""
         return self.cached(
             (changes, fit.expression.canonical, fit.theta.tobytes()),
-            lambda: self.estimate_changes(fit, changes, self.deadline),
+            lambda: self.estimate_changes(fit, changes, self.deadline, on_all_rows=on_all_rows),
         )
 
     def _rescalings_of(self, expression: Expression) -> list[Expression]:
