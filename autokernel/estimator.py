@@ -526,7 +526,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Returns
         -------
         ndarray of shape (n_samples,)
-            Log density in nats, with y in its own unit. Larger is better.
+            Log density in nats, with y in its own unit. Larger is better. It is ``-inf`` where no
+            scale of the target that is averaged has ``y``. On the square root scale, zero has a
+            probability instead, and its log is returned.
         """
         inputs = self._check_inputs(X)
         target = check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64, input_name="y")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss, hermevander
-from scipy.special import expit, gammaln, logit, ndtr
+from scipy.special import expit, gammaln, log_ndtr, logit, ndtr
 
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
@@ -19,6 +19,7 @@ MIN_RATIO_OF_TARGET = 2.0  # the same of a target; below it all scales are nearl
 MIN_DISTINCT = 10  # values of a column or a target that has other scales
 MIN_SHARE = 1e-9  # of the largest target, below which rounding would blur the smallest one
 _LARGEST_LOG = 690.0  # so that the square of its exponential does not overflow
+_ROUNDING = 1e-12  # standard deviations of the target, within which a number is zero
 _N_NODES, _N_TERMS = 64, 32  # of a Gauss-Hermite rule, and of a Hermite series
 
 
@@ -90,6 +91,22 @@ class Scale:
         log_slope = scale.log_slope(x) + np.log(self.unit / self.width)
         t = (scale.function(x) - self.shift) / self.width
         return t, np.where(is_known, log_slope, -np.inf)
+
+    def log_density(self, u: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+        """Compute the log density (n,) of ``u`` where ``t`` is normal.
+
+        The lowest number of the square root, zero, has a probability, whose log is returned, as in
+        a Tobit model.
+        """
+        t, log_slope = self.forward_and_log_slope(u)
+        z, std = (t - mean) / np.sqrt(variance), np.sqrt(variance)
+        density = -0.5 * z**2 - np.log(np.sqrt(2 * np.pi) * std) + log_slope
+        scale = SCALES[self.name]
+        if not scale.has_low:
+            return density
+        lowest = (scale.function(np.asarray(scale.low)) - self.shift) / self.width
+        is_lowest = np.abs((u + self.origin) * self.unit - scale.low) <= _ROUNDING * self.unit
+        return np.where(is_lowest, log_ndtr((lowest - mean) / std), density)
 
     def moved(self, u: FloatArray, by: float) -> FloatArray:
         """Return the numbers of a column that are larger by ``by`` on the scale."""

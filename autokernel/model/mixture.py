@@ -180,8 +180,11 @@ class MixturePredictor:
         means, variances = self._of_components(X)
         densities = np.empty(means.shape)
         for number, scale in enumerate(self._scales):
-            t, log_slope = (y, 0.0) if scale is None else scale.forward_and_log_slope(y)
-            densities[number] = log_normal(t - means[number], variances[number]) + log_slope
+            mean, variance = means[number], variances[number]
+            if scale is None:
+                densities[number] = log_normal(y - mean, variance)
+            else:
+                densities[number] = scale.log_density(y, mean, variance)
         return logsumexp(densities + np.log(self.weights)[:, None], axis=0)
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:

@@ -185,10 +185,23 @@ def test_draws_have_the_moments_and_the_function_less_spread_than_observations(m
 
 def test_a_target_beyond_its_scale_is_impossible(models, name):
     X, _, model, _ = models
-    beyond = [-1.0, 1.5] if name == "logit" else [-1.0, 0.0]
+    beyond = {"logit": [-1.0, 1.5], "log": [-1.0, 0.0], "sqrt": [-1.0, -0.1]}[name]
     assert np.all(model.log_predictive_density(X[:2], beyond) == -np.inf)
     assert np.all(np.isfinite(model.predict(1e3 * X)))
     assert np.all(model.predict_interval(X, 0.999) >= 0)
+
+
+def test_zero_has_a_probability_on_the_square_root_scale():
+    _, scale = scale_of("sqrt")
+    mean, variance = np.array([-2.5]), np.array([0.4])
+    zero, top = -scale.origin, float(scale.inverse(mean + 8 * np.sqrt(variance))[0])
+
+    def density(u):
+        return float(np.exp(scale.log_density(np.array([u]), mean, variance))[0])
+
+    above = quad(density, zero + 1e-12, top, points=[zero + 1e-6], limit=500)[0]
+    assert density(zero) > 0.001
+    assert density(zero) + above == pytest.approx(1, abs=1e-4)
 
 
 def test_auto_finds_scales_and_their_probabilities():
