@@ -249,16 +249,20 @@ def simpler_than_best(history: History, task: Task) -> list[Expression]:
 
     Those with an estimate of their score come first, the highest first, without those whose
     estimate is far below the best score. Before them comes a kernel without all leaves
-    whose removal alone raises the evidence, or without half of them if that one is known.
+    whose removal alone raises the evidence, or without half of them if that one is known. The best
+    kernel on other scales counts as one of them, because the probabilities of scales need its
+    score.
     """
     best = history.best
     if best is None or not np.isfinite(best.score):
         return []
-    simpler = history.without_known(filter(task.grammar.spans, simplifications(best.expression)))
+    forms = [*simplifications(best.expression), *task.grammar.rescalings(best.expression)]
+    simpler = history.without_known(filter(task.grammar.spans, forms))
     if not simpler:
         return []
     estimates = [one for one in task.simplifications(best) if np.isfinite(one.score)]
-    known = {one.expression.canonical: best.score - one.score for one in estimates}
+    rescaled = [one for one in task.rescalings(best) if np.isfinite(one.score)]
+    known = {one.expression.canonical: best.score - one.score for one in (*estimates, *rescaled)}
     losses = [known.get(one.canonical, MAX_ERROR_OF_ESTIMATE) for one in simpler]
     order = np.argsort(losses, kind="stable")
     single = [simpler[number] for number in order if losses[number] <= MAX_ERROR_OF_ESTIMATE]
