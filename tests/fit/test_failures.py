@@ -53,7 +53,8 @@ def estimator(function=None, **parameters):
     """SE fits best, and the user-defined kernel less well."""
     own = CallableKernel("OWN", function or Function(), (LENGTHSCALE, VARIANCE))
     defaults = {"base_kernels": ["SE", own], "max_leaves": 2, "n_iter": 0}
-    return AutoKernelGPRegressor(**{**defaults, "random_state": 0, **parameters})
+    one_scale = {"column_scales": None, "target_scale": None}
+    return AutoKernelGPRegressor(**{**defaults, **one_scale, "random_state": 0, **parameters})
 
 
 @pytest.fixture(scope="module")

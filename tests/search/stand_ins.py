@@ -205,7 +205,13 @@ def task_of(
     )
     X = np.random.default_rng(0).uniform(size=(25, n_features))
 
-    def estimates(fit: Evaluation, changes: Changes, deadline: Deadline) -> list[Estimate]:
+    def estimates(
+        fit: Evaluation,
+        changes: Changes,
+        deadline: Deadline,
+        *,
+        on_all_rows: bool,  # noqa: ARG001 - there are no rows
+    ) -> list[Estimate]:
         deadline.check()
         near = {e.canonical: e for e in changes(fit.expression) if estimate}
         near.pop(fit.expression.canonical, None)
