@@ -15,6 +15,7 @@ DATA: dict[str, Any] = {"color": "#222222", "marker": ".", "linestyle": "none", 
 WIDE, NARROW = 0.18, 0.35  # opacity of the bands of 95 % and 50 %
 _TITLE_WIDTH = 13.0  # characters of a title for each inch
 _LABEL_WIDTH = 0.8  # inches next to axes for their labels
+_WIDE_RATIO, _WIDEST_RATIO = 5.0, 1e4  # of a logarithmic axis, for ticks at 1, 2, 5 and at 1, 3
 
 
 def _import_pyplot() -> Any:
@@ -52,6 +53,20 @@ def round_ticks(ax: "Axes", x: npt.NDArray[Any]) -> None:
     """Put ticks at round numbers along x, such as whole years; dates have ticks of their own."""
     if x.dtype.kind != "M":
         ax.locator_params(axis="x", steps=[1, 2, 5, 10])
+
+
+def log_axis(ax: "Axes", which: str, values: npt.NDArray[Any]) -> None:
+    """Make an axis logarithmic, with ticks at round numbers that are written as such."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
+
+    is_wide = values.max() > _WIDE_RATIO * values.min()
+    ax.set(**{f"{which}scale": "log"})
+    axis = ax.xaxis if which == "x" else ax.yaxis
+    steps = (1.0, 3.0) if values.max() > _WIDEST_RATIO * values.min() else (1.0, 2.0, 5.0)
+    major = LogLocator(subs=steps) if is_wide else MaxNLocator(5, steps=[1, 2, 2.5, 5, 10])
+    axis.set_major_locator(major)
+    axis.set_major_formatter(StrMethodFormatter("{x:.12g}"))
+    axis.set_minor_locator(NullLocator())
 
 
 def figure_of(ax: "Axes") -> "Figure":

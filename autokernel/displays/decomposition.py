@@ -8,12 +8,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from autokernel.data.scales import IDENTITY
 from autokernel.displays._style import (
     BLUE,
     WIDE,
     clear_frame,
     figure_of,
     literal,
+    log_axis,
     new_axes,
     round_ticks,
     wrapped,
@@ -43,8 +45,11 @@ class Panel:
     axes : sequence of ndarray
         Values along each column, in its units, or datetime64.
     mean, std : ndarray of shape (n_points,) or (n_first, n_second)
-        Mean of the component, all other columns at their medians, and standard deviation of its
-        difference from the average along the curve: components can exchange a constant.
+        Mean of the component on the scale of the target, all other columns at their medians, and
+        standard deviation of its difference from the average along the curve: components can
+        exchange a constant.
+    is_log : sequence of bool
+        For each column, whether its axis is logarithmic.
     """
 
     title: str
@@ -52,14 +57,16 @@ class Panel:
     axes: Sequence[npt.NDArray[Any]]
     mean: FloatArray
     std: FloatArray
+    is_log: Sequence[bool]
 
 
 class DecompositionDisplay:
     """One panel for each component, with its sentence as the title.
 
     A component of one column is a curve with a band of 95 %. One of several columns is shown as a
-    surface over the two along which it changes the most, with the others at their medians. Use
-    :meth:`from_estimator` to make one.
+    surface over the two along which it changes the most, with the others at their medians.
+    Components of a target on the log scale are shown as factors. Use :meth:`from_estimator` to make
+    a display.
 
     Parameters
     ----------
@@ -67,6 +74,8 @@ class DecompositionDisplay:
         What to draw.
     y_name : str
         Label of the target.
+    scale : str, default="identity"
+        Scale of the target on which the components are.
 
     Attributes
     ----------
@@ -76,8 +85,10 @@ class DecompositionDisplay:
         Figure of the last plot.
     """
 
-    def __init__(self, panels: Sequence[Panel], *, y_name: str = "y") -> None:
-        self.panels, self.y_name = list(panels), y_name
+    def __init__(
+        self, panels: Sequence[Panel], *, y_name: str = "y", scale: str = IDENTITY
+    ) -> None:
+        self.panels, self.y_name, self.scale = list(panels), y_name, scale
 
     @classmethod
     def from_estimator(
@@ -116,12 +127,14 @@ class DecompositionDisplay:
                 "there is no component to show: the best kernel is noise alone, or least_share is "
                 "too high"
             )
-        return cls(panels, y_name=y_name or literal(estimator.target_name_ or "y")).plot(axes)
+        y_name = y_name or literal(estimator.target_name_ or "y")
+        return cls(panels, y_name=y_name, scale=description.scale).plot(axes)
 
     @classmethod
     def of_component(cls, description: Description, number: int, *, y_name: str) -> Self:
         """Plot one component without a title, for a page that shows its text."""
-        return cls([_panel(description, number, "")], y_name=y_name).plot()
+        panels = [_panel(description, number, "")]
+        return cls(panels, y_name=y_name, scale=description.scale).plot()
 
     def plot(self, axes: "Sequence[Axes] | None" = None) -> Self:
         """Draw on axes, or on a new figure, and return the display."""
@@ -143,22 +156,45 @@ class DecompositionDisplay:
     def _curve(self, panel: Panel, ax: "Axes") -> None:
         clear_frame(ax)
         (x,), half = panel.axes, _TWO_SIDED * panel.std
-        ax.fill_between(
-            x, panel.mean - half, panel.mean + half, color=BLUE, alpha=WIDE, linewidth=0
-        )
-        ax.plot(x, panel.mean, color=BLUE, linewidth=1.5)
+        low, high = self._shown(panel.mean - half), self._shown(panel.mean + half)
+        ax.fill_between(x, low, high, color=BLUE, alpha=WIDE, linewidth=0)
+        ax.plot(x, self._shown(panel.mean), color=BLUE, linewidth=1.5)
         ax.margins(x=0.01)
-        round_ticks(ax, x)
-        ax.set(xlabel=literal(panel.names[0]), ylabel=self.y_name)
+        self._scale_columns(panel, ax)
+        if not panel.is_log[0]:
+            round_ticks(ax, x)
+        if self.scale == "log":
+            log_axis(ax, "y", np.array([low.min(), high.max()]))
+        ax.set(xlabel=literal(panel.names[0]), ylabel=self._label)
 
     def _surface(self, panel: Panel, ax: "Axes") -> None:
-        first, second = panel.axes
+        (first, second), values = panel.axes, self._shown(panel.mean.T)
+        norm = "log" if self.scale == "log" else "linear"
         image = ax.pcolormesh(
-            first, second, panel.mean.T, cmap="cividis", shading="gouraud", rasterized=True
+            first, second, values, cmap="cividis", norm=norm, shading="gouraud", rasterized=True
         )
-        figure_of(ax).colorbar(image, ax=ax, label=self.y_name)
+        bar = figure_of(ax).colorbar(image, ax=ax, label=self._label)
+        if self.scale == "log":
+            log_axis(bar.ax, "y", values)
         ax.contour(first, second, panel.mean.T, colors="white", linewidths=0.6, alpha=0.7)
+        self._scale_columns(panel, ax)
         ax.set(xlabel=literal(panel.names[0]), ylabel=literal(panel.names[1]))
+
+    def _shown(self, values: FloatArray) -> FloatArray:
+        """Return factors from their logs, and other values as they are."""
+        return np.exp(values) if self.scale == "log" else values
+
+    @property
+    def _label(self) -> str:
+        """The label of what is shown."""
+        labels = {IDENTITY: self.y_name, "log": "factor"}
+        return labels.get(self.scale, f"{self.scale} of {self.y_name}")
+
+    @staticmethod
+    def _scale_columns(panel: Panel, ax: "Axes") -> None:
+        for which, is_log, values in zip("xy", panel.is_log, panel.axes, strict=False):
+            if is_log:
+                log_axis(ax, which, values)
 
 
 def _panel(description: Description, number: int, title: str) -> Panel:
@@ -175,4 +211,6 @@ def _panel(description: Description, number: int, title: str) -> Panel:
     shown = [
         description.axes[column].shown(values) for column, values in zip(columns, axes, strict=True)
     ]
-    return Panel(title, [description.names[column] for column in columns], shown, mean, std)
+    names = [description.names[column] for column in columns]
+    is_log = [description.is_over_logs(number, column) for column in columns]
+    return Panel(title, names, shown, mean, std, is_log)

@@ -51,11 +51,13 @@ def checked(
     left_out: tuple[FloatArray, FloatArray] | None,
     target: str,
     axes: Sequence[Axis],
+    *,
+    has_tried_log: bool = False,
 ) -> Iterator[Said]:
     """Yield what is wrong with the residuals, with a sentence for each.
 
     For rows that are left out there are predicted probabilities (n,) of a smaller target and errors
-    (n,), or None.
+    (n,), or None. The log of the target is advised only if the search has not tried it.
     """
     mixture, n = model.mixture, len(model.mixture.data.y)
     if left_out is None:
@@ -78,15 +80,16 @@ def checked(
             )
             yield hidden, text
         return
-    X, mean, near = mixture.data.X, mixture.mean(mixture.data.X), ~_is_far(residuals)
+    y, X = model.target_scaling.undo(mixture.data.y), mixture.data.X
+    mean, near = mixture.mean(X), ~_is_far(residuals)
     if near.sum() < MIN_ROWS or np.ptp(np.abs(residuals[near])) < LEAST_DEVIATION:
         yield from _far_rows(residuals)
         return
-    y = model.target_scaling.undo(mixture.data.y)
-    has_orders = bool(y.min() > 0 and y.max() >= FACTOR_FOR_LOG * y.min())
+    has_tried_log |= any(one.evaluation.expression.target is not None for one in model.kernels)
+    may_have_log = not has_tried_log and y.min() > 0 and y.max() >= FACTOR_FOR_LOG * y.min()
     shape = [
         *_changing_spread(residuals[near], mean[near], X[near], axes),
-        *_skewness(residuals[near], target, has_orders=has_orders),
+        *_skewness(residuals[near], target, may_have_log=bool(may_have_log)),
     ]
     yield from shape or _far_rows(residuals)  # wide or skewed noise has rows far off
     if near.all():  # rows far off distort the residuals of their neighbours
@@ -153,14 +156,14 @@ def _changing_spread(
     yield claim, f"The noise {word} with {name}: {text}."
 
 
-def _skewness(residuals: FloatArray, target: str, *, has_orders: bool) -> Iterator[Said]:
+def _skewness(residuals: FloatArray, target: str, *, may_have_log: bool) -> Iterator[Said]:
     """Say whether large residuals are more often above than below, or the other way round."""
     found = skewtest(residuals)
     if not found.pvalue < FALSE_ALARM:
         return
     up = found.statistic > 0
     way = "above" if up else "below"
-    advice = f": try the log of {target}" if up and has_orders else ""
+    advice = f": try the log of {target}" if up and may_have_log else ""
     how, sure = "test of the skewness of leave-one-out residuals", 1 - float(found.pvalue)
     claim = Claim(NOISE, f"skewed to {way}", float(found.statistic), probability=sure, evidence=how)
     yield claim, f"Large residuals are more often {way} the prediction than not{advice}."
@@ -246,7 +249,8 @@ def _innovations(model: FittedModel, column: int) -> tuple[FloatArray, FloatArra
     Returns the values (n,) of the column in order, and the residuals (n,) in their standard
     deviations, none where the covariance matrix has no Cholesky factor.
     """
-    data, evaluation = model.mixture.data, model.evaluation
+    evaluation = model.evaluation
+    data = model.mixture.data.on(evaluation.expression.target)
     data = data.take(np.argsort(data.X[:, column], kind="stable"))
     params = np.exp(evaluation.theta)
     K = cross_covariance(evaluation.expression, data.X, data.X).forward(params[:-1]).copy()

@@ -7,12 +7,14 @@ central 90 % intervals of the draws.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 
 import numpy as np
 from scipy.signal import find_peaks
 
+from autokernel.data.scales import Scale
 from autokernel.explain.decomposition import (
     ExplainedFunction,
     Part,
@@ -74,7 +76,7 @@ class Curve:
     Draws (n_draws, n_points) are nan for kernels that have no component like it.
     """
 
-    places: FloatArray  # (n_points,), in the unit interval
+    places: FloatArray  # (n_points,), in the unit interval of the column on its scale
     mean: FloatArray
     draws: FloatArray
     at_most: float = 1.0  # probability that the columns of the component matter
@@ -110,9 +112,14 @@ def curve_of(
     column: int,
     places: FloatArray,
     fixed: Mapping[int, float] | None = None,
+    scale: Scale | None = None,
 ) -> Curve:
-    """Compute a component along a column, others at given values or else at their medians."""
-    inputs = inputs_along(explained.X, {**(fixed or {}), column: places})
+    """Compute a component along a column, others at given values or else at their medians.
+
+    The places are those on a ``scale`` of the column.
+    """
+    values = places if scale is None else scale.inverse(places)
+    inputs = inputs_along(explained.X, {**(fixed or {}), column: values})
     draws = explained.draws(part, column, inputs, N_DRAWS)
     return Curve(places, explained.mean(part, inputs), draws, float(explained.inclusion[column]))
 
@@ -120,7 +127,7 @@ def curve_of(
 def direction(curve: Curve, subject: str) -> Claim:
     """Say whether a curve rises, falls, turns once, or more often.
 
-    The value of a line is its slope in the unit interval, that of a turn its place; of other curves
+    The value of a line is its slope along the places, that of a turn its place; of other curves
     it is the change from one end to the other, or the range. A curve that rises may turn on the
     way, if this is small.
     """
@@ -214,11 +221,12 @@ def season(
     part: Part,
     ends: tuple[float, float],
     subject: str,
-) -> tuple[Claim, Claim, Claim]:
+) -> tuple[list[Claim], Claim, Claim]:
     """Say how large the swing of a season is, how it changes, and whether it goes on.
 
     The swing is the range within one cycle, less a straight line through both ends of the cycle:
-    of the first and the last between the ends, and of those beyond.
+    of the first and the last between the ends, and of those beyond. After the swing come the lowest
+    and the highest point of the last cycle and of the first, as differences from the average.
     """
     (column,), (begin, end) = part.columns, ends
     cycle = np.arange(POINTS_OF_CYCLE + 1) / POINTS_OF_CYCLE * part.period
@@ -228,15 +236,17 @@ def season(
     places = (starts[:, None] + cycle).ravel()
     curve = curve_of(explained, part, column, places)
 
-    def swings(drawn: FloatArray) -> FloatArray:
+    def waves(drawn: FloatArray) -> FloatArray:
         cycles = drawn.reshape(len(drawn), len(starts), len(cycle))
         lines = np.linspace(cycles[:, :, 0], cycles[:, :, -1], len(cycle), axis=2)
-        return np.ptp(cycles - lines, axis=2)
+        return cycles - lines
+
+    def swings(drawn: FloatArray) -> FloatArray:
+        return np.ptp(waves(drawn), axis=2)
 
     _, last, *later = swings(curve.mean[None])[0].tolist()
-    low, high = curve.interval(lambda drawn: swings(drawn)[:, 1])
-    present, how = explained.probability_of_period(part), "range within the last cycle"
-    swing = Claim(subject, "swing", last, low, high, probability=present, evidence=how)
+    present = explained.probability_of_period(part)
+    swing = _swing(curve, waves, Claim(subject, "swing", probability=present))
     grows = _growth(curve, lambda drawn: swings(drawn)[:, :2], subject)
     inputs = inputs_along(explained.X, {column: places})
     means = swings(explained.means_of_members(part, column, inputs))
@@ -252,6 +262,29 @@ def season(
     distance, how = float(lost[0]) * part.period, "swings of later cycles"
     fades = Claim(subject, "fades beyond", distance, probability=fading, evidence=how)
     return swing, grows, fades
+
+
+def _swing(curve: Curve, waves: Callable[[FloatArray], FloatArray], claim: Claim) -> list[Claim]:
+    """Say how large waves (n, n_cycles, n_points) are, and their ends around their averages."""
+
+    def end(drawn: FloatArray, *, cycle: int, sign: int) -> FloatArray:
+        wave = sign * waves(drawn)[:, cycle, :-1]
+        return sign * (wave.max(axis=1) - wave.mean(axis=1))
+
+    quantities: dict[str, Callable[[FloatArray], FloatArray]] = {
+        "swing": lambda drawn: np.ptp(waves(drawn)[:, 1], axis=1),
+        "lowest of swing": partial(end, cycle=1, sign=-1),
+        "highest of swing": partial(end, cycle=1, sign=1),
+        "lowest of first swing": partial(end, cycle=0, sign=-1),
+        "highest of first swing": partial(end, cycle=0, sign=1),
+    }
+    said = []
+    for name, quantity in quantities.items():
+        value, (low, high) = float(quantity(curve.mean[None])[0]), curve.interval(quantity)
+        how = "range within the last cycle" if name == "swing" else "difference from its average"
+        one = replace(claim, predicate=name, value=value, low=low, high=high, evidence=how)
+        said.append(one)
+    return said
 
 
 def _growth(curve: Curve, swings: Callable[[FloatArray], FloatArray], subject: str) -> Claim:

@@ -1,4 +1,4 @@
-"""A fitted function as a sum of components, in the units of the target."""
+"""A fitted function as a sum of components, on the scale of the target of the best kernel."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,6 +7,7 @@ from itertools import chain
 
 import numpy as np
 
+from autokernel.data.scales import IDENTITY, Scale
 from autokernel.explain.tables import inclusion_table
 from autokernel.expression import (
     Addend,
@@ -19,7 +20,7 @@ from autokernel.expression import (
 from autokernel.inference import one_blas_thread
 from autokernel.inference.base import Predictor
 from autokernel.inference.exact import ExactPredictor
-from autokernel.kernels import MULTIPLY, BaseKernel, LagPairs, Role, Share, role_index
+from autokernel.kernels import MULTIPLY, BaseKernel, LagPairs, OnScale, Role, Share, role_index
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray, IntArray
 
@@ -48,11 +49,13 @@ class Component:
     text : str
         The component in words.
     mean, std : ndarray of shape (n_samples,)
-        Posterior mean and standard deviation, in the units of the target. Components are
-        correlated: their variances do not add up to that of the function.
+        Posterior mean and standard deviation, in the units of the target, or on its scale if that
+        is another one. On the log scale, ``mean`` is the median of a factor, and ``std`` the
+        standard deviation of the log of the factor. Components are correlated: their variances do
+        not add up to that of the function.
     share : float
         Share of the variance of the fitted function over the training rows, by the covariance of
-        the component with the function. The shares add up to one.
+        the component with the function, both on the scale of the target. The shares add up to one.
     """
 
     expression: str
@@ -69,26 +72,39 @@ class Decomposition:
     Attributes
     ----------
     constant : float
-        Mean of the training targets.
+        Mean of the training targets on the scale; on the log scale, their geometric mean.
     noise_std : float
-        Standard deviation of the noise, in the units of the target.
+        Standard deviation of the noise, in the units of the target, or on its scale if that is
+        another one.
     components : list of Component
         Those of the best kernel, the one of the largest share first. If predictions average over
         kernels or parameters, the last one is the difference between the average and the best
-        kernel at its best parameters. ``constant`` and the means add up to ``predict``.
+        kernel at its best parameters, or the factor between the two.
+    scale : str
+        Scale of the target on which the best kernel acts. On ``"identity"``, ``constant`` and the
+        means add up to ``predict``. On ``"log"`` they multiply to the median of
+        ``predict_quantiles``. On ``"sqrt"`` and ``"logit"`` they add up to the square root or the
+        logit of this median.
     """
 
     constant: float
     noise_std: float
     components: list[Component]
+    scale: str = IDENTITY
 
     def __repr__(self) -> str:
-        lines = [f"constant {self.constant:.4g}"]
+        lines = []
+        if self.scale == "log":
+            lines = ["factors on the log scale: the median is their product"]
+        elif self.scale != IDENTITY:
+            lines = [f"{self.scale} of the median, which is the sum of"]
+        lines.append(f"constant {self.constant:.4g}")
         lines += [
             f"{one.share:7.1%}  {one.expression}{': ' if one.expression else ''}{one.text}"
             for one in self.components
         ]
-        return "\n".join([*lines, f"noise with standard deviation {self.noise_std:.3g}"])
+        on = "" if self.scale == IDENTITY else f" on the {self.scale} scale"
+        return "\n".join([*lines, f"noise with standard deviation {self.noise_std:.3g}{on}"])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +121,7 @@ class Part:
     is_season: bool = False  # whether it repeats, and does little else
     is_whole: bool = False  # whether it has all that repeats along its column
     share: float = np.nan
-    span: float = np.nan  # of its mean over the training rows, in the units of the target
+    span: float = np.nan  # of its mean over the training rows, on the scale of the target
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -131,6 +147,17 @@ class Part:
         """Whether the effect of a column depends on another one, and is not only added to it."""
         return any(len(replace(self, group=[one]).columns) > 1 for one in self.group)
 
+    def scale(self, column: int) -> Scale | None:
+        """Return the scale of a column on which all its kernels without a period act, if any."""
+        leaves = (leaf for one in self.group for leaf in one.expression.leaves)
+        scales = {
+            leaf.scale
+            for leaf in leaves
+            if leaf.column == column
+            and not (_has_period(leaf.kernel) or isinstance(leaf.kernel, Share))
+        }
+        return scales.pop() if len(scales) == 1 else None
+
     @property
     def is_free(self) -> bool:
         """Whether it may be joined with others that have a column in common."""
@@ -140,7 +167,7 @@ class Part:
 
 
 class ExplainedKernel:
-    """A kernel with parameters as a sum of parts.
+    """A kernel with parameters as a sum of parts, on its scale of the target.
 
     Attributes
     ----------
@@ -157,6 +184,7 @@ class ExplainedKernel:
         self, expression: Expression, theta: FloatArray, predictor: Predictor, model: FittedModel
     ) -> None:
         self._predictor, self._model, self.X = predictor, model, model.mixture.data.X
+        _, self._spread = model.location_and_spread
         self.theta = theta
         with one_blas_thread():
             parts = [self._with_period(part) for part in _equal_addends(expression, theta)]
@@ -175,7 +203,7 @@ class ExplainedKernel:
         """Compute the mean (n,) of a part at scaled inputs (n, n_features)."""
         with one_blas_thread():
             mean = self._predictor.part_mean(*part.kernel, X)
-        return self._model.target_scaling.scale * mean
+        return self._spread * mean
 
     def mean_and_std(
         self, part: Part, X: FloatArray, *, about: FloatArray | None = None
@@ -186,8 +214,7 @@ class ExplainedKernel:
         """
         with one_blas_thread():
             mean, variance = self._predictor.part(*part.kernel, X, about=about)
-        scale = self._model.target_scaling.scale
-        return scale * mean, scale * np.sqrt(variance)
+        return self._spread * mean, self._spread * np.sqrt(variance)
 
     def samples(
         self, part: Part, X: FloatArray, n_samples: int, rng: np.random.Generator
@@ -195,7 +222,7 @@ class ExplainedKernel:
         """Draw a part (n_samples, n) at scaled inputs (n, n_features)."""
         with one_blas_thread():
             drawn = self._predictor.part_samples(*part.kernel, X, n_samples, rng)
-        return self._model.target_scaling.scale * drawn
+        return self._spread * drawn
 
     def curve(self, part: Part, column: int, places: FloatArray) -> FloatArray:
         """Compute the mean (n,) along a column, the others at their medians."""
@@ -204,6 +231,16 @@ class ExplainedKernel:
     def ends(self, column: int) -> tuple[float, float]:
         """Return the smallest and the largest value of a column, scaled."""
         return float(self.X[:, column].min()), float(self.X[:, column].max())
+
+    def steps(
+        self, part: Part, column: int, n: int, ends: tuple[float, float] | None = None
+    ) -> FloatArray:
+        """Return places (n,) along a column, evenly spaced on the scale on which a part acts."""
+        scale, (low, high) = part.scale(column), ends or self.ends(column)
+        if scale is None:
+            return np.linspace(low, high, n)
+        low, high = scale.forward(np.array([low, high])).tolist()
+        return scale.inverse(np.linspace(low, high, n))
 
     def _separable(self, parts: Sequence[Part]) -> list[Part]:
         """Join a season with the rest along its column if the data show only the sum of both.
@@ -279,15 +316,25 @@ class ExplainedFunction(ExplainedKernel):
 
     @cached_property
     def members(self) -> list[tuple[float, ExplainedKernel]]:
-        """The kernels and parameters over which predictions average, with their weights."""
-        if not self.is_averaged:
-            return [(1.0, self)]
-        mixture = self._model.mixture
-        return [
-            (weight, ExplainedKernel(one.expression, one.theta, predictor, self._model))
+        """The kernels and parameters over which predictions average, with their weights.
+
+        Only those on the scale of the target of the best kernel, as others are no sum of the same
+        things.
+        """
+        mixture, target = self._model.mixture, self._model.evaluation.expression.target
+        found = [
+            (weight, one, predictor)
             for weight, one, predictor in zip(
                 mixture.weights.tolist(), mixture.components, mixture.predictors, strict=True
             )
+            if one.expression.target == target
+        ]
+        if not (self.is_averaged and found):
+            return [(1.0, self)]
+        total = sum(weight for weight, *_ in found)
+        return [
+            (weight / total, ExplainedKernel(one.expression, one.theta, predictor, self._model))
+            for weight, one, predictor in found
         ]
 
     @cached_property
@@ -354,19 +401,36 @@ class ExplainedFunction(ExplainedKernel):
         Returns
         -------
         mean, std : ndarray of shape (n,)
-            Mean and standard deviation, over the mixture, of the difference between the mean of
-            one of its components and that of the best kernel.
+            Difference between the mean of the mixture and that of the best kernel, and its standard
+            deviation over the components of the mixture. On another scale of the target, these are
+            differences between medians, on this scale.
         """
         if not self.is_averaged:
             return np.zeros(len(X)), np.zeros(len(X))
-        mixture = self._model.mixture
+        mixture, scale = self._model.mixture, self._model.target_scale
         with one_blas_thread():
             best = self._predictor.mean(X)
-            differences = np.array([one.mean(X) - best for one in mixture.predictors])
-        mean = mixture.weights @ differences
-        std = np.sqrt(mixture.weights @ (differences - mean) ** 2)
-        scale = self._model.target_scaling.scale
-        return scale * mean, scale * std
+            if scale is None:
+                whole = mixture.mean(X)
+            else:
+                whole = scale.forward(mixture.quantiles(X, np.array([0.5]))[:, 0])
+            every = zip(mixture.components, mixture.predictors, strict=True)
+            centres = [_centre(one.expression.target, p, X, scale) for one, p in every]
+        mean, differences = whole - best, np.array(centres) - whole
+        return self._spread * mean, self._spread * np.sqrt(mixture.weights @ differences**2)
+
+
+def _centre(
+    target: OnScale | None, predictor: Predictor, X: FloatArray, scale: Scale | None
+) -> FloatArray:
+    """Compute the mean (n,) of a kernel of a target, or its median on another scale."""
+    own = None if target is None else target.scale
+    if scale is None and own is not None:
+        return own.moments(*predictor.mean_and_variance(X))[0]
+    centre = predictor.mean(X)
+    if scale is None or own == scale:
+        return centre
+    return scale.forward(centre if own is None else own.inverse(centre))
 
 
 def inputs_along(X: FloatArray, values: Mapping[int, FloatArray | float]) -> FloatArray:
@@ -419,7 +483,8 @@ def _period_of(addend: Addend, theta: FloatArray) -> tuple[float, bool]:
         lags = LagPairs(np.array([0.0, period]))
         for other, own in factors:
             kernel = other.kernel
-            if kernel.is_stationary and not _has_period(kernel) and not isinstance(kernel, Share):
+            has_lags = kernel.is_stationary and other.scale is None
+            if has_lags and not _has_period(kernel) and not isinstance(kernel, Share):
                 now, later = kernel.value(own, lags)
                 kept *= float(later / now)
         if kept > MIN_CORRELATION and (period <= MAX_PERIOD or is_known):

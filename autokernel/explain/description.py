@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from autokernel.data.scales import IDENTITY, Scale
 from autokernel.explain.checks import can_leave_out, checked
 from autokernel.explain.claims import (
     MIN_GROWTH,
@@ -40,6 +41,7 @@ from autokernel.explain.numbers import (
     between,
     calendar_word,
     counted,
+    factor_text,
     interval,
     level_text,
     listing,
@@ -67,6 +69,17 @@ MIN_LEVEL = 0.2  # of its swing, from which a change of the average of a cycle i
 MAX_GAP = 2.5  # median gaps, up to which rows are regular
 MAX_BLUR = 0.25  # of a column, up to which the place of a jump is named
 MAX_NAMED = 4  # columns of a component of many whose effects are described
+MAX_LOG_STEP = np.log(100.0)  # of a factor per unit of a column, above which it is per less
+_LARGEST_LOG = 690.0  # so that no exponential overflows
+_SCALE_WORDS = {"log": "log", "sqrt": "square root", "logit": "logit"}
+_LINES = {  # on a scale of a column, of the log of the target or not: what is said of a line
+    (IDENTITY, False): ("linearly", "by"),
+    (IDENTITY, True): ("exponentially", "exponentially, by"),
+    ("log", False): ("with the logarithm", "in proportion to the logarithm of {}, by"),
+    ("log", True): ("as a power", "as a power of {}, by"),
+    ("sqrt", False): ("with the square root", "in proportion to the square root of {}, by"),
+    ("sqrt", True): ("exponentially with the root", "exponentially with the square root of {}, by"),
+}
 
 
 class Description:
@@ -82,6 +95,8 @@ class Description:
         Name of the target.
     cut : str, default=""
         Why the search ended before it was done, if it did.
+    has_tried_log : bool, default=False
+        Whether the search has tried the log of the target.
     """
 
     def __init__(
@@ -90,10 +105,18 @@ class Description:
         units: Mapping[str, str],
         target_name: str | None = None,
         cut: str = "",
+        *,
+        has_tried_log: bool = False,
     ) -> None:
         self._model, self._target_unit = model, units.get(TARGET, "")
         self._target = target_name or "the target"
         self._explained, self._cut = ExplainedFunction(model), cut
+        self._has_tried_log = has_tried_log
+        self.scale = IDENTITY if model.target_scale is None else model.target_scale.name
+        self._location, self._spread = model.location_and_spread
+        self._unit = self._target_unit  # of amounts on the scale of the target
+        if self.scale != IDENTITY:
+            self._unit = f"on the {_SCALE_WORDS[self.scale]} scale"
         self._X = model.mixture.data.X
         self.names = model.column_names
         self.axes = [
@@ -114,8 +137,11 @@ class Description:
         if self._explained.is_averaged:
             mean, std = self._explained.added_by_averaging(inputs)
             components.append(Component("", TEXT_OF_AVERAGING, mean, std, of_averaging))
-        constant = self._model.target_scaling.shift
-        return Decomposition(constant, float(np.sqrt(self._model.noise_variance)), components)
+        constant, noise = self._location, float(np.sqrt(self._model.noise_variance))
+        if self.scale == "log":
+            constant = float(np.exp(constant))
+            components = [replace(one, mean=np.exp(one.mean)) for one in components]
+        return Decomposition(constant, noise, components, self.scale)
 
     def texts(self) -> list[tuple[float, str]]:
         """Return the share and the text of each component of the best kernel."""
@@ -126,6 +152,11 @@ class Description:
         """Return the columns of a component."""
         return list(self._explained.parts[number].columns)
 
+    def is_over_logs(self, number: int, column: int) -> bool:
+        """Whether a component acts on the logarithm of a column, which is no date."""
+        scale = self._explained.parts[number].scale(column)
+        return scale is not None and scale.name == "log" and self.axes[column].origin is None
+
     def along(
         self, number: int, columns: Sequence[int], n_points: int
     ) -> tuple[list[FloatArray], FloatArray, FloatArray]:
@@ -134,16 +165,18 @@ class Description:
         Returns
         -------
         axes : list of ndarray of shape (n_points,)
-            Values along each column, in its units, over the extent of the data.
+            Values along each column, in its units, over the extent of the data, evenly spaced on
+            the scale on which the component acts.
         mean, std : ndarray of shape (n_points,) for each column
-            Mean in the units of the target, and standard deviation of the difference from the
+            Mean on the scale of the target, and standard deviation of the difference from the
             average over the grid, because components can exchange a constant.
         """
-        steps = [np.linspace(*self._explained.ends(column), n_points) for column in columns]
+        part = self._explained.parts[number]
+        steps = [self._explained.steps(part, column, n_points) for column in columns]
         grid = np.meshgrid(*steps, indexing="ij")
         values = {column: one.ravel() for column, one in zip(columns, grid, strict=True)}
         inputs = inputs_along(self._X, values)
-        part, about = self._explained.parts[number], inputs[:: max(1, len(inputs) // 200)]
+        about = inputs[:: max(1, len(inputs) // 200)]
         mean, std = self._explained.mean_and_std(part, inputs, about=about)
         scaling = self._model.scaling
         axes = [
@@ -222,15 +255,15 @@ class Description:
         """Say how many components there are, how much noise, and which columns matter."""
         model = self._model
         sentences = [text for _, text in self._of_target()]
-        if model.evaluation.expression == NOISE:
+        if model.evaluation.expression.body == NOISE:
             return " ".join(sentences)
         sentences += [text for _, text in self._of_columns() if text]
         if self._explained.is_averaged:
             added = self._explained.std_of_averaging
-            if added > np.sqrt(MIN_AVERAGING_SHARE) * model.target_scaling.scale:
+            if added > np.sqrt(MIN_AVERAGING_SHARE) * self._spread:
                 sentences.append(
                     "Predictions average over other kernels and parameters too, which changes them "
-                    f"by {with_unit(added, self._target_unit)} (root mean square over the data)."
+                    f"by {self._amount(added)} (root mean square over the data)."
                 )
         if len(model.kernels) > 1:
             kernel = model.evaluation.expression.to_text(model.feature_names)
@@ -252,32 +285,60 @@ class Description:
             constant = Claim(TARGET, "is constant", average, unit=unit, evidence="training targets")
             text = f"{_capital(self._target)} is constant, {with_unit(average, unit)}: the data do "
             return [(constant, f"{text}not show how it would vary.")]
-        mean = Claim(TARGET, "mean", average, unit=unit, evidence="mean of the training targets")
+        kind, what, has = "mean", "average", "has a standard deviation of"
+        if self.scale == "log":
+            kind = what = "geometric mean"
+            average, has = float(np.exp(self._location)), "is typically"
+        mean = Claim(TARGET, kind, average, unit=unit, evidence=f"{kind} of the training targets")
         noise, deviation = self._noise()
         average_text = level_text(average, model.target_scaling.scale, unit)
-        if model.evaluation.expression == NOISE:
-            text = (
-                f"{self._target} is noise with a standard deviation of {deviation} around its mean"
-            )
+        if model.evaluation.expression.body == NOISE:
+            has = "that " + has if self.scale == "log" else has.replace("has", "with", 1)
+            text = f"{self._target} is noise {has} {deviation} around its {kind}"
             return [(noise, f"No structure was found: {text}, {average_text}.")]
-        what, more = "The noise", ""
+        left, more = "The noise", ""
         if self._is_warned("does not fit"):
             noise = replace(noise, predicate="noise with outliers")
-            what, more = "What is left", ", widened by rows that do not fit"
+            left, more = "What is left", ", widened by rows that do not fit"
         return [
-            (mean, f"The average of {self._target} is {average_text}."),
+            *self._of_scale(),
+            (mean, f"The {what} of {self._target} is {average_text}."),
             *self._how_much(),
-            (noise, f"{what} has a standard deviation of {deviation}{more}."),
+            (noise, f"{left} {has} {deviation}{more}."),
         ]
+
+    def _of_scale(self) -> Iterator[tuple[Claim, str]]:
+        """Say on which scale of the target effects add up, unless it is surely the identity."""
+        target, how = (
+            self._model.evaluation.expression.target,
+            "kernels on this scale of the target",
+        )
+        probability = sum(
+            one.probability
+            for one in self._model.kernels
+            if one.evaluation.expression.target == target
+        )
+        is_sum, what = len(self._explained.parts) > 1, "effects add up"
+        text = f"{self._target} is {'the sum of its components' if is_sum else 'described'}"
+        if self.scale != IDENTITY:
+            what = f"{what} {self._unit}"
+            text = f"{self._unit}, {text}" if is_sum else f"{text} {self._unit}"
+        elif probability >= CERTAIN:
+            return
+        else:
+            text += " as it is, and not on another scale"
+        if self.scale == "log":
+            what = "effects multiply"
+            text += f": {what if is_sum else 'effects are factors'}"
+        claim = Claim(TARGET, what, probability=probability, evidence=how)
+        yield claim, f"{_capital(text)}{_perhaps(probability)}."
 
     def _noise(self) -> tuple[Claim, str]:
         """Return the standard deviation of the noise, and its text."""
-        model, unit = self._model, self._target_unit
-        deviation, how = float(np.sqrt(model.noise_variance)), "parameter of the best kernel"
-        ends = model.target_scaling.scale * interval(np.exp(self._best.draws[:, -1] / 2))
-        low, high = ends.tolist()
-        claim = Claim(TARGET, "noise", deviation, low, high, unit, evidence=how)
-        return claim, between(deviation, low, high, unit)
+        deviation, how = float(np.sqrt(self._model.noise_variance)), "parameter of the best kernel"
+        low, high = (self._spread * interval(np.exp(self._best.draws[:, -1] / 2))).tolist()
+        claim = Claim(TARGET, "noise", deviation, low, high, evidence=how)
+        return self._measured(claim), self._amount(deviation, low, high)
 
     def _how_much(self) -> Iterator[tuple[Claim, str]]:
         """Say how much of the variance is explained, and how far rows are missed if it is far."""
@@ -292,7 +353,12 @@ class Description:
         text = f"{_capital(n)} {verb} {percent(explained)} of its variance{where}."
         yield Claim(TARGET, "explained", explained, evidence=how), text
         missed = model.target_scaling.scale * float(np.sqrt(np.mean(errors**2)))
-        if self._left_out is not None and missed > MISSED * np.sqrt(model.noise_variance):
+        noise: float | FloatArray = model.noise_variance
+        if model.target_scale is not None:  # on which the variance is the same in all rows
+            t = model.mixture.data.on(model.evaluation.expression.target).y
+            of_rows = model.target_scale.moments(t, np.full(len(t), model.scaled_noise_variance))
+            noise = model.target_scaling.scale**2 * of_rows[1]
+        if self._left_out is not None and missed > MISSED * np.sqrt(np.mean(noise)):
             unit = self._target_unit
             claim = Claim(TARGET, "is missed", missed, unit=unit, evidence=how)
             yield claim, f"Rows that are left out are missed by {with_unit(missed, unit)}."
@@ -357,7 +423,9 @@ class Description:
         """What the model does not fit."""
         if self._model.target_scaling.is_constant:
             return []
-        return list(checked(self._model, self._left_out, self._target, self.axes))
+        has_tried_log = self._has_tried_log
+        arguments = self._model, self._left_out, self._target, self.axes
+        return list(checked(*arguments, has_tried_log=has_tried_log))
 
     def _text(self, number: int) -> str:
         """Describe a component in one sentence."""
@@ -373,7 +441,7 @@ class Description:
         subject = part.expression.to_text(self._model.feature_names)
         regions = self._regions(part)
         begin = self._begin(regions)
-        if part.span <= STILL * self._model.target_scaling.scale:
+        if part.span <= STILL * self._spread:
             claim = Claim(subject, "does not vary", 0.0, evidence="its range over the rows")
             yield claim, f"{begin}component that does not vary over the data."
             return
@@ -477,20 +545,22 @@ class Description:
             fast = Claim(subject, "is faster than the rows", evidence="two gaps between rows")
             text = f"cycle in {self.names[column]} that is faster than the rows, or seems so"
             return [(fast, f"{begin}{text}.")], []
-        swing, grows, lasts = season(self._explained, part, ends, subject)
+        (swing, *extremes), grows, lasts = season(self._explained, part, ends, subject)
         said, ahead = [], []
         if not part.is_season:
             said = [self._direction(level_of(self._explained, whole, subject), column, begin)]
             ahead, begin = self._beyond(whole, column, subject), "Around it there is a "
             if swing.probability < OPEN:
                 return said, ahead
-        said += self._season(part, swing, begin)
+        said += self._season(part, swing, extremes[:2], begin)
         if part.is_season and region is None:
             most = swing.value * max(1.0, 1 / grows.value)
             said += self._level_of_cycle(part, MIN_LEVEL * most, subject)
         changes = max(grows.value, 1 / grows.value) >= MIN_GROWTH and grows.probability >= OPEN
         if changes:
-            said.append((grows, self._growth(swing, grows)))
+            said.append((grows, self._growth(swing, grows, extremes[2:])))
+            if self.scale == "log":
+                said += [(self._measured(one), "") for one in extremes[2:]]
         if not (changes and grows.value < 1 and lasts.predicate == "repeats beyond"):
             noun = "it" if part.is_season else "the cycle"
             ahead.append(self._season_beyond(lasts, column, noun))
@@ -503,11 +573,12 @@ class Description:
         middle = float(np.median(gaps))
         return middle if gaps.max() < MAX_GAP * middle else 0.0
 
-    def _season(self, part: Part, swing: Claim, begin: str) -> list[tuple[Claim, str]]:
+    def _season(
+        self, part: Part, swing: Claim, extremes: Sequence[Claim], begin: str
+    ) -> list[tuple[Claim, str]]:
         """Say with which period a component repeats, and how large it is."""
         (column,) = part.columns
-        axis, unit = self.axes[column], self._target_unit
-        period = part.period * axis.scale
+        axis, period = self.axes[column], part.period * self.axes[column].scale
         low, high = (self._period_interval(part) * axis.scale).tolist()
         word = calendar_word(period, low, high, axis.unit)
         every = between(*readable(period, low, high, axis.unit))
@@ -517,12 +588,18 @@ class Description:
         )
         noun = f"{word}season in {self.names[column]}"
         if not word:
-            noun = f"cycle in {self.names[column]} that repeats every {every},"
-        text = (
-            f"{begin}{noun} with a swing of "
-            f"{with_unit(swing.value, unit)} in its last cycle{_perhaps(swing.probability)}."
-        )
-        return [(replace(repeats, evidence=how), text), (replace(swing, unit=unit), "")]
+            noun = f"cycle in {self.names[column]} that repeats every {every}"
+        size = f"{'' if word else ','} with a swing of {self._amount(swing.value)}"
+        amounts = [swing]
+        if self.scale == "log":
+            factors = self._range(*(one.value for one in extremes))
+            size = f" {'that' if word else 'and'} changes {self._target} by {factors}"
+            amounts += extremes
+        text = f"{begin}{noun}{size} in its last cycle{_perhaps(swing.probability)}."
+        return [
+            (replace(repeats, evidence=how), text),
+            *((self._measured(one), "") for one in amounts),
+        ]
 
     def _level_of_cycle(self, part: Part, least: float, subject: str) -> list[tuple[Claim, str]]:
         """Say where the averages of a cycle lead, if they certainly lead as far as this."""
@@ -540,8 +617,10 @@ class Description:
         claim, text = self._direction(level, column, "")
         return [(claim, f"Its average {text.removeprefix('it ')}")]
 
-    def _growth(self, swing: Claim, grows: Claim) -> str:
-        first = with_unit(swing.value / grows.value, self._target_unit)
+    def _growth(self, swing: Claim, grows: Claim, extremes: Sequence[Claim]) -> str:
+        first = self._amount(swing.value / grows.value)
+        if self.scale == "log":
+            first = self._range(*(one.value for one in extremes))
         word = "grown" if grows.value > 1 else "shrunk"
         perhaps = _perhaps(grows.probability)
         return f"Its swing has {word} from {first} in the first cycle{perhaps}."
@@ -568,28 +647,38 @@ class Description:
         """Describe the curve along a column, the others at given values or at their medians."""
         low, high = self._explained.ends(column)
         low, high = max(low, ends[0]), min(high, ends[1])
-        is_two_valued, places = self._is_two_valued(column), np.linspace(low, high, N_GRID)
+        scale, is_two_valued = part.scale(column), self._is_two_valued(column)
         values = np.unique(self._X[:, column])
         inside = values[(values >= low) & (values <= high)]
-        if len(values) <= MAX_VALUES and len(inside) > 1:  # nothing is known between them
-            places = inside
-        curve = curve_of(self._explained, part, column, places, fixed)
+        if len(values) > MAX_VALUES or len(inside) < 2:
+            inside = self._explained.steps(part, column, N_GRID, (low, high))
+        places = inside if scale is None else scale.forward(inside)  # nothing is known between them
+        curve = curve_of(self._explained, part, column, places, fixed, scale)
         claim = direction(curve, subject)
         if is_two_valued and claim.probability >= OPEN:
-            return [self._difference(claim, column, begin)]
-        said = self._direction(claim, column, begin)
+            return [self._difference(claim, column, begin, scale)]
+        said = self._direction(claim, column, begin, scale)
         step = jump(curve, subject) if said[0].predicate in ("rises", "falls") else None
         if step is None or step.probability < OPEN or step.high - step.low > MAX_BLUR:
             return [said]
-        axis, (claim, text) = self.axes[column], said
-        place = axis.place_between(step.value, step.low, step.high)
-        step = replace(_in_units(step, axis.scale, axis.shift), unit=axis.unit)
+        claim, text = said
+        step, place = self._place(step, column, scale)
         where = f"most of it around {place}{_perhaps(step.probability)}"
         return [(claim, f"{text.removesuffix('.')}, {where}."), (step, "")]
 
-    def _direction(self, claim: Claim, column: int, begin: str) -> tuple[Claim, str]:
-        """Describe a line, a rise or fall, a turn, or many."""
-        axis, unit, name = self.axes[column], self._target_unit, self.names[column]
+    def _place(self, claim: Claim, column: int, scale: Scale | None) -> tuple[Claim, str]:
+        """Return a place on a scale of a column in the units of the column, and its text."""
+        axis = self.axes[column]
+        ends = np.array([claim.value, claim.low, claim.high])
+        value, low, high = (ends if scale is None else scale.inverse(ends)).tolist()
+        claim = _in_units(replace(claim, value=value, low=low, high=high), axis.scale, axis.shift)
+        return replace(claim, unit=axis.unit), axis.place_between(value, low, high)
+
+    def _direction(
+        self, claim: Claim, column: int, begin: str, scale: Scale | None = None
+    ) -> tuple[Claim, str]:
+        """Describe a line, a rise or fall, a turn, or many, along a column on a scale."""
+        name = self.names[column]
         perhaps, word = _perhaps(claim.probability), claim.predicate
         if claim.probability < OPEN:
             open_claim = Claim(claim.subject, "is open", evidence=claim.evidence)
@@ -597,32 +686,63 @@ class Description:
             return open_claim, f"{noun} may rise or fall: the data leave it open."
         noun = f"{begin}curve in {name} that " if begin else "it "
         if word.endswith("linearly"):
-            claim = replace(_in_units(claim, 1 / axis.scale), unit=f"{unit}/{axis.unit}".strip("/"))
-            noun = f"{begin}straight line in {name} that " if begin else "it "
-            amount = _amount(claim, unit, f" per {singular(axis.unit) or 'unit'}")
-            return claim, f"{noun}{word.split()[0]} by {amount}{perhaps}."
-        if word in ("rises", "falls"):
-            claim = replace(claim, unit=unit)
-            return claim, f"{noun}{word} by {_amount(claim, unit, '')}{perhaps}."
+            claim, text = self._line(claim, column, scale)
+            if begin and claim.predicate.endswith("linearly"):
+                noun = f"{begin}straight line in {name} that "
+            return claim, f"{noun}{text}{perhaps}."
         if " then " in word:
             first, then = word.split(" then ")
-            place = axis.place_between(claim.value, claim.low, claim.high)
-            claim = replace(_in_units(claim, axis.scale, axis.shift), unit=axis.unit)
+            claim, place = self._place(claim, column, scale)
             return claim, f"{noun}{first} until {place} and {then} from there on{perhaps}."
-        by = f" by {with_unit(claim.value, unit)}" if claim.value else ""
-        return replace(claim, unit=unit), f"{noun}{word}{by}{perhaps}."
+        ends = (claim.low, claim.high) if word in ("rises", "falls") else ()
+        by = f" by {self._amount(claim.value, *ends)}" if claim.value else ""
+        return self._measured(claim), f"{noun}{word}{by}{perhaps}."
 
-    def _difference(self, claim: Claim, column: int, begin: str) -> tuple[Claim, str]:
+    def _line(self, claim: Claim, column: int, scale: Scale | None) -> tuple[Claim, str]:
+        """Describe a straight line on the scales of a column and of the target."""
+        axis, name, way = self.axes[column], self.names[column], claim.predicate.split()[0]
+        step, unit, per, where = 1 / axis.scale, axis.unit, singular(axis.unit) or "unit", ""
+        if scale is None and self.scale == "log":
+            most = abs(claim.value) * step / MAX_LOG_STEP
+            if most > 1:  # a factor of 1e9 says nothing
+                part = 10.0 ** -np.ceil(np.log10(most))
+                step, unit = step * part, f"{part:g} {unit}".rstrip()
+                per = unit
+        elif scale is not None and scale.name == "log":
+            step, unit, where = (
+                np.log(2.0) / scale.width,
+                "doubling",
+                f"with each doubling of {name}",
+            )
+        elif scale is not None:
+            step, unit, where = 1 / scale.width, f"{scale.name}({name})", "per unit of this root"
+        claim = _in_units(claim, float(step))
+        ends = claim.value, claim.low, claim.high
+        amount = f"{self._amount(*ends)} {where}" if where else self._amount(*ends, f" per {per}")
+        view = IDENTITY if scale is None else scale.name
+        predicate, words = _LINES[view, self.scale == "log"]
+        claim = self._measured(replace(claim, predicate=f"{way} {predicate}"), f"/{unit}")
+        return claim, f"{way} {words.format(name)} {amount}"
+
+    def _difference(
+        self, claim: Claim, column: int, begin: str, scale: Scale | None
+    ) -> tuple[Claim, str]:
         """Describe the effect of a column of two values."""
         values = np.unique(self._X[:, column])
-        change = _in_units(claim, float(np.ptp(values)))
+        extent = float(np.ptp(values if scale is None else scale.forward(values)))
+        change = _in_units(claim, extent)
         change = replace(change, predicate="is higher" if change.value > 0 else "is lower")
         low, high = (self._level(column, one) for one in values.tolist())
-        amount, name = _amount(change, self._target_unit, ""), self.names[column]
+        name, measured = self.names[column], self._measured(change)
         noun = f"{begin}difference of {name}: " if begin else ""
         word = change.predicate.removeprefix("is ")
-        text = f"{noun}where {name} is {high}, {self._target} is {word} by {amount}"
-        return change, f"{text} than where it is {low}{_perhaps(claim.probability)}."
+        than = f"{word} by {self._amount(change.value, change.low, change.high)} than"
+        if self.scale == "log":
+            times = factor_text(measured.value, measured.low, measured.high)
+            factor, bracket, ends = times.removeprefix("a factor of ").partition(" (")
+            than = f"{factor} times as high{bracket}{ends} as"
+        text = f"{noun}where {name} is {high}, {self._target} is {than} where it is {low}"
+        return measured, f"{text}{_perhaps(claim.probability)}."
 
     def _level(self, column: int, value: float) -> str:
         """Write a value of a column in the unit interval."""
@@ -673,7 +793,7 @@ class Description:
         yield from ((claim, "") for claim, _ in others)  # the sentence is that of the first
 
     def _reach(self, part: Part, column: int) -> float:
-        places = np.linspace(*self._explained.ends(column), N_GRID)
+        places = self._explained.steps(part, column, N_GRID)
         return float(np.ptp(self._explained.curve(part, column, places)))
 
     def _at_levels(
@@ -701,14 +821,14 @@ class Description:
         if len(self.names) > 1 and axis.origin is None and not is_on:
             return []
         _, end = self._explained.ends(column)
-        unit, far = self._target_unit, end + NEAR_BEYOND * float(np.ptp(self._X[:, column]))
+        measured, far = self._measured(claim), end + NEAR_BEYOND * float(np.ptp(self._X[:, column]))
         until = f"until {axis.place(far)}"
         if axis.origin is None and not axis.unit:
             until = f"until {self.names[column]} is {axis.place(far)}"
         if claim.probability < OPEN:
-            change = f"{with_unit(claim.low, '')} to {with_unit(claim.high, unit)}"
+            change = self._range(claim.low, claim.high)
             text = f"How it goes on is open: {until} it changes by {change}."
-            return [(replace(claim, predicate="is open beyond", probability=1.0), text)]
+            return [(replace(measured, predicate="is open beyond", probability=1.0), text)]
         if claim.predicate == "is open beyond":
             text = "How it goes on is open: the data do not show twice what its kernel repeats."
             return [(claim, text)]
@@ -717,9 +837,10 @@ class Description:
             "returns beyond": "returns to its average, and ",
         }
         way = "rises" if claim.value > 0 else "falls"
-        how = f"{known.get(claim.predicate, '')}{way} by {_amount(claim, unit, '')}"
+        amount = self._amount(claim.value, claim.low, claim.high)
+        how = f"{known.get(claim.predicate, '')}{way} by {amount}"
         text = f"Beyond the data it {how} {until}{_perhaps(claim.probability)}."
-        return [(claim, text)]
+        return [(measured, text)]
 
     def _season_beyond(self, claim: Claim, column: int, noun: str) -> tuple[Claim, str]:
         """Say how a season goes on beyond the data."""
@@ -733,6 +854,41 @@ class Description:
         value, _, _, unit = readable(claim.value, np.nan, np.nan, axis.unit)
         after = with_unit(value, unit)
         return claim, f"Beyond the data half of its swing is left after {after}{perhaps}."
+
+    def _measured(self, claim: Claim, per: str = "") -> Claim:
+        """Return a claim about an amount on the scale of the target with its unit.
+
+        On the log scale, amounts are factors.
+        """
+        if self.scale == "log":
+            value, low, high = _exp([claim.value, claim.low, claim.high])
+            return replace(claim, value=value, low=low, high=high, unit=f"factor{per}".strip("/"))
+        unit = self._target_unit if self.scale == IDENTITY else f"{self.scale}(y)"
+        return replace(claim, unit=f"{unit}{per}".strip("/"))
+
+    def _amount(
+        self, value: float, low: float = np.nan, high: float = np.nan, per: str = ""
+    ) -> str:
+        """Write the size of a change on the scale of the target, without its sign."""
+        sign = 1.0 if value >= 0 else -1.0
+        low, high = sorted((sign * low, sign * high))
+        if self.scale == "log":
+            text = factor_text(*_exp([sign * value, low, high]))
+        else:
+            text = between(sign * value, low, high, "")
+        number, bracket, ends = text.partition(" (")
+        if self.scale == IDENTITY:
+            number = f"{number} {self._unit}".rstrip()
+        elif self.scale != "log":
+            per = f"{per} {self._unit}"
+        return f"{number}{per}{bracket}{ends}"
+
+    def _range(self, low: float, high: float) -> str:
+        """Write a range of changes on the scale of the target."""
+        if self.scale == "log":
+            first, last = map(factor_text, _exp([low, high]))
+            return f"{first} to {last.removeprefix('a factor of ')}"
+        return f"{with_unit(low, '')} to {with_unit(high, self._unit)}"
 
     def _regions(self, part: Part) -> dict[int, Region]:
         """Return where a component plays a part, by the columns of its change-points."""
@@ -762,13 +918,9 @@ def _in_units(claim: Claim, factor: float, shift: float = 0.0) -> Claim:
     return replace(claim, value=value, low=low, high=high)
 
 
-def _amount(claim: Claim, unit: str, per: str) -> str:
-    """Write the size of a change with its interval, without its sign."""
-    sign = 1.0 if claim.value >= 0 else -1.0
-    low, high = sorted((sign * claim.low, sign * claim.high))
-    text = between(sign * claim.value, low, high, "")
-    number, _, rest = text.partition(" (")
-    return f"{number} {unit}".rstrip() + per + (f" ({rest}" if rest else "")
+def _exp(values: Sequence[float]) -> list[float]:
+    """Compute factors from their logs."""
+    return np.exp(np.clip(values, -_LARGEST_LOG, _LARGEST_LOG)).tolist()
 
 
 def _perhaps(probability: float) -> str:

@@ -43,6 +43,17 @@ def with_unit(value: float, unit: str) -> str:
     return f"{number(value)} {unit}".rstrip()
 
 
+def factor_text(value: float, low: float = np.nan, high: float = np.nan) -> str:
+    """Write a factor, in two digits of its difference from one, with an interval if it is known."""
+    if np.isfinite(low) and np.isfinite(high):
+        text = between(value, low, high, "")
+    else:
+        away = abs(value - 1)
+        decimals = 2 if away == 0 else max(1 - int(np.floor(np.log10(away))), 2)
+        text = f"{value:.{decimals}f}" if 0.1 < value < 10 and decimals < 6 else number(value)
+    return f"a factor of {text}"
+
+
 def level_text(value: float, spread: float, unit: str) -> str:
     """Write a number and its unit, in three digits or as many as show a tenth of a spread."""
     decimals = _DIGITS - 2 - int(np.floor(np.log10(spread)))
