@@ -16,6 +16,7 @@ import scipy
 import sklearn
 from sklearn.utils.validation import check_is_fitted
 
+from autokernel.data.scales import IDENTITY
 from autokernel.displays._style import close, literal
 from autokernel.displays.calibration import MOST_LEFT_OUT, CalibrationDisplay
 from autokernel.displays.decomposition import DecompositionDisplay
@@ -161,8 +162,9 @@ class _Report:
             shown = self._picture(display.figure_, text)
             yield f'<div class="component">{words}\n{shown}</div>'
         yield from map(paragraph, self.description.remarks())
+        what = "constant factor" if self.description.scale == "log" else "constant"
         yield paragraph(
-            "Components can exchange a constant. The bands of 95 % are therefore those of the "
+            f"Components can exchange a {what}. The bands of 95 % are therefore those of the "
             "difference from the average along the curve: of the shape, and not of the level.",
             "note",
         )
@@ -178,6 +180,13 @@ class _Report:
             "is linear in it:"
         )
         yield self._table(self.estimator.inclusion_probabilities_)
+        scales = self.estimator.scales_
+        if any(one != IDENTITY for one in scales["scale"]):
+            yield paragraph(
+                "The probabilities of the scales of the target and, among kernels that use it, of "
+                "each column:"
+            )
+            yield self._table(scales)
 
     def parameters(self) -> Iterator[str]:
         yield paragraph(

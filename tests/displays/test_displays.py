@@ -163,3 +163,32 @@ def test_axes_and_reports_have_the_name_of_the_target(tmp_path):
         assert ax.get_ylabel() == r"\$ of sales"
     write_report(model, tmp_path / "report.html")
     assert "What explains $ of sales" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_factors_over_the_log_of_a_column_have_logarithmic_axes_with_plain_numbers():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": np.exp(rng.uniform(0, 6, 60)), "water": rng.uniform(size=60)})
+    y = np.exp(0.4 * np.log(X["age"]) + X["water"] + 0.1 * rng.normal(size=60))
+    model = AutoKernelGPRegressor(averaging=None, random_state=0)
+    model.refit(X, y, "log(y) ~ LIN[log(age)] + LIN[water]")
+    display = DecompositionDisplay.from_estimator(model)
+    over_age, over_water = display.axes_
+    assert (over_age.get_xscale(), over_water.get_xscale()) == ("log", "linear")
+    places, factors = over_age.lines[0].get_data()
+    # evenly spaced on the scale of the column, along which a power is a line
+    np.testing.assert_allclose(np.diff(np.log(places), 2), 0, atol=1e-8)
+    np.testing.assert_allclose(np.diff(np.log(factors), 2), 0, atol=1e-8)
+    inputs = pd.DataFrame({"age": places, "water": X["water"].median()})
+    np.testing.assert_allclose(factors, model.decompose(inputs).components[0].mean)
+    display.figure_.canvas.draw()
+    assert {one.get_ylabel() for one in display.axes_} == {"factor"}
+    shown = {one.get_text() for one in over_age.get_xticklabels()}
+    assert {"1", "10", "100"} < shown
+    model.refit(X, y, "log(y) ~ LIN[log(age)] * LIN[water]")
+    (surface,) = DecompositionDisplay.from_estimator(model).axes_
+    assert sorted((surface.get_xscale(), surface.get_yscale())) == ["linear", "log"]
+    surface.figure.canvas.draw()
+    model.refit(X, y, "sqrt(y) ~ LIN[sqrt(age)] + LIN[water]")
+    display = DecompositionDisplay.from_estimator(model, y_name="height")
+    assert display.axes_[0].get_xscale() == "linear"
+    assert display.axes_[0].get_ylabel() == "sqrt of height"

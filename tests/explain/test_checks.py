@@ -62,3 +62,12 @@ def test_a_cycle_along_a_constant_column_and_one_that_the_data_do_not_show_are_d
     model = AutoKernelGPRegressor(base_kernels=("PER",), periods={"time": 365}, random_state=0)
     text = model.refit(X[["time"]], np.sin(X["time"] / 58), "PER[time]").describe()
     assert "cycle" not in text
+
+
+def test_residuals_from_the_rows_before_are_those_on_the_scale_of_the_kernel():
+    X = np.linspace(0, 1, 60)[:, None]
+    y = np.sin(8 * X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=60)
+    model = AutoKernelGPRegressor(averaging=None, random_state=0)
+    _, expected = _innovations(model.refit(X, y, "SE[0]")._fitted, 0)
+    _, found = _innovations(model.refit(X, np.exp(y), "log(y) ~ SE[0]")._fitted, 0)
+    np.testing.assert_allclose(found, expected, atol=1e-3)  # of maxima that are equal

@@ -1,7 +1,9 @@
 """The fitted function as a sum of components."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.special import expit, logit
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.expression import parse_expression
@@ -137,3 +139,73 @@ def test_no_component_works_against_the_others():
     y = X[:, 0] + 30 * (X[:, 0] - X[:, 1])
     for one in with_kernel(X, y, kernel, np.log([9.0] * 4), noise=1e-4).decompose().components:
         assert one.share > -0.005
+
+
+def growth(n=60, noise=0.1):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.1, 10, size=(n, 2))
+    return X, np.exp(0.2 * X[:, 0] + 0.3 * np.sin(X[:, 1]) + noise * rng.normal(size=n))
+
+
+@pytest.mark.parametrize("averaging", [None, "posterior"])
+@pytest.mark.parametrize("kernel", ["LIN[0] + SE[1]", "SE[log(0)] * SE[1]", "NOISE"])
+@pytest.mark.parametrize("scale", ["log", "sqrt", "logit"])
+def test_on_another_scale_components_make_up_the_median(scale, kernel, averaging):
+    X, y = growth()
+    y = y / (1 + y) if scale == "logit" else y
+    X_new = np.random.default_rng(1).uniform(0.1, 12, size=(30, 2))
+    model = AutoKernelGPRegressor(averaging=averaging, random_state=0)
+    found = model.refit(X, y, f"{scale}(y) ~ {kernel}").decompose(X_new)
+    assert found.scale == scale
+    assert f"on the {scale} scale" in repr(found)
+    means, median = [one.mean for one in found.components], model.predict_quantiles(X_new, [0.5])
+    if scale == "log":
+        whole = found.constant * np.prod(means, axis=0)
+    else:
+        total = found.constant + np.sum(means, axis=0)
+        whole = {"sqrt": np.square, "logit": expit}[scale](total)
+    np.testing.assert_allclose(np.broadcast_to(whole, 30), median[:, 0], rtol=1e-8)
+    assert found.noise_std == pytest.approx(np.sqrt(model.noise_variance_))
+    known = {"log": np.log, "sqrt": np.sqrt, "logit": logit}[scale](y).mean()
+    assert found.constant == pytest.approx(np.exp(known) if scale == "log" else known)
+
+
+def test_factors_are_those_that_made_the_data():
+    X, y = growth(150)
+    found = refitted("log(y) ~ LIN[0] + SE[1]", X, y).decompose().components
+    (line,) = (one for one in found if one.expression == "LIN[0]")
+    truth = np.exp(0.2 * X[:, 0])
+    # components can exchange a constant factor
+    ratio = line.mean / truth
+    assert np.std(np.log(ratio)) < 0.02
+    away = np.log(ratio) - np.log(ratio).mean()
+    assert np.all(np.abs(away) < 3 * line.std)
+
+
+@pytest.mark.parametrize(("power", "spread"), [(1, 0.5), (4, 1.2)])
+def test_kernels_on_several_scales_are_averaged_in_the_units_of_the_target(power, spread):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.1, 10, size=(40, 1))
+    level = 5 + 0.6 * X[:, 0]
+    y = (level + spread * np.sqrt(level) / 2 * rng.normal(size=40)) ** power
+    settings = {"base_kernels": ("SE", "LIN"), "max_leaves": 2, "column_scales": None}
+    model = AutoKernelGPRegressor(**settings, n_iter=6, random_state=0).fit(X, y)
+    table = pd.DataFrame(model.scales_)
+    table = table[table["subject"] == "target"]
+    scales = dict(zip(table["scale"], table["probability"], strict=True))
+    assert len({one.expression.target for one in model._fitted.mixture.components}) > 1
+    found, median = model.decompose(), model.predict_quantiles(X, [0.5])[:, 0]
+    own = found.scale
+    means = [one.mean for one in found.components]
+    whole = {
+        "identity": lambda: found.constant + np.sum(means, axis=0),
+        "log": lambda: found.constant * np.prod(means, axis=0),
+        "sqrt": lambda: (found.constant + np.sum(means, axis=0)) ** 2,
+    }[own]()
+    expected = model.predict(X) if own == "identity" else median
+    np.testing.assert_allclose(whole, expected, rtol=1e-8)
+    (claim,) = (
+        row for row in pd.DataFrame(model.claims_).itertuples() if "effects" in row.predicate
+    )
+    assert claim.probability == pytest.approx(scales[own])
+    assert claim.text in model.describe()

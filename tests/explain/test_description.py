@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from autokernel import AutoKernelGPRegressor
+from autokernel.explain import Description
 from autokernel.expression import parse_expression
 from tests.explain.models import random_expressions, with_kernel
 
@@ -427,3 +428,88 @@ def test_only_plurals_that_are_known_lose_their_last_letter(unit, words):
     X = frame()
     model = AutoKernelGPRegressor(random_state=0).refit(X, 3.0 * X["time"], "LIN[time]")
     assert re.search(rf"rises by 3\.0\d* {words}(?![a-z])", model.describe({"time": unit}))
+
+
+def numbers(pattern, text):
+    found = re.search(pattern, text)
+    assert found, text
+    return [float(one) for one in found.groups()]
+
+
+RANGE = r"\((\S+) to (\S+)\)"
+
+
+def test_on_the_log_scale_effects_are_factors():
+    X, rng = pd.DataFrame({"time": np.linspace(1950, 1960, 120)}), np.random.default_rng(0)
+    years = X["time"] - 1950
+    logs = 2 + 0.1 * years + 0.3 * np.sin(2 * np.pi * years)
+    y = np.exp(logs + 0.05 * rng.normal(size=120))
+    model = AutoKernelGPRegressor(target_scale="log", random_state=0)
+    text = model.refit(X, y, "log(y) ~ LIN[time] + PER[time]").describe(UNITS)
+    assert text.startswith("On the log scale, the target is the sum of its components: effects mu")
+    (mean,) = numbers(r"The geometric mean of the target is (\S+) litres\.", text)
+    assert mean == pytest.approx(np.exp(np.log(y).mean()), rel=0.01)
+    noise, low, high = numbers(rf"The noise is typically a factor of (\S+) {RANGE}", text)
+    assert low <= noise <= high
+    assert noise == pytest.approx(np.exp(0.05), rel=0.01)
+    by, low, high = numbers(rf"rises exponentially, by a factor of (\S+) per year {RANGE}", text)
+    assert low < np.exp(0.1) < high
+    assert low < by < high
+    least, most = numbers(
+        r"yearly season in time that changes the target by a factor of (\S+) to (\S+) in its last",
+        text,
+    )
+    np.testing.assert_allclose([least, most], np.exp([-0.3, 0.3]), rtol=0.06)
+    by, low, high = numbers(rf"goes on, and rises by a factor of (\S+) {RANGE} until 1962.5", text)
+    assert low < by < high
+    assert by == pytest.approx(np.exp(0.1 * 2.5), rel=0.02)
+    claims = pd.DataFrame(model.claims_)
+    assert {"effects multiply", "rises exponentially", "lowest of swing"} < {*claims["predicate"]}
+    assert all(one in model.describe() for one in claims["text"])
+
+
+def test_a_line_along_the_log_of_a_column_is_described_by_its_doublings():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": np.exp(rng.uniform(0, np.log(365), 100))})
+    y = 10 + 7 * np.log(X["age"]) + rng.normal(size=100)
+    units = {"age": "days", "y": "MPa"}
+    model = AutoKernelGPRegressor(column_scales={"age": "log"}, random_state=0)
+    text = model.refit(X, y, "LIN[log(age)]").describe(units)
+    by, low, high = numbers(
+        rf"A curve in age that rises in proportion to the logarithm of age, by (\S+) MPa {RANGE} "
+        "with each doubling of age",
+        text,
+    )
+    assert low < 7 * np.log(2) < high
+    assert low < by < high
+    assert re.search(
+        r"Beyond the data it goes on, and rises by 1\.5\d+ MPa \(.* until 4\d\d days", text
+    )
+    text = model.refit(X, np.exp(y / 10), "log(y) ~ LIN[log(age)]").describe(units)
+    by, low, high = numbers(rf"as a power of age, by a factor of (\S+) {RANGE} with each dou", text)
+    assert low < 2**0.7 < high
+
+
+def test_places_along_the_log_of_a_column_are_in_its_unit():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": np.exp(rng.uniform(0, np.log(365), 150))})
+    noise = 0.02 * rng.normal(size=150)
+    model = AutoKernelGPRegressor(random_state=0)
+    top = model.refit(X, noise - (np.log(X["age"]) - 3) ** 2, "SE[log(age)]").describe()
+    place, low, high = numbers(rf"rises until (\S+) {RANGE} and falls", top)
+    assert low <= place <= high
+    assert place == pytest.approx(np.exp(3), rel=0.05)
+    step = model.refit(X, noise + (X["age"] > 20), "SE[log(age)]").describe()
+    assert numbers(r"most of it around (\S+) \(", step)[0] == pytest.approx(20, rel=0.15)
+
+
+def test_a_log_that_was_tried_is_not_advised():
+    rng = np.random.default_rng(0)
+    X, advice = rng.uniform(size=(100, 1)), "try the log of the target"
+    y = np.exp(X[:, 0] + 0.4 * rng.exponential(size=100))
+    model = AutoKernelGPRegressor(random_state=0)
+    assert advice in model.refit(X, y, "LIN[0]").describe()
+    text = model.refit(X, y, "log(y) ~ LIN[0]").describe()
+    assert "more often above the prediction than not." in text
+    description = Description(model.refit(X, y, "LIN[0]")._fitted, {}, has_tried_log=True)
+    assert advice not in str(description)

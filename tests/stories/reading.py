@@ -16,9 +16,21 @@ from autokernel import AutoKernelGPRegressor
 N = r"(?P<n>-?[\d.]+(?:e[+-]?\d+)?)"
 UNIT = r"(?: [^\d(),.;]+?)?"
 RANGE = r"(?: \((?P<low>-?[\d.e+-]+) to (?P<high>-?[\d.e+-]+)\))?"
+AMOUNT = rf"(?:(?P<factor>a factor of) )?{N}{UNIT}"
 PERHAPS = r"(?:, with a probability of (?P<perhaps>[01]\.\d+))?"
 DAYS = {"daily": 1.0, "weekly": 7.0, "monthly": 30.44, "yearly": 365.2425}
 N_GRID, AHEAD = 65, 0.25  # points of a curve, and extents beyond the data
+SCALES: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
+    "identity": lambda x: x,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "logit": lambda x: np.log(x / (1 - x)),
+}
+INVERSES: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
+    "identity": lambda t: t,
+    "log": np.exp,
+    "sqrt": np.square,
+}
 Match = re.Match[str]
 
 
@@ -37,7 +49,9 @@ class Reader:
         days = {name: (X[name] - pd.Timestamp(0)) / pd.Timedelta(1, "D") for name in self.dates}
         self.model, self.data, self.X, self.y = model, X, X.assign(**days), y.to_numpy()
         self.paragraphs = model.describe().split("\n\n")
-        self.components = [one for one in model.decompose(X).components if one.expression]
+        found = model.decompose(X)
+        self.components = [one for one in found.components if one.expression]
+        self.scale = found.scale  # of the target, on which the words are
         self.n_shown = sum(bool(re.match(r"\d+\. ", one)) for one in self.paragraphs)
         self.text, self.numbers, self.period = "", [0], 0.0  # of a paragraph: components, a cycle
 
@@ -68,7 +82,24 @@ class Reader:
 
     def columns(self, number: int) -> set[str]:
         """Return the columns of a component."""
-        return set(re.findall(r"\[(\w+)\]", self.components[number].expression))
+        return set(re.findall(r"\[(?:\w+\()?(\w+)\)?\]", self.components[number].expression))
+
+    def view(self, name: str) -> str:
+        """Return the scale of a column on which the component of a paragraph acts."""
+        found = re.search(rf"\[(\w+)\({name}\)\]", self.components[self.numbers[0]].expression)
+        return found[1] if found and not self.period else "identity"
+
+    def on_scale(self, mean: np.ndarray) -> np.ndarray:
+        """Return means of a component on the scale of the target, where factors are logs."""
+        return np.log(mean) if self.scale == "log" else mean
+
+    @property
+    def residuals(self) -> np.ndarray:
+        """What is left of the targets on their scale."""
+        if self.scale == "identity":
+            return self.y - self.model.predict(self.data)
+        median = self.model.predict_quantiles(self.data, [0.5])[:, 0]
+        return SCALES[self.scale](self.y) - SCALES[self.scale](median)
 
     def along(self, name: str, places: np.ndarray, **fixed: float) -> np.ndarray:
         """Compute the component of a paragraph along a column, the others at their medians."""
@@ -79,7 +110,7 @@ class Reader:
         frame = pd.DataFrame([{**self.X.median(), **fixed}] * len(places)).assign(**{name: places})
         frame = frame.assign(**{one: pd.to_datetime(frame[one], unit="D") for one in self.dates})
         found = self.model.decompose(frame[self.X.columns]).components
-        return np.array([found[number].mean for number in self.numbers])
+        return self.on_scale(np.array([found[number].mean for number in self.numbers]))
 
     def ends(self, name: str) -> tuple[float, float]:
         """Return where a column begins and ends, or the part of it that a paragraph is about."""
@@ -91,7 +122,9 @@ class Reader:
 
     def curve(self, name: str, **fixed: float) -> tuple[np.ndarray, np.ndarray]:
         """Compute a curve over the data, averaged over the period of a wave around it."""
-        x, values = np.linspace(*self.ends(name), N_GRID), np.unique(self.X[name])
+        view, values = self.view(name), np.unique(self.X[name])
+        ends = SCALES[view](np.array(self.ends(name)))
+        x = INVERSES[view](np.linspace(*ends, N_GRID))
         if len(values) <= 20:
             x = values
         if not self.period:
@@ -115,7 +148,11 @@ def says(match: Match, value: float, rel: float = 0.05) -> bool:
     low, high = groups.get("low"), groups.get("high")
     is_inside = low is None or float(low) - 1e-9 <= number <= float(high) + 1e-9
     digit = 10.0**-decimals * (10.0 if re.fullmatch(r"-?\d+0", match["n"]) else 1.0)
-    return is_inside and abs(value - number) <= max(0.6 * digit, rel * abs(value))
+    size = abs(value)
+    if groups.get("factor"):
+        value = np.exp(value)
+        size = min(abs(value - 1), 1e3)
+    return is_inside and abs(value - number) <= max(0.6 * digit, rel * size)
 
 
 def sign(match: Match) -> int:
@@ -123,14 +160,23 @@ def sign(match: Match) -> int:
 
 
 def slope(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> bool:
-    return says(match, sign(match) * np.polyfit(*reader.curve(x, **fixed), 1)[0])
+    step = float(match["step"] or 1)
+    return says(match, sign(match) * step * np.polyfit(*reader.curve(x, **fixed), 1)[0])
+
+
+def slope_on_view(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> bool:
+    places, y = reader.curve(x, **fixed)
+    along = np.sqrt(places) if "root" in match["view"] else np.log2(places)
+    is_line = np.corrcoef(along, y)[0, 1] ** 2 > 0.99
+    return is_line and says(match, sign(match) * np.polyfit(along, y, 1)[0])
 
 
 def change(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> bool:
     places, y = reader.curve(x, **fixed)
     total = (y[-1] - y[0]) * np.ptp(reader.X[x]) / np.ptp(places)  # as if levels went on to the end
     if match["jump"]:
-        near = np.abs(places - float(match["jump"])) <= 0.12 * np.ptp(places)
+        at = SCALES[reader.view(x)]
+        near = np.abs(at(places) - at(float(match["jump"]))) <= 0.12 * np.ptp(at(places))
         if np.ptp(y[near]) < 0.5 * abs(total):
             return False
     is_part = reader.text.startswith(("Until", "From"))  # whose ends are known roughly
@@ -139,8 +185,9 @@ def change(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> 
 
 def turn(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> bool:
     places, y = reader.curve(x, **fixed)
-    top = places[np.argmax(sign(match) * y)]
-    return says(match, top, 0) or abs(top - float(match["n"])) < 0.05 * np.ptp(places)
+    top, at = places[np.argmax(sign(match) * y)], SCALES[reader.view(x)]
+    away = at(top) - at(float(match["n"]))
+    return says(match, top, 0) or abs(away) < 0.05 * np.ptp(at(places))
 
 
 def wiggles(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> bool:
@@ -153,15 +200,21 @@ def is_open(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) ->
 
 def difference(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> bool:
     low, high = reader.along(x, np.array([float(match["b"]), float(match["a"])]), **fixed)
+    if match.groupdict().get("times"):
+        return says(match, np.exp(high - low))
     return says(match, sign(match) * (high - low))
 
 
 WAY = "(?P<way>rises|falls)"
 CLAUSES: Mapping[str, Callable[[Reader, Match, str, Mapping[str, float]], bool]] = {
-    rf"{WAY} by {N}{UNIT} per [^(]*?{RANGE}{PERHAPS}": slope,
-    rf"{WAY} by {N}{UNIT}{RANGE}{PERHAPS}(?:, most of it around (?P<jump>-?[\d.]+).*)?": change,
+    rf"{WAY}(?: exponentially,)? by {AMOUNT} per (?P<step>\d\S*)?[^(]*?{RANGE}{PERHAPS}": slope,
+    rf"{WAY} (?:in proportion to the|exponentially with the|as a) (?P<view>[\w ]+) of .+, by "
+    rf"{AMOUNT}{RANGE} (?:with each doubling of .+?|per unit of this root){PERHAPS}": slope_on_view,
+    rf"{WAY} by {AMOUNT}{RANGE}{PERHAPS}(?:, most of it around (?P<jump>-?[\d.]+).*)?": change,
     rf"{WAY} until {N}{UNIT}{RANGE} and (?:rises|falls) from there on{PERHAPS}": turn,
-    rf"goes up and down by {N}{UNIT}{RANGE}{PERHAPS}": wiggles,
+    rf"goes up and down by {AMOUNT}{RANGE}{PERHAPS}": wiggles,
+    rf"where .+ is (?P<a>\S+), .+ is {N} (?P<times>times as high){RANGE} as where it is "
+    rf"(?P<b>[^,]+){PERHAPS}": difference,
     r"may rise or fall: the data leave it open": is_open,
     rf"where .+ is (?P<a>\S+), .+ is (?P<way>higher|lower) by {N}{UNIT}{RANGE} than where it is "
     rf"(?P<b>[^,]+){PERHAPS}": difference,
@@ -203,6 +256,11 @@ def season(reader: Reader, match: Match) -> bool:
     end = reader.X[match["x"]].max()
     places = np.linspace(end - reader.period, end, 33)
     y = reader.along(match["x"], places)
+    if reader.scale == "log":
+        wave = y[:-1] - np.linspace(0, y[-1] - y[0], len(y))[:-1]
+        ends = np.array([wave.min(), wave.max()]) - wave.mean()
+        written = np.log([float(match["least"]), float(match["most"])])
+        return bool(np.all(np.abs(ends - written) < 0.1 * np.ptp(written)))
     written = float(match["swing"])
     return abs(np.ptp(y - np.linspace(0, y[-1] - y[0], len(y))) - written) < 0.1 * written
 
@@ -242,7 +300,8 @@ def repeats(reader: Reader, match: Match) -> bool:
 
 
 def share(reader: Reader, match: Match) -> bool:
-    means = np.array([one.mean - one.mean.mean() for one in reader.components])
+    means = reader.on_scale(np.array([one.mean for one in reader.components]))
+    means -= means.mean(axis=1, keepdims=True)
     shares = means @ means.sum(axis=0) / np.sum(means.sum(axis=0) ** 2)
     return abs(100 * shares[reader.numbers[0]] - float(match["p"])) < 0.6
 
@@ -293,7 +352,7 @@ def alike(reader: Reader, match: Match) -> bool:
 
 
 def far_off(reader: Reader, match: Match) -> bool:
-    size = np.abs(reader.y - reader.model.predict(reader.data))
+    size = np.abs(reader.residuals)
     rows = [int(row) for row in re.findall(r"\d+", match["rows"])]
     return bool(np.all(size[rows] > np.quantile(size, 0.8)))
 
@@ -301,18 +360,35 @@ def far_off(reader: Reader, match: Match) -> bool:
 def spread(reader: Reader, match: Match) -> bool:
     mean = reader.model.predict(reader.data)
     along = mean if match["x"] == "the prediction" else reader.X[match["x"]].to_numpy()
-    left = (reader.y - mean)[np.argsort(along, kind="stable")]
+    left = reader.residuals[np.argsort(along, kind="stable")]
     low, _, high = (part.std() for part in np.array_split(left, 3))
     return bool((high > low) == (match["way"] == "grows"))
 
 
 def skew(reader: Reader, match: Match) -> bool:
-    left = reader.y - reader.model.predict(reader.data)
-    return bool((np.mean(left**3) > 0) == (match["way"] == "above"))
+    return bool((np.mean(reader.residuals**3) > 0) == (match["way"] == "above"))
 
 
 def mean(reader: Reader, match: Match) -> bool:
-    return says(match, reader.y.mean())
+    is_log = match["what"] == "geometric mean"
+    return says(match, np.exp(np.log(reader.y).mean()) if is_log else reader.y.mean())
+
+
+def scale(reader: Reader, match: Match) -> bool:
+    """Whether the components make up the median on this scale, which has its probability."""
+    name = match["scale"].replace("square root", "sqrt")
+    found, table = reader.model.decompose(reader.data), reader.model.scales_
+    whole = SCALES[name](reader.model.predict_quantiles(reader.data, [0.5])[:, 0])
+    parts = [found.constant * np.ones(len(whole)), *(one.mean for one in found.components)]
+    rows = zip(table["subject"], table["scale"], table["probability"], strict=True)
+    (p,) = (p for subject, one, p in rows if (subject, one) == ("target", name))
+    is_probable = abs(float(match["perhaps"] or max(p, 0.95)) - p) < 0.006
+    return bool(
+        is_probable
+        and np.allclose(
+            reader.on_scale(np.array(parts)).sum(axis=0), whole, atol=1e-8 * whole.std()
+        )
+    )
 
 
 def kernels(reader: Reader, match: Match) -> bool:
@@ -323,7 +399,7 @@ def kernels(reader: Reader, match: Match) -> bool:
 
 def averaging(reader: Reader, match: Match) -> bool:
     (added,) = (c for c in reader.model.decompose(reader.data).components if not c.expression)
-    return says(match, added.mean.std())
+    return says(match, reader.on_scale(added.mean).std())
 
 
 def is_said(reader: Reader, match: Match) -> bool:
@@ -331,15 +407,26 @@ def is_said(reader: Reader, match: Match) -> bool:
     return True
 
 
-P = r"(?:less than )?(?P<p>-?[\d.]+) %"
+P = r"(?:less than |more than )?(?P<p>-?[\d.]+) %"
 SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
-    (rf"The average of .+ is {N}{UNIT}\.", mean),
+    (rf"The (?P<what>average|geometric mean) of .+ is {N}{UNIT}\.", mean),
+    (
+        rf"On the (?P<scale>.+) scale, .+ is the sum of its components(?:: effects multiply)?"
+        rf"{PERHAPS}\.",
+        scale,
+    ),
+    (
+        rf".+ is described on the (?P<scale>.+) scale(?:: effects are factors)?{PERHAPS}\.",
+        scale,
+    ),
+    (rf".+ as it is, and not on another scale{PERHAPS}\.", is_said),
     (
         rf"\w+ components? explains? {P} of its variance in rows that are left out\.",
         explains,
     ),
     (
-        rf"(?:The noise|What is left) has a standard deviation of {N}{UNIT}{RANGE}(?:, wid.+)?\.",
+        rf"(?:The noise|What is left) (?:has a standard deviation of|is typically) {AMOUNT}"
+        rf"{RANGE}(?:, wid.+)?\.",
         noise,
     ),
     (rf"Rows that are left out are missed by {N}{UNIT}\.", missed),
@@ -347,7 +434,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         r"Whether (?:it|the cycle) repeats beyond the data is open\.",
         is_said,
     ),
-    (r"No structure was found: .+ around its mean, .+\.", is_said),
+    (r"No structure was found: .+ around its (?:geometric )?mean, .+\.", is_said),
     (r"It ends before the data do\.", is_said),
     (r"Whether (?P<names>.+) matters? is open\.", matters),
     (
@@ -355,7 +442,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         matters,
     ),
     (r"(?P<names>.+?) (?:are one column in|can hardly be dist).+", alike),
-    (rf"Predictions average .+ by {N}{UNIT} \(root mean.+", averaging),
+    (rf"Predictions average .+ by {AMOUNT} \(root mean.+", averaging),
     (
         rf"What follows is the best kernel, (?P<kernel>.+?); its probability .+? is {N}"
         r"(?:, and that of .+)?\.",
@@ -373,13 +460,19 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         rf"{PERHAPS}\.",
         season,
     ),
-    (rf"Its swing has (?P<way>grown|shrunk) from {N}{UNIT} in the first cycle{PERHAPS}\.", growth),
+    (
+        r"(?:.*?a|A|Around it there is a) (?:\w+ season|cycle) in (?P<x>.+?) (?:that repeats every "
+        rf"{N}{UNIT}{RANGE} )?(?:that|and) changes .+ by a factor of (?P<least>[\d.]+) to "
+        rf"(?P<most>[\d.]+) in its last cycle{PERHAPS}\.",
+        season,
+    ),
+    (rf"Its swing has (?P<way>grown|shrunk) from .+ in the first cycle{PERHAPS}\.", growth),
     (r"A (?:joint effect|sum of effects) of .+?: (?P<effects>along .+)\.", several),
     (rf"(?:.*?a|A) possible (?:effect of|cycle in) .+{PERHAPS}\.", is_said),
     (rf"It explains {P} of the variance of the fit\.", share),
     (rf"\w+ smaller components? of .+ explains? {P} of the variance of the fit\.", small),
     (
-        rf"Beyond the data it (?:.+ and )?{WAY} by {N}{UNIT}{RANGE} until .+{PERHAPS}\.",
+        rf"Beyond the data it (?:.+ and )?{WAY} by {AMOUNT}{RANGE} until .+{PERHAPS}\.",
         beyond,
     ),
     (r"How it goes on is open: .+", is_said),

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -50,3 +51,42 @@ def test_numbers_of_claims_are_those_of_predictions(name):
     ends = pd.DataFrame({column: [x.min(), x.min() + span]})
     first, last = model.predict(ends)
     assert (last - first) / span == pytest.approx(slope, rel=0.1)
+
+
+def on_scales(seed=0, n=120):
+    """Data whose columns and targets are simple on other scales, by kernels that have them."""
+    rng = np.random.default_rng(seed)
+    e, years = rng.normal(size=n), np.linspace(0, 10, n)
+    time = pd.DataFrame({"time": 2000 + years})
+    age = np.exp(rng.uniform(0, np.log(365), n))
+    X = pd.DataFrame({"age": age, "group": rng.integers(0, 2, n), "water": rng.uniform(1, 2, n)})
+    wave, log_age, group = np.sin(2 * np.pi * years), np.log(age), X["group"]
+    return {
+        "log(y) ~ LIN[time] + PER[time]": (time, np.exp(2 + 0.1 * years + 0.3 * wave + 0.05 * e)),
+        "log(y) ~ LIN[time] + PER[time] * LIN[time]": (
+            time,
+            np.exp(2 - 0.1 * years + 0.04 * years * wave + 0.02 * e),
+        ),
+        "log(y) ~ SE[time]": (time, np.exp(np.sin(years) + 0.05 * e)),
+        "log(y) ~ NOISE": (time, np.exp(e)),
+        "LIN[log(age)] + LIN[group]": (X, 10 + 7 * log_age + 9 * group + e),
+        "LIN[log(age)] * LIN[water]": (X, 7 * log_age * X["water"] + 0.3 * e),
+        "SE[log(age)]": (X[["age"]], np.sin(1.2 * log_age) + 0.05 * e),
+        "SE[log(age)] + SE[water]": (X, (age > 20) - (X["water"] - 1.4) ** 2 + 0.02 * e),
+        "log(y) ~ LIN[log(age)] + LIN[group]": (X, np.exp(0.4 * log_age - 0.5 * group + 0.1 * e)),
+        "log(y) ~ SE[log(age)]": (X[["age"]], np.exp(-((log_age - 3) ** 2) / 2 + 0.05 * e)),
+        "sqrt(y) ~ LIN[sqrt(age)] + LIN[group]": (
+            X,
+            (3 + 0.4 * np.sqrt(age) - 0.5 * group + 0.1 * e) ** 2,
+        ),
+        "log(y) ~ LIN[sqrt(age)]": (X, np.exp(0.2 * np.sqrt(age) + 0.1 * e)),
+        "logit(y) ~ SE[time]": (time, 1 / (1 + np.exp(-np.sin(years) + 0.1 * e))),
+        "log(y) ~ LIN[x]": (pd.DataFrame({"x": 1e-3 * years}), np.exp(years + 0.1 * e)),
+    }
+
+
+@pytest.mark.parametrize("kernel", on_scales())
+def test_sentences_on_scales_are_true(kernel):
+    X, y = on_scales()[kernel]
+    model = AutoKernelGPRegressor(random_state=0).refit(X, y, kernel)
+    assert not list(Reader(model, X, pd.Series(y)).wrong())
