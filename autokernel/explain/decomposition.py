@@ -93,12 +93,11 @@ class Decomposition:
     scale: str = IDENTITY
 
     def __repr__(self) -> str:
-        lines = []
-        if self.scale == "log":
-            lines = ["factors on the log scale: the median is their product"]
-        elif self.scale != IDENTITY:
-            lines = [f"{self.scale} of the median, which is the sum of"]
-        lines.append(f"constant {self.constant:.4g}")
+        lines = {
+            IDENTITY: [],
+            "log": ["factors, whose product is the median"],
+        }.get(self.scale, [f"terms, whose sum is the {self.scale} of the median"])
+        lines = [*lines, f"constant {self.constant:.4g}"]
         lines += [
             f"{one.share:7.1%}  {one.expression}{': ' if one.expression else ''}{one.text}"
             for one in self.components
@@ -322,20 +321,14 @@ class ExplainedFunction(ExplainedKernel):
         things.
         """
         mixture, target = self._model.mixture, self._model.evaluation.expression.target
-        found = [
-            (weight, one, predictor)
-            for weight, one, predictor in zip(
-                mixture.weights.tolist(), mixture.components, mixture.predictors, strict=True
-            )
-            if one.expression.target == target
-        ]
-        if not (self.is_averaged and found):
-            return [(1.0, self)]
+        every = zip(mixture.weights.tolist(), mixture.components, mixture.predictors, strict=True)
+        found = [one for one in every if self.is_averaged and one[1].expression.target == target]
         total = sum(weight for weight, *_ in found)
-        return [
+        members = [
             (weight / total, ExplainedKernel(one.expression, one.theta, predictor, self._model))
             for weight, one, predictor in found
         ]
+        return members or [(1.0, self)]
 
     @cached_property
     def inclusion(self) -> FloatArray:

@@ -309,15 +309,9 @@ class Description:
 
     def _of_scale(self) -> Iterator[tuple[Claim, str]]:
         """Say on which scale of the target effects add up, unless it is surely the identity."""
-        target, how = (
-            self._model.evaluation.expression.target,
-            "kernels on this scale of the target",
-        )
-        probability = sum(
-            one.probability
-            for one in self._model.kernels
-            if one.evaluation.expression.target == target
-        )
+        target, kernels = self._model.evaluation.expression.target, self._model.kernels
+        on_it = [one.probability for one in kernels if one.evaluation.expression.target == target]
+        probability, how = sum(on_it), "kernels on this scale of the target"
         is_sum, what = len(self._explained.parts) > 1, "effects add up"
         text = f"{self._target} is {'the sum of its components' if is_sum else 'described'}"
         if self.scale != IDENTITY:
@@ -352,14 +346,15 @@ class Description:
         verb = "explains" if len(self._explained.parts) == 1 else "explain"
         text = f"{_capital(n)} {verb} {percent(explained)} of its variance{where}."
         yield Claim(TARGET, "explained", explained, evidence=how), text
-        missed = model.target_scaling.scale * float(np.sqrt(np.mean(errors**2)))
-        noise: float | FloatArray = model.noise_variance
+        size, noise = (
+            float(np.sqrt(np.mean(errors**2))),
+            np.full(len(y), model.scaled_noise_variance),
+        )
         if model.target_scale is not None:  # on which the variance is the same in all rows
             t = model.mixture.data.on(model.evaluation.expression.target).y
-            of_rows = model.target_scale.moments(t, np.full(len(t), model.scaled_noise_variance))
-            noise = model.target_scaling.scale**2 * of_rows[1]
-        if self._left_out is not None and missed > MISSED * np.sqrt(np.mean(noise)):
-            unit = self._target_unit
+            _, noise = model.target_scale.moments(t, noise)
+        if self._left_out is not None and size > MISSED * np.sqrt(noise.mean()):
+            missed, unit = model.target_scaling.scale * size, self._target_unit
             claim = Claim(TARGET, "is missed", missed, unit=unit, evidence=how)
             yield claim, f"Rows that are left out are missed by {with_unit(missed, unit)}."
 
@@ -423,9 +418,8 @@ class Description:
         """What the model does not fit."""
         if self._model.target_scaling.is_constant:
             return []
-        has_tried_log = self._has_tried_log
-        arguments = self._model, self._left_out, self._target, self.axes
-        return list(checked(*arguments, has_tried_log=has_tried_log))
+        about = self._model, self._left_out, self._target, self.axes
+        return list(checked(*about, has_tried_log=self._has_tried_log))
 
     def _text(self, number: int) -> str:
         """Describe a component in one sentence."""
@@ -709,11 +703,8 @@ class Description:
                 step, unit = step * part, f"{part:g} {unit}".rstrip()
                 per = unit
         elif scale is not None and scale.name == "log":
-            step, unit, where = (
-                np.log(2.0) / scale.width,
-                "doubling",
-                f"with each doubling of {name}",
-            )
+            unit, where = "doubling", f"with each doubling of {name}"
+            step = np.log(2.0) / scale.width
         elif scale is not None:
             step, unit, where = 1 / scale.width, f"{scale.name}({name})", "per unit of this root"
         claim = _in_units(claim, float(step))
@@ -729,8 +720,8 @@ class Description:
     ) -> tuple[Claim, str]:
         """Describe the effect of a column of two values."""
         values = np.unique(self._X[:, column])
-        extent = float(np.ptp(values if scale is None else scale.forward(values)))
-        change = _in_units(claim, extent)
+        ends = values if scale is None else scale.forward(values)
+        change = _in_units(claim, float(np.ptp(ends)))
         change = replace(change, predicate="is higher" if change.value > 0 else "is lower")
         low, high = (self._level(column, one) for one in values.tolist())
         name, measured = self.names[column], self._measured(change)
@@ -739,8 +730,8 @@ class Description:
         than = f"{word} by {self._amount(change.value, change.low, change.high)} than"
         if self.scale == "log":
             times = factor_text(measured.value, measured.low, measured.high)
-            factor, bracket, ends = times.removeprefix("a factor of ").partition(" (")
-            than = f"{factor} times as high{bracket}{ends} as"
+            factor, bracket, interval_text = times.removeprefix("a factor of ").partition(" (")
+            than = f"{factor} times as high{bracket}{interval_text} as"
         text = f"{noun}where {name} is {high}, {self._target} is {than} where it is {low}"
         return measured, f"{text}{_perhaps(claim.probability)}."
 
