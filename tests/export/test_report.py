@@ -115,3 +115,13 @@ def test_approximate_predictions_have_no_calibration_by_leaving_out(tmp_path):
     settings = {"approximation": "inducing", "n_inducing": 10, "random_state": 0}
     model = AutoKernelGPRegressor(**settings).refit(X, y, "SE[0]")
     assert "Leaving rows out one by one needs exact predictions" in page(model, tmp_path)
+
+
+def test_scales_are_shown_where_another_one_than_the_identity_was_chosen(tmp_path):
+    X, y = wave(20)
+    model = AutoKernelGPRegressor(random_state=0)
+    assert "scales of the target" not in page(model.refit(X, y, "SE[0]"), tmp_path)
+    text = page(model.refit(X, np.exp(y), "log(y) ~ SE[0]"), tmp_path)
+    assert "The probabilities of the scales of the target" in text
+    assert '<td class="text">target</td><td class="text">log</td>' in text
+    assert "Components can exchange a constant factor." in text
