@@ -297,8 +297,10 @@ def _growth(curve: Curve, swings: Callable[[FloatArray], FloatArray], subject: s
     return Claim(subject, f"swing {word}", ratio, probability=changed, evidence=how)
 
 
-def level_of(explained: ExplainedFunction, part: Part, subject: str) -> Claim:
-    """Say where the averages over a period lead.
+def level_of(
+    explained: ExplainedFunction, part: Part, subject: str, scale: Scale | None = None
+) -> Claim:
+    """Say where the averages over a period lead, along a scale of the column.
 
     Between the middles of two cycles, and beyond those of the first and the last, the level is
     taken to be a straight line.
@@ -308,16 +310,20 @@ def level_of(explained: ExplainedFunction, part: Part, subject: str) -> Claim:
     offsets = (np.arange(POINTS_OF_CYCLE) + 0.5) / POINTS_OF_CYCLE * part.period
     n_starts = int(min(N_LEVELS, max(3, 2 * (end - begin) / part.period)))
     starts = np.linspace(begin, end - part.period, n_starts)
-    curve = curve_of(explained, part, column, (starts[:, None] + offsets).ravel())
+    places, ends = starts[:, None] + offsets, np.array([begin, end])
+    curve = curve_of(explained, part, column, places.ravel())
+    if scale is not None:
+        places, ends = scale.forward(places), scale.forward(ends)
+    middles = np.concatenate([ends[:1], places.mean(axis=1), ends[1:]])
+    gaps = np.diff(middles)
 
     def levels(drawn: FloatArray) -> FloatArray:
         averages = drawn.reshape(len(drawn), n_starts, POINTS_OF_CYCLE).mean(axis=2)
         steps = np.diff(averages, axis=1)
-        half = 0.5 * part.period / (starts[1] - starts[0])  # of a cycle, in steps between middles
-        first, last = averages[:, :1] - half * steps[:, :1], averages[:, -1:] + half * steps[:, -1:]
+        first = averages[:, :1] - gaps[0] / gaps[1] * steps[:, :1]
+        last = averages[:, -1:] + gaps[-1] / gaps[-2] * steps[:, -1:]
         return np.concatenate([first, averages, last], axis=1)
 
-    middles = np.concatenate([[begin], starts + part.period / 2, [end]])
     mean, drawn = levels(curve.mean[None])[0], levels(curve.draws)
     return direction(Curve(middles, mean, drawn, curve.at_most), subject)
 

@@ -499,8 +499,8 @@ class Description:
             return list(self._joint(part, free, subject, begin)), []
         (column,) = free
         if whole is not part:
-            level = level_of(self._explained, whole, subject)
-            return [self._direction(level, column, begin)], self._beyond(whole, column, subject)
+            said = [self._level_along(whole, column, subject, begin)]
+            return said, self._beyond(whole, column, subject)
         ends = regions[column].inner if column in regions else None
         said = self._along(part, column, ends or WHOLE_COLUMN, subject, begin)
         if regions or self._is_two_valued(column):
@@ -542,7 +542,7 @@ class Description:
         (swing, *extremes), grows, lasts = season(self._explained, part, ends, subject)
         said, ahead = [], []
         if not part.is_season:
-            said = [self._direction(level_of(self._explained, whole, subject), column, begin)]
+            said = [self._level_along(whole, column, subject, begin)]
             ahead, begin = self._beyond(whole, column, subject), "Around it there is a "
             if swing.probability < OPEN:
                 return said, ahead
@@ -560,6 +560,12 @@ class Description:
             ahead.append(self._season_beyond(lasts, column, noun))
         has_ended = region is not None and region.has_ended
         return said, [] if has_ended else ahead
+
+    def _level_along(self, part: Part, column: int, subject: str, begin: str) -> tuple[Claim, str]:
+        """Describe the averages of a curve with a cycle."""
+        scale = part.scale(column)
+        level = level_of(self._explained, part, subject, scale)
+        return self._direction(level, column, begin, scale)
 
     def _regular_gap(self, column: int) -> float:
         """Return the gap between rows along a column if it is nearly regular, else zero."""

@@ -166,7 +166,11 @@ def slope(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> b
 
 def slope_on_view(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> bool:
     places, y = reader.curve(x, **fixed)
-    along = np.sqrt(places) if "root" in match["view"] else np.log2(places)
+    to_view = np.sqrt if "root" in match["view"] else np.log2
+    along = to_view(places)
+    if reader.period:  # of averages over a cycle
+        cycle = (np.arange(16) + 0.5) / 16 * reader.period - reader.period / 2
+        along = to_view(np.add.outer(places, cycle)).mean(axis=1)
     is_line = np.corrcoef(along, y)[0, 1] ** 2 > 0.99
     return is_line and says(match, sign(match) * np.polyfit(along, y, 1)[0])
 

@@ -68,6 +68,10 @@ def on_scales(seed=0, n=120):
             np.exp(2 - 0.1 * years + 0.04 * years * wave + 0.02 * e),
         ),
         "log(y) ~ SE[time]": (time, np.exp(np.sin(years) + 0.05 * e)),
+        "LIN[log(age)] + PER[age]": (
+            pd.DataFrame({"age": 1 + 3 * years}),
+            3 * np.log(1 + 3 * years) + np.sin(3 * years) + 0.05 * e,
+        ),
         "log(y) ~ NOISE": (time, np.exp(e)),
         "LIN[log(age)] + LIN[group]": (X, 10 + 7 * log_age + 9 * group + e),
         "LIN[log(age)] * LIN[water]": (X, 7 * log_age * X["water"] + 0.3 * e),
