@@ -67,10 +67,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     column_scales : "auto", {"identity", "log", "sqrt"}, mapping or None, default="auto"
         Scales on which base kernels act on a column. With ``"auto"`` the search may take the
         logarithm or the square root of a positive column whose largest value is at least ten times
-        the smallest, as in ``SE[log(age)]``. A name is the scale of all columns, and a mapping such
-        as ``{"age": "log", "*": None}`` chooses scales by column, and with ``"*"`` for all others,
-        which by default have ``"auto"``. None, like ``"identity"``, uses columns as they are.
-        Periodic kernels always do.
+        the smallest, as in ``SE[log(age)]``, but not of dates. A name is the scale of all columns.
+        A mapping such as ``{"age": "log", "*": None}`` chooses scales by column, and with ``"*"``
+        for all others, which by default have ``"auto"``. None, like ``"identity"``, uses columns as
+        they are. Periodic kernels always do.
     target_scale : "auto", {"identity", "log", "sqrt", "logit"} or None, default="auto"
         Scale of the target on which kernels act. With ``"auto"`` the search also tries the
         logarithm and the square root of a positive target, and the logit of one between 0 and 1,
@@ -388,7 +388,14 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     def _run(self, data: FitData, arguments: Arguments) -> Run:
         """Pose the fit to these data, which continues the last search with ``warm_start``."""
         past = getattr(self, "_past", None) if self.warm_start else None
-        return Run(data.X, data.y, arguments, feature_names=data.feature_names, past=past)
+        return Run(
+            data.X,
+            data.y,
+            arguments,
+            feature_names=data.feature_names,
+            date_columns=data.date_columns,
+            past=past,
+        )
 
     def _set_fitted(
         self,
@@ -580,7 +587,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             with ``expression``, ``text``, ``mean`` and ``std`` (n_samples,) in the units of y, and
             ``share``, of the variance explained. If predictions average over kernels or
             parameters, the last component is what averaging adds to the best kernel. The constant
-            and the means add up to ``predict``.
+            and the means add up to ``predict``. On another ``scale`` of the target, they add up to
+            ``predict_quantiles(X, [0.5])`` on this scale; on the log scale the components are
+            factors, and multiply to it.
         """
         check_is_fitted(self, "best_kernel_")
         inputs = self.X_train_ if X is None else self._check_inputs(X)
@@ -592,7 +601,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
 
         The columns of the table are ``subject``, what the claim is about: the target, a column, or
         a component by its kernel; ``predicate``, such as ``"rises"``; ``value``, with the central
-        90 % interval from ``low`` to ``high``, in the units of the columns and of ``y``;
+        90 % interval from ``low`` to ``high``, in the units of the columns and of ``y``, or a
+        factor on the log scale of the target;
         ``probability``, the share of draws of kernel, parameters and function for which the claim
         holds; ``evidence``, how it was computed; and ``text``, the words of :meth:`describe`.
         """
@@ -692,7 +702,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         cut, reason = "", self.stop_reason_
         if reason in CUT and self.best_expression_ in self.search_history_["kernel"]:
             cut = MEANINGS[reason]
-        return Description(self._fitted, units, self.target_name_, cut)
+        has_tried_log = any(text.startswith("log(y) ~") for text in getattr(self, "_tried", ()))
+        return Description(self._fitted, units, self.target_name_, cut, has_tried_log)
 
     def _fitted_since(self, scores: FloatArray) -> str:
         """Say what was fitted after the search, which gave the present kernel these scores."""

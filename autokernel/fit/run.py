@@ -1,7 +1,7 @@
 """One run of ``fit`` or ``refit``: the data, the search, and the model that results."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -116,6 +116,7 @@ class Run:
         arguments: Arguments,
         *,
         feature_names: list[str] | None = None,
+        date_columns: Collection[int] = (),
         past: Past | None = None,
     ) -> None:
         self.X, self.y, self.arguments, self.feature_names = X, y, arguments, feature_names
@@ -135,6 +136,7 @@ class Run:
             arguments,
             scaling=self._scaling,
             target_scaling=self._target_scaling,
+            date_columns=date_columns,
             feature_names=feature_names,
             find_seasons=partial(columns_with_season, searched.X, searched.y),
         )

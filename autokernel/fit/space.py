@@ -41,7 +41,8 @@ Entry = TypeVar("Entry")
 class Space:
     """The kernels that a search may reach, and those that it begins with.
 
-    ``X`` and ``y`` are in the units of the user. ``find_seasons`` returns the columns to which
+    ``X`` and ``y`` are in the units of the user; on dates there is no scale but by name, as their
+    zero has no meaning. ``find_seasons`` returns the columns to which
     ``"auto"`` gives a periodic kernel where there are many columns. The ``grammar`` has the columns
     that vary and that have base kernels, and the search begins with the kernels ``start``.
 
@@ -60,10 +61,12 @@ class Space:
         *,
         scaling: Scaling,
         target_scaling: TargetScaling,
+        date_columns: Collection[int],
         feature_names: Sequence[str] | None,
         find_seasons: Callable[[], Collection[int]],
     ) -> None:
         self._arguments, self._names, self._n_features = arguments, feature_names, X.shape[1]
+        self._date_columns = date_columns
         self._X, self._y, self._scaling, self._target_scaling = X, y, scaling, target_scaling
         chosen = self._by_column("base_kernels", arguments.by_column)
         periods = self._by_column("periods", arguments.periods)
@@ -178,6 +181,7 @@ class Space:
             name = by_column.get(column, others)
             if name == AUTO:
                 names = scales_of_column(self._X[:, column])
+                names = [] if column in self._date_columns else names
                 found.append((None, *(self._column_scale(one, column) for one in names)))
             elif name == IDENTITY:
                 found.append((None,))

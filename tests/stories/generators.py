@@ -71,6 +71,9 @@ def facts_of(claims: pd.DataFrame) -> Iterator[tuple[Fact, float]]:
     """Yield the facts that a table of claims states, with their probabilities."""
     for claim in claims.itertuples():
         predicate, subject = claim.predicate.removesuffix(" linearly"), claim.subject
+        of_scale = "^(rises|falls) (exponentially.*|with the .*|as a power.*)"
+        predicate = re.sub(of_scale, r"\1", predicate)
+        no_change = 1.0 if claim.unit.startswith("factor") else 0.0
         predicate = re.sub("^(grows|shrinks) with .*", r"\1 with the prediction", predicate)
         if predicate not in KINDS:
             continue
@@ -78,8 +81,8 @@ def facts_of(claims: pd.DataFrame) -> Iterator[tuple[Fact, float]]:
         if np.isnan(number):
             number = float(claim.value)
         elif np.isinf(number):
-            number = float(np.sign(claim.value))
-        columns = ",".join(sorted(set(re.findall(r"\[(\w+)\]", subject))))
+            number = float(np.sign(claim.value - no_change))
+        columns = ",".join(sorted(set(re.findall(r"\[(?:\w+\()?(\w+)\)?\]", subject))))
         if not columns and subject not in ("y", "noise"):
             columns = subject
         names = re.split(r", | and ", subject)
