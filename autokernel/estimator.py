@@ -702,8 +702,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         cut, reason = "", self.stop_reason_
         if reason in CUT and self.best_expression_ in self.search_history_["kernel"]:
             cut = MEANINGS[reason]
-        has_tried_log = any(text.startswith("log(y) ~") for text in getattr(self, "_tried", ()))
-        return Description(self._fitted, units, self.target_name_, cut, has_tried_log)
+        has_log = any(text.startswith("log(y) ~") for text in getattr(self, "_tried", ()))
+        return Description(self._fitted, units, self.target_name_, cut, has_tried_log=has_log)
 
     def _fitted_since(self, scores: FloatArray) -> str:
         """Say what was fitted after the search, which gave the present kernel these scores."""

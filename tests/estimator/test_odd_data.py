@@ -218,8 +218,10 @@ UNITS = [(TINY, 1.0), (HUGE, 1.0), ((TINY, HUGE), 1.0), (1.0, TINY), (1.0, HUGE)
 def test_tiny_and_huge_units_change_nothing(of_x, of_y, fitted):
     of_x = np.array(of_x)
     model = tiny().fit(X * of_x, Y * of_y)
-    np.testing.assert_array_equal(model.search_history_["score"], fitted.search_history_["score"])
-    assert model.noise_variance_ == fitted.noise_variance_ * of_y**2
+    # logarithms of columns in other units are rounded differently, which fits amplify
+    scores = model.search_history_["score"]
+    np.testing.assert_allclose(scores, fitted.search_history_["score"], rtol=1e-6)
+    assert model.noise_variance_ == pytest.approx(fitted.noise_variance_ * of_y**2, rel=1e-6)
     mean, std = answers(model, X_NEW * of_x)
     expected_mean, expected_std = answers(fitted, X_NEW)
     # scikit-learn keeps the log of a lengthscale, 226 for 2**326: its rounding, 3e-14, is one of
@@ -231,7 +233,8 @@ def test_tiny_and_huge_units_change_nothing(of_x, of_y, fitted):
 def test_an_offset_that_leaves_few_digits_changes_nothing():
     offset = -(2.0**40)
     rows, new = np.round(X * 64) / 64, np.round(X_NEW * 64) / 64  # exact beside the offset
-    expected, model = tiny().fit(rows, Y), tiny().fit(rows + offset, Y)
+    one_scale = {"column_scales": None}  # an offset changes which scales are possible
+    expected, model = (tiny(**one_scale).fit(rows + shift, Y) for shift in (0, offset))
     np.testing.assert_array_equal(model.predict(new + offset), expected.predict(new))
 
 

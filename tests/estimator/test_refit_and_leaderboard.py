@@ -214,7 +214,8 @@ def nan(X, Y, variance):
 
 
 def test_a_kernel_that_cannot_be_fitted_is_last_with_its_reason():
-    model = tiny(base_kernels=["LIN", CallableKernel("BAD", nan, (VARIANCE,))]).fit(X, Y)
+    bad = CallableKernel("BAD", nan, (VARIANCE,))
+    model = tiny(base_kernels=["LIN", bad], column_scales=None).fit(X, Y)
     table = model.leaderboard()
     failed = np.array([kernel.startswith("BAD") for kernel in table["kernel"]])
     assert failed.tolist() == [False] * 3 + [True] * 2

@@ -210,7 +210,7 @@ def task_of(
         changes: Changes,
         deadline: Deadline,
         *,
-        on_all_rows: bool,  # noqa: ARG001 - there are no rows
+        on_all_rows: bool,
     ) -> list[Estimate]:
         deadline.check()
         near = {e.canonical: e for e in changes(fit.expression) if estimate}
