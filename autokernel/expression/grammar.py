@@ -112,32 +112,14 @@ class Grammar:
         room = self.max_leaves - expression.n_leaves
         return self._joints_by_room[max(0, min(room, len(self._joints_by_room) - 1))]
 
-    def n_operations(self, expression: Expression) -> int:
-        """Count the operations that apply to an expression."""
-        return sum(self._counts(expression))
-
     def tidy(self, expression: Expression) -> Expression:
         """Remove what is redundant if the grammar reduces; otherwise return the expression."""
         return reduced(expression) if self.reduces else expression
 
-    def apply(self, expression: Expression, index: int) -> Expression:
-        """Apply the operation at ``index`` among all that apply.
-
-        Growing ones come first, then exchanges of a leaf, then those of a scale, then deletions.
-
-        Raises
-        ------
-        IndexError
-            If ``index`` is not in ``range(n_operations(expression))``.
-        """
-        counts = self._counts(expression)
-        if not 0 <= index < sum(counts):
-            raise IndexError(f"index must be in [0, {sum(counts)}) for {expression}, got {index}")
-        return self._apply(expression, index, counts)
-
     def _apply(
         self, expression: Expression, index: int, counts: tuple[int, int, int, int]
     ) -> Expression:
+        """Apply the operation at ``index`` among all that are counted."""
         growing, exchanges, rescalings, _ = counts
         body = expression.body
         if index < growing:
@@ -195,6 +177,7 @@ class Grammar:
     def changes(self, expression: Expression, n_max: int | None = None) -> Iterator[Expression]:
         """Yield the result of every operation, also where several lead to the same kernel.
 
+        Growing ones come first, then exchanges of a leaf, then those of a scale, then deletions.
         If there are more than ``n_max``, they are all exchanges of a scale, all deletions, and a
         choice of the others, which is the same for all trees of one kernel.
         """
@@ -226,7 +209,8 @@ class Grammar:
         for _ in range(_ATTEMPTS * n_leaves):
             if tree.n_leaves >= n_leaves or not self._joints(tree):
                 break
-            tree = self.apply(tree, int(rng.integers(self._counts(tree)[0])))
+            counts = self._counts(tree)
+            tree = self._apply(tree, int(rng.integers(counts[0])), counts)
         return tree
 
     def random_walks(self, n: int, rng: np.random.Generator) -> list[Expression]:
