@@ -1,6 +1,7 @@
 """Exact and approximate likelihoods, against dense formulas and finite differences."""
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 
+from autokernel.data.scales import Scale
 from autokernel.expression import NOISE, Leaf, parse_expression
 from autokernel.inference import (
     ExactLikelihood,
@@ -20,7 +22,7 @@ from autokernel.inference import (
     upper_bound,
 )
 from autokernel.inference.neighbours import NearestRows
-from autokernel.kernels import PRESETS, SMOOTH
+from autokernel.kernels import PRESETS, SMOOTH, OnScale
 from tests.batteries import Problem, covariance, exported, numerical_gradient, problems
 from tests.high_precision import PreciseLogPosterior, mp
 
@@ -430,3 +432,23 @@ def test_a_row_far_from_all_others_has_neighbours_too():
     X = rng.uniform(size=(50, 1))
     nearest_rows = NearestRows(parse_expression("SE[0]"), np.log([0.01, 1, 0.1]), X, rng)
     assert len(set(nearest_rows.of(np.array([[1e6]]), 5)[0])) == 5
+
+
+@every_likelihood
+@given(any_problem)
+@settings(max_examples=30)
+def test_a_likelihood_on_a_scale_is_that_of_the_transformed_target_with_its_slopes(make, problem):
+    target = OnScale(Scale("log", origin=6.0, unit=0.5, shift=0.8, width=0.3))
+    y = np.clip(problem.y, -5, 5)
+    t, log_slopes = target.scale.forward_and_log_slope(y)
+    own = make(replace(problem, expression=problem.expression.on(target), y=y))
+    by_hand = make(replace(problem, y=t))
+    # with all rows in neighbourhoods, each row stands for itself in every likelihood
+    difference = own.value(problem.theta) - by_hand.value(problem.theta)
+    assert difference == pytest.approx(float(np.sum(log_slopes)), rel=1e-9, abs=1e-9)
+    value, gradient = own.value_and_gradient(problem.theta)
+    assert value == pytest.approx(own.value(problem.theta), rel=1e-12)
+    np.testing.assert_array_equal(gradient, by_hand.value_and_gradient(problem.theta)[1])
+    if make is inducing:
+        bounds = [upper_bound(one, problem.theta) for one in (own, by_hand)]
+        assert bounds[0] - bounds[1] == pytest.approx(float(np.sum(log_slopes)), abs=1e-6)

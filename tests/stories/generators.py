@@ -75,7 +75,8 @@ def facts_of(claims: pd.DataFrame) -> Iterator[tuple[Fact, float]]:
         predicate = re.sub(of_scale, r"\1", predicate)
         no_change = 1.0 if claim.unit.startswith("factor") else 0.0
         predicate = re.sub("^(grows|shrinks) with .*", r"\1 with the prediction", predicate)
-        if predicate not in KINDS:
+        is_on_scale = re.search(r"^factor|\(y\)", claim.unit)  # the truth of noise is not
+        if predicate not in KINDS or (is_on_scale and KINDS[predicate][0] == "noise"):
             continue
         kind, number = KINDS[predicate]
         if np.isnan(number):
