@@ -30,6 +30,7 @@ BEYOND = 0.5  # extents beyond the data, up to which a season is followed
 NEAR_BEYOND = 0.25  # extents beyond the data, up to which a curve is followed
 POINTS_OF_CYCLE, N_LEVELS = 16, 17  # points of a cycle, and averages over cycles
 IS_LINE = 0.998  # share of the variance of a curve that a straight line explains
+NEARLY_LINE = 0.95  # the same, from which a curve follows the logarithm or the root of a column
 OPEN = 0.9  # probability of a direction or of a component below which none is named
 MAX_SETBACK = 0.25  # of the change between the ends of a curve that rises, or falls
 JUMP_LENGTH, JUMP = 0.1, 0.75  # of the length of a curve, within which so much of it happens
@@ -136,8 +137,7 @@ def direction(curve: Curve, subject: str) -> Claim:
         return Claim(subject, "does not vary", 0.0, 0.0, 0.0, evidence="its range is zero")
     slopes = partial_slope(x)
     slope = float(slopes(mean[None])[0])
-    residual = mean - mean.mean() - slope * (x - x.mean())
-    if 1 - residual.var() / mean.var() > IS_LINE:
+    if _line_shares(x, mean[None])[0] > IS_LINE:
         low, high = curve.interval(slopes)
         same_sign = curve.probability(lambda drawn: slopes(drawn) * slope > 0)
         word = "rises linearly" if slope > 0 else "falls linearly"
@@ -164,6 +164,41 @@ def direction(curve: Curve, subject: str) -> Claim:
     low, high = curve.interval(lambda drawn: np.ptp(drawn, axis=1))
     how, word = f"range; it turns {len(turns)} times", "goes up and down"
     return Claim(subject, word, curve.reach, low, high, probability=sure, evidence=how)
+
+
+def nearly_line(curve: Curve, subject: str) -> Claim | None:
+    """Say whether a curve is nearly a straight line along the scale of its places."""
+    share = float(_line_shares(curve.places, curve.mean[None])[0])
+    if share < NEARLY_LINE:
+        return None
+    sure = curve.probability(lambda drawn: _line_shares(curve.places, drawn) >= 2 * NEARLY_LINE - 1)
+    how = "share of the variance of the curve that a line on this scale explains"
+    return Claim(subject, "follows its scale", share, probability=sure, evidence=how)
+
+
+def half_way(curve: Curve, subject: str) -> Claim:
+    """Say until where half of the change between the ends of a curve has happened."""
+    sign = np.sign(_change(curve.mean[None])[0])
+
+    def places(curves: FloatArray) -> FloatArray:
+        return np.array([_middle(curve.places, sign * one) for one in curves])
+
+    value, (low, high) = float(places(curve.mean[None])[0]), curve.interval(places)
+    how = "half of the difference between the ends"
+    return Claim(subject, "is half way", value, low, high, evidence=how)
+
+
+def _middle(places: FloatArray, rising: FloatArray) -> float:
+    """Return where a curve (n_points,) that rises, if only on the whole, is half way."""
+    values = np.maximum.accumulate(rising)
+    return float(np.interp((values[0] + values[-1]) / 2, values, places))
+
+
+def _line_shares(x: FloatArray, curves: FloatArray) -> FloatArray:
+    """Compute the shares (n,) of the variances of curves (n, n_points) that lines explain."""
+    lines = partial_slope(x)(curves)[:, None] * (x - x.mean())
+    residuals = curves - curves.mean(axis=1, keepdims=True) - lines
+    return 1 - residuals.var(axis=1) / np.maximum(curves.var(axis=1), 1e-300)
 
 
 def _turns(curve: Curve) -> tuple[list[int], float]:
@@ -203,9 +238,7 @@ def jump(curve: Curve, subject: str) -> Claim | None:
         found = []
         for begin, one in zip(first.tolist(), drawn, strict=True):
             inside = slice(begin, begin + length + 1)
-            values = np.maximum.accumulate(np.sign(change) * one[inside])
-            middle = (values[0] + values[-1]) / 2
-            found.append(np.interp(middle, values, curve.places[inside]))
+            found.append(_middle(curve.places[inside], np.sign(change) * one[inside]))
         return np.array(found)
 
     if sizes(curve.mean[None])[0] < JUMP:

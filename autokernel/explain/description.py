@@ -23,8 +23,10 @@ from autokernel.explain.claims import (
     beyond_of,
     curve_of,
     direction,
+    half_way,
     jump,
     level_of,
+    nearly_line,
     season,
 )
 from autokernel.explain.decomposition import (
@@ -658,13 +660,23 @@ class Description:
         if is_two_valued and claim.probability >= OPEN:
             return [self._difference(claim, column, begin, scale)]
         said = self._direction(claim, column, begin, scale)
-        step = jump(curve, subject) if said[0].predicate in ("rises", "falls") else None
-        if step is None or step.probability < OPEN or step.high - step.low > MAX_BLUR:
+        if said[0].predicate not in ("rises", "falls"):
             return [said]
-        claim, text = said
-        step, place = self._place(step, column, scale)
-        where = f"most of it around {place}{_perhaps(step.probability)}"
-        return [(claim, f"{text.removesuffix('.')}, {where}."), (step, "")]
+        (claim, text), more, how = said, jump(curve, subject), ""
+        if more is not None and more.probability >= OPEN and more.high - more.low <= MAX_BLUR:
+            more, place = self._place(more, column, scale)
+            how = f"most of it around {place}{_perhaps(more.probability)}"
+        elif scale is not None:
+            more = nearly_line(curve, subject)
+            if more is not None and more.probability >= OPEN:
+                like = _LINES[scale.name, self.scale == "log"][1].format(self.names[column])
+                how = f"nearly {like.removesuffix(', by')}"
+            else:
+                more, place = self._place(half_way(curve, subject), column, scale)
+                how = f"half of it until {place}"
+        if more is None or not how:
+            return [said]
+        return [(claim, f"{text.removesuffix('.')}, {how}."), (more, "")]
 
     def _place(self, claim: Claim, column: int, scale: Scale | None) -> tuple[Claim, str]:
         """Return a place on a scale of a column in the units of the column, and its text."""

@@ -183,6 +183,15 @@ def change(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> 
         near = np.abs(at(places) - at(float(match["jump"]))) <= 0.12 * np.ptp(at(places))
         if np.ptp(y[near]) < 0.5 * abs(total):
             return False
+    if match["near"]:
+        along = np.sqrt(places) if "root" in match["near"] else np.log(places)
+        if np.corrcoef(along, y)[0, 1] ** 2 < 0.93:
+            return False
+    if match["half"]:
+        at = SCALES[reader.view(x)]
+        away = np.interp(at(float(match["half"])), at(places), y) - (y[0] + y[-1]) / 2
+        if abs(away) > 0.15 * abs(y[-1] - y[0]):
+            return False
     is_part = reader.text.startswith(("Until", "From"))  # whose ends are known roughly
     return says(match, sign(match) * total, 0.25 if reader.period or is_part else 0.05)
 
@@ -214,7 +223,9 @@ CLAUSES: Mapping[str, Callable[[Reader, Match, str, Mapping[str, float]], bool]]
     rf"{WAY}(?: exponentially,)? by {AMOUNT} per (?P<step>\d\S*)?[^(]*?{RANGE}{PERHAPS}": slope,
     rf"{WAY} (?:in proportion to the|exponentially with the|as a) (?P<view>[\w ]+) of .+, by "
     rf"{AMOUNT}{RANGE} (?:with each doubling of .+?|per unit of this root){PERHAPS}": slope_on_view,
-    rf"{WAY} by {AMOUNT}{RANGE}{PERHAPS}(?:, most of it around (?P<jump>-?[\d.]+).*)?": change,
+    rf"{WAY} by {AMOUNT}{RANGE}{PERHAPS}"
+    r"(?:, most of it around (?P<jump>-?[\d.]+).*|, nearly (?P<near>[\w ]+) of .+"
+    r"|, half of it until (?P<half>-?[\d.]+)(?:\D.*)?)?": change,
     rf"{WAY} until {N}{UNIT}{RANGE} and (?:rises|falls) from there on{PERHAPS}": turn,
     rf"goes up and down by {AMOUNT}{RANGE}{PERHAPS}": wiggles,
     rf"where .+ is (?P<a>\S+), .+ is {N} (?P<times>times as high){RANGE} as where it is "
