@@ -14,10 +14,10 @@ names. ``sklearn.datasets.fetch_openml(data_id=44959)`` downloads the same rows.
 # %%
 # The data
 # --------
-# One step comes first, as in any analysis. Some rows repeat an earlier row exactly, target included.
-# They are no second measurements, and would suggest to the model that there is no noise. The age
-# runs from one day to a year, with most of the change in the first weeks. We leave it in days: the
-# search takes the logarithm if that is better.
+# One step comes first, as in any analysis. Some rows repeat an earlier row exactly, target
+# included. They are no second measurements, and would suggest to the model that there is no noise.
+# The age runs from one day to a year, with most of the change in the first weeks. We leave it in
+# days: the search takes the logarithm if that is better.
 
 import os
 from pathlib import Path
@@ -47,9 +47,9 @@ print(model.best_expression_)
 print(f"RMSE of {len(X_test)} other mixtures: {error:.1f} MPa, of the mean: {y_test.std():.1f} MPa")
 
 # %%
-# The best kernel is one product: the effect of each ingredient depends on the others. It acts on the
-# logarithm of the age, as those who make concrete draw it, and describes the square root of the
-# strength.
+# The best kernel is one product: the effect of each ingredient depends on the others. It acts on
+# the logarithm of the age, as those who make concrete draw it, and describes the square root of
+# the strength.
 #
 # Which columns matter?
 # ---------------------
