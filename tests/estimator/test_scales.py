@@ -219,6 +219,15 @@ def test_auto_finds_scales_and_their_probabilities():
         assert sum(p for (of, _), p in found.items() if of == subject) == pytest.approx(1)
 
 
+def test_scales_of_the_best_kernel_that_are_nearly_as_good_are_evaluated():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1, 20, (60, 1))
+    y = 5 + np.sin(X[:, 0] / 6) + 0.3 * rng.normal(size=60)
+    model = small(column_scales="auto").fit(X, y)
+    assert "SE[sqrt(0)]" in set(model.search_history_["kernel"])
+    assert len(model.scales_["scale"]) > 2
+
+
 def test_nothing_changes_for_data_that_have_no_other_scale():
     X, y = drawn()
     X, y = X - X.min(axis=0), np.log(y)

@@ -1,9 +1,12 @@
 """Estimates of the scores of neighbours: their likelihoods are exact, their order is useful."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from autokernel.data.scales import column_scale, target_scale
 from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluator
 from autokernel.evidence.screening import Screening
@@ -17,7 +20,7 @@ from autokernel.expression import (
     slots_of,
 )
 from autokernel.inference import ExactLikelihood, TrainingData
-from autokernel.kernels import BASE_KERNELS, OPERATORS, PRESETS, Operator
+from autokernel.kernels import BASE_KERNELS, OPERATORS, PRESETS, OnScale, Operator
 from tests.own_kernels import OrnsteinUhlenbeck
 
 PRIORS = PRESETS["default"]
@@ -212,3 +215,30 @@ def test_an_operator_that_is_not_linear_is_computed_as_a_whole():
     found = screening.screened(arrange(grown)[0])
     exact = ExactLikelihood(arrange(grown)[0], data).value(found.theta)
     assert found.log_likelihood == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize("text", ["SE[0] + LIN[1]", "SE[0] * SE[1] + SE[0]"])
+def test_estimates_on_other_scales_are_near_the_scores(text):
+    """Of an exchange of the scale of a column in all leaves, and of that of the target."""
+    rng = np.random.default_rng(0)
+    x = np.exp(rng.uniform(0, 4, 60))
+    y = np.exp(np.sin(np.log(x)) + 0.1 * rng.normal(size=60))
+    X = np.column_stack([(x - x.min()) / np.ptp(x), rng.uniform(size=60)])
+    scale = column_scale("log", x, shift=x.min(), scale=np.ptp(x))
+    target = OnScale(target_scale("log", y, shift=y.mean(), scale=y.std()))
+    grammar = replace(
+        grammar_of(2, kernels=("SE", "LIN")),
+        scales=((None, scale), (None,)),
+        targets=(None, target),
+    )
+    evaluator = Evaluator(X, (y - y.mean()) / y.std(), priors=PRIORS, seed=0)
+    fit = evaluator(parse_expression(text))
+
+    def rescaled(expression):
+        return [arrange(one)[0] for one in grammar.rescalings(expression)]
+
+    found = evaluator.estimate_changes(fit, rescaled, on_all_rows=True)
+    assert len(found) == 2
+    for one in found:
+        assert one.score == pytest.approx(evaluator(one.expression).score, abs=3)
+    assert found[0].score > fit.score + 10

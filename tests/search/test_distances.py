@@ -422,3 +422,11 @@ def test_weight_of_hellinger_is_half_the_inverse_of_the_squared_lengthscale():
 
 def test_a_kernel_whose_covariances_overflow_is_far_from_all_others():
     assert hellinger("LIN[0] * LIN[0]", "SE[0]", X=[[1e100], [2e100]]) == 1
+
+
+@pytest.mark.parametrize("name", KERNEL_KERNELS)
+def test_kernels_on_different_scales_of_the_target_differ_by_less_than_unlike_kernels(name):
+    texts = ["SE[0] + LIN[1]", "log(y) ~ SE[0] + LIN[1]", "sqrt(y) ~ SE[0] + LIN[1]", "PER[0]"]
+    distances = KERNEL_KERNELS[name].distances([parse_expression(text) for text in texts]).sum(0)
+    assert distances[0, 1] == pytest.approx(distances[0, 2])
+    assert 0 < distances[0, 1] < distances[0, 3]
