@@ -14,8 +14,15 @@ from sklearn.pipeline import Pipeline
 
 from autokernel import AutoKernelGPRegressor, evaluate_kernel
 from autokernel.data.scales import column_scale, scales_of_column, scales_of_target, target_scale
+from autokernel.evidence import Evaluator
 from autokernel.exceptions import ExpressionSyntaxError
 from autokernel.export import from_dict, to_dict, to_latex
+from autokernel.inference import ExactPredictor
+from autokernel.kernels import PRESETS
+from autokernel.many_rows.all_rows import _held_out_density
+from autokernel.many_rows.approximation import ByInducingPoints
+from autokernel.many_rows.climb import ManyRows, RowsFit
+from autokernel.model import MixtureComponent, MixturePredictor
 
 MAPS = {
     "log": (np.log, np.exp, lambda y: 1 / y),
@@ -183,6 +190,32 @@ def test_draws_have_the_moments_and_the_function_less_spread_than_observations(m
     assert np.all((of_function > 0) & (of_function < std))
 
 
+def test_left_out_rows_are_predicted_as_from_all_others(models, name):
+    _, _, _, model = models
+    mixture = model._fitted.mixture
+    probability, error = mixture.leave_one_out()
+    for row in (0, 17, 40):
+        others = mixture.data.take(np.delete(np.arange(N), row))
+        alone = MixturePredictor(mixture.components, others, mixture.make_predictor)
+        X, y = mixture.data.X[[row]], mixture.data.y[[row]]
+        assert error[row] == pytest.approx(float((y - alone.mean(X))[0]), abs=1e-6)
+        # the probability of a smaller target is that of which the target is the quantile
+        level = np.clip(probability[[row]], 1e-9, 1 - 1e-9)
+        assert alone.quantiles(X, level)[0, 0] == pytest.approx(y[0], abs=1e-5)
+
+
+def test_densities_of_held_out_rows_choose_predictors_in_the_units_of_the_target(models, name):
+    _, _, model, _ = models
+    evaluation, data = model._fitted.evaluation, model._fitted.mixture.data
+    evaluator = Evaluator(data.X, data.y, priors=PRESETS["default"], seed=0)
+    rows = ManyRows(ByInducingPoints(20), data, evaluator)
+    found = _held_out_density(RowsFit(evaluation, N), ExactPredictor, rows)
+    point = [MixtureComponent(evaluation.expression, evaluation.theta, 1.0)]
+    mixture = MixturePredictor(point, rows.given, ExactPredictor)
+    expected = mixture.log_density(rows.held_out.X, rows.held_out.y).mean()
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
 def test_a_target_beyond_its_scale_is_impossible(models, name):
     X, _, model, _ = models
     beyond = {"logit": [-1.0, 1.5], "log": [-1.0, 0.0], "sqrt": [-1.0, -0.1]}[name]
@@ -264,6 +297,7 @@ def test_pickles_and_records_keep_the_numbers_of_scales():
 
 def test_memory_and_warm_starts_know_that_another_origin_is_another_logarithm(tmp_path):
     X, y = drawn()
+    X = np.round(64 * X) / 64  # so that the scaled columns are equal to the last bit
     fits = {}
     for shift in (0.0, 64.0):
         model = small(column_scales="log", memory=tmp_path).fit(X[:, :1] + shift, y)

@@ -182,3 +182,19 @@ def test_the_probabilities_of_all_normal_forms_sum_to_no_more_than_one(
             forms.setdefault(form.canonical, form)
     total = sum(exp(prior(form)) for form in forms.values())
     assert 3 / 4 <= total <= 1  # noise and single units have three quarters
+
+
+def test_scales_have_the_stated_probabilities_and_are_paid_once_for_each_column() -> None:
+    plain, n = {"n_kernels": 2, "n_operators": 2, "n_columns": 2}, {0: 3}
+    several = partial(grammar_prior, **plain, n_scales=n, n_targets=2)
+
+    def cost(text: str) -> float:
+        expression = parse_expression(text)
+        return float(np.exp((several(expression) - grammar_prior(expression, **plain)) / 0.5))
+
+    assert cost("SE[1]") == pytest.approx(0.8)  # of the target
+    assert cost("SE[0] + LIN[0] * SE[1]") == pytest.approx(0.8 * 0.8)
+    assert cost("SE[log(0)] + LIN[log(0)] * SE[1]") == pytest.approx(0.1 * 0.8)
+    assert cost("log(y) ~ SE[sqrt(0)]") == pytest.approx(0.1 * 0.2)
+    assert cost("log(y) ~ NOISE") == pytest.approx(0.2)
+    assert cost("PER[0] + SE[log(0)]") == pytest.approx(0.1 * 0.8)  # periods have no scale
