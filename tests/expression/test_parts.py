@@ -322,3 +322,13 @@ def test_the_covariances_of_the_addends_add_up(tree, seed):
     # at most six factors in another order: rounding
     whole = cross_covariance(tree, X, Z).forward(params)
     np.testing.assert_allclose(sum(parts), whole, rtol=1e-10, atol=1e-13 * abs(whole).max())
+
+
+def test_both_parts_of_a_kernel_on_a_scale_of_the_target_are_on_this_scale() -> None:
+    expression = parse_expression("log(y) ~ SE[0] + LIN[0] * (PER[1] + SE[log(1)])")
+    found = list(splits(expression))
+    assert {str(split.term) for split in found} == {
+        "log(y) ~ SE[0]",
+        "log(y) ~ LIN[0] * (PER[1] + SE[log(1)])",
+    }
+    assert all(split.rest.target == expression.target for split in found)
