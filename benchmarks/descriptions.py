@@ -95,7 +95,9 @@ CASES = (
         series("call_centre", "calls"),
         YEARS | {"calls": "calls per day"},
         "In March 1974 a charge was introduced, and calls fell from 634 to 162 within four "
-        "months. The base kernels have no break; with `operators=('+', '*', 'cp')` it is found.",
+        "months. The base kernels have no break; with `operators=('+', '*', 'cp')` it is found. The "
+        "yearly averages of the calls rise until 1973: the curve turns earlier, because the cycle, "
+        "which may be none, takes a part of the fall.",
     ),
     Case(
         "Births in Quebec, days",
@@ -109,11 +111,15 @@ CASES = (
         table("concrete"),
         {"age": "days", "compressive_strength": "MPa"}
         | dict.fromkeys(("cement", "water", "blast_furnace_slag", "fly_ash"), "kg/m3"),
+        "With all other columns at their medians the predicted strength is 15 MPa after three days, "
+        "34 MPa after four weeks and 51 MPa after a year.",
     ),
     Case(
         "Noise of airfoils",
         table("airfoil"),
         {"frequency_hz": "Hz", "sound_pressure_level_db": "dB"},
+        "The words are about the ends of the curve of the frequency. Between them the sound rises, "
+        "by 7 dB until 1000 Hz, and falls by 21 dB from there on.",
     ),
     Case(
         "Output of a power plant",
