@@ -58,16 +58,18 @@ print(f"RMSE of {len(X_test)} other mixtures: {error:.1f} MPa, of the mean: {y_t
 print(model.inclusion_probabilities_)
 
 # %%
-# The strength depends on the age, on the water and on all that binds. The coarse aggregate, which
-# is gravel, probably does not matter once the other ingredients are known. This is no statement on
-# causes: the amounts in a cubic metre add up, so that one of them is nearly known from the others.
+# The strength depends on the age, on the water, on all that binds and on the fine aggregate, which
+# is sand. The coarse aggregate, which is gravel, probably matters too. Whether the superplasticizer
+# does, once the other ingredients are known, is open. This is no statement on causes: the amounts
+# in a cubic metre add up, so that one of them is nearly known from the others.
 #
 # In which direction?
 # -------------------
 # The partial dependence of scikit-learn averages the predictions over the rows while one column is
 # changed. The curves run over the middle nine tenths of the rows, and the marks are the deciles.
-# The strength rises with the age, the cement, the slag and the ash, and falls with the water. Its
-# rise for the wettest mixtures rests on few rows.
+# The strength rises with the age, the cement, the slag and the ash, and falls with the water. That
+# it falls no further for the wettest mixtures rests on few rows. The age has a logarithmic axis:
+# each doubling adds about the same strength, and less after three months.
 
 fig, axes = plt.subplots(2, 4, figsize=(11, 5.5), layout="constrained")
 PartialDependenceDisplay.from_estimator(
@@ -78,5 +80,8 @@ for ax, name, depends in zip(axes.flat, X_train.columns, probability, strict=Tru
     ax.set_title(f"matters: {depends:.2f}", fontsize="medium")
     ax.set(xlabel=name, ylabel="")
     ax.grid(color="0.92")
+axes.flat[-1].set_xscale("log")
+axes.flat[-1].set_xticks([3, 7, 28, 90, 365], ["3", "7", "28", "90", "365"])
+axes.flat[-1].minorticks_off()
 fig.supylabel("strength in MPa")
 plt.show()

@@ -70,7 +70,7 @@ print(f"RMSE to the surface from 500 rows: {error:.4f}")
 
 # %%
 # The error on new rows is within one per cent of that of the noise, and the intervals hold nine of
-# ten rows. The same kernel with 500 rows is four times as far from the surface.
+# ten rows. The same kernel with 500 rows is more than four times as far from the surface.
 #
 # The picture
 # -----------

@@ -34,9 +34,10 @@ print(model.best_expression_)
 # %%
 # In words
 # --------
-# Products are distributed over sums. Each addend of the kernel is then the covariance of one
-# component, and the components add up to the fitted function. Here they are a trend, a season and
-# a drift of some years, and the season repeats every year within a thousandth.
+# Products are distributed over sums. Each addend of the kernel is then the covariance of one part,
+# and the parts add up to the fitted function. Parts that the data do not tell apart are one
+# component: here the line and a drift of some years, which make the trend. The other component is
+# a season, which repeats every year within a thousandth.
 
 units = {"time": "years", "y": "ppm"}
 print(model.describe(units))
@@ -64,8 +65,8 @@ print(f"the sum of all: {total[:3].round(2)} ..., observed: {y[:3].round(2).toli
 # The picture
 # -----------
 # The bands are those of the shape of a component. Its level is known less well, because a constant
-# can move from one component to another. The rise of the line dwarfs the season, and the drift
-# shows years in which the concentration rose faster or more slowly than the line.
+# can move from one component to another. The rise of the trend dwarfs the season, and its waves
+# are years in which the concentration rose faster or more slowly than a line.
 
 DecompositionDisplay.from_estimator(model, units=units, y_name="CO$_2$ in ppm")
 plt.show()
