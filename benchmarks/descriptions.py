@@ -95,9 +95,9 @@ CASES = (
         series("call_centre", "calls"),
         YEARS | {"calls": "calls per day"},
         "In March 1974 a charge was introduced, and calls fell from 634 to 162 within four "
-        "months. The base kernels have no break; with `operators=('+', '*', 'cp')` it is found. The "
-        "yearly averages of the calls rise until 1973: the curve turns earlier, because the cycle, "
-        "which may be none, takes a part of the fall.",
+        "months. The base kernels have no break; with `operators=('+', '*', 'cp')` it is found. "
+        "The yearly averages of the calls rise until 1973: the curve turns earlier, because the "
+        "cycle, which may be none, takes a part of the fall.",
     ),
     Case(
         "Births in Quebec, days",
@@ -111,8 +111,8 @@ CASES = (
         table("concrete"),
         {"age": "days", "compressive_strength": "MPa"}
         | dict.fromkeys(("cement", "water", "blast_furnace_slag", "fly_ash"), "kg/m3"),
-        "With all other columns at their medians the predicted strength is 15 MPa after three days, "
-        "34 MPa after four weeks and 51 MPa after a year.",
+        "With all other columns at their medians the predicted strength is 15 MPa after three "
+        "days, 35 MPa after four weeks and 52 MPa after a year.",
     ),
     Case(
         "Noise of airfoils",
