@@ -176,9 +176,12 @@ def nearly_line(curve: Curve, subject: str) -> Claim | None:
     return Claim(subject, "follows its scale", share, probability=sure, evidence=how)
 
 
-def half_way(curve: Curve, subject: str) -> Claim:
-    """Say until where half of the change between the ends of a curve has happened."""
-    sign = np.sign(_change(curve.mean[None])[0])
+def half_way(curve: Curve, subject: str) -> Claim | None:
+    """Say until where half of the change between the ends of a curve that does not turn happens."""
+    change = float(_change(curve.mean[None])[0])
+    if curve.reach > (1 + MIN_TURN) * abs(change):
+        return None
+    sign = np.sign(change)
 
     def places(curves: FloatArray) -> FloatArray:
         return np.array([_middle(curve.places, sign * one) for one in curves])

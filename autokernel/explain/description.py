@@ -620,12 +620,12 @@ class Description:
         return [(claim, f"Its average {text.removeprefix('it ')}")]
 
     def _growth(self, swing: Claim, grows: Claim, extremes: Sequence[Claim]) -> str:
-        first = self._amount(swing.value / grows.value)
+        text = f" from {self._amount(swing.value / grows.value)} in the first cycle"
         if self.scale == "log":
             first = self._range(*(one.value for one in extremes))
+            text = f": in the first cycle it was {first}"
         word = "grown" if grows.value > 1 else "shrunk"
-        perhaps = _perhaps(grows.probability)
-        return f"Its swing has {word} from {first} in the first cycle{perhaps}."
+        return f"Its swing has {word}{text}{_perhaps(grows.probability)}."
 
     def _period_interval(self, part: Part) -> FloatArray:
         """Return a 90 % interval of the period in the unit interval."""
@@ -667,12 +667,12 @@ class Description:
             more, place = self._place(more, column, scale)
             how = f"most of it around {place}{_perhaps(more.probability)}"
         elif scale is not None:
-            more = nearly_line(curve, subject)
-            if more is not None and more.probability >= OPEN:
+            near, more = nearly_line(curve, subject), half_way(curve, subject)
+            if near is not None and near.probability >= OPEN:
                 like = _LINES[scale.name, self.scale == "log"][1].format(self.names[column])
-                how = f"nearly {like.removesuffix(', by')}"
-            else:
-                more, place = self._place(half_way(curve, subject), column, scale)
+                more, how = near, f"nearly {like.removesuffix(', by')}"
+            elif more is not None:
+                more, place = self._place(more, column, scale)
                 how = f"half of it until {place}"
         if more is None or not how:
             return [said]

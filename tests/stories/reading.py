@@ -481,7 +481,11 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         rf"(?P<most>[\d.]+) in its last cycle{PERHAPS}\.",
         season,
     ),
-    (rf"Its swing has (?P<way>grown|shrunk) from .+ in the first cycle{PERHAPS}\.", growth),
+    (
+        r"Its swing has (?P<way>grown|shrunk)"
+        rf"(?: from .+ in the first cycle|: in the first cycle it was .+?){PERHAPS}\.",
+        growth,
+    ),
     (r"A (?:joint effect|sum of effects) of .+?: (?P<effects>along .+)\.", several),
     (rf"(?:.*?a|A) possible (?:effect of|cycle in) .+{PERHAPS}\.", is_said),
     (rf"It explains {P} of the variance of the fit\.", share),
