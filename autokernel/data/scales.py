@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss, hermevander
 from scipy.special import expit, gammaln, log_ndtr, logit, ndtr
+from scipy.stats import norm
 
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
@@ -18,7 +19,7 @@ MIN_RATIO = 10.0  # of the largest to the smallest value of a column that has ot
 MIN_RATIO_OF_TARGET = 2.0  # the same of a target; below it all scales are nearly the same
 MIN_DISTINCT = 10  # values of a column or a target that has other scales
 MIN_SHARE = 1e-9  # of the largest target, below which rounding would blur the smallest one
-_LARGEST_LOG = 690.0  # so that the square of its exponential does not overflow
+LARGEST_LOG = 690.0  # so that the square of its exponential does not overflow
 _ROUNDING = 1e-12  # standard deviations of the target, within which a number is zero
 _N_NODES, _N_TERMS = 64, 32  # of a Gauss-Hermite rule, and of a Hermite series
 
@@ -48,7 +49,7 @@ def _squared(root: FloatArray) -> FloatArray:
 
 SCALES: Mapping[str, _Map] = MappingProxyType(
     {
-        "log": _Map(np.log, lambda t: np.exp(np.minimum(t, _LARGEST_LOG)), lambda x: -np.log(x)),
+        "log": _Map(np.log, lambda t: np.exp(np.minimum(t, LARGEST_LOG)), lambda x: -np.log(x)),
         "sqrt": _Map(np.sqrt, _squared, lambda x: -np.log(2.0) - 0.5 * np.log(x), has_low=True),
         "logit": _Map(logit, expit, lambda x: -np.log(x) - np.log1p(-x), high=1.0),
     }
@@ -76,9 +77,8 @@ class Scale:
 
     def forward(self, u: FloatArray) -> FloatArray:
         """Compute ``t(u)`` of a column; a number beyond the scale counts as the smallest one."""
-        scale, x = SCALES[self.name], (u + self.origin) * self.unit
-        t = scale.function(np.where(scale.has(x), x, scale.inverse(np.asarray(self.shift))))
-        return (t - self.shift) / self.width
+        x = (u + self.origin) * self.unit
+        return self._forward(x, SCALES[self.name].has(x))
 
     def forward_and_log_slope(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute ``t(u)`` and ``log t'(u)`` of targets (n,).
@@ -86,11 +86,14 @@ class Scale:
         The slope is ``-inf`` in nats beyond the scale, as no such target is possible.
         """
         scale, x = SCALES[self.name], (u + self.origin) * self.unit
-        is_known = scale.has_slope(x)
-        x = np.where(is_known, x, scale.inverse(np.asarray(self.shift)))
-        log_slope = scale.log_slope(x) + np.log(self.unit / self.width)
-        t = (scale.function(x) - self.shift) / self.width
-        return t, np.where(is_known, log_slope, -np.inf)
+        has_slope = scale.has_slope(x)
+        log_slope = scale.log_slope(np.where(has_slope, x, 0.5)) + np.log(self.unit / self.width)
+        return self._forward(x, has_slope), np.where(has_slope, log_slope, -np.inf)
+
+    def _forward(self, x: FloatArray, is_known: BoolArray) -> FloatArray:
+        """Compute ``t`` of numbers in the units of the user; it is zero where they are unknown."""
+        t = SCALES[self.name].function(np.where(is_known, x, 0.5))  # which every scale has
+        return np.where(is_known, (t - self.shift) / self.width, 0.0)
 
     def log_density(self, u: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
         """Compute the log density (n,) of ``u`` where ``t`` is normal.
@@ -98,9 +101,8 @@ class Scale:
         The lowest number of the square root, zero, has a probability, whose log is returned, as in
         a Tobit model.
         """
-        t, log_slope = self.forward_and_log_slope(u)
-        z, std = (t - mean) / np.sqrt(variance), np.sqrt(variance)
-        density = -0.5 * z**2 - np.log(np.sqrt(2 * np.pi) * std) + log_slope
+        (t, log_slope), std = self.forward_and_log_slope(u), np.sqrt(variance)
+        density = norm.logpdf(t, mean, std) + log_slope
         scale = SCALES[self.name]
         if not scale.has_low:
             return density
@@ -124,12 +126,12 @@ class Scale:
         """
         a, b = self.shift + self.width * mean, self.width**2 * variance
         if self.name == "log":
-            centre = np.exp(np.minimum(a + b / 2, _LARGEST_LOG))
-            spread = self._log_covariance(a, a, b, b, b)
+            centre = np.exp(np.minimum(a + b / 2, LARGEST_LOG))
+            spread = _covariance_of_exponentials(2 * a + b, b)
         elif self.name == "sqrt":  # of max(z, 0)^2, where z is normal
             s = np.sqrt(np.maximum(b, 1e-300))
             z = np.clip(a / s, -1e6, 1e6)
-            above, density = ndtr(z), np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
+            above, density = ndtr(z), norm.pdf(z)
             centre = (a**2 + b) * above + a * s * density
             fourth = (a**4 + 6 * a**2 * b + 3 * b**2) * above + (a**3 + 5 * a * b) * s * density
             spread = np.maximum(fourth - centre**2, 0.0)
@@ -145,7 +147,7 @@ class Scale:
         a, b = self.shift + self.width * mean, self.width**2 * variance
         kept = np.maximum(variance - noise, 0.0)
         if self.name == "log":
-            return self._log_covariance(a, a, b, b, self.width**2 * kept) / self.unit**2
+            return _covariance_of_exponentials(2 * a + b, self.width**2 * kept) / self.unit**2
         coefficients = self._hermite_coefficients(mean, variance)
         powers = np.vander(kept / variance, _N_TERMS, increasing=True)
         return np.sum((coefficients**2 * powers)[:, 1:], axis=1)
@@ -158,9 +160,9 @@ class Scale:
         """
         variance = np.diag(covariance)
         if self.name == "log":
-            a, b = self.shift + self.width * mean, self.width**2 * variance
-            c = self.width**2 * covariance
-            return self._log_covariance(a[:, None], a, b[:, None], b, c) / self.unit**2
+            log_level = self.shift + self.width * mean + self.width**2 * variance / 2
+            pairs = np.add.outer(log_level, log_level), self.width**2 * covariance
+            return _covariance_of_exponentials(*pairs) / self.unit**2
         std = np.sqrt(np.maximum(variance, 1e-300))
         correlation, power = covariance / np.outer(std, std), np.ones_like(covariance)
         found = np.zeros_like(covariance)
@@ -169,25 +171,23 @@ class Scale:
             found += np.outer(of_order, of_order) * power
         return found
 
-    @staticmethod
-    def _log_covariance(
-        a: FloatArray, other_a: FloatArray, b: FloatArray, other_b: FloatArray, c: FloatArray
-    ) -> FloatArray:
-        """Compute the covariance of the exponentials of normal numbers with covariance ``c``.
-
-        It is ``exp(a + a' + (b + b') / 2) (exp(c) - 1)`` for means a and variances b.
-        """
-        log_level = a + other_a + (b + other_b) / 2
-        least = np.minimum(c, 0.0)  # so that nothing overflows
-        log_size = np.minimum(log_level + c - least, _LARGEST_LOG)
-        return np.exp(log_size) * np.where(c > 0, -np.expm1(-np.abs(c)), np.expm1(least))
-
     def _hermite_coefficients(self, mean: FloatArray, variance: FloatArray) -> FloatArray:
         """Compute the coefficients (n, n_terms) of ``u`` in normalised Hermite polynomials."""
         nodes, weights = hermegauss(_N_NODES)
         values = self.inverse(mean[:, None] + np.sqrt(variance)[:, None] * nodes)
         basis = hermevander(nodes, _N_TERMS - 1) * np.exp(-0.5 * gammaln(np.arange(_N_TERMS) + 1.0))
         return (values * (weights / weights.sum())) @ basis
+
+
+def _covariance_of_exponentials(log_level: FloatArray, c: FloatArray) -> FloatArray:
+    """Compute the covariances of exponentials of normal numbers with covariances ``c``.
+
+    They are ``exp(log_level) (exp(c) - 1)``, where ``log_level`` is the sum of both means and of
+    half of both variances.
+    """
+    above = np.maximum(c, 0.0)  # in two cases, so that nothing overflows
+    log_size = np.minimum(log_level + above, LARGEST_LOG)
+    return np.exp(log_size) * np.where(c > 0, -np.expm1(-above), np.expm1(c - above))
 
 
 def rows_beyond(name: str, x: FloatArray) -> IntArray:
@@ -209,7 +209,7 @@ def check_possible(
             f"got {values[beyond[0]]:g} in row {beyond[0]}: choose another scale, or leave such "
             "rows out"
         )
-    if np.ptp(SCALES[name].function(values)) == 0:
+    if np.ptp(scale.function(values)) == 0:
         raise ValueError(f"{argument} has {name!r} for {what}, which is constant")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from autokernel.data.scales import IDENTITY, Scale
+from autokernel.data.scales import IDENTITY, LARGEST_LOG, Scale
 from autokernel.explain.checks import can_leave_out, checked
 from autokernel.explain.claims import (
     MIN_GROWTH,
@@ -72,7 +72,6 @@ MAX_GAP = 2.5  # median gaps, up to which rows are regular
 MAX_BLUR = 0.25  # of a column, up to which the place of a jump is named
 MAX_NAMED = 4  # columns of a component of many whose effects are described
 MAX_LOG_STEP = np.log(100.0)  # of a factor per unit of a column, above which it is per less
-_LARGEST_LOG = 690.0  # so that no exponential overflows
 _SCALE_WORDS = {"log": "log", "sqrt": "square root", "logit": "logit"}
 _LINES = {  # on a scale of a column, of the log of the target or not: what is said of a line
     (IDENTITY, False): ("linearly", "by"),
@@ -315,14 +314,15 @@ class Description:
         on_it = [one.probability for one in kernels if one.evaluation.expression.target == target]
         probability, how = sum(on_it), "kernels on this scale of the target"
         is_sum, what = len(self._explained.parts) > 1, "effects add up"
-        text = f"{self._target} is {'the sum of its components' if is_sum else 'described'}"
         if self.scale != IDENTITY:
             what = f"{what} {self._unit}"
-            text = f"{self._unit}, {text}" if is_sum else f"{text} {self._unit}"
+            text = f"{self._target} is described {self._unit}"
+            if is_sum:
+                text = f"{self._unit}, {self._target} is the sum of its components"
         elif probability >= CERTAIN:
             return
         else:
-            text += " as it is, and not on another scale"
+            text = f"{self._target} is described as it is, and not on another scale"
         if self.scale == "log":
             what = "effects multiply"
             text += f": {what if is_sum else 'effects are factors'}"
@@ -929,7 +929,7 @@ def _in_units(claim: Claim, factor: float, shift: float = 0.0) -> Claim:
 
 def _exp(values: Sequence[float]) -> list[float]:
     """Compute factors from their logs."""
-    return np.exp(np.clip(values, -_LARGEST_LOG, _LARGEST_LOG)).tolist()
+    return np.exp(np.clip(values, -LARGEST_LOG, LARGEST_LOG)).tolist()
 
 
 def _perhaps(probability: float) -> str:

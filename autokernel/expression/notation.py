@@ -179,13 +179,17 @@ class _Parser:
         return leaf
 
     def _leaf(self, kernel: BaseKernel, match: re.Match[str]) -> Leaf:
-        """Make a leaf of a column, or of a scale of it unless that is the name of a column."""
-        scale = match["scale"]
-        if scale is None or match["view"] in (self.feature_names or ()):
+        """Make a leaf of a column, or of a scale of it."""
+        scale = self._scale(match)
+        if scale is None:
             return Leaf(kernel, self._column(match))
         if scale not in COLUMN_SCALES:
             raise self._unknown_scale("column", scale, COLUMN_SCALES, match.start("scale"))
         return Leaf(kernel, self._column(match), Scale(scale))
+
+    def _scale(self, match: re.Match[str]) -> str | None:
+        """Return the name of a scale, None for a column whose name may look like one."""
+        return None if match["view"] in (self.feature_names or ()) else match["scale"]
 
     def _unknown_scale(
         self, what: str, name: str, known: Sequence[str], position: int | None = None
@@ -213,7 +217,7 @@ class _Parser:
             match = _COLUMN.match(self.text, self.position)
             if match is None:
                 raise self._error(f"expected the column of {operator.symbol} in square brackets")
-            if match["scale"] is not None and match["view"] not in (self.feature_names or ()):
+            if self._scale(match) is not None:
                 raise self._error(
                     f"{operator.symbol} acts on a column as it is, got {match['view']!r}",
                     match.start("scale"),
@@ -230,9 +234,9 @@ class _Parser:
         return self._join(operator, operands, column)
 
     def _column(self, match: re.Match[str]) -> int:
-        plain, text = match["plain"], match["view"]
-        if match["scale"] is not None and text in (self.feature_names or ()):
-            plain = text  # a name such as "log(age)"
+        plain = match["plain"]
+        if match["scale"] is not None and self._scale(match) is None:
+            plain = match["view"]  # a name such as "log(age)"
         begins = match.start("plain") if match["plain"] is not None else match.start("quoted")
         if plain is not None and re.fullmatch(r"\d{1,9}", plain, re.ASCII):
             column = int(plain)

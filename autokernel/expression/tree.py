@@ -411,7 +411,7 @@ def _checked_operation(
                 f"{operator.symbol} must join kernels without a scale of the target, which is that "
                 f"of a whole kernel, got {operand}"
             )
-        if not operand.n_leaves and operator.scale is None:
+        if not operand.n_leaves and not isinstance(operator, OnScale):
             raise ValueError(
                 f"{operator.symbol} must join kernels that have leaves: {STANDS_ALONE}"
             )

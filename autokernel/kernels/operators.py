@@ -50,8 +50,6 @@ class Operator(Declared, ABC):
         Whether the posterior tends to have many modes along these parameters.
     broadcasts : bool
         Whether :meth:`value` accepts arrays as parameters and broadcasts them.
-    scale : Scale or None
-        Scale of the target, for an operator that says on which scale the kernel acts.
     shares : tuple of BaseKernel
         Kernels with the parameters of the operator, one for each operand, if the operation is the
         sum of the operands, each multiplied by its kernel on the column; empty for any other.
@@ -67,7 +65,6 @@ class Operator(Declared, ABC):
     has_many_modes: ClassVar[bool] = False
     broadcasts: ClassVar[bool] = False
     shares: ClassVar[tuple[BaseKernel, ...]] = ()
-    scale: Scale | None = None
 
     @property
     def is_word(self) -> bool:
@@ -397,8 +394,6 @@ class OnScale(Operator):
     broadcasts = True
     precedence = -1
 
-    scale: Scale
-
     def __init__(self, scale: Scale) -> None:
         self.scale, self.symbol = scale, f"{scale.name}(y) ~"
 
@@ -406,9 +401,10 @@ class OnScale(Operator):
         """Return the values of the kernel."""
         return at.values[0]
 
-    def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:  # noqa: ARG002
-        """Yield the unchanged derivative."""
-        yield adjoint
+    def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:
+        """Yield the unchanged derivative of the only operand."""
+        for _ in at.values:
+            yield adjoint
 
 
 OPERATORS: Mapping[str, Operator] = MappingProxyType(

@@ -204,10 +204,10 @@ class HellingerKernel(KernelKernel):
         columns = rows if others is None else self._indices(others)
         pairs = self._unknown(rows, columns)
         n_pairs = max(1, MATRICES_PER_CALL // self._n_samples)
+        targets = np.array([tree.target and tree.target.symbol for tree in self._trees])
         for start in range(0, len(pairs), n_pairs):
             self._deadline.check()
             low, high = pairs[start : start + n_pairs].T
-            targets = np.array([tree.target and tree.target.symbol for tree in self._trees])
             found = self._compute(low, high) + DISTANCE_OF_TARGETS * (targets[low] != targets[high])
             self._table[low, high] = self._table[high, low] = found
         return self._table[np.ix_(rows, columns)][None]

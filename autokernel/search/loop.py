@@ -81,10 +81,9 @@ class Search:
         if task.grammar.columns:
             rng = np.random.default_rng([seed, DESIGN_STREAM])
             design = strategy.design(task, rng=rng)
-        first, *others = task.grammar.targets
-        on_scale = [one if one.target else one.on(first) for one in [*task.start, *design]]
-        noise = [NOISE.on(target) for target in (first, *others)]
-        self.design = (*self._plain(on_scale), *noise)
+        targets = task.grammar.targets
+        on_scale = [one if one.target else one.on(targets[0]) for one in (*task.start, *design)]
+        self.design = (*self._plain(on_scale), *(NOISE.on(target) for target in targets))
 
     @property
     def n_trials(self) -> int:

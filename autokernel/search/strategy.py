@@ -1,7 +1,7 @@
 """The interface of search strategies: an initial design, and proposals given a history."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, ClassVar, TypeVar
@@ -70,10 +70,8 @@ class Task:
 
         Of very many operations only some are tried, with all deletions and exchanges of scales.
         """
-        rescaled = {one.expression.canonical: one for one in self.rescalings(fit)}
-        found = self._estimates(fit, self._neighbours_of)
-        known = [rescaled.get(one.expression.canonical, one) for one in found]
-        return sorted(known, key=lambda one: (-one.score, one.expression.canonical))
+        found = [*self.rescalings(fit), *self._estimates(fit, self._on_same_scales)]
+        return sorted(found, key=lambda one: (-one.score, one.expression.canonical))
 
     def rescalings(self, fit: Evaluation) -> list[Estimate]:
         """Estimate the scores of a fitted kernel on another scale of the target or of a column.
@@ -102,14 +100,24 @@ class Task:
             lambda: self.estimate_changes(fit, changes, self.deadline, on_all_rows=on_all_rows),
         )
 
-    def _rescalings_of(self, expression: Expression) -> list[Expression]:
-        return [arrange(one)[0] for one in self.grammar.rescalings(expression)]
-
     def _neighbours_of(self, expression: Expression) -> list[Expression]:
         changes = self.grammar.changes(expression, MAX_CHANGES)
-        if not self.grammar.reduces:
-            return [arrange(one)[0] for one in changes]
-        return [normal_form(one) for one in chain(changes, factorings(expression))]
+        if self.grammar.reduces:
+            changes = chain(changes, factorings(expression))
+        return self._arranged(changes)
+
+    def _rescalings_of(self, expression: Expression) -> list[Expression]:
+        return self._arranged(self.grammar.rescalings(expression))
+
+    def _on_same_scales(self, expression: Expression) -> list[Expression]:
+        rescaled = {one.canonical for one in self._rescalings_of(expression)}
+        near = self._neighbours_of(expression)
+        return [one for one in near if one.canonical not in rescaled]
+
+    def _arranged(self, changes: Iterable[Expression]) -> list[Expression]:
+        if self.grammar.reduces:
+            return [normal_form(one) for one in changes]
+        return [arrange(one)[0] for one in changes]
 
     def any_unknown(
         self, known: Sequence[Expression], *, max_depth: float = np.inf
