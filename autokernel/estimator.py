@@ -161,7 +161,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     best_kernel_ : sklearn.gaussian_process.kernels.Kernel
         The best kernel with its noise, for inputs in the units of ``X`` and a standardised target.
         ``GaussianProcessRegressor(kernel=best_kernel_, optimizer=None, normalize_y=True, alpha=0)``
-        fitted to the same data predicts the same as this estimator with ``averaging=None``. If
+        fitted to the same data predicts the same as this estimator with ``averaging=None``. With
+        weights w or known errors d, ``alpha`` holds what the noise of each row has more:
+        ``(noise_variance_ * (1 / w - 1) + d**2) / scale**2``, for ``normalize_y=False`` and a
+        target that is standardised by its weighted mean and standard deviation, the ``scale``. If
         ``best_expression_`` begins with a scale of the target, such as ``log(y) ~``, this regressor
         in ``TransformedTargetRegressor(regressor, func=np.log, inverse_func=np.exp)`` predicts the
         median, as ``predict_quantiles(X, [0.5])`` does.
@@ -188,7 +191,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         scale, for a column given that the target depends on it. Prints as a table.
     noise_variance_ : float
         Variance of the noise, in squared units of y, or of y on the scale of the best kernel; zero
-        up to rounding for a constant target.
+        up to rounding for a constant target. It is that of a row of weight one without a known
+        error.
     approximation_ : str
         How predictions are computed: ``"exact"``, or for example ``"64 neighbours"``.
     search_history_ : dict of ndarray of shape (n_kernels,)
@@ -214,9 +218,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     claims_ : Table
         What :meth:`describe` says, with a value, an interval and a probability for each claim.
     X_train_ : ndarray of shape (n_samples, n_features)
-        Training inputs.
+        Training inputs, without rows of weight zero.
     y_train_ : ndarray of shape (n_samples,)
-        Training targets.
+        Training targets, of the same rows.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -297,7 +301,14 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     # scikit-learn has no types
     @with_callbacks  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+    def fit(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        noise_std: npt.ArrayLike | None = None,
+    ) -> Self:
         """Search for a kernel and fit it; returns the estimator.
 
         Parameters
@@ -308,6 +319,15 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             become days since 1970-01-01.
         y : array-like of shape (n_samples,)
             Target in any unit; the search standardises it.
+        sample_weight : array-like of shape (n_samples,) or float, default=None
+            How many readings each row stands for: its noise variance is that of a single reading
+            over the weight, and to repeat a row is the same as to weight it. A weight of zero
+            leaves the row out. Readings that agree exactly are evidence of little noise: for means
+            of several readings, or relative weights, divide them by their mean.
+        noise_std : array-like of shape (n_samples,) or float, default=None
+            Known standard deviation of the error of each target, in the unit of ``y``. Its square
+            is added to the noise variance that is found. On another scale of the target, it is
+            multiplied by the slope of the scale at the target, which is the delta method.
 
         Raises
         ------
@@ -320,7 +340,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         """
         deadline = Deadline(np.inf if self.max_time is None else self.max_time)
         arguments = Arguments.of(self)
-        data = check_fit_data(self, X, y, reset=True)
+        data = check_fit_data(self, X, y, sample_weight, noise_std, reset=True)
         run = self._run(data, arguments)
         reports_rows = bool(self.verbose) and not run.searches_all_exactly
         if reports_rows:
@@ -350,7 +370,13 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         return self
 
     def refit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, kernel: str | Expression | None = None
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        kernel: str | Expression | None = None,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        noise_std: npt.ArrayLike | None = None,
     ) -> Self:
         """Fit a known structure instead of a search; changes the estimator and returns it.
 
@@ -366,6 +392,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             Target.
         kernel : str, Expression or None, default=None
             The structure, such as ``"LIN[0] + SE[0]"``; None for that of ``best_expression_``.
+        sample_weight, noise_std : array-like of shape (n_samples,) or float, default=None
+            Weights and known errors of the rows, as for :meth:`fit`.
 
         Raises
         ------
@@ -380,7 +408,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         if kernel is None:
             check_is_fitted(self, "best_kernel_")
         arguments = Arguments.of(self)
-        data = check_fit_data(self, X, y, reset=not hasattr(self, "_fitted"))
+        is_first = not hasattr(self, "_fitted")
+        data = check_fit_data(self, X, y, sample_weight, noise_std, reset=is_first)
         run = self._run(data, arguments)
         self._set_fitted(run.refit(self._fitted.evaluation if kernel is None else kernel), data)
         return self
@@ -395,6 +424,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             feature_names=data.feature_names,
             date_columns=data.date_columns,
             past=past,
+            weights=data.weights,
+            noise_std=data.noise_std,
         )
 
     def _set_fitted(
@@ -449,9 +480,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             Inputs.
         return_std : bool or "function", default=False
             Whether to return also the standard deviation of a new observation, which includes the
-            noise. ``"function"`` is the standard deviation of the function, without the noise.
+            noise of a row of weight one without a known error. ``"function"`` is the standard
+            deviation of the function, without the noise.
         return_cov : bool, default=False
-            Whether to return also the covariance matrix of new observations.
+            Whether to return also the covariance matrix of new observations, with the same noise.
 
         Returns
         -------

@@ -16,6 +16,8 @@ from autokernel.expression import (
     Operation,
     n_kernel_params,
 )
+from autokernel.inference import TrainingData
+from autokernel.inference.base import RowNoise
 from autokernel.inference.covariance import Covariance
 from autokernel.inference.packed import unpack
 from autokernel.inference.pairs import PackedPairs
@@ -123,10 +125,22 @@ class Problem:
     theta: FloatArray  # (n_params,), noise variance last
     X: FloatArray  # (n_samples, n_features)
     y: FloatArray  # (n_samples,)
+    row_noise: RowNoise | None = None
+
+    @property
+    def data(self) -> TrainingData:
+        """The data with the noise of each row."""
+        return TrainingData(self.X, self.y, *(self.row_noise or ()))
+
+    @property
+    def noise(self) -> FloatArray:
+        """Noise variance (n_samples,) of each row, by its definition."""
+        weights, known = self.row_noise or (np.ones(len(self.y)), np.zeros(len(self.y)))
+        return np.exp(self.theta[-1]) / weights + known
 
 
 @st.composite
-def problems(draw: st.DrawFn, *, n_features: int) -> Problem:
+def problems(draw: st.DrawFn, *, n_features: int, has_row_noise: bool = False) -> Problem:
     """Draw a random expression, theta, X and y.
 
     The parameters stay within a factor ``e`` of 1 and the noise above ``exp(-4)``, so that the
@@ -145,7 +159,10 @@ def problems(draw: st.DrawFn, *, n_features: int) -> Problem:
     theta = np.append(rng.uniform(-1, 1, n_kernel_params(expression)), rng.uniform(-4, 0))
     X = rng.uniform(-1, 1, (n_samples, n_features))
     X[:, 0] += 1.1  # positive, as some scales need
-    return Problem(expression, theta, X, rng.standard_normal(n_samples))
+    y, row_noise = rng.standard_normal(n_samples), None
+    if has_row_noise:
+        row_noise = rng.uniform(0.3, 4, n_samples), rng.choice([0.0, 0.05, 1.0], n_samples)
+    return Problem(expression, theta, X, y, row_noise)
 
 
 def covariance(expression: Expression, params: FloatArray, X: FloatArray) -> FloatArray:

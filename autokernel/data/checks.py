@@ -18,6 +18,7 @@ from autokernel.typing import FloatArray
 MAX_MAGNITUDE = 1e100  # of a number, so that its square does not overflow
 MAX_ROWS_NAMED = 5  # rows without a target that a message lists
 
+MIN_ROWS = 2  # of a fit
 _NAMES_OF_TIME_TYPES = ("date", "time", "duration", "period")  # parts of them
 
 
@@ -32,7 +33,7 @@ def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray,
     """
     refuse_times(X, y)
     refuse_gaps_in_target(y)
-    inputs, target = check_X_y(X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+    inputs, target = check_X_y(X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=MIN_ROWS)
     target = target.astype(np.float64)
     check_range(inputs, target)
     return inputs, target
@@ -47,20 +48,29 @@ class FitData:
     feature_names: list[str] | None
     date_columns: list[int]
     target_name: str | None = None  # that of a Series
+    weights: FloatArray | None = None  # (n_samples,), positive; None for one
+    noise_std: FloatArray | None = None  # (n_samples,), None for zero
 
 
 def check_fit_data(
-    estimator: BaseEstimator, X: npt.ArrayLike, y: npt.ArrayLike, *, reset: bool
+    estimator: BaseEstimator,
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None = None,
+    noise_std: npt.ArrayLike | None = None,
+    *,
+    reset: bool,
 ) -> FitData:
     """Turn the data of a fit into finite arrays of float64, which are copies.
 
     The estimator stays as it is. Without ``reset`` the columns must agree with those of its fit.
+    Rows of the weight zero are left out.
 
     Raises
     ------
     ValueError
-        As for :func:`check_training_data`, if there are several targets, and if columns are others
-        than those of the fit.
+        As for :func:`check_training_data`, if there are several targets, if columns are others than
+        those of the fit, and if weights or errors are not valid.
     """
     X, date_columns = _counted(estimator, X, reset=reset)
     refuse_times(X, y)
@@ -74,17 +84,49 @@ def check_fit_data(
         reset=reset,
         dtype=np.float64,
         y_numeric=True,
-        ensure_min_samples=2,
+        ensure_min_samples=MIN_ROWS,
         ensure_all_finite=False,
         copy=True,
     )
     names = getattr(checked, "feature_names_in_", None)
     refuse_gaps(inputs, names)
     target = target.astype(np.float64)
+    weights = _check_of_rows("sample_weight", sample_weight, len(target), default=1.0)
+    errors = _check_of_rows("noise_std", noise_std, len(target), default=0.0)
+    kept = weights > 0
+    if kept.sum() < MIN_ROWS:
+        raise ValueError(
+            f"sample_weight must not be zero in all rows but {kept.sum()}: give at least "
+            f"{MIN_ROWS} rows a positive weight"
+        )
+    inputs, target, weights, errors = (one[kept] for one in (inputs, target, weights, errors))
     check_range(inputs, target)
     names, name = None if names is None else list(map(str, names)), getattr(y, "name", None)
     target_name = str(name) if name not in (None, "", *(names or [])) else None
-    return FitData(inputs, target, names, date_columns, target_name)
+    return FitData(inputs, target, names, date_columns, target_name, weights, errors)
+
+
+def _check_of_rows(
+    argument: str, values: npt.ArrayLike | None, n_rows: int, *, default: float
+) -> FloatArray:
+    """Turn a number for each row, or one for all rows, into an array (n_rows,)."""
+    try:
+        given = np.asarray(default if values is None else values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{argument} must hold a number for each row: {error}") from error
+    if given.shape not in ((), (n_rows,)):
+        raise ValueError(
+            f"{argument} must be one number for each of the {n_rows} rows of X, got an array of "
+            f"shape {given.shape}: give an array of shape ({n_rows},)"
+        )
+    array = np.broadcast_to(given, (n_rows,))
+    wrong = np.flatnonzero(~((array >= 0) & (array <= MAX_MAGNITUDE)))
+    if len(wrong):
+        raise ValueError(
+            f"{argument} must hold numbers from zero to {MAX_MAGNITUDE:.0e}, got "
+            f"{array[wrong[0]]:g} in row {wrong[0]}: leave out such rows"
+        )
+    return array
 
 
 def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike) -> FloatArray:

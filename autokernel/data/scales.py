@@ -238,7 +238,16 @@ def column_scale(name: str, x: FloatArray, *, shift: float, scale: float) -> Sca
     return Scale(name, shift / scale, scale, low, high - low)
 
 
-def target_scale(name: str, y: FloatArray, *, shift: float, scale: float) -> Scale:
+def mean_and_variance(values: FloatArray, weights: FloatArray | None = None) -> tuple[float, float]:
+    """Compute the weighted mean and variance of numbers (n,)."""
+    mean = np.average(values, weights=weights)
+    return float(mean), float(np.average((values - mean) ** 2, weights=weights))
+
+
+def target_scale(
+    name: str, y: FloatArray, weights: FloatArray | None = None, *, shift: float, scale: float
+) -> Scale:
     """Return a scale of the target, in the units of the user, that is searched standardised."""
     t = SCALES[name].function(y)
-    return Scale(name, shift / scale, scale, float(np.mean(t)), float(np.std(t)))
+    mean, variance = mean_and_variance(t, weights)
+    return Scale(name, shift / scale, scale, mean, float(np.sqrt(variance)))

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from autokernel.data.scales import Scale
+from autokernel.data.scales import Scale, mean_and_variance
 from autokernel.typing import BoolArray, FloatArray
 
 MIN_SPREAD = 1e-100  # of a column, so that its square does not vanish
+_ROUNDS = 20  # of weights and the spread that they give
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
@@ -38,14 +39,15 @@ class TargetScaling:
     scale: float  # positive
 
     @classmethod
-    def of(cls, y: FloatArray) -> "TargetScaling":
+    def of(cls, y: FloatArray, weights: FloatArray | None = None) -> "TargetScaling":
         """Standardise as ``GaussianProcessRegressor(normalize_y=True)``, except for a constant.
 
         The scale of a constant is the rounding of its value, so that no unit makes it vary.
         """
         if np.ptp(y) == 0:
             return cls(float(y[0]), _rounding(float(y[0])))
-        return cls(float(np.mean(y)), float(np.std(y)))
+        mean, variance = mean_and_variance(y, weights)
+        return cls(mean, float(np.sqrt(variance)))
 
     @property
     def is_constant(self) -> bool:
@@ -59,6 +61,15 @@ class TargetScaling:
     def undo(self, y: FloatArray) -> FloatArray:
         """Convert standardised targets to the units of the user."""
         return self.shift + self.scale * y
+
+
+def standardising_weights(y: FloatArray, weights: FloatArray, noise_std: FloatArray) -> FloatArray:
+    """Weight rows (n,) less, the larger their known error is, compared with the spread of all."""
+    found = weights
+    for _ in range(_ROUNDS if noise_std.any() else 0):
+        _, variance = mean_and_variance(y, found)
+        found = 1 / (1 / weights + noise_std**2 / max(variance, MIN_SPREAD**2))
+    return found
 
 
 def _rounding(value: float) -> float:

@@ -46,6 +46,8 @@ class KernelFit:
         Inputs in the units of the search.
     y : ndarray of shape (n_samples,)
         Targets in the units of the search.
+    n_samples : float
+        Number of rows, or the sum of their weights.
     theta : ndarray of shape (n_params,)
         Logs of the parameters at the best mode, the noise variance last.
     log_likelihood : float
@@ -67,6 +69,7 @@ class KernelFit:
     ) -> None:
         self._posterior, self._maximum, self._others = posterior, maximum, others
         self.expression, self.X, self.y = posterior.expression, posterior.data.X, posterior.data.y
+        self.n_samples = posterior.data.total_weight
         self.theta, self.log_posterior = maximum.mode.theta, maximum.mode.log_posterior
         self.log_likelihood = self.log_posterior - float(posterior.prior.log_density(self.theta))
         self.hessian, self.rng = maximum.hessian, rng
@@ -128,12 +131,13 @@ class BIC(_OfApproximations):
     """Bayesian information criterion: ``log likelihood - d/2 log n``, in nats; larger is better.
 
     The log likelihood is taken at the MAP parameters, ``d`` is the number of parameters including
-    the noise variance, and ``n`` is the number of rows. This is the usual BIC divided by -2.
+    the noise variance, and ``n`` is the number of rows, or the sum of their weights. This is the
+    usual BIC divided by -2.
     """
 
     def __call__(self, fit: KernelFit) -> Score:
         """Score by the log likelihood at the best mode and the numbers of parameters and rows."""
-        return Score(fit.log_likelihood - 0.5 * len(fit.theta) * math.log(len(fit.y)))
+        return Score(fit.log_likelihood - 0.5 * len(fit.theta) * math.log(fit.n_samples))
 
 
 class AIC(_OfApproximations):

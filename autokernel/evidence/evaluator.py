@@ -40,6 +40,7 @@ from autokernel.expression import (
     uniform_prior,
 )
 from autokernel.inference import ExactLikelihood, TrainingData, one_blas_thread
+from autokernel.inference.base import RowNoise
 from autokernel.kernels import (
     BASE_KERNELS,
     BaseKernel,
@@ -81,7 +82,8 @@ class Evaluator:
     a process that unpickles it keeps one evaluator for all of its jobs.
 
     Inputs and targets are used as they come. ``priors`` are as :func:`check_priors` returns them.
-    The structure prior of an expression is added to the criterion.
+    The structure prior of an expression is added to the criterion. ``row_noise`` holds weights and
+    known noise variances of the rows, as :class:`TrainingData` takes them.
     """
 
     def __init__(
@@ -93,10 +95,11 @@ class Evaluator:
         seed: int,
         criterion: str | Criterion = "laplace",
         structure_prior: StructurePrior = uniform_prior,
+        row_noise: RowNoise | None = None,
     ) -> None:
         self.criterion = check_criterion(criterion)
         self.criterion.check_data(X, y)
-        self.data = TrainingData(X, y)
+        self.data = TrainingData(X, y, *(row_noise or ()))
         self.priors, self.seed = priors, seed
         self.structure_prior = structure_prior
         self._settings: dict[str, Any] = {  # from which another process rebuilds this evaluator
@@ -106,6 +109,7 @@ class Evaluator:
             "seed": seed,
             "criterion": self.criterion,
             "structure_prior": structure_prior,
+            "row_noise": row_noise,
         }
         self._find_modes = ModeSearch(self.data, priors=priors, seed=seed)
 
@@ -190,9 +194,9 @@ class Evaluator:
         return []
 
     @property
-    def n_samples(self) -> int:
-        """Number of rows of the score."""
-        return len(self.data.y)
+    def n_samples(self) -> float:
+        """Number of rows of the score, or the sum of their weights."""
+        return self.data.total_weight
 
     @cached_property
     def _few_rows(self) -> TrainingData:
@@ -283,6 +287,7 @@ class Evaluator:
         return digest(
             self.data.X.tobytes(),
             self.data.y.tobytes(),
+            *(values.tobytes() for values in self.data.row_noise or ()),
             sorted(self.priors.items()),
             self.seed,
             (criterion.__module__, criterion.__qualname__),

@@ -87,9 +87,10 @@ class ScreenedKernel:
 class Screening:
     """Estimates for the neighbours of one fitted kernel.
 
-    They are screened on ``data``, some of the ``n_samples`` rows of the score. The ``parent`` is
-    the fitted kernel, in leaves that are objects of no other expression. Neighbours that a grammar
-    makes of it keep these objects, by which their parameters are known.
+    They are screened on ``data``, some of the rows of the score, whose weights sum to
+    ``n_samples``. The ``parent`` is the fitted kernel, in leaves that are objects of no other
+    expression. Neighbours that a grammar makes of it keep these objects, by which their parameters
+    are known.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Screening:
         fit: Evaluation,
         data: TrainingData,
         *,
-        n_samples: int,
+        n_samples: float,
         priors: Priors,
         seed: int,
         deadline: Deadline = NEVER,
@@ -126,7 +127,7 @@ class Screening:
         before = self._screened_at(
             self._posterior(self.parent), fit.theta, self._likelihood.value(fit.theta)
         )
-        if len(self._data.y) < self._n_samples:  # the others adapt to these rows too
+        if self._data.total_weight < self._n_samples:  # the others adapt to these rows too
             for n_steps in _STEPS:
                 before = self._refined(before, n_steps)
         own_prior = structure_prior(fit.expression)
@@ -234,7 +235,7 @@ class Screening:
         shared = self._shared_nodes(posterior.expression)
         entries = [np.r_[self._slots[theirs].entries] for _, theirs in shared]
         taken = np.concatenate([*entries, [len(self._fit.theta) - 1]]).astype(int)
-        share_of_rows = len(self._data.y) / self._n_samples
+        share_of_rows = self._data.total_weight / self._n_samples
         hessian = share_of_rows * self._fit.hessian[np.ix_(taken, taken)]
         known = WarmStart([ours for ours, _ in shared], self._fit.theta[taken], hessian)
         scales = posterior.step_scales(theta)
@@ -276,7 +277,9 @@ class Screening:
         values = self._fold(neighbour, theta, sources, {})
         diagonal = self._likelihood.diagonal
         noise = np.exp(theta[-1])
-        variance = self._likelihood.matrix(self._fit.theta)[diagonal].mean() - noise
+        more_noise = float(np.mean(self._likelihood.diagonal_noise(noise) - noise))
+        with_noise = self._likelihood.matrix(self._fit.theta)[diagonal].mean()
+        variance = with_noise - (noise + more_noise)
         slots = slots_of(neighbour)
         chosen = [slots[number] for number in _leaves_of_scale(neighbour)]
         scale = _ratio_or_one(variance, values[diagonal].mean())
@@ -430,20 +433,20 @@ class Screening:
     @cached_property
     def _scales(self) -> DataScales:
         """The scales of what the kernel leaves unexplained."""
-        theta = self._fit.theta
-        return self._scales_beside(self._likelihood.matrix(np.append(theta[:-1], -np.inf)))
+        K = self._likelihood.matrix(np.append(self._fit.theta[:-1], -np.inf))
+        K[self._likelihood.diagonal] -= self._likelihood.diagonal_noise(0.0)  # what is known
+        return self._scales_beside(K)
 
     def _scales_beside(self, K: FloatArray) -> DataScales:
         """Compute the scales of what a packed covariance without noise leaves unexplained."""
-        noise = np.exp(self._fit.theta[-1])
-        full = unpack(K, len(self._data.y)) + noise * np.eye(len(self._data.y))
-        return DataScales(self._likelihood.data, full, noise)
+        noise, data = np.exp(self._fit.theta[-1]), self._likelihood.data
+        return DataScales(data, unpack(K, len(data.y)) + np.diag(data.noise(noise)), noise)
 
     def _log_likelihood(self, K: FloatArray, noise: float) -> float:
         """Compute the log likelihood in nats of a covariance, to which noise is added in place."""
-        K[self._likelihood.diagonal] += noise
+        K[self._likelihood.diagonal] += self._likelihood.diagonal_noise(noise)
         try:
-            return self._likelihood.value_of(K)
+            return self._likelihood.value_of(K, np.log(noise))
         except LinAlgError:
             return -np.inf
 
@@ -461,7 +464,7 @@ class Screening:
 
     def _gain(self, one: ScreenedKernel, before: ScreenedKernel) -> float:
         """Estimate the gain of log evidence, in nats, on the rows of the score."""
-        scale = self._n_samples / len(self._data.y)
+        scale = self._n_samples / self._data.total_weight
         n_more = len(one.theta) - len(before.theta)
         gain = scale * (one.log_likelihood - before.log_likelihood)
         gain += float(

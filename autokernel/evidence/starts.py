@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 from scipy.stats import qmc
 
+from autokernel.data.scales import mean_and_variance
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import Expression, View, seed_text, slots_of
 from autokernel.inference import TrainingData
@@ -38,10 +39,10 @@ class DataScales:
         if covariance is not None:
             with suppress(np.linalg.LinAlgError):
                 self._precision = precision = np.linalg.inv(covariance).astype(float)
-                unexplained = noise * precision @ data.y
+                unexplained = (data.noise(noise)[:, None] * precision) @ data.y
         self._scales: dict[View, tuple[float, float]] = {}
         self._periods: dict[tuple[View, tuple[float, float] | None], FloatArray] = {}
-        self.mean_square = float(np.mean(unexplained**2)) or 1.0
+        self.mean_square = float(np.average(unexplained**2, weights=data.influence)) or 1.0
         self.largest_mean_square = max(self.mean_square, data.mean_square)
         self.n_samples = len(data.y)
 
@@ -62,7 +63,8 @@ class DataScales:
         """
         if (view, within) not in self._periods:
             x, y = view(self._data.X), self._data.y
-            found = periodogram_periods(x, y, within, precision=self._precision)
+            weights = self._data.influence
+            found = periodogram_periods(x, y, within, weights=weights, precision=self._precision)
             self._periods[view, within] = found
         return self._periods[view, within]
 
@@ -72,13 +74,15 @@ def periodogram_periods(
     y: FloatArray,
     within: tuple[float, float] | None = None,
     *,
+    weights: FloatArray | None = None,
     precision: FloatArray | None = None,
 ) -> FloatArray:
     """Return the periods at the highest peaks of the Lomb-Scargle periodogram, the highest first.
 
-    A parabola in ``x`` is subtracted from the target first. With the ``precision``, the inverse of
-    the covariance of the target, the periodogram is the gain of log likelihood by a sine of each
-    period, with the best amplitude, and no parabola is subtracted.
+    A parabola in ``x`` is subtracted from the target first, and rows count by their ``weights``.
+    With the ``precision``, the inverse of the covariance of the target, the periodogram is the gain
+    of log likelihood by a sine of each period, with the best amplitude, and no parabola is
+    subtracted.
 
     There are at most ``MAX_PEAKS`` periods, in the unit of ``x``, and ``within`` a range in extents
     of ``x`` if it is given. Otherwise one period below twice the mean spacing precedes them if its
@@ -92,7 +96,8 @@ def periodogram_periods(
     centred = (x - distinct[0]) / extent - 0.5
     residual = y
     if precision is None:
-        residual = y - np.polynomial.Polynomial.fit(centred, y, 2)(centred)
+        roots = None if weights is None else np.sqrt(weights)
+        residual = y - np.polynomial.Polynomial.fit(centred, y, 2, w=roots)(centred)
     # A peak is one cycle over the extent wide at its base: four frequencies per cycle miss none.
     if within is not None:
         half, (last, first) = np.inf, (1 / end for end in within)
@@ -108,7 +113,7 @@ def periodogram_periods(
         most = np.clip(0.5 * extent / np.diff(distinct).min(), half, _MAX_CYCLES * half)
         most = max(half, min(most, _MAX_CYCLES_TIMES_ROWS / len(x)))
         cycles = np.arange(1.0, most + 0.25, 0.25)
-    power = _power(centred, residual, cycles, half, precision)
+    power = _power(centred, residual, cycles, half, weights=weights, precision=precision)
     peaks = scipy.signal.find_peaks(np.concatenate([[0.0], power, [0.0]]))[0] - 1
     peaks = peaks[np.argsort(-power[peaks], kind="stable")]
     is_slow = cycles[peaks] <= half
@@ -118,20 +123,24 @@ def periodogram_periods(
     return extent / cycles[slow]
 
 
-def columns_with_season(X: FloatArray, y: FloatArray) -> list[int]:
+def columns_with_season(data: TrainingData) -> list[int]:
     """Find the columns along which a linear model leaves a period that chance does not explain.
 
     A periodogram of noise exceeds its mean z times with probability ``exp(-z)`` (Scargle 1982).
     """
-    with_constant = np.column_stack([np.ones(len(y)), X])
-    residual = y - with_constant @ np.linalg.lstsq(with_constant, y, rcond=None)[0]
+    X, y, weights = data.X, data.y, data.influence
+    roots, with_constant = np.sqrt(weights), np.column_stack([np.ones(len(y)), X])
+    line = np.linalg.lstsq(with_constant * roots[:, None], y * roots, rcond=None)[0]
+    residual = y - with_constant @ line
+    _, variance = mean_and_variance(residual, weights)
     found: list[int] = []
     for column, x in enumerate(X.T):
-        for period in periodogram_periods(x, residual)[:1]:
+        for period in periodogram_periods(x, residual, weights=weights)[:1]:
             extent = np.ptp(x)
-            height = _power((x - x.min()) / extent - 0.5, residual, extent / np.array([period]))[0]
+            centred, cycles = (x - x.min()) / extent - 0.5, extent / np.array([period])
+            height = _power(centred, residual, cycles, weights=weights)[0]
             n_tried = extent / np.diff(_distinct_values(x)).min()
-            is_high = np.exp(-height / np.var(residual)) * n_tried < _FALSE_ALARM
+            is_high = np.exp(-height / variance) * n_tried < _FALSE_ALARM
             if is_high and extent / period > _MIN_CYCLES_OF_SEASON:
                 found.append(column)
     return found
@@ -142,15 +151,19 @@ def _power(
     residual: FloatArray,
     cycles: FloatArray,
     half: float = np.inf,
+    *,
+    weights: FloatArray | None = None,
     precision: FloatArray | None = None,
 ) -> FloatArray:
     """Compute the periodogram (n_cycles,), in blocks that bound the memory."""
     n_blocks = int(np.ceil(len(cycles) * len(centred) / _MAX_CYCLES_TIMES_ROWS))
     blocks = [2 * np.pi * block for block in np.array_split(cycles, n_blocks)]
     if precision is None:
-        return np.concatenate(
-            [np.atleast_1d(scipy.signal.lombscargle(centred, residual, block)) for block in blocks]
-        )
+        n_readings = 1.0 if weights is None else float(weights.mean())  # for each row
+        powers = [
+            scipy.signal.lombscargle(centred, residual, block, weights=weights) for block in blocks
+        ]
+        return n_readings * np.concatenate([np.atleast_1d(power) for power in powers])
     slow = 2 * np.pi * half
     return np.concatenate([_gains(centred, residual, block, slow, precision) for block in blocks])
 

@@ -348,13 +348,10 @@ class Description:
         verb = "explains" if len(self._explained.parts) == 1 else "explain"
         text = f"{_capital(n)} {verb} {percent(explained)} of its variance{where}."
         yield Claim(TARGET, "explained", explained, evidence=how), text
-        size, noise = (
-            float(np.sqrt(np.mean(errors**2))),
-            np.full(len(y), model.scaled_noise_variance),
-        )
-        if model.target_scale is not None:  # on which the variance is the same in all rows
-            t = model.mixture.data.on(model.evaluation.expression.target).y
-            _, noise = model.target_scale.moments(t, noise)
+        data = model.mixture.data.on(model.evaluation.expression.target)
+        size, noise = float(np.sqrt(np.mean(errors**2))), data.noise(model.scaled_noise_variance)
+        if model.target_scale is not None:
+            _, noise = model.target_scale.moments(data.y, noise)
         if self._left_out is not None and size > MISSED * np.sqrt(noise.mean()):
             missed, unit = model.target_scaling.scale * size, self._target_unit
             claim = Claim(TARGET, "is missed", missed, unit=unit, evidence=how)

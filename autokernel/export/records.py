@@ -35,6 +35,8 @@ from autokernel.version import __version__
 FORMAT_VERSION = 2
 """Version of the records; it changes whenever an older reader would misread one."""
 
+_WITH_ROW_NOISE = 3  # version of a record with weights or known noise
+
 _PREDICTORS = {
     "exact": ExactPredictor,
     "inducing": InducingPredictor,
@@ -76,9 +78,10 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         search = {"history": history, "tried": model._tried}
         search |= {name: _as_json(getattr(model, name)) for name in _OF_SEARCH}
     settings = model.get_params(deep=False).items()
+    has_plain_noise = model._fitted.mixture.data.row_noise is None
     return {
         "format": _FORMAT,
-        "version": FORMAT_VERSION,
+        "version": FORMAT_VERSION if has_plain_noise else _WITH_ROW_NOISE,
         "autokernel": __version__,
         "settings": {name: _as_json(value) for name, value in settings if _is_plain(value)},
         "feature_names_in": None if names is None else [str(name) for name in names],
@@ -109,9 +112,10 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
             f"record must be the dict that to_dict returns, with the format {_FORMAT!r}, got "
             f"{record.get('format')!r}"
         )
-    if record.get("version") != FORMAT_VERSION:
+    if record.get("version") not in (FORMAT_VERSION, _WITH_ROW_NOISE):
         raise ValueError(
-            f"record must have version {FORMAT_VERSION}, got {record.get('version')!r}: "
+            f"record must have version {FORMAT_VERSION} or {_WITH_ROW_NOISE}, got "
+            f"{record.get('version')!r}: "
             f"autokernel {record.get('autokernel')} has written it, and can read it"
         )
     try:
@@ -166,6 +170,7 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
     has_all = np.array_equal(data.X, model.scaling.apply(X)) and np.array_equal(
         data.y, model.target_scaling.apply(y)
     )
+    noise = {"row_noise": [_as_json(values) for values in data.row_noise or ()]}
     return {
         "scaling": _fields(model.scaling),
         "target_scaling": _fields(model.target_scaling),
@@ -179,6 +184,7 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
         "predictor": _predictor_record(mixture.make_predictor),
         "components": [_fields(one) for one in mixture.components],
         "rows": None if has_all else {"X": _as_json(data.X), "y": _as_json(data.y)},
+        **(noise if data.row_noise else {}),
     }
 
 
@@ -202,11 +208,13 @@ def _model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedMod
         )
         for one in record["components"]
     ]
-    rows = record["rows"]
+    rows, row_noise = record["rows"], map(_array, record.get("row_noise", ()))
     if rows is None:
-        data = TrainingData(scaling.apply(X), target_scaling.apply(y))
+        data = TrainingData(scaling.apply(X), target_scaling.apply(y), *row_noise)
     else:
-        data = TrainingData(_array(rows["X"]).reshape(-1, X.shape[1]), _array(rows["y"]))
+        data = TrainingData(
+            _array(rows["X"]).reshape(-1, X.shape[1]), _array(rows["y"]), *row_noise
+        )
     with one_blas_thread():  # as in the fit, for bit-identical results
         mixture = MixturePredictor(components, data, _make_predictor(record["predictor"]))
     noise = float(record["noise"])

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from sklearn.exceptions import ConvergenceWarning
 
-from autokernel.data.scaling import TargetScaling, unit_scaling
+from autokernel.data.scaling import TargetScaling, standardising_weights, unit_scaling
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion, Evaluation, Evaluator, columns_with_season
 from autokernel.exceptions import (
@@ -99,8 +99,9 @@ class Past:
 class Run:
     """One run of ``fit`` or ``refit``, in the units of the user and of the search.
 
-    The data are checked already. The search continues that of ``past`` if it holds for it. The
-    ``evaluator`` has the ``n_searched`` rows of the search; all rows are then fitted by the
+    The data are checked already. ``weights`` and ``noise_std`` (n_samples,) are those of the noise
+    of each row, by default one and zero. The search continues that of ``past`` if it holds for it.
+    The ``evaluator`` has the ``n_searched`` rows of the search; all rows are then fitted by the
     ``approximation``, or exactly if it is None.
 
     Raises
@@ -118,15 +119,25 @@ class Run:
         feature_names: list[str] | None = None,
         date_columns: Collection[int] = (),
         past: Past | None = None,
+        weights: FloatArray | None = None,
+        noise_std: FloatArray | None = None,
     ) -> None:
         self.X, self.y, self.arguments, self.feature_names = X, y, arguments, feature_names
         continues = past is not None and not isinstance(arguments.random_state, Integral)
         self.seed = past.seed if past and continues else check_seed(arguments.random_state)
-        self._scaling, self._target_scaling = unit_scaling(X), TargetScaling.of(y)
+        weights = np.ones(len(y)) if weights is None else weights
+        noise_std = np.zeros(len(y)) if noise_std is None else noise_std
+        of_target = standardising_weights(y, weights, noise_std)
+        self._scaling, self._target_scaling = unit_scaling(X), TargetScaling.of(y, of_target)
         n, by_bounds = len(y), arguments.strategy.scores_by_bounds
         self.approximation = approximation_for(arguments.approximation, n, arguments.n_inducing)
         self.n_searched = n_rows_to_search(arguments.approximation, n, by_bounds=by_bounds)
-        data = TrainingData(self._scaling.apply(X), self._target_scaling.apply(y))
+        data = TrainingData(
+            self._scaling.apply(X),
+            self._target_scaling.apply(y),
+            weights,
+            (noise_std / self._target_scaling.scale) ** 2,
+        )
         searched = data
         if self.n_searched < n:
             searched = data.take(np.sort(shuffled_rows(n, self.seed)[: self.n_searched]))
@@ -138,7 +149,8 @@ class Run:
             target_scaling=self._target_scaling,
             date_columns=date_columns,
             feature_names=feature_names,
-            find_seasons=partial(columns_with_season, searched.X, searched.y),
+            find_seasons=partial(columns_with_season, searched),
+            weights=of_target,
         )
         self._structure_prior = _structure_prior(self.space.grammar, arguments)
         self.evaluator = self._evaluator(searched, by_bounds=by_bounds)
@@ -309,7 +321,7 @@ class Run:
         It does not if the data, the priors, the criterion or the seed were others, or if it has
         a kernel that this search cannot reach.
         """
-        history, task = History(self.n_searched), self.task
+        history, task = History(self.evaluator.n_samples), self.task
         if past is None or past.fingerprint != self._fingerprint:
             return history
         grammar = task.grammar
@@ -495,6 +507,7 @@ class Run:
             seed=self.seed,
             criterion=criterion,
             structure_prior=self._structure_prior,
+            row_noise=data.row_noise,
         )
 
 

@@ -43,7 +43,8 @@ class Space:
 
     ``X`` and ``y`` are in the units of the user; on dates there is no scale but by name, as their
     zero has no meaning. ``find_seasons`` returns the columns to which
-    ``"auto"`` gives a periodic kernel where there are many columns. The ``grammar`` has the columns
+    ``"auto"`` gives a periodic kernel where there are many columns, and ``weights`` standardise the
+    target. The ``grammar`` has the columns
     that vary and that have base kernels, and the search begins with the kernels ``start``.
 
     Raises
@@ -64,10 +65,12 @@ class Space:
         date_columns: Collection[int],
         feature_names: Sequence[str] | None,
         find_seasons: Callable[[], Collection[int]],
+        weights: FloatArray,
     ) -> None:
         self._arguments, self._names, self._n_features = arguments, feature_names, X.shape[1]
         self._date_columns = date_columns
         self._X, self._y, self._scaling, self._target_scaling = X, y, scaling, target_scaling
+        self._weights = weights
         chosen = self._by_column("base_kernels", arguments.by_column)
         periods = self._by_column("periods", arguments.periods)
         varying: list[int] = np.flatnonzero(varying_columns(X)).tolist()
@@ -208,7 +211,7 @@ class Space:
     def _target_scale(self, name: str, *, argument: str = "auto") -> OnScale:
         check_possible(name, self._y, argument=argument, what="the target", is_target=True)
         shift, scale = self._target_scaling.shift, self._target_scaling.scale
-        return OnScale(target_scale(name, self._y, shift=shift, scale=scale))
+        return OnScale(target_scale(name, self._y, self._weights, shift=shift, scale=scale))
 
     def _by_column(self, argument: str, given: Mapping[str | int, Entry]) -> dict[int, Entry]:
         """Turn the keys of a mapping, names or zero-based indices of columns, into indices."""

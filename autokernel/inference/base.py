@@ -11,17 +11,42 @@ from autokernel.inference.pairs import PackedPairs
 from autokernel.kernels import ADD, NOISE_VARIANCE, OnScale
 from autokernel.typing import FloatArray, IntArray
 
+_LARGEST_LOG = 690.0  # so that its exponential does not overflow
+_LOG_2PI = float(np.log(2 * np.pi))
+
+
+RowNoise = tuple[FloatArray, FloatArray]
+"""Weights and known noise variances of rows, both (n_samples,)."""
+
 
 class TrainingData:
     """Inputs X (n_samples, n_features), targets y (n_samples,), and the pairs of each view.
 
     The targets may be on another scale; ``log_slopes`` (n_samples,) then are the logs of the
     derivatives of this scale, which turn a density on it into one of the target as it was.
+
+    A row with the weight w and the known variance v has noise of the variance ``s / w + v``, with
+    one noise variance s of all rows. By default, weights are one and known variances zero.
     """
 
-    def __init__(self, X: FloatArray, y: FloatArray) -> None:
-        self.X, self.y, self.log_slopes = X, y, np.zeros(len(y))
-        self.mean_square = float(np.mean(y**2))
+    def __init__(
+        self,
+        X: FloatArray,
+        y: FloatArray,
+        weights: FloatArray | None = None,
+        known_noise: FloatArray | None = None,
+        log_slopes: FloatArray | None = None,
+    ) -> None:
+        self.X, self.y = X, y
+        self.log_slopes = np.zeros(len(y)) if log_slopes is None else log_slopes
+        self.weights = np.ones(len(y)) if weights is None else weights
+        self.known_noise = np.zeros(len(y)) if known_noise is None else known_noise
+        self.total_weight = float(self.weights.sum())
+        self.slope_of_factor = 0.5 * (len(y) - self.total_weight)
+        self.mean_square = float(np.average(y**2, weights=self.influence)) if len(y) else 0.0
+        scatter = (self.weights - 1) * _LOG_2PI + np.log(self.weights)
+        self._factors = self.weights * self.log_slopes - 0.5 * scatter
+        self._factor = float(self._factors.sum())
         self._pairs: dict[View, PackedPairs] = {}
         self._target: OnScale | None = None
         self._plain: TrainingData | None = None  # with the target as it was, None for these data
@@ -34,15 +59,44 @@ class TrainingData:
         if target is None:
             return plain
         y, log_slopes = target.scale.forward_and_log_slope(plain.y)
-        other = TrainingData(self.X, y)
-        other.log_slopes, other._pairs, other._target = log_slopes, self._pairs, target
-        other._plain = plain
+        slopes_squared = np.exp(np.minimum(2 * log_slopes, _LARGEST_LOG))  # the delta method
+        known_noise = plain.known_noise * slopes_squared
+        other = TrainingData(self.X, y, plain.weights, known_noise, log_slopes)
+        other._pairs, other._target, other._plain = self._pairs, target, plain
         return other
 
     def take(self, rows: IntArray) -> "TrainingData":
         """Return the data of these rows."""
         plain = self._plain or self
-        return TrainingData(plain.X[rows], plain.y[rows]).on(self._target)
+        noise = plain.weights[rows], plain.known_noise[rows]
+        return TrainingData(plain.X[rows], plain.y[rows], *noise).on(self._target)
+
+    @property
+    def row_noise(self) -> RowNoise | None:
+        """The weights and the known variances, None if all are the default."""
+        differs = np.any(self.weights != 1) or np.any(self.known_noise)
+        return (self.weights, self.known_noise) if differs else None
+
+    @property
+    def influence(self) -> FloatArray:
+        """Weights (n_samples,) of the rows before any fit, for a target of unit variance."""
+        return 1 / (1 / self.weights + self.known_noise)
+
+    def noise(self, variance: float) -> FloatArray:
+        """Compute the noise variance (n_samples,) of each row from that of all rows."""
+        return variance / self.weights + self.known_noise
+
+    def log_factors(self, log_noise: float) -> FloatArray:
+        """Compute what turns the log density of each row into that of the target as it was.
+
+        A row of the weight w is w readings of one target, and their mean has the noise variance
+        ``s / w``. Their scatter has the density ``(2 pi s)^(-(w - 1) / 2) w^(-1 / 2)``.
+        """
+        return self._factors + 0.5 * (1 - self.weights) * log_noise
+
+    def log_factor(self, log_noise: float) -> float:
+        """Compute the sum of :meth:`log_factors`, whose derivative is ``slope_of_factor``."""
+        return self._factor + self.slope_of_factor * log_noise
 
     def pairs(self, view: View) -> PackedPairs:
         """Return the pairs of one view of a column, computed once."""
@@ -61,15 +115,13 @@ class Likelihood(ABC):
 
     ``theta`` (n_params,) holds the logs of the parameters in the order of ``parameters``: first the
     parameters of the expression, then the noise variance. Values are densities of the target as it
-    is given, also for a kernel on another scale of it: ``log_slope`` is their difference from those
-    on this scale, in nats.
+    is given, also for a kernel on another scale of it, and of all readings that a row stands for.
     """
 
     rows_for_each: float = 1.0  # for which each row stands that enters the likelihood
 
     def __init__(self, expression: Expression, data: TrainingData) -> None:
         self.expression, self.data = expression, data.on(expression.target)
-        self.log_slope = float(self.data.log_slopes.sum())
         own = (parameter for node in expression.nodes for parameter in node.parameters)
         self.parameters = (*own, NOISE_VARIANCE)
 

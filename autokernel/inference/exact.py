@@ -22,12 +22,15 @@ from autokernel.inference.packed import (
     factorise_with_jitter,
     pack,
     packed_diagonal,
+    rows_of_diagonal,
 )
 from autokernel.typing import FloatArray
 
 
 class ExactLikelihood(Likelihood):
     """``log N(y; 0, K_theta + s I)`` where theta holds the logs of the parameters, ``s`` last.
+
+    With weights and known variances ``V``, the noise is ``s / w_i + V_i`` instead of ``s``.
 
     If the matrix cannot be factorised, the value is ``-inf`` and the gradient is zero. The matrix
     of noise alone is diagonal: only its diagonal is stored, and every cost is O(n).
@@ -39,19 +42,25 @@ class ExactLikelihood(Likelihood):
         self.factorise: type[Cholesky]
         if not expression.leaves:
             self._covariance = diagonal_covariance(expression, data.X)
-            self.diagonal, self.factorise = np.arange(len(data.y)), DiagonalCholesky
+            self.diagonal = rows = np.arange(len(data.y))
+            self.factorise = DiagonalCholesky
         else:
             self._covariance = Covariance(expression, data.pairs)
-            self.diagonal, self.factorise = packed_diagonal(len(data.y)), PackedCholesky
+            self.diagonal, rows = packed_diagonal(len(data.y)), rows_of_diagonal(len(data.y))
+            self.factorise = PackedCholesky
+        self._weights: FloatArray | float = 1.0  # of all rows, unless they differ
+        self._known_noise: FloatArray | float = 0.0
+        if data.row_noise is not None:
+            self._weights, self._known_noise = data.weights[rows], data.known_noise[rows]
 
     def value(self, theta: FloatArray) -> float:
         """Compute the log likelihood in nats. O(n^3 / 3)."""
         try:
-            return self.value_of(self.matrix(theta))
+            return self.value_of(self.matrix(theta), theta[-1])
         except LinAlgError:
             return -np.inf
 
-    def value_of(self, matrix: FloatArray) -> float:
+    def value_of(self, matrix: FloatArray, log_noise: float) -> float:
         """Compute the log likelihood in nats of a covariance with noise, which is overwritten.
 
         Raises
@@ -60,7 +69,7 @@ class ExactLikelihood(Likelihood):
             If the matrix has no Cholesky factor.
         """
         cholesky = self.factorise(matrix)
-        return self._value(cholesky, cholesky.solve(self.data.y))
+        return self._value(cholesky, cholesky.solve(self.data.y), log_noise)
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Compute the log likelihood in nats and its gradient (R&W eq. 5.9). O(n^3)."""
@@ -70,20 +79,23 @@ class ExactLikelihood(Likelihood):
         except LinAlgError:
             return failure
         alpha = cholesky.solve(self.data.y)
-        value = self._value(cholesky, alpha)
+        value = self._value(cholesky, alpha, theta[-1])
         if not np.isfinite(value):
             return failure
         adjoint = cholesky.evidence_adjoint(alpha)
-        noise_gradient = np.exp(theta[-1]) * adjoint[self.diagonal].sum()
+        of_noise = (adjoint[self.diagonal] / self._weights).sum()
+        noise_gradient = np.exp(theta[-1]) * of_noise + self.data.slope_of_factor
         return value, np.append(self._covariance.backward(adjoint), noise_gradient)
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
         """Compute the log predictive density (n,) of each target given all others. O(n^3).
 
-        R&W eq. 5.10-5.12, in nats and including the noise of the target.
+        R&W eq. 5.10-5.12, in nats and including the noise of the target. The density of a row
+        with a weight is that of all readings that it stands for.
         """
         try:
-            return log_normal(*self.leave_one_out_errors(theta)) + self.data.log_slopes
+            log_factors = self.data.log_factors(theta[-1])
+            return log_normal(*self.leave_one_out_errors(theta)) + log_factors
         except LinAlgError:
             return np.full(len(self.data.y), -np.inf)
 
@@ -103,27 +115,32 @@ class ExactLikelihood(Likelihood):
     def held_out(self, theta: FloatArray, n_given: int) -> FloatArray:
         """Compute log predictive densities (n - n_given,) of the later targets, given the first.
 
-        Each target is predicted by itself, in nats and including its noise. O(n^3 / 3).
+        Each target is predicted by itself, in nats and including its noise, with the readings
+        that it stands for. O(n^3 / 3).
         """
         try:
             cholesky = self.factorise(self.matrix(theta))
         except LinAlgError:
             return np.full(len(self.data.y) - n_given, -np.inf)
         predicted = cholesky.predict_later(self.data.y, n_given)
-        return log_normal(*predicted) + self.data.log_slopes[n_given:]
+        return log_normal(*predicted) + self.data.log_factors(theta[-1])[n_given:]
 
     def matrix(self, theta: FloatArray, jitter: float = 0.0) -> FloatArray:
         """Compute ``K_theta + (s + jitter) I`` in the storage of its Cholesky factor."""
         params = np.exp(theta)
         K = self._covariance.forward(params[:-1]).copy()  # the reverse sweep needs the original
-        K[self.diagonal] += params[-1] + jitter
+        K[self.diagonal] += self.diagonal_noise(params[-1]) + jitter
         return K
 
-    def _value(self, cholesky: Cholesky, alpha: FloatArray) -> float:
+    def diagonal_noise(self, variance: float) -> FloatArray | float:
+        """Compute the noise of the rows in the order of ``diagonal``."""
+        return variance / self._weights + self._known_noise
+
+    def _value(self, cholesky: Cholesky, alpha: FloatArray, log_noise: float) -> float:
         """Compute the log likelihood in nats from ``alpha`` (R&W alg. 2.1, line 7)."""
         y, n = self.data.y, len(self.data.y)
         value = -0.5 * (y @ alpha + cholesky.log_determinant() + n * np.log(2 * np.pi))
-        return float(value) + self.log_slope
+        return float(value) + self.data.log_factor(log_noise)
 
 
 _MAX_ROWS_AS_IN_LIKELIHOOD = 2000  # with more, the covariance is computed by blocks of rows
@@ -181,7 +198,8 @@ def _factorise(
     A large matrix is computed by blocks of rows, without the arrays of each base kernel.
     """
     n, params = len(data.X), np.exp(theta)
-    diagonal = diagonal_covariance(expression, data.X).forward(params[:-1]) + params[-1]
+    noise = data.noise(params[-1])
+    diagonal = diagonal_covariance(expression, data.X).forward(params[:-1]) + noise
     scale = float(diagonal.mean())
     if n <= _MAX_ROWS_AS_IN_LIKELIHOOD:
         likelihood = ExactLikelihood(expression, data)
@@ -193,7 +211,7 @@ def _factorise(
         for start in range(0, n, step):
             rows = slice(start, start + step)
             K[rows] = cross_covariance(expression, data.X[rows], data.X).forward(params[:-1])
-        K[np.diag_indices(n)] += params[-1] + jitter
+        K[np.diag_indices(n)] += noise + jitter
         return pack(K.T)  # symmetric, and in the order of LAPACK without a copy
 
     return factorise_with_jitter(matrix, scale=scale)

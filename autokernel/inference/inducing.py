@@ -30,6 +30,8 @@ class InducingLikelihood(Likelihood):
     """The collapsed variational bound ``log N(y; 0, Q + s I) - tr(K - Q) / (2 s)``.
 
     ``Q = K_nm K_mm^-1 K_mn``, where the inducing points are ``m`` points of the input space.
+    With noise ``V`` that differs between rows, row i of ``K_nm`` and ``y`` is multiplied by
+    ``r_i = sqrt(s / V_i)``. The noise of all rows is then s, and ``log r_i`` is added.
 
     Notes
     -----
@@ -40,7 +42,7 @@ class InducingLikelihood(Likelihood):
 
     def __init__(self, expression: Expression, data: TrainingData, points: FloatArray) -> None:
         super().__init__(expression, data)
-        self.points = points
+        self.points, self._differs = points, data.row_noise is not None
         self._between = Covariance(expression, TrainingData(points, np.zeros(len(points))).pairs)
         self._variances = diagonal_covariance(expression, data.X)
         n, m = len(data.y), len(points)
@@ -53,7 +55,7 @@ class InducingLikelihood(Likelihood):
     def value(self, theta: FloatArray) -> float:
         """Compute the lower bound in nats."""
         try:
-            return self.condition(theta).bound + self.log_slope
+            return self.condition(theta).bound + self.data.log_factor(theta[-1])
         except LinAlgError:
             return -np.inf
 
@@ -66,7 +68,8 @@ class InducingLikelihood(Likelihood):
             return failure
         if not np.isfinite(at.bound):
             return failure
-        params, s, y = np.exp(theta), at.noise, self.data.y
+        params, s, roots = np.exp(theta), at.noise, at.roots
+        y, known = roots * self.data.y, self.data.known_noise
         inverse_B = at.solve_b(np.eye(len(self.points)))
         M = at.from_both_sides(np.eye(len(self.points)) - inverse_B) / s
         of_P = -0.5 * at.from_both_sides(
@@ -76,15 +79,24 @@ class InducingLikelihood(Likelihood):
         packed = 2 * pack(of_P)  # the derivatives in both triangles
         packed[packed_diagonal(len(M))] *= 0.5
         gradient = self._between.backward(packed)
-        gradient += self._variances.backward(np.full(len(y), -0.5 / s))
-        square = 0.0
-        for rows, covariance, C in self._sweep(params):
+        gradient += self._variances.backward(roots**2 * (-0.5 / s))
+        left = self._variances.forward(params[:-1]) * roots**2 / s - 1
+        square = of_known = 0.0
+        for rows, covariance, C in self._sweep(params, roots):
             alpha = (y[rows] - C @ at.weights) / s
             square += float(alpha @ alpha)
-            gradient += covariance.backward((np.outer(alpha, at.weights) + C @ M).ravel())
+            adjoint = C @ M
+            if self._differs:
+                of_rows = s * alpha**2 + left[rows] - np.einsum("ij,ij->i", adjoint, C)
+                of_known += float(of_rows @ (known[rows] * roots[rows] ** 2)) / s
+                adjoint *= roots[rows, None]
+            adjoint += np.outer(alpha * roots[rows], at.weights)
+            gradient += covariance.backward(adjoint.ravel())
         trace = (len(y) - len(M) + np.trace(inverse_B)) / s
         of_s = 0.5 * (square - trace) + 0.5 * at.unexplained / s**2
-        return at.bound + self.log_slope, np.append(gradient, s * of_s)
+        # log s moves the noise V of a row by V less what is known of it
+        of_noise = s * of_s - 0.5 * of_known + self.data.slope_of_factor
+        return at.bound + self.data.log_factor(theta[-1]), np.append(gradient, of_noise)
 
     def condition(self, theta: FloatArray) -> "Conditioned":
         """Compute the bound, and what predictions need, at log parameters.
@@ -94,35 +106,44 @@ class InducingLikelihood(Likelihood):
         scipy.linalg.LinAlgError
             If a matrix has no Cholesky factor.
         """
-        params, y, m = np.exp(theta), self.data.y, len(self.points)
+        params, m = np.exp(theta), len(self.points)
+        roots = np.sqrt(1 / (1 / self.data.weights + self.data.known_noise / params[-1]))
+        y = roots * self.data.y
         packed = self._between.forward(params[:-1]).copy()
         diagonal = packed_diagonal(m)
         packed[diagonal] += _JITTER * packed[diagonal].mean()
-        total = float(np.sum(self._variances.forward(params[:-1])))
+        total = float(np.sum(self._variances.forward(params[:-1]) * roots**2))
         if not (np.isfinite(total) and np.all(np.isfinite(packed))):
             raise LinAlgError("the covariance has entries that are not finite")
         L = cholesky(unpack(packed, m), lower=True, overwrite_a=True)
         gram, b = np.zeros((m, m)), np.zeros(m)
-        for rows, _, C in self._sweep(params):
+        for rows, _, C in self._sweep(params, roots):
             A = solve_triangular(L, C.T, lower=True, check_finite=False)
             gram += A @ A.T
             b += A @ y[rows]
-        return Conditioned(L, gram, b, noise=float(params[-1]), y=y, variances=total)
+        noise = float(params[-1])
+        return Conditioned(L, gram, b, noise=noise, y=y, roots=roots, variances=total)
 
     def whitened(self, theta: FloatArray, at: "Conditioned") -> FloatArray:
-        """Compute ``L^-1 K_mn`` (n_inducing, n_samples), which takes as much memory."""
+        """Compute ``L^-1 K_mn R`` (n_inducing, n_samples), which takes as much memory."""
         params = np.exp(theta)
         found = np.empty((len(self.points), len(self.data.y)))
-        for rows, _, C in self._sweep(params):
+        for rows, _, C in self._sweep(params, at.roots):
             found[:, rows] = solve_triangular(at.L, C.T, lower=True, check_finite=False)
         return found
 
-    def _sweep(self, params: FloatArray) -> Iterator[tuple[slice, Covariance, FloatArray]]:
-        """Yield blocks of rows with their covariances (n_rows, n_inducing) with the points."""
+    def _sweep(
+        self, params: FloatArray, roots: FloatArray
+    ) -> Iterator[tuple[slice, Covariance, FloatArray]]:
+        """Yield blocks of rows with their covariances (n_rows, n_inducing) with the points.
+
+        The covariances are multiplied by ``roots`` (n_samples,).
+        """
         for number, rows in enumerate(self._rows):
             covariance = self._with_points(rows) if self._kept is None else self._kept[number]
             values = covariance.forward(params[:-1])
-            yield rows, covariance, values.reshape(-1, len(self.points))
+            C = values.reshape(-1, len(self.points))
+            yield rows, covariance, C * roots[rows, None] if self._differs else C
 
     def _with_points(self, rows: slice) -> Covariance:
         """Build the covariance of some rows with the inducing points, row by row."""
@@ -136,7 +157,8 @@ class InducingLikelihood(Likelihood):
 class Conditioned:
     """The factors of a kernel with inducing points at some parameters.
 
-    ``L L^T = K_mm`` and, with ``A = L^-1 K_mn``, ``B = I + A A^T / s``.
+    ``L L^T = K_mm`` and, with ``A = L^-1 K_mn R``, ``B = I + A A^T / s``. The diagonal of ``R`` are
+    the ``roots``, by which the targets ``y`` are multiplied too.
     """
 
     def __init__(
@@ -147,9 +169,10 @@ class Conditioned:
         *,
         noise: float,
         y: FloatArray,
+        roots: FloatArray,
         variances: float,
     ) -> None:
-        self.L, self.noise = L, noise
+        self.L, self.noise, self.roots = L, noise, roots
         self.B = gram / noise
         self.B[np.diag_indices(len(gram))] += 1.0
         self.L_B = cholesky(self.B, lower=True)
@@ -158,8 +181,8 @@ class Conditioned:
         self.unexplained = variances - float(np.trace(gram))
         n = len(y)
         self.log_determinant = float(
-            2 * np.log(np.diag(self.L_B)).sum() + n * np.log(noise)
-        )  # of Q + s I
+            2 * np.log(np.diag(self.L_B)).sum() + n * np.log(noise) - 2 * np.log(roots).sum()
+        )  # of Q and the noise
         fit = (y @ y - b @ self.whitened) / noise
         likelihood = -0.5 * (fit + self.log_determinant + n * np.log(2 * np.pi))
         self.bound = float(likelihood - 0.5 * self.unexplained / noise)
@@ -213,7 +236,7 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
     Kim & Teh (2018, AISTATS), section 3: with ``Q <= K`` the log determinant of ``Q + s I`` is not
     above that of ``K + s I``, and for any ``a`` the data fit ``-y^T (K + s I)^-1 y / 2`` is not
     above ``a^T (K + s I) a / 2 - a^T y``. Conjugate gradients, preconditioned by ``Q + s I``, make
-    the second bound tight.
+    the second bound tight. Noise that differs between rows takes the place of ``s I``.
     """
     try:
         at = likelihood.condition(theta)
@@ -221,7 +244,8 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
         return np.inf
     y, n, s = likelihood.data.y, len(likelihood.data.y), at.noise
     X, step = likelihood.data.X, max(1, _COVARIANCES_PER_BLOCK // n)
-    projected = likelihood.whitened(theta, at)  # (n_inducing, n), L^-1 K_mn
+    projected = likelihood.whitened(theta, at)  # (n_inducing, n), L^-1 K_mn R
+    noise, roots = likelihood.data.noise(s), at.roots
 
     def covariance() -> Iterator[FloatArray]:
         for first in range(0, n, step):
@@ -231,10 +255,11 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
     kept = list(covariance()) if n**2 <= _MAX_KEPT_COVARIANCES else None
 
     def precondition(v: FloatArray) -> FloatArray:
-        return (v - projected.T @ at.solve_b(projected @ v) / s) / s
+        v = roots * v
+        return roots * (v - projected.T @ at.solve_b(projected @ v) / s) / s
 
     def noisy(v: FloatArray) -> FloatArray:
-        return np.concatenate([block @ v for block in kept or covariance()]) + s * v
+        return np.concatenate([block @ v for block in kept or covariance()]) + noise * v
 
     shape = (n, n)
     a, _ = cg(
@@ -247,7 +272,8 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
     )
     data_fit = 0.5 * a @ noisy(a) - a @ y
     bound = data_fit - 0.5 * (at.log_determinant + n * np.log(2 * np.pi))
-    return float(bound) + likelihood.log_slope if np.isfinite(bound) else np.inf
+    bound += likelihood.data.log_factor(theta[-1])
+    return float(bound) if np.isfinite(bound) else np.inf
 
 
 class InducingPredictor(Predictor):

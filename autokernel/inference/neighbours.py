@@ -103,14 +103,26 @@ class NearestRows:
 
 
 class Blocks:
-    """Covariance matrices of blocks X (n_blocks, n_rows, n_features), stored as lower triangles.
+    """Covariance matrices of blocks of ``rows`` (n_blocks, n_rows), stored as lower triangles.
 
-    With ``w`` the last column of the inverse of ``K + s I``, the last target given the others is
-    normal with the variance ``1 / w_last``, noise included, and has the residual ``w^T y / w_last``
-    (R&W eq. 5.12).
+    The last row of each block may be a ``new`` one out of (n_blocks, n_features). With ``w`` the
+    last column of the inverse of a matrix with its noise, the last target given the others is
+    normal with the variance ``1 / w_last``, noise included, and has the residual
+    ``w^T y / w_last`` (R&W eq. 5.12).
     """
 
-    def __init__(self, expression: Expression, X: FloatArray) -> None:
+    def __init__(
+        self,
+        expression: Expression,
+        data: TrainingData,
+        rows: IntArray,
+        new: FloatArray | None = None,
+    ) -> None:
+        X, self._weights, self._known = data.X[rows], data.weights[rows], data.known_noise[rows]
+        if new is not None:
+            X = np.concatenate([X, new[:, None]], axis=1)
+            self._weights = np.pad(self._weights, ((0, 0), (0, 1)), constant_values=1.0)
+            self._known = np.pad(self._known, ((0, 0), (0, 1)))
         self.shape = X.shape[:2]
         self._i, self._j = i, j = np.tril_indices(X.shape[1])
         self._last = np.zeros(self.shape)  # the last unit vector for each block
@@ -162,7 +174,7 @@ class Blocks:
         adjoint = w[:, self._i] * v[:, self._j]
         adjoint += v[:, self._i] * w[:, self._j]
         adjoint[:, self._i == self._j] *= 0.5
-        noise_gradient = params[-1] * np.vdot(w, v)
+        noise_gradient = params[-1] * np.vdot(w, v / self._weights)
         return value, np.append(self._covariance.backward(adjoint.ravel()), noise_gradient)
 
     def solve(self, params: FloatArray, right: FloatArray) -> FloatArray:
@@ -173,7 +185,7 @@ class Blocks:
         K[:, self._i, self._j] = values
         K[:, self._j, self._i] = values
         numbers = np.arange(n_rows)
-        K[:, numbers, numbers] += params[-1]
+        K[:, numbers, numbers] += params[-1] / self._weights + self._known
         # the static type of solve allows for less than double precision
         return np.linalg.solve(K, right).astype(float, copy=False)
 
@@ -240,7 +252,7 @@ class NeighbourLikelihood(Likelihood):
         self._head = ExactLikelihood(expression, data.take(head))
         # rows outside of the head for each one that has neighbours
         self.rows_for_each = max(1.0, (len(data.y) - len(head)) / max(1, len(blocks)))
-        self.log_slope = self.rows_for_each * float(self.data.log_slopes[blocks[:, -1]].sum())
+        self._tail = self.data.take(blocks[:, -1])
         n_pairs = blocks.shape[1] * (blocks.shape[1] + 1) // 2
         step = max(1, _PAIRS_PER_BLOCK // n_pairs)
         self._parts = [blocks[first : first + step] for first in range(0, len(blocks), step)]
@@ -250,7 +262,8 @@ class NeighbourLikelihood(Likelihood):
 
     def value(self, theta: FloatArray) -> float:
         """Compute the log likelihood in nats."""
-        params, value = np.exp(theta), self._head.value(theta) + self.log_slope
+        params, value = np.exp(theta), self._head.value(theta)
+        value += self.rows_for_each * self._tail.log_factor(theta[-1])
         for blocks, y in self._sweep():
             value += self.rows_for_each * blocks.value(params, y)
         return value
@@ -262,7 +275,8 @@ class NeighbourLikelihood(Likelihood):
             of_blocks, slopes = blocks.value_and_gradient(np.exp(theta), y)
             value += self.rows_for_each * of_blocks
             gradient = gradient + self.rows_for_each * slopes
-        value += self.log_slope
+        value += self.rows_for_each * self._tail.log_factor(theta[-1])
+        gradient[-1] += self.rows_for_each * self._tail.slope_of_factor
         return (value, gradient) if np.isfinite(value) else (-np.inf, np.zeros(len(theta)))
 
     def _sweep(self) -> Iterator[tuple[Blocks, FloatArray]]:
@@ -272,7 +286,7 @@ class NeighbourLikelihood(Likelihood):
             yield blocks, self.data.y[part]
 
     def _blocks(self, part: IntArray) -> Blocks:
-        return Blocks(self.expression, self.data.X[part])
+        return Blocks(self.expression, self.data, part)
 
 
 class NeighbourPredictor(Predictor):
@@ -329,14 +343,14 @@ class NeighbourPredictor(Predictor):
             term.expression, lambda view: (view(X)[:, None], view(neighbours))
         ).forward(term.params)
         right = np.stack([self._data.y[rows], cross], axis=-1)
-        solved = Blocks(self._expression, neighbours).solve(np.exp(self._theta), right)
+        solved = Blocks(self._expression, self._data, rows).solve(np.exp(self._theta), right)
         mean, explained = np.einsum("ij,ijk->ki", cross, solved)
         prior = diagonal_covariance(term.expression, X).forward(term.params)
         return mean, np.maximum(prior - explained, 0.0)
 
     def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         rows = self._nearest.of(X, self._n_neighbours)
-        inputs = np.concatenate([self._data.X[rows], X[:, None]], axis=1)
-        w = Blocks(self._expression, inputs).last_columns(np.exp(self._theta))
+        blocks = Blocks(self._expression, self._data, rows, X)
+        w = blocks.last_columns(np.exp(self._theta))
         weighted = np.einsum("ij,ij->i", w[:, :-1], self._data.y[rows])
         return -weighted / w[:, -1], 1 / w[:, -1]

@@ -17,6 +17,12 @@ def packed_diagonal(n: int) -> IntArray:
     return np.sort(_diagonal_by_row(n))
 
 
+@lru_cache(maxsize=16)
+def rows_of_diagonal(n: int) -> IntArray:
+    """Return the rows (n,) to which the entries of ``packed_diagonal`` belong."""
+    return np.argsort(_diagonal_by_row(n))
+
+
 def _diagonal_by_row(n: int) -> IntArray:
     """Return the indices (n,) of the diagonal entries from the first row to the last.
 

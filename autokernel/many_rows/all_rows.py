@@ -67,7 +67,7 @@ def fit_all_rows(
             if not rows.deadline.has_passed:
                 fit, make_predictor = again
     n_rows, how = len(rows.data.y), rows.approximation.text
-    _warn(rows.failures, how, n_rows=n_rows, has_fit=fit.n_rows == n_rows)
+    _warn(rows.failures, how, n_rows=n_rows, has_fit=fit.n_rows == rows.data.total_weight)
     noise = not fit.evaluation.expression.leaves
     return fit.evaluation, fit.evaluation.theta[None] if noise else rows.draw(fit), make_predictor
 
@@ -114,7 +114,8 @@ def _fit_and_choose(
 ) -> tuple[RowsFit, MakePredictor]:
     """Fit the best kernels of a search to all rows, and choose one and its predictor."""
     races = rows.criterion is not None
-    started = [RowsFit(e, n_searched) for e in (_racers(best_first) if races else best_first[:1])]
+    racers, weight = _racers(best_first) if races else best_first[:1], rows.evaluator.n_samples
+    started = [RowsFit(one, weight) for one in racers]
     noise = [fit for fit in started if not fit.evaluation.expression.leaves]
     kernels = [fit for fit in started if fit.evaluation.expression.leaves]
     if races and kernels:
@@ -232,7 +233,10 @@ def _held_out_density(fit: RowsFit, make_predictor: MakePredictor, rows: ManyRow
         rows.failures.append(f"prediction of held-out rows by {expression}: {error}")
         return -np.inf
     held_out = held_out.on(expression.target)
-    return float((log_normal(held_out.y - mean, variance) + held_out.log_slopes).mean())
+    noise = float(np.exp(theta[-1]))
+    variance = variance + (held_out.noise(noise) - noise)  # of these rows, not of new ones
+    density = log_normal(held_out.y - mean, variance) + held_out.log_factors(theta[-1])
+    return float(density.sum() / held_out.total_weight)
 
 
 def _has_time_for_exact(fit: RowsFit, rows: ManyRows) -> bool:

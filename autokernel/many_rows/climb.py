@@ -32,7 +32,7 @@ class RowsFit:
     """A kernel fitted to some rows, and how much its likelihood says about them."""
 
     evaluation: Evaluation
-    n_rows: int  # of the score and the Hessian
+    n_rows: float  # of the score and the Hessian, or the sum of their weights
     rows_for_each: float = 1.0  # of these, for each one that has entered the likelihood
 
 
@@ -129,7 +129,7 @@ class ManyRows:
         """
         began, start = time.perf_counter(), before.evaluation
         posterior = LogPosterior(likelihood, priors=self.evaluator.priors, deadline=self.deadline)
-        n_rows, n_all = len(likelihood.data.y), len(self.data.y)
+        n_rows, n_all = likelihood.data.total_weight, self.data.total_weight
         curvature = _for_more_rows(start.hessian, n_rows / before.n_rows, posterior, start.theta)
         mode = maximise(posterior, start.theta, max_iterations=MAX_STEPS, curvature=curvature)
         log_structure_prior = self.evaluator.structure_prior(start.expression)

@@ -48,6 +48,7 @@ class MixturePredictor:
         make_predictor: MakePredictor,
     ) -> None:
         self.make_predictor, self._X, self._y = make_predictor, data.X, data.y
+        self._row_noise = data.row_noise
         predictors: dict[MixtureComponent, Predictor] = {}
         for one in components:
             with suppress(LinAlgError):
@@ -62,7 +63,7 @@ class MixturePredictor:
     @property
     def data(self) -> TrainingData:
         """The rows that the predictors are conditioned on."""
-        return TrainingData(self._X, self._y)
+        return TrainingData(self._X, self._y, *(self._row_noise or ()))
 
     @property
     def predictors(self) -> list[Predictor]:

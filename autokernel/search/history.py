@@ -72,7 +72,7 @@ class Trial:
 class History:
     """The trials of one search, in order; no canonical text occurs twice."""
 
-    n_samples: int
+    n_samples: float  # rows of the score, or the sum of their weights
     trials: list[Trial] = field(default_factory=list)
 
     def __len__(self) -> int:

@@ -86,12 +86,12 @@ def test_columns_with_a_season_are_found_next_to_others():
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 300, size=(250, 4))
     wave = 3 * X[:, 0] + np.sin(2 * np.pi * X[:, 1] / 7) + 0.5 * rng.normal(size=250)
-    assert columns_with_season(X, wave) == [1]
+    assert columns_with_season(TrainingData(X, wave)) == [1]
     smooth = 0.1 * X[:, 0] + np.exp(X[:, 2] / 100) + rng.normal(size=250)
-    assert columns_with_season(X, smooth) == []
-    assert columns_with_season(np.zeros((250, 2)), wave) == []
+    assert columns_with_season(TrainingData(X, smooth)) == []
+    assert columns_with_season(TrainingData(np.zeros((250, 2)), wave)) == []
     noise = rng.normal(size=(20, 250))
-    assert [columns_with_season(X, one) for one in noise] == [[]] * 20
+    assert [columns_with_season(TrainingData(X, one)) for one in noise] == [[]] * 20
 
 
 def test_fewer_than_six_distinct_inputs_or_a_target_without_residual_have_no_periods():

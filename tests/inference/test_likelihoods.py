@@ -23,10 +23,19 @@ from autokernel.inference import (
 )
 from autokernel.inference.neighbours import NearestRows
 from autokernel.kernels import PRESETS, SMOOTH, OnScale
-from tests.batteries import Problem, covariance, exported, numerical_gradient, problems
+from tests.batteries import (
+    Problem,
+    covariance,
+    exported,
+    numerical_gradient,
+    problems,
+    seeds,
+)
 from tests.high_precision import PreciseLogPosterior, mp
 
-any_problem = st.one_of(problems(n_features=1), problems(n_features=3))
+any_problem = st.one_of(
+    problems(n_features=1), problems(n_features=3), problems(n_features=3, has_row_noise=True)
+)
 
 
 def neighbourhoods(n_rows, n_head, n_neighbours, *, step=1):
@@ -36,19 +45,18 @@ def neighbourhoods(n_rows, n_head, n_neighbours, *, step=1):
 
 
 def exact(problem):
-    return ExactLikelihood(problem.expression, TrainingData(problem.X, problem.y))
+    return ExactLikelihood(problem.expression, problem.data)
 
 
 def inducing(problem, n_points=4):
-    data = TrainingData(problem.X, problem.y)
-    return InducingLikelihood(problem.expression, data, problem.X[:n_points])
+    return InducingLikelihood(problem.expression, problem.data, problem.X[:n_points])
 
 
 def neighbours(problem, n_head=3, *, step=1):
     n = len(problem.y)
     n_head = min(n_head, n)
     rows = neighbourhoods(n, n_head, n_head, step=step)
-    return NeighbourLikelihood(problem.expression, TrainingData(problem.X, problem.y), *rows)
+    return NeighbourLikelihood(problem.expression, problem.data, *rows)
 
 
 LIKELIHOODS = {"exact": exact, "inducing": inducing, "neighbours": neighbours}
@@ -58,8 +66,15 @@ every_likelihood = pytest.mark.parametrize("make", LIKELIHOODS.values(), ids=LIK
 def dense(problem):
     """Covariance of the targets, noise included."""
     params = np.exp(problem.theta)
-    K = covariance(problem.expression, params[:-1], problem.X)
-    return K + params[-1] * np.eye(len(problem.y))
+    return covariance(problem.expression, params[:-1], problem.X) + np.diag(problem.noise)
+
+
+def scatter(problem):
+    """Log densities (n,) of the scatter of the readings of each row, whose targets are equal."""
+    if problem.row_noise is None:
+        return np.zeros(len(problem.y))
+    weights, noise = problem.row_noise[0], np.exp(problem.theta[-1])
+    return -0.5 * ((weights - 1) * np.log(2 * np.pi * noise) + np.log(weights))
 
 
 def log_normal(y, K):
@@ -68,12 +83,17 @@ def log_normal(y, K):
     return -0.5 * (y @ np.linalg.solve(K, y) + log_det + len(y) * np.log(2 * np.pi))
 
 
+def more_noise(problem):
+    """What the noise of each row (n,) has more than that of all rows, as scikit-learn takes it."""
+    return problem.noise - np.exp(problem.theta[-1])
+
+
 def size_of(problem):
     """Size of the terms that are added up, by which rounding is multiplied.
 
     Condition numbers are below 1e8, so that EPS times them is about 1e-8 of it.
     """
-    noise = np.exp(problem.theta[-1])
+    noise = problem.noise.min()
     return float(len(problem.y) + (problem.y @ problem.y + np.trace(dense(problem))) / noise)
 
 
@@ -82,7 +102,7 @@ def dense_vecchia(problem, head, blocks):
     y, K = problem.y, dense(problem)
 
     def log_density(rows):
-        return log_normal(y[rows], K[np.ix_(rows, rows)])
+        return log_normal(y[rows], K[np.ix_(rows, rows)]) + scatter(problem)[rows].sum()
 
     tail = [log_density(rows) - log_density(rows[:-1]) for rows in blocks]
     return log_density(head) + (len(y) - len(head)) / max(1, len(tail)) * sum(tail)
@@ -147,9 +167,11 @@ def test_a_singular_matrix_has_no_likelihood_and_no_gradient(make):
 def test_the_exact_value_is_that_of_the_definition_and_of_scikit_learn(problem):
     found = exact(problem).value(problem.theta)
     tolerance = 1e-8 * size_of(problem)
-    assert found == pytest.approx(log_normal(problem.y, dense(problem)), rel=0, abs=tolerance)
-    gpr = GaussianProcessRegressor(exported(problem), optimizer=None, alpha=0)
-    expected = gpr.fit(problem.X, problem.y).log_marginal_likelihood_value_
+    of_scatter = scatter(problem).sum()
+    expected = log_normal(problem.y, dense(problem)) + of_scatter
+    assert found == pytest.approx(expected, rel=0, abs=tolerance)
+    gpr = GaussianProcessRegressor(exported(problem), optimizer=None, alpha=more_noise(problem))
+    expected = gpr.fit(problem.X, problem.y).log_marginal_likelihood_value_ + of_scatter
     assert found == pytest.approx(expected, rel=0, abs=tolerance)
 
 
@@ -167,9 +189,7 @@ def test_leave_one_out_in_closed_form_is_that_of_one_held_out_row_after_the_othe
     expected = []
     for i in range(n):
         rows = np.append(np.delete(np.arange(n), i), i)
-        likelihood = ExactLikelihood(
-            problem.expression, TrainingData(problem.X, problem.y).take(rows)
-        )
+        likelihood = ExactLikelihood(problem.expression, problem.data.take(rows))
         expected += likelihood.held_out(problem.theta, n - 1).tolist()
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * size_of(problem))
 
@@ -178,13 +198,15 @@ def test_leave_one_out_in_closed_form_is_that_of_one_held_out_row_after_the_othe
 def test_held_out_targets_have_the_densities_that_scikit_learn_predicts(problem, data):
     X, y = problem.X, problem.y
     n_given = data.draw(st.integers(0, len(y) - 1))
-    gpr = GaussianProcessRegressor(exported(problem), optimizer=None, alpha=0)
+    more = more_noise(problem)
+    gpr = GaussianProcessRegressor(exported(problem), optimizer=None, alpha=more[:n_given])
     if n_given:  # without any it predicts from the prior
         gpr.fit(X[:n_given], y[:n_given])
     mean, std = gpr.predict(X[n_given:], return_std=True)
+    std = np.sqrt(std**2 + more[n_given:])
     np.testing.assert_allclose(
         exact(problem).held_out(problem.theta, n_given),
-        norm.logpdf(y[n_given:], mean, std),
+        norm.logpdf(y[n_given:], mean, std) + scatter(problem)[n_given:],
         rtol=0,
         atol=1e-8 * size_of(problem),
     )
@@ -279,7 +301,7 @@ def test_the_exact_likelihood_lies_between_the_bounds(problem, n_points, n_steps
 def test_with_all_rows_as_inducing_points_the_bound_is_the_likelihood(problem):
     found = inducing(problem, len(problem.y)).value(problem.theta)
     # Q = K - jitter I to first order, which changes the trace over the noise and the data fit
-    noise_variance, n = np.exp(problem.theta[-1]), len(problem.y)
+    noise_variance, n = problem.noise.min(), len(problem.y)
     jitter = 1e-8 * np.trace(dense(problem)) / n
     tolerance = jitter * (n / noise_variance + problem.y @ problem.y / noise_variance**2)
     expected = exact(problem).value(problem.theta)
@@ -442,7 +464,11 @@ def test_a_likelihood_on_a_scale_is_that_of_the_transformed_target_with_its_slop
     y = np.clip(problem.y, -5, 5)
     t, log_slopes = target.scale.forward_and_log_slope(y)
     own = make(replace(problem, expression=problem.expression.on(target), y=y))
-    by_hand = make(replace(problem, y=t))
+    row_noise = problem.row_noise
+    if row_noise is not None:  # the delta method
+        row_noise = row_noise[0], row_noise[1] * np.exp(2 * log_slopes)
+        log_slopes = row_noise[0] * log_slopes  # once for each reading
+    by_hand = make(replace(problem, y=t, row_noise=row_noise))
     # with all rows in neighbourhoods, each row stands for itself in every likelihood
     difference = own.value(problem.theta) - by_hand.value(problem.theta)
     assert difference == pytest.approx(float(np.sum(log_slopes)), rel=1e-9, abs=1e-9)
@@ -452,3 +478,70 @@ def test_a_likelihood_on_a_scale_is_that_of_the_transformed_target_with_its_slop
     if make is inducing:
         bounds = [upper_bound(one, problem.theta) for one in (own, by_hand)]
         assert bounds[0] - bounds[1] == pytest.approx(float(np.sum(log_slopes)), abs=1e-6)
+
+
+# Rows that stand for several readings
+
+
+def repeated(problem, weights):
+    """The same rows, each as often as its weight."""
+    X, y = (np.repeat(values, weights, axis=0) for values in (problem.X, problem.y))
+    return replace(problem, X=X, y=y)
+
+
+@settings(max_examples=50)
+@given(st.one_of(problems(n_features=1), problems(n_features=3)), seeds)
+def test_a_row_with_a_weight_is_as_many_rows(problem, seed):
+    n = len(problem.y)
+    weights = np.random.default_rng(seed).integers(1, 5, n)
+    weighted = replace(problem, row_noise=(weights.astype(float), np.zeros(n)))
+    copies = repeated(problem, weights)
+    first = np.cumsum(weights) - weights
+    order = np.concatenate([first, np.delete(np.arange(len(copies.y)), first)])
+    shuffled = replace(copies, X=copies.X[order], y=copies.y[order])
+    every = np.arange(n - 1), np.arange(n)[None]  # the last row given all others
+    all_copies = np.arange(weights[:-1].sum())
+    given_them = [
+        np.append(all_copies, np.arange(len(all_copies), k))
+        for k in range(len(all_copies) + 1, len(copies.y) + 1)
+    ]
+    pairs = [
+        (exact(weighted), exact(copies)),
+        (inducing(weighted), inducing(shuffled)),
+    ]
+    tolerance = 1e-8 * size_of(copies)
+    for one, other in pairs:
+        value, gradient = one.value_and_gradient(problem.theta)
+        expected, slopes = other.value_and_gradient(problem.theta)
+        assert value == pytest.approx(expected, rel=0, abs=tolerance)
+        np.testing.assert_allclose(gradient, slopes, rtol=0, atol=10 * tolerance)
+    bounds = [upper_bound(one, problem.theta) for one in pairs[1]]
+    assert bounds[0] == pytest.approx(bounds[1], rel=0, abs=tolerance + 1e-4)
+    if n > 1:  # the last row, given all others, is all of its copies one after the other
+        of_last = NeighbourLikelihood(problem.expression, weighted.data, *every)
+        assert of_last.value(problem.theta) == pytest.approx(
+            exact(copies).value(problem.theta), rel=0, abs=tolerance
+        )
+        last = exact(weighted).held_out(problem.theta, n - 1)[0]
+        one_by_one = sum(
+            exact(replace(copies, X=copies.X[rows], y=copies.y[rows])).held_out(
+                problem.theta, len(rows) - 1
+            )[0]
+            for rows in given_them
+        )
+        assert last == pytest.approx(one_by_one, rel=0, abs=tolerance)
+
+
+def test_noise_alone_has_the_noise_of_each_row():
+    problem = noise()
+    rng = np.random.default_rng(1)
+    weights, known = rng.uniform(0.5, 3, 12), rng.uniform(0, 2, 12)
+    likelihood = exact(replace(problem, row_noise=(weights, known)))
+    problem = replace(problem, row_noise=(weights, known))
+    expected = norm.logpdf(problem.y, scale=np.sqrt(0.7 / weights + known)) + scatter(problem)
+    assert likelihood.value(problem.theta) == pytest.approx(expected.sum(), rel=1e-13)
+    np.testing.assert_allclose(likelihood.leave_one_out(problem.theta), expected, rtol=1e-13)
+    gradient = likelihood.value_and_gradient(problem.theta)[1]
+    np.testing.assert_allclose(
+        gradient, numerical_gradient(likelihood.value, problem.theta), rtol=1e-8
+    )

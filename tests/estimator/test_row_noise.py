@@ -1,0 +1,268 @@
+"""Weights and known errors of rows, from ``fit`` to predictions, copies and words."""
+
+import json
+import pickle
+import re
+
+import numpy as np
+import pytest
+import sklearn
+from scipy.stats import norm
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.model_selection import KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from autokernel import AutoKernelGPRegressor
+from autokernel.evidence import CRITERIA
+from autokernel.export import from_dict, to_dict
+from tests.fits import small, wave
+
+X, Y = wave(24, n_features=2)
+RNG = np.random.default_rng(0)
+COUNTS = RNG.integers(0, 4, 24)
+RELATIVE = COUNTS / COUNTS[COUNTS > 0].mean()
+STD = RNG.choice([0.0, 0.1, 0.6], 24)
+
+
+def refitted(kernel="SE[0]", data=(X, Y), *, settings=None, **row_noise):
+    return AutoKernelGPRegressor(random_state=0, **(settings or {})).refit(
+        *data, kernel, **row_noise
+    )
+
+
+@pytest.mark.parametrize("criterion", ["laplace", "bic", "importance"])
+@pytest.mark.parametrize("target_scale", [None, "log"])
+def test_a_weighted_row_is_as_many_rows_and_one_of_weight_zero_is_none(criterion, target_scale):
+    settings = {
+        "criterion": criterion,
+        "n_iter": 0,
+        "target_scale": target_scale,
+        "averaging": None,
+    }
+    y = np.exp(Y)
+    weighted = small(**settings).fit(X, y, sample_weight=COUNTS)
+    copies = small(**settings).fit(np.repeat(X, COUNTS, axis=0), np.repeat(y, COUNTS))
+    kernels = [list(one.search_history_["kernel"]) for one in (weighted, copies)]
+    assert kernels[0] == kernels[1]
+    # likelihoods agree to rounding, which differences and runs amplify up to their tolerances
+    scores = [one.search_history_["score"] for one in (weighted, copies)]
+    np.testing.assert_allclose(*scores, rtol=0, atol=1e-3)
+    assert weighted.best_expression_ == copies.best_expression_
+    assert weighted.noise_variance_ == pytest.approx(copies.noise_variance_, rel=1e-3)
+    both = [one.predict(X, return_std=True) for one in (weighted, copies)]
+    np.testing.assert_allclose(both[0], both[1], rtol=1e-3, atol=1e-4)
+    np.testing.assert_array_equal(weighted.X_train_, X[COUNTS > 0])
+
+
+def test_weights_of_one_and_errors_of_zero_change_nothing():
+    plain, given = small().fit(X, Y), small().fit(X, Y, sample_weight=1, noise_std=np.zeros(24))
+    np.testing.assert_array_equal(plain.predict(X), given.predict(X))
+    assert plain.best_score_ == given.best_score_
+
+
+@pytest.mark.parametrize(
+    ("row_noise", "message"),
+    [
+        ({"sample_weight": np.r_[1, -2, np.ones(22)]}, "sample_weight must hold .*got -2 in row 1"),
+        ({"sample_weight": np.r_[np.nan, np.ones(23)]}, "sample_weight .*got nan in row 0: leave"),
+        ({"sample_weight": np.zeros(24)}, "sample_weight must not be zero in all rows but 0: give"),
+        (
+            {"sample_weight": np.ones(3)},
+            r"sample_weight must be one .* 24 rows.*shape \(3,\)",
+        ),
+        ({"sample_weight": np.ones((24, 1))}, r"sample_weight must be one number.*shape \(24, 1\)"),
+        ({"sample_weight": ["a"] * 24}, "sample_weight must hold a number for each row: could"),
+        ({"noise_std": -0.1}, "noise_std must hold numbers from zero .*got -0.1 in row 0: leave"),
+        ({"noise_std": np.r_[np.ones(23), np.inf]}, "noise_std .*got inf in row 23"),
+        ({"noise_std": np.ones(25)}, r"noise_std must be one number.*24 rows.*shape \(25,\)"),
+    ],
+)
+@pytest.mark.parametrize("method", ["fit", "refit"])
+def test_numbers_that_are_no_weights_or_errors_are_refused(method, row_noise, message):
+    model = small().refit(X, Y, "SE[0]")
+    before = model.predict(X)
+    with pytest.raises(ValueError, match=message):
+        getattr(model, method)(X, Y, **row_noise)
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_one_kernel_predicts_as_scikit_learn_with_more_noise_on_the_diagonal():
+    w = RNG.uniform(0.3, 3, 24)
+    model = refitted("SE[0] + LIN[1]", sample_weight=w, noise_std=STD, settings={"averaging": None})
+    scaling = model._fitted.target_scaling
+    alpha = (model.noise_variance_ * (1 / w - 1) + STD**2) / scaling.scale**2
+    gpr = GaussianProcessRegressor(model.best_kernel_, optimizer=None, alpha=alpha)
+    gpr.fit(X, (Y - scaling.shift) / scaling.scale)
+    mean, std = gpr.predict(X + 0.05, return_std=True)
+    found = model.predict(X + 0.05, return_std=True)
+    np.testing.assert_allclose(found[0], scaling.shift + scaling.scale * mean, rtol=1e-6)
+    np.testing.assert_allclose(found[1], scaling.scale * std, rtol=1e-6)
+
+
+def test_the_target_is_standardised_by_weighted_moments():
+    scaling = refitted(sample_weight=COUNTS)._fitted.target_scaling
+    copies = np.repeat(Y, COUNTS)
+    assert scaling.shift == pytest.approx(copies.mean(), rel=1e-12)
+    assert scaling.scale == pytest.approx(copies.std(), rel=1e-12)
+
+
+def test_a_row_with_a_large_known_error_hardly_matters():
+    far, errors = np.append(Y, 1e4), np.append(np.zeros(24), 1e4)
+    inputs = np.vstack([X, [[0.5, 0.5]]])
+    point = {"settings": {"averaging": None}}
+    with_it, without = refitted(data=(inputs, far), noise_std=errors, **point), refitted(**point)
+    # its share in the mean is 1e-8 of a target of 1e4
+    np.testing.assert_allclose(with_it.predict(X), without.predict(X), atol=1e-3)
+    assert with_it.noise_variance_ == pytest.approx(without.noise_variance_, rel=1e-2)
+
+
+def test_left_out_rows_are_predicted_with_the_noise_of_their_own():
+    w = RNG.uniform(0.3, 3, 24)
+    model = refitted(sample_weight=w, noise_std=STD, settings={"averaging": None})
+    probability, errors = model._fitted.mixture.leave_one_out()
+    (one,) = model._fitted.mixture.components
+    data = model._fitted.mixture.data
+    for row in (0, 7, 23):
+        others = np.delete(np.arange(24), row)
+        predictor = model._fitted.mixture.make_predictor(
+            one.expression, one.theta, data.take(others)
+        )
+        mean, variance = predictor.mean_and_variance(data.X[[row]])
+        variance += data.noise(np.exp(one.theta[-1]))[row] - np.exp(one.theta[-1])
+        assert errors[row] == pytest.approx(data.y[row] - mean[0], rel=1e-6)
+        expected = norm.cdf(errors[row] / np.sqrt(variance[0]))
+        assert probability[row] == pytest.approx(expected, rel=1e-6)
+    assert "noise" in model.describe()
+
+
+@pytest.mark.parametrize("criterion", sorted(CRITERIA))
+@pytest.mark.parametrize("averaging", ["posterior", "stacking"])
+def test_every_criterion_takes_weights_and_known_errors(criterion, averaging):
+    settings = {"criterion": criterion, "averaging": averaging, "n_iter": 1}
+    model = small(**settings).fit(X, Y, sample_weight=RELATIVE, noise_std=STD)
+    plain = small(**settings).fit(X, Y)
+    assert np.isfinite(model.best_score_)
+    assert model.best_score_ != plain.best_score_
+    assert np.corrcoef(model.predict(X), np.sin(6 * X[:, 0]))[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("approximation", ["neighbours", "inducing", "exact"])
+def test_many_rows_with_known_errors_are_fitted_as_exactly_as_without(approximation):
+    rng = np.random.default_rng(1)
+    inputs, errors = rng.uniform(size=(1500, 1)), rng.choice([0.02, 2.0], 1500)
+    truth = np.sin(9 * inputs[:, 0])
+    target = truth + 0.1 * rng.normal(size=1500) + errors * rng.normal(size=1500)
+    settings = {"approximation": approximation, "base_kernels": ["SE", "LIN"], "n_inducing": 60}
+    if approximation == "exact":  # at once, without a search
+        model = refitted("SE[0]", (inputs, target), noise_std=errors)
+    else:
+        model = small(**settings).fit(inputs, target, noise_std=errors)
+    assert np.sqrt(np.mean((model.predict(inputs) - truth) ** 2)) < 0.05  # without them .08
+    assert np.sqrt(model.noise_variance_) == pytest.approx(0.1, rel=0.1)  # n = 750 precise rows
+
+
+def test_bounds_of_many_rows_take_weights():
+    rng = np.random.default_rng(1)
+    inputs = rng.uniform(size=(700, 1))
+    target = np.sin(9 * inputs[:, 0]) + 0.3 * rng.normal(size=700)
+    settings = {"strategy": "skc", "n_iter": 1, "n_inducing": 40, "criterion": "laplace"}
+    weights = rng.integers(0, 3, 700) / 1.5  # one on average, of those that are not zero
+    model = small(**settings).fit(inputs, target, sample_weight=weights)
+    assert model.best_expression_.startswith("SE")
+    assert np.sqrt(model.noise_variance_) == pytest.approx(0.3, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    "duplicate",
+    [
+        lambda model: pickle.loads(pickle.dumps(model)),
+        lambda model: from_dict(json.loads(json.dumps(to_dict(model)))),
+    ],
+    ids=["pickle", "json"],
+)
+def test_copies_keep_the_noise_of_the_rows(duplicate):
+    model = small().fit(X, Y, sample_weight=COUNTS, noise_std=STD)
+    twin = duplicate(model)
+    for ours, theirs in zip(
+        twin.predict(X, return_std=True), model.predict(X, return_std=True), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+    assert twin.describe() == model.describe()
+    assert to_dict(model)["version"] == 3
+    assert to_dict(small().refit(X, Y, "SE[0]"))["version"] == 2
+
+
+def test_a_warm_start_begins_anew_with_other_weights_or_errors():
+    model = small(warm_start=True).fit(X, Y, sample_weight=COUNTS)
+    elapsed = model.search_history_["elapsed"][0]
+    assert model.fit(X, Y, sample_weight=COUNTS).search_history_["elapsed"][0] == elapsed
+    model.fit(X, Y, sample_weight=COUNTS, noise_std=STD)
+    assert model.search_history_["elapsed"][0] != elapsed
+
+
+def test_memory_keeps_weighted_evaluations_apart(tmp_path):
+    settings = {"memory": str(tmp_path), "n_iter": 0}
+    plain = small(**settings).fit(X, Y)
+    weighted = [small(**settings).fit(X, Y, noise_std=STD) for _ in range(2)]
+    assert weighted[0].best_score_ == weighted[1].best_score_ != plain.best_score_
+
+
+def test_metadata_is_routed_through_pipelines_and_cross_validation():
+    with sklearn.config_context(enable_metadata_routing=True):
+        last = small(n_iter=0).set_fit_request(sample_weight=True, noise_std=True)
+        last.set_score_request(sample_weight=False)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        pipeline = make_pipeline(scaler, last)
+        pipeline.fit(X, Y, sample_weight=COUNTS, noise_std=STD)
+        by_hand = small(n_iter=0).fit(
+            pipeline[0].transform(X), Y, sample_weight=COUNTS, noise_std=STD
+        )
+        np.testing.assert_array_equal(
+            pipeline.predict(X), by_hand.predict(pipeline[0].transform(X))
+        )
+        params = {"sample_weight": COUNTS, "noise_std": STD}
+        scores = cross_val_score(last, X, Y, cv=KFold(2), params=params, error_score="raise")
+    expected = []
+    for train, test in KFold(2).split(X):
+        model = small(n_iter=0).fit(
+            X[train], Y[train], sample_weight=COUNTS[train], noise_std=STD[train]
+        )
+        expected.append(model.score(X[test], Y[test]))
+    np.testing.assert_array_equal(scores, expected)
+
+
+def test_known_errors_on_a_scale_of_the_target_are_those_of_the_delta_method():
+    target = np.exp(Y)
+    model = refitted(
+        "log(y) ~ SE[0]", (X, target), noise_std=0.2 * target, settings={"averaging": None}
+    )
+    on_log = refitted("SE[0]", (X, Y), noise_std=0.2, settings={"averaging": None})
+    assert re.match(r"log\(y\)", model.best_expression_)
+    found = model.predict_quantiles(X, [0.5])[:, 0]
+    # the weights that standardise the target are those of its errors before the logarithm: the
+    # unit in which priors are meant differs by some percent, and predictions by a part of that
+    np.testing.assert_allclose(np.log(found), on_log.predict(X), atol=0.02)
+
+
+def test_intervals_hold_their_share_of_rows_in_every_third_of_the_noise():
+    inside = []
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        inputs, errors = rng.uniform(0, 10, size=(160, 1)), rng.uniform(0.02, 1.0, 160)
+        clean = np.sin(inputs[:, 0]) + 0.3 * inputs[:, 0]
+        target = clean + np.sqrt(0.15**2 + errors**2) * rng.normal(size=160)
+        train, test = np.arange(80), np.arange(80, 160)
+        model = refitted(
+            "SE[0] + LIN[0]",
+            (inputs[train], target[train]),
+            noise_std=errors[train],
+            settings={"averaging": None},
+        )
+        mean, std = model.predict(inputs[test], return_std=True)
+        std = np.sqrt(std**2 + errors[test] ** 2)  # of new readings with known errors
+        within = np.abs(target[test] - mean) < norm.isf(0.025) * std
+        inside.append([part.mean() for part in np.array_split(within[np.argsort(errors[test])], 3)])
+    coverage = np.mean(inside, axis=0)
+    # 25 * 27 readings: a standard error of .008, and parameters are uncertain
+    assert np.all((coverage > 0.92) & (coverage < 0.98)), coverage
