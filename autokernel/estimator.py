@@ -12,7 +12,7 @@ import numpy.typing as npt
 from joblib import Memory
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.utils import check_array, check_consistent_length, check_scalar, column_or_1d
+from sklearn.utils import Tags, check_array, check_consistent_length, check_scalar, column_or_1d
 from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.validation import check_is_fitted
 
@@ -63,7 +63,16 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         has a period of at least four cycles that chance does not explain.
         A mapping chooses base kernels by column, as in ``{"month": ("PER", "SE"), "*": "auto"}``.
         Its keys are names or zero-based indices of columns, and ``"*"`` for all other columns,
-        which by default have ``"auto"``. A column with ``()`` is not used.
+        which by default have ``"auto"``. A column with ``()`` is not used. Columns of categories
+        that have no entry have ``"CAT"``, which a mapping can also give to a column of numbers.
+    categorical_features : "auto", array-like of str, int or bool, or None, default="auto"
+        Columns of categories, by names, by zero-based indices or by a mask. ``"auto"`` is those of
+        a category type, of truth values in a data frame, and of texts that are neither numbers nor
+        dates. Their kernel ``CAT`` has a value for each level: alone, as in ``SE[time] +
+        CAT[shop]``, it shifts a level, and as a factor, as in ``CAT[shop] * PER[time]``, it gives
+        each level a function that differs from the common one. Missing values are a level. A level
+        that ``predict`` meets first is another draw from the same prior. Categories with an order,
+        as of ``pandas.CategoricalDtype(ordered=True)``, may also act as the numbers 0, 1, 2.
     column_scales : "auto", {"identity", "log", "sqrt"}, mapping or None, default="auto"
         Scales on which base kernels act on a column. With ``"auto"`` the search may take the
         logarithm or the square root of a positive column whose largest value is at least ten times
@@ -213,6 +222,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         ``"exhausted"``, if no kernel was left; or ``"refit"`` if the estimator has never searched.
     date_columns_ : list of int
         Zero-based indices of the columns of dates. ``X_train_`` has their days since 1970-01-01.
+    categories_ : dict of int to Levels
+        For each column of categories, by its zero-based index, the ``values`` of the levels in the
+        order of the numbers 0, 1, 2 that ``X_train_`` has for them, None for missing ones; and
+        whether the category ``is_ordered``.
     target_name_ : str or None
         Name of ``y`` where it is a Series, unless a column has the same.
     claims_ : Table
@@ -248,6 +261,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self,
         *,
         base_kernels: Selection | Mapping[str | int, Selection] = "auto",
+        categorical_features: npt.ArrayLike | None = "auto",
         column_scales: str | Mapping[str | int, str | None] | None = "auto",
         target_scale: str | None = "auto",
         periods: Mapping[str | int, float | Sequence[float]] | None = None,
@@ -272,6 +286,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         verbose: int = 0,
     ) -> None:
         self.base_kernels, self.operators = base_kernels, operators
+        self.categorical_features = categorical_features
         self.column_scales, self.target_scale = column_scales, target_scale
         self.periods, self.start_kernel = periods, start_kernel
         self.strategy, self.criterion = strategy, criterion
@@ -417,16 +432,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     def _run(self, data: FitData, arguments: Arguments) -> Run:
         """Pose the fit to these data, which continues the last search with ``warm_start``."""
         past = getattr(self, "_past", None) if self.warm_start else None
-        return Run(
-            data.X,
-            data.y,
-            arguments,
-            feature_names=data.feature_names,
-            date_columns=data.date_columns,
-            past=past,
-            weights=data.weights,
-            noise_std=data.noise_std,
-        )
+        return Run(data, arguments, past=past)
 
     def _set_fitted(
         self,
@@ -442,7 +448,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             self.feature_names_in_ = np.array(data.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):  # of an earlier fit
             del self.feature_names_in_
-        self.date_columns_, self.target_name_ = data.date_columns, data.target_name
+        self.date_columns_, self.categories_ = data.date_columns, dict(data.categories)
+        self.target_name_ = data.target_name
         self.X_train_, self.y_train_ = data.X, data.y
         self.best_kernel_ = model.kernel
         self.best_expression_ = model.evaluation.expression.to_text(model.feature_names)
@@ -735,7 +742,14 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         if reason in CUT and self.best_expression_ in self.search_history_["kernel"]:
             cut = MEANINGS[reason]
         has_log = any(text.startswith("log(y) ~") for text in getattr(self, "_tried", ()))
-        return Description(self._fitted, units, self.target_name_, cut, has_tried_log=has_log)
+        return Description(
+            self._fitted,
+            units,
+            self.target_name_,
+            cut,
+            categories=self.categories_,
+            has_tried_log=has_log,
+        )
 
     def _fitted_since(self, scores: FloatArray) -> str:
         """Say what was fitted after the search, which gave the present kernel these scores."""
@@ -746,6 +760,11 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         if len(scores):
             return f"* this kernel was fitted again after the search, {how}"
         return f"another kernel was fitted after the search, {how}: {self.best_expression_}"
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        return tags
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()

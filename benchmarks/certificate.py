@@ -29,6 +29,7 @@ from seeds import SETS  # isort: skip
 import numpy as np
 
 from autokernel import AutoKernelGPRegressor
+from autokernel.data import FitData
 from autokernel.fit.arguments import Arguments
 from autokernel.fit.run import Run
 from autokernel.search import Observer
@@ -49,7 +50,7 @@ def measure(unit: Search) -> Row:
     """Search, and fit all neighbours of the best kernel."""
     X, y, _ = SETS[unit.dataset]()
     arguments = Arguments.of(AutoKernelGPRegressor(random_state=unit.seed))
-    run = Run(np.asarray(X, dtype=float), np.asarray(y, dtype=float), arguments)
+    run = Run(FitData(np.asarray(X, dtype=float), np.asarray(y, dtype=float)), arguments)
     reason = run.search(Observer())
     best = run.history.best
     assert best is not None

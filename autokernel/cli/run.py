@@ -22,7 +22,7 @@ from sklearn.utils import _safe_indexing
 from autokernel.cli.options import check_outputs, parse
 from autokernel.cli.reading import PREDICTED, FitRows, airline, places, read_new_rows, read_table
 from autokernel.data import check_inputs
-from autokernel.data.dates import count_days
+from autokernel.data.columns import to_numbers
 from autokernel.displays import DecompositionDisplay, ForecastDisplay
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.exceptions import AutoKernelError
@@ -133,7 +133,7 @@ def _time(table: FitRows) -> FloatArray | None:
     """Return the first column of dates, in days, or the only column in its unit."""
     if not table.dates and len(table.names) > 1:
         return None
-    X: FloatArray = np.asarray(count_days(table.X)[0], dtype=float)
+    X: FloatArray = np.asarray(to_numbers(table.X)[0], dtype=float)
     return X[:, table.names.index(table.dates[0]) if table.dates else 0]
 
 

@@ -1,8 +1,8 @@
 """Checks of inputs and targets."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import validate_data
 
-from autokernel.data.dates import count_days, is_number
+from autokernel.data.columns import Levels, to_numbers
+from autokernel.data.dates import is_number
 from autokernel.data.scaling import MIN_SPREAD
 from autokernel.typing import FloatArray
 
@@ -43,11 +44,12 @@ def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray,
 class FitData:
     """The valid data of a fit, in the units of the user."""
 
-    X: FloatArray  # (n_samples, n_features); dates are days since 1970-01-01
+    X: FloatArray  # (n_samples, n_features); dates are days since 1970-01-01, levels their numbers
     y: FloatArray  # (n_samples,)
-    feature_names: list[str] | None
-    date_columns: list[int]
+    feature_names: list[str] | None = None
+    date_columns: list[int] = field(default_factory=list)
     target_name: str | None = None  # that of a Series
+    categories: Mapping[int, Levels] = field(default_factory=dict)  # by column
     weights: FloatArray | None = None  # (n_samples,), positive; None for one
     noise_std: FloatArray | None = None  # (n_samples,), None for zero
 
@@ -72,7 +74,7 @@ def check_fit_data(
         As for :func:`check_training_data`, if there are several targets, if columns are others than
         those of the fit, and if weights or errors are not valid.
     """
-    X, date_columns = _counted(estimator, X, reset=reset)
+    X, dates, categories = _numbered(estimator, X, reset=reset)
     refuse_times(X, y)
     refuse_odd_targets(y)
     refuse_gaps_in_target(y)
@@ -103,7 +105,7 @@ def check_fit_data(
     check_range(inputs, target)
     names, name = None if names is None else list(map(str, names)), getattr(y, "name", None)
     target_name = str(name) if name not in (None, "", *(names or [])) else None
-    return FitData(inputs, target, names, date_columns, target_name, weights, errors)
+    return FitData(inputs, target, names, dates, target_name, categories, weights, errors)
 
 
 def _check_of_rows(
@@ -137,7 +139,7 @@ def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike) -> FloatArray:
     ValueError
         If the inputs are not valid, or if the columns are others than those of the fit.
     """
-    X, _ = _counted(estimator, X, reset=False)
+    X, _, _ = _numbered(estimator, X, reset=False)
     refuse_times(X)
     inputs: FloatArray = validate_data(
         estimator, X, dtype=np.float64, reset=False, ensure_all_finite=False
@@ -147,16 +149,14 @@ def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike) -> FloatArray:
     return inputs
 
 
-def _counted(estimator: BaseEstimator, X: Any, *, reset: bool) -> tuple[Any, list[int]]:
-    """Replace dates by days; they must be in columns that held dates in ``fit``."""
-    X, columns = count_days(X)
-    new = [] if reset else [column for column in columns if column not in estimator.date_columns_]
-    if new:
-        raise ValueError(
-            f"X must hold numbers in column {new[0]}, as it did in fit, got dates: give dates to "
-            "both, or numbers to both"
-        )
-    return X, columns if reset else estimator.date_columns_
+def _numbered(
+    estimator: BaseEstimator, X: Any, *, reset: bool
+) -> tuple[Any, list[int], Mapping[int, Levels]]:
+    """Replace dates and categories by numbers, as in the fit unless it is one."""
+    if reset:
+        return to_numbers(X, estimator.categorical_features)
+    known = estimator.date_columns_, estimator.categories_
+    return to_numbers(X, known=known)[0], *known
 
 
 def refuse_gaps(X: FloatArray, names: Sequence[str] | None) -> None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 # of Okabe and Ito (2008), which colour-blind readers can distinguish
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
+LEVEL_COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DATA: dict[str, Any] = {"color": "#222222", "marker": ".", "linestyle": "none", "markersize": 4}
 WIDE, NARROW = 0.18, 0.35  # opacity of the bands of 95 % and 50 %
 _TITLE_WIDTH = 13.0  # characters of a title for each inch

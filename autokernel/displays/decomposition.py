@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from autokernel.data.scales import IDENTITY
 from autokernel.displays._style import (
     BLUE,
+    LEVEL_COLOURS,
     WIDE,
     clear_frame,
     figure_of,
@@ -30,11 +31,12 @@ if TYPE_CHECKING:
 _N_POINTS, _N_SURFACE = 600, 40
 _WIDTH, _HEIGHT = 7.0, 2.8  # inches of a panel
 _TWO_SIDED = 1.96
+MAX_LEVELS = 10  # of a category, for which there are curves
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
 class Panel:
-    """A component along one column, or along two.
+    """A component along one column, or along two, or at each level of a category.
 
     Attributes
     ----------
@@ -50,6 +52,9 @@ class Panel:
         exchange a constant.
     is_log : sequence of bool
         For each column, whether its axis is logarithmic.
+    levels : sequence of str
+        Levels of the first column, of which there is a point or a curve for each; empty for a
+        column of numbers.
     """
 
     title: str
@@ -58,13 +63,16 @@ class Panel:
     mean: FloatArray
     std: FloatArray
     is_log: Sequence[bool]
+    levels: Sequence[str] = ()
 
 
 class DecompositionDisplay:
     """One panel for each component, with its sentence as the title.
 
     A component of one column is a curve with a band of 95 %. One of several columns is shown as a
-    surface over the two along which it changes the most, with the others at their medians.
+    surface over the two along which it changes the most, with the others at their medians. One of
+    a category has a point for each of its levels, or a curve for each of the ten most frequent
+    ones.
     Components of a target on the log scale are shown as factors. Use :meth:`from_estimator` to make
     a display.
 
@@ -144,6 +152,8 @@ class DecompositionDisplay:
             raise ValueError(f"axes must be {len(self.panels)}, one a component, got {len(axes)}")
         for panel, ax in zip(self.panels, axes, strict=True):
             draw = self._curve if len(panel.axes) == 1 else self._surface
+            if panel.levels:
+                draw = self._points if len(panel.axes) == 1 else self._curves
             draw(panel, ax)
             spec, width = ax.get_subplotspec(), figure_of(ax).get_figwidth()
             if spec is not None:
@@ -166,6 +176,37 @@ class DecompositionDisplay:
         if self.scale == "log":
             log_axis(ax, "y", np.array([low.min(), high.max()]))
         ax.set(xlabel=literal(panel.names[0]), ylabel=self._label)
+
+    def _points(self, panel: Panel, ax: "Axes") -> None:
+        clear_frame(ax)
+        half, places = _TWO_SIDED * panel.std, np.arange(len(panel.levels))
+        mean = self._shown(panel.mean)
+        low, high = self._shown(panel.mean - half), self._shown(panel.mean + half)
+        ax.errorbar(places, mean, [mean - low, high - mean], fmt="o", color=BLUE, capsize=3)
+        ax.set_xticks(places, [literal(level) for level in panel.levels])
+        ax.margins(x=0.1)
+        if self.scale == "log":
+            log_axis(ax, "y", np.array([low.min(), high.max()]))
+        ax.set(xlabel=literal(panel.names[0]), ylabel=self._label)
+
+    def _curves(self, panel: Panel, ax: "Axes") -> None:
+        clear_frame(ax)
+        _, x = panel.axes
+        for number, (level, mean) in enumerate(zip(panel.levels, panel.mean, strict=True)):
+            colour, line = LEVEL_COLOURS[number % len(LEVEL_COLOURS)], "-"
+            if number >= len(LEVEL_COLOURS):
+                line = "--"
+            ax.plot(x, self._shown(mean), color=colour, linestyle=line, label=literal(level))
+        ax.margins(x=0.01)
+        for which, is_log, values in (("x", panel.is_log[1], x),):
+            if is_log:
+                log_axis(ax, which, values)
+            else:
+                round_ticks(ax, values)
+        if self.scale == "log":
+            log_axis(ax, "y", self._shown(panel.mean))
+        ax.set(xlabel=literal(panel.names[1]), ylabel=self._label)
+        ax.legend(title=literal(panel.names[0]), frameon=False, loc="best", ncols=2)
 
     def _surface(self, panel: Panel, ax: "Axes") -> None:
         (first, second), values = panel.axes, self._shown(panel.mean.T)
@@ -198,19 +239,33 @@ class DecompositionDisplay:
 
 
 def _panel(description: Description, number: int, title: str) -> Panel:
-    """Compute a component along its column, or along the two that change it the most."""
-    columns = description.columns_of(number)
-    if len(columns) > 1:
+    """Compute a component along its column, or along the two that change it the most.
+
+    A component of categories is computed at their levels, the most frequent ones.
+    """
+    along, groups = description.columns_of(number)
+    columns = [*along, *groups]
+    if len(columns) > 1 and not groups:
         what, colon, _ = title.partition(":")  # without the effects of each column
         title = f"{what}." if colon else title
-    if len(columns) > 2:
-        ranges = [np.ptp(description.along(number, [c], _N_SURFACE)[1]) for c in columns]
-        columns = sorted(columns[i] for i in np.argsort(ranges)[-2:])
-    n_points = _N_POINTS if len(columns) == 1 else _N_SURFACE
+    ranges = {c: np.ptp(description.along(number, [c], _N_SURFACE)[1]) for c in columns}
+    by_range = sorted(columns, key=lambda c: -ranges[c])
+    if groups:
+        group = next(c for c in by_range if c in groups)
+        columns = [group, *(c for c in by_range if c in along)][:2]
+    else:
+        columns = sorted(by_range[:2])
+    n_points = _N_POINTS if len(columns) == 1 or groups else _N_SURFACE
     axes, mean, std = description.along(number, columns, n_points)
+    levels: list[str] = []
+    if groups:
+        kept = description.frequent_levels(columns[0], MAX_LEVELS)
+        mean, std = mean[kept], std[kept]
+        axes[0] = axes[0][kept]
+        levels = [description.axes[columns[0]].levels[int(place)] for place in axes[0]]
     shown = [
         description.axes[column].shown(values) for column, values in zip(columns, axes, strict=True)
     ]
     names = [description.names[column] for column in columns]
     is_log = [description.is_over_logs(number, column) for column in columns]
-    return Panel(title, names, shown, mean, std, is_log)
+    return Panel(title, names, shown, mean, std, is_log, levels)

@@ -112,6 +112,11 @@ class ForecastDisplay:
                 "ForecastDisplay shows one column, got an estimator with "
                 f"{estimator.n_features_in_}: DecompositionDisplay shows the effects of several"
             )
+        if estimator.categories_:
+            raise ValueError(
+                "ForecastDisplay shows a column of numbers or dates, got one of categories: "
+                "DecompositionDisplay shows the effects of their levels"
+            )
         check_scalar(beyond, "beyond", (int, float), min_val=0)
         train = estimator.X_train_[:, 0]
         if X is None:

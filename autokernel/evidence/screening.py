@@ -386,7 +386,7 @@ class Screening:
                 Role.LENGTHSCALE: _FLAT_EXTENTS * extent,
                 Role.CYCLE_LENGTHSCALE: _FLAT_IN_CYCLE,
             }
-            if leaf.kernel.is_linear:
+            if leaf.kernel.is_linear or leaf.kernel.is_categorical:
                 flat = {Role.VARIANCE: _FLAT_LINE}
                 drawn[-1] = 0.0
             for entry, parameter in enumerate(leaf.parameters):

@@ -133,7 +133,8 @@ def _changing_spread(
     residuals: FloatArray, mean: FloatArray, X: FloatArray, axes: Sequence[Axis]
 ) -> Iterator[Said]:
     """Say with what the size of the residuals changes most: the prediction, or a column."""
-    along = [("the prediction", mean), *((a.name, X[:, c]) for c, a in enumerate(axes))]
+    columns = [(a.name, X[:, c]) for c, a in enumerate(axes) if not a.levels]
+    along = [("the prediction", mean), *columns]
     along = [(name, values) for name, values in along if np.ptp(values) > 0]
     found = [(spearmanr(np.abs(residuals), values), name, values) for name, values in along]
     if not found:
@@ -190,7 +191,11 @@ def _coverage(residuals: FloatArray) -> Iterator[Said]:
 def _left_over(residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]) -> Iterator[Said]:
     """Say whether residuals still rise or fall along a column, repeat, or follow each other."""
     X = model.mixture.data.X
-    varying = [(column, axis) for column, axis in enumerate(axes) if np.ptp(X[:, column]) > 0]
+    varying = [
+        (column, axis)
+        for column, axis in enumerate(axes)
+        if not axis.levels and np.ptp(X[:, column]) > 0
+    ]
     for column, axis in varying:
         trend = spearmanr(residuals, X[:, column])
         pvalue = float(trend.pvalue) * len(varying)

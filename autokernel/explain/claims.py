@@ -115,12 +115,12 @@ def curve_of(
     fixed: Mapping[int, float] | None = None,
     scale: Scale | None = None,
 ) -> Curve:
-    """Compute a component along a column, others at given values or else at their medians.
+    """Compute a component along a column, others at given values or else at typical ones.
 
     The places are those on a ``scale`` of the column.
     """
     values = places if scale is None else scale.inverse(places)
-    inputs = inputs_along(explained.X, {**(fixed or {}), column: values})
+    inputs = inputs_along(explained.typical, {**(fixed or {}), column: values})
     draws = explained.draws(part, column, inputs, N_DRAWS)
     return Curve(places, explained.mean(part, inputs), draws, float(explained.inclusion[column]))
 
@@ -252,6 +252,28 @@ def jump(curve: Curve, subject: str) -> Claim | None:
     return Claim(subject, "jumps", place, low, high, probability=probability, evidence=how)
 
 
+def levels_of(curve: Curve, subject: str) -> list[tuple[float, Claim]]:
+    """Say how far each level of a category is from the average of the levels, the highest first.
+
+    Each claim comes after the place of its level. The probability is that the highest level is
+    higher than the lowest.
+    """
+    order = np.argsort(-curve.mean, kind="stable")
+    first, last = order[0], order[-1]
+    sure = curve.probability(lambda drawn: drawn[:, first] > drawn[:, last])
+    said = []
+    for number in order.tolist():
+
+        def height(drawn: FloatArray, number: int = number) -> FloatArray:
+            return drawn[:, number] - drawn.mean(axis=1)
+
+        value, (low, high) = float(height(curve.mean[None])[0]), curve.interval(height)
+        word, how = "level differs", "difference from the average of the levels"
+        claim = Claim(subject, word, value, low, high, probability=sure, evidence=how)
+        said.append((float(curve.places[number]), claim))
+    return said
+
+
 def season(
     explained: ExplainedFunction,
     part: Part,
@@ -264,7 +286,7 @@ def season(
     of the first and the last between the ends, and of those beyond. After the swing come the lowest
     and the highest point of the last cycle and of the first, as differences from the average.
     """
-    (column,), (begin, end) = part.columns, ends
+    (column,), (begin, end) = part.along, ends
     cycle = np.arange(POINTS_OF_CYCLE + 1) / POINTS_OF_CYCLE * part.period
     n_beyond = max(1, int(np.ceil(BEYOND * (end - begin) / part.period)))
     ahead = np.unique(np.geomspace(1, n_beyond, 6).astype(int))
@@ -284,7 +306,7 @@ def season(
     present = explained.probability_of_period(part)
     swing = _swing(curve, waves, Claim(subject, "swing", probability=present))
     grows = _growth(curve, lambda drawn: swings(drawn)[:, :2], subject)
-    inputs = inputs_along(explained.X, {column: places})
+    inputs = inputs_along(explained.typical, {column: places})
     means = swings(explained.means_of_members(part, column, inputs))
     weights = np.array([weight for weight, _ in explained.members])
     goes_on, fading = (
@@ -341,7 +363,7 @@ def level_of(
     Between the middles of two cycles, and beyond those of the first and the last, the level is
     taken to be a straight line.
     """
-    (column,) = part.columns
+    (column,) = part.along
     begin, end = explained.ends(column)
     offsets = (np.arange(POINTS_OF_CYCLE) + 0.5) / POINTS_OF_CYCLE * part.period
     n_starts = int(min(N_LEVELS, max(3, 2 * (end - begin) / part.period)))

@@ -128,6 +128,21 @@ class Part:
         return tuple(sorted(frozenset.union(*(one.expression.columns for one in self.group))))
 
     @property
+    def groups(self) -> tuple[int, ...]:
+        """The columns of which it only matters whether two values are equal."""
+        acting = {leaf.column for leaf in self._leaves if not leaf.kernel.is_categorical}
+        return tuple(column for column in self.columns if column not in acting)
+
+    @property
+    def along(self) -> tuple[int, ...]:
+        """The columns along which it is a curve, one for each level of its groups."""
+        return tuple(column for column in self.columns if column not in self.groups)
+
+    @property
+    def _leaves(self) -> list[Leaf]:
+        return [leaf for one in self.group for leaf in one.expression.leaves]
+
+    @property
     def expression(self) -> Expression:
         """The kernel, in which equal addends occur once."""
         first, *others = {one.expression.canonical: one.expression for one in self.group}.values()
@@ -148,10 +163,9 @@ class Part:
 
     def scale(self, column: int) -> Scale | None:
         """Return the scale of a column on which all its kernels without a period act, if any."""
-        leaves = (leaf for one in self.group for leaf in one.expression.leaves)
         scales = {
             leaf.scale
-            for leaf in leaves
+            for leaf in self._leaves
             if leaf.column == column
             and not (_has_period(leaf.kernel) or isinstance(leaf.kernel, Share))
         }
@@ -160,8 +174,8 @@ class Part:
     @property
     def is_free(self) -> bool:
         """Whether it may be joined with others that have a column in common."""
-        leaves = [leaf for one in self.group for leaf in one.expression.leaves]
-        varies_with_season = self.is_joint and any(_has_period(leaf.kernel) for leaf in leaves)
+        is_periodic = any(_has_period(leaf.kernel) for leaf in self._leaves)
+        varies_with_season = len(self.along) > 1 and self.is_joint and is_periodic
         return not (self.is_season or _regions(self) or varies_with_season)
 
 
@@ -172,6 +186,8 @@ class ExplainedKernel:
     ----------
     X : ndarray of shape (n_samples, n_features)
         Scaled inputs of the training rows.
+    typical : ndarray of shape (n_features,)
+        Medians of the columns, and the most frequent levels of categories.
     parts : list of Part
         The parts, the largest share of the variance first, and after them those that explain
         little.
@@ -183,6 +199,7 @@ class ExplainedKernel:
         self, expression: Expression, theta: FloatArray, predictor: Predictor, model: FittedModel
     ) -> None:
         self._predictor, self._model, self.X = predictor, model, model.mixture.data.X
+        self.typical = _typical_inputs(model)
         _, self._spread = model.location_and_spread
         self.theta = theta
         with one_blas_thread():
@@ -224,8 +241,8 @@ class ExplainedKernel:
         return self._spread * drawn
 
     def curve(self, part: Part, column: int, places: FloatArray) -> FloatArray:
-        """Compute the mean (n,) along a column, the others at their medians."""
-        return self.mean(part, inputs_along(self.X, {column: places}))
+        """Compute the mean (n,) along a column, the others at typical values."""
+        return self.mean(part, inputs_along(self.typical, {column: places}))
 
     def ends(self, column: int) -> tuple[float, float]:
         """Return the smallest and the largest value of a column, scaled."""
@@ -268,7 +285,7 @@ class ExplainedKernel:
     def _with_period(self, part: Part) -> Part:
         """Note the period of a part that repeats itself, and does little else."""
         (addend, *_) = part.group
-        leaves = [one for one in addend.expression.leaves if not isinstance(one.kernel, Share)]
+        leaves = [one for one in addend.expression.leaves if not _only_switches(one.kernel)]
         period, is_known = _period_of(addend, part.theta_of_all)
         if not np.isfinite(period):
             return part
@@ -347,22 +364,29 @@ class ExplainedFunction(ExplainedKernel):
     def _weight(self, has_it: Callable[[ExplainedKernel], bool]) -> float:
         return float(sum(weight for weight, member in self.members if has_it(member)))
 
-    def probability_of_interaction(self, part: Part) -> float:
-        """Compute the probability of the kernels in which the effects of its columns interact."""
-        likes = ((weight, _like(part, member, part.columns[0])) for weight, member in self.members)
+    def probability_of_interaction(
+        self, part: Part, columns: Sequence[int], first: int | None = None
+    ) -> float:
+        """Compute the probability of the kernels in which the effects of columns interact.
+
+        With a ``first`` column, it is one of those that interact.
+        """
+        likes = ((weight, _like(part, member, columns[0])) for weight, member in self.members)
+        needed = set() if first is None else {first}
+
+        def has_it(addend: Addend) -> bool:
+            used = addend.expression.columns & set(columns)
+            return len(used) > 1 and needed <= used
+
         found = sum(
-            weight
-            for weight, like in likes
-            if like is not None
-            and any(len(one.expression.columns & set(part.columns)) > 1 for one in like.group)
+            weight for weight, like in likes if like is not None and any(map(has_it, like.group))
         )
-        return min(float(found), *self.inclusion[list(part.columns)].tolist())
+        return min(float(found), *self.inclusion[list(columns)].tolist())
 
     def probability_of_period(self, part: Part) -> float:
         """Compute the probability of the kernels that have the period of a part."""
-        (column,) = part.columns
         found = self._weight(lambda member: bool(_addends_of_season(part, member)))
-        return min(found, float(self.inclusion[column]))
+        return min(found, *self.inclusion[list(part.along)].tolist())
 
     def means_of_members(self, part: Part, column: int, X: FloatArray) -> FloatArray:
         """Compute means (n_members, n) of a part; nan for members with none along a column."""
@@ -426,13 +450,24 @@ def _centre(
     return scale.forward(centre if own is None else own.inverse(centre))
 
 
-def inputs_along(X: FloatArray, values: Mapping[int, FloatArray | float]) -> FloatArray:
-    """Build inputs (n, n_features): some columns have given values, the others their medians."""
+def inputs_along(typical: FloatArray, values: Mapping[int, FloatArray | float]) -> FloatArray:
+    """Build inputs (n, n_features): some columns have given values, the others typical ones."""
     n = max(np.size(one) for one in values.values())
-    inputs = np.tile(np.median(X, axis=0), (n, 1))
+    inputs = np.tile(typical, (n, 1))
     for column, given in values.items():
         inputs[:, column] = given
     return inputs
+
+
+def _typical_inputs(model: FittedModel) -> FloatArray:
+    """Compute the medians (n_features,) of the columns, and the modes of categories."""
+    X, every = model.mixture.data.X, [one.expression for one in model.mixture.components]
+    typical: FloatArray = np.median(X, axis=0)
+    for leaf in chain.from_iterable(one.leaves for one in (model.evaluation.expression, *every)):
+        if leaf.kernel.is_categorical:
+            levels, counts = np.unique(X[:, leaf.column], return_counts=True)
+            typical[leaf.column] = levels[np.argmax(counts)]
+    return typical
 
 
 def wave_share(curve: FloatArray, n_periods: float) -> float:
@@ -449,22 +484,32 @@ def _is_small(part: Part, least: float) -> bool:
 
 def _regions(part: Part) -> list[str]:
     """Return the names of the shares that keep a part of a column."""
-    leaves = (leaf for one in part.group for leaf in one.expression.leaves)
-    return sorted(leaf.canonical for leaf in leaves if isinstance(leaf.kernel, Share))
+    return sorted(leaf.canonical for leaf in part._leaves if isinstance(leaf.kernel, Share))
 
 
 def _has_period(kernel: BaseKernel) -> bool:
     return role_index(kernel.parameters, Role.PERIOD) is not None
 
 
+def _only_switches(kernel: BaseKernel) -> bool:
+    """Whether a factor only says where, or for which levels, the others count."""
+    return isinstance(kernel, Share) or kernel.is_categorical
+
+
 def _period_of(addend: Addend, theta: FloatArray) -> tuple[float, bool]:
     """Return the longest period of a product along one column, and whether the user has given it.
+
+    The product may have factors for the levels of categories.
 
     It is nan without a period that the data show twice before it is forgotten.
     """
     if not all(isinstance(one, Leaf) for one in addend.expression.terms(MULTIPLY)):
         return np.nan, False
-    factors = [(leaf, np.exp(theta[entries])) for leaf, entries in leaves_of(addend)]
+    factors = [
+        (leaf, np.exp(theta[entries]))
+        for leaf, entries in leaves_of(addend)
+        if not leaf.kernel.is_categorical
+    ]
     periodic = [one for one in factors if _has_period(one[0].kernel)]
     if not periodic or len({leaf.column for leaf, _ in factors}) > 1:
         return np.nan, False
@@ -533,7 +578,7 @@ def _are_one(one: Part, other: Part) -> bool:
     if one.is_free and other.is_free:
         return bool(set(one.columns) & set(other.columns))
     has_region = _regions(one) or _regions(other)
-    is_same = one.columns == other.columns and len(one.columns) == 1
+    is_same = one.columns == other.columns and len(one.along) == 1
     return bool(is_same and not has_region and abs(one.period / other.period - 1) < SAME_PERIOD)
 
 

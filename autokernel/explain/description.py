@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from autokernel.data.columns import Levels
 from autokernel.data.scales import IDENTITY, LARGEST_LOG, Scale
 from autokernel.explain.checks import can_leave_out, checked
 from autokernel.explain.claims import (
@@ -26,11 +27,13 @@ from autokernel.explain.claims import (
     half_way,
     jump,
     level_of,
+    levels_of,
     nearly_line,
     season,
 )
 from autokernel.explain.decomposition import (
     MAX_PERIOD,
+    MAX_ROWS,
     TEXT_OF_AVERAGING,
     Component,
     Decomposition,
@@ -57,7 +60,7 @@ from autokernel.explain.tables import Table
 from autokernel.expression import NOISE
 from autokernel.kernels import Role, Share, role_index
 from autokernel.model import FittedModel
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 
 TARGET = "y"  # name of the target among the units
 STILL = 1e-9  # largest span of a component that does not vary, in deviations of the target
@@ -70,6 +73,7 @@ MISSED = 1.5  # deviations of the noise, from which it is said how far rows are 
 MIN_LEVEL = 0.2  # of its swing, from which a change of the average of a cycle is mentioned
 MAX_GAP = 2.5  # median gaps, up to which rows are regular
 MAX_BLUR = 0.25  # of a column, up to which the place of a jump is named
+MAX_LEVELS = 6  # of a category whose differences are listed
 MAX_NAMED = 4  # columns of a component of many whose effects are described
 MAX_LOG_STEP = np.log(100.0)  # of a factor per unit of a column, above which it is per less
 _SCALE_WORDS = {"log": "log", "sqrt": "square root", "logit": "logit"}
@@ -96,6 +100,8 @@ class Description:
         Name of the target.
     cut : str, default=""
         Why the search ended before it was done, if it did.
+    categories : mapping of int to Levels, default=None
+        Levels of the columns of categories.
     has_tried_log : bool, default=False
         Whether the search has tried the log of the target.
     """
@@ -107,6 +113,7 @@ class Description:
         target_name: str | None = None,
         cut: str = "",
         *,
+        categories: Mapping[int, Levels] | None = None,
         has_tried_log: bool = False,
     ) -> None:
         self._model, self._target_unit = model, units.get(TARGET, "")
@@ -120,8 +127,11 @@ class Description:
             self._unit = f"on the {_SCALE_WORDS[self.scale]} scale"
         self._X = model.mixture.data.X
         self.names = model.column_names
+        texts = {column: levels.texts for column, levels in (categories or {}).items()}
         self.axes = [
-            Axis.of(name, units.get(name, ""), *model.scaling.of_column(column))
+            Axis.of(
+                name, units.get(name, ""), *model.scaling.of_column(column), texts.get(column, ())
+            )
             for column, name in enumerate(self.names)
         ]
         (self._best,) = (k for k in model.kernels if k.evaluation is model.evaluation)
@@ -149,9 +159,15 @@ class Description:
         shares = self._explained.shares
         return [(shares[number], self._text(number)) for number in range(len(shares) - 1)]
 
-    def columns_of(self, number: int) -> list[int]:
-        """Return the columns of a component."""
-        return list(self._explained.parts[number].columns)
+    def columns_of(self, number: int) -> tuple[list[int], list[int]]:
+        """Return the columns along which a component is a curve, and those of its categories."""
+        part = self._explained.parts[number]
+        return list(part.along), list(part.groups)
+
+    def frequent_levels(self, column: int, n_most: int) -> IntArray:
+        """Return which levels of a category are most frequent, in the order of the levels."""
+        _, counts = np.unique(self._X[:, column], return_counts=True)
+        return np.sort(np.argsort(-counts, kind="stable")[:n_most])
 
     def is_over_logs(self, number: int, column: int) -> bool:
         """Whether a component acts on the logarithm of a column, which is no date."""
@@ -161,22 +177,27 @@ class Description:
     def along(
         self, number: int, columns: Sequence[int], n_points: int
     ) -> tuple[list[FloatArray], FloatArray, FloatArray]:
-        """Compute a component on a grid of its columns, the others at their medians.
+        """Compute a component on a grid of its columns, the others at typical values.
 
         Returns
         -------
         axes : list of ndarray of shape (n_points,)
             Values along each column, in its units, over the extent of the data, evenly spaced on
-            the scale on which the component acts.
+            the scale on which the component acts; of categories, the numbers of the levels.
         mean, std : ndarray of shape (n_points,) for each column
             Mean on the scale of the target, and standard deviation of the difference from the
             average over the grid, because components can exchange a constant.
         """
         part = self._explained.parts[number]
-        steps = [self._explained.steps(part, column, n_points) for column in columns]
+        steps = [
+            np.unique(self._X[:, column])
+            if column in part.groups
+            else self._explained.steps(part, column, n_points)
+            for column in columns
+        ]
         grid = np.meshgrid(*steps, indexing="ij")
         values = {column: one.ravel() for column, one in zip(columns, grid, strict=True)}
-        inputs = inputs_along(self._X, values)
+        inputs = inputs_along(self._explained.typical, values)
         about = inputs[:: max(1, len(inputs) // 200)]
         mean, std = self._explained.mean_and_std(part, inputs, about=about)
         scaling = self._model.scaling
@@ -385,7 +406,8 @@ class Description:
 
     def _alike(self) -> Iterator[tuple[Claim, str]]:
         """Name groups of columns that can hardly be distinguished in these data."""
-        varying = [c for c in range(len(self.names)) if np.ptp(self._X[:, c]) > 0]
+        extents = np.ptp(self._X, axis=0) * [not axis.levels for axis in self.axes]
+        varying = np.flatnonzero(extents).tolist()
         if len(varying) < 2:
             return
         r = np.abs(np.corrcoef(self._X[:, varying], rowvar=False))
@@ -490,9 +512,22 @@ class Description:
 
         It is a part of a ``whole`` of which averages are known.
         """
-        free = [column for column in part.columns if column not in regions] or list(part.columns)
+        if not part.along:
+            return list(self._of_levels(part, subject, begin)), []
+        if part.groups:
+            typical = self._explained.typical
+            where = [f"{self.names[c]} is {self._level(c, typical[c])}" for c in part.groups]
+            begin = f"Where {listing(where)}, {begin[:1].lower()}{begin[1:]}"
+        said, ahead = self._curve_along(part, whole, regions, subject, begin)
+        return [*said, *self._between_levels(part, subject)], ahead
+
+    def _curve_along(
+        self, part: Part, whole: Part, regions: Mapping[int, Region], subject: str, begin: str
+    ) -> tuple[list[tuple[Claim, str]], list[tuple[Claim, str]]]:
+        """Describe what a component does along its columns, and beyond the data."""
+        free = [column for column in part.along if column not in regions] or list(part.along)
         (region,) = regions.values() if len(regions) == 1 else (None,)
-        if len(part.columns) == 1 and self._shows_period(part, region):
+        if len(part.along) == 1 and self._shows_period(part, region):
             return self._repeating(part, whole, region, subject, begin)
         if len(free) > 1:
             return list(self._joint(part, free, subject, begin)), []
@@ -521,7 +556,7 @@ class Description:
     def _shows_period(self, part: Part, region: Region | None) -> bool:
         """Whether a component repeats at least twice where it plays a part."""
         if region is None:
-            return bool(part.period <= np.ptp(self._X[:, part.columns[0]]))  # not if it is nan
+            return bool(part.period <= np.ptp(self._X[:, part.along[0]]))  # not if it is nan
         begin, end = region.longest
         return part.is_season and part.period <= MAX_PERIOD * (end - begin)
 
@@ -529,7 +564,7 @@ class Description:
         self, part: Part, whole: Part, region: Region | None, subject: str, begin: str
     ) -> tuple[list[tuple[Claim, str]], list[tuple[Claim, str]]]:
         """Describe a season, or a curve with a season around it, and how it goes on."""
-        (column,) = part.columns
+        (column,) = part.along
         ends = self._explained.ends(column)
         if region is not None:
             own = region.inner or region.longest
@@ -576,7 +611,7 @@ class Description:
         self, part: Part, swing: Claim, extremes: Sequence[Claim], begin: str
     ) -> list[tuple[Claim, str]]:
         """Say with which period a component repeats, and how large it is."""
-        (column,) = part.columns
+        (column,) = part.along
         axis, period = self.axes[column], part.period * self.axes[column].scale
         low, high = (self._period_interval(part) * axis.scale).tolist()
         word = calendar_word(period, low, high, axis.unit)
@@ -602,7 +637,7 @@ class Description:
 
     def _level_of_cycle(self, part: Part, least: float, subject: str) -> list[tuple[Claim, str]]:
         """Say where the averages of a cycle lead, if they certainly lead as far as this."""
-        (column,) = part.columns
+        (column,) = part.along
         if any(one.columns == part.columns and one is not part for one in self._explained.parts):
             return []  # which has the trend
         level = level_of(self._explained, part, subject)
@@ -753,7 +788,7 @@ class Description:
     def _level(self, column: int, value: float) -> str:
         """Write a value of a column in the unit interval."""
         axis = self.axes[column]
-        if self._is_two_valued(column) and axis.origin is None:
+        if self._is_two_valued(column) and axis.origin is None and not axis.levels:
             return f"{axis.shift + axis.scale * value:.6g}"
         return axis.place(value)
 
@@ -768,7 +803,7 @@ class Description:
         reach = {column: self._reach(part, column) for column in columns}
         ordered = sorted(columns, key=lambda column: -reach[column])
         names = listing([self.names[column] for column in ordered])
-        interact = self._explained.probability_of_interaction(part)
+        interact = self._explained.probability_of_interaction(part, columns)
         what = f"sum of effects of {names}, which the data do not separate"
         if any(map(self._is_warned, ("does not fit", "grows", "shrinks"))):
             interact = 0.0  # which may come from them
@@ -819,6 +854,75 @@ class Description:
             along = "" if said else f"along {self.names[column]}, "
             said += [(claim, f"{along}{where}, {text}"), *others]
         return said
+
+    def _of_levels(self, part: Part, subject: str, begin: str) -> Iterator[tuple[Claim, str]]:
+        """Describe an effect of the levels of categories."""
+        for column in part.groups:
+            values, name = np.unique(self._X[:, column]), self.names[column]
+            if self._is_two_valued(column):
+                yield from self._along(part, column, WHOLE_COLUMN, subject, begin)
+                continue
+            said = [
+                (value, replace(one, subject=f"{name}={self._level(column, value)}"))
+                for value, one in levels_of(curve_of(self._explained, part, column, values), name)
+            ]
+            (_, first), *others = said
+            if first.probability < OPEN:
+                is_open = replace(first, predicate="is open", probability=1.0)
+                yield is_open, f"{begin}difference between levels of {name} that is open."
+                continue
+            texts = [self._of_level(column, *one) for one in said]
+            if len(texts) > MAX_LEVELS:
+                most = [*texts[: MAX_LEVELS // 2], *texts[-(MAX_LEVELS // 2) :]]
+                name, texts = f"{name}, the highest and lowest of {len(texts)}", most
+            average = "as factors of" if self.scale == "log" else "around"
+            text = f"{begin}difference between levels of {name}, {average} their average: "
+            yield (
+                self._measured(first),
+                f"{text}{listing(texts)}{_perhaps(first.probability)}.",
+            )
+            yield from ((self._measured(claim), "") for _, claim in others)
+
+    def _of_level(self, column: int, value: float, claim: Claim) -> str:
+        """Write how far a level is from the average of all, as a factor on the log scale."""
+        level, measured = self._level(column, value), self._measured(claim)
+        if self.scale == "log":
+            return f"{level} {factor_text(measured.value).removeprefix('a factor of ')}"
+        return f"{level} {'+' if claim.value >= 0 else '-'}{self._amount(claim.value)}"
+
+    def _between_levels(self, part: Part, subject: str) -> Iterator[tuple[Claim, str]]:
+        """Say how a curve differs between the levels of categories."""
+        rows = self._X[:: max(1, len(self._X) // MAX_ROWS)]
+        for column in part.groups:
+            name, levels = self.names[column], np.unique(self._X[:, column])
+            sure = self._explained.probability_of_interaction(part, part.columns, column)
+            how = "kernels in which the levels are multiplied"
+            if sure < OPEN:
+                claim = Claim(subject, "may differ", probability=sure, evidence=how)
+                yield claim, f"Whether it differs between levels of {name} is open."
+                continue
+            curves = []
+            for level in levels:
+                inputs = rows.copy()
+                inputs[:, column] = level
+                curves.append(self._explained.mean(part, inputs))
+            averages = np.mean(curves, axis=1, keepdims=True)
+            shapes = curves - averages
+            of_shapes = float(np.sqrt(np.mean((shapes - shapes.mean(axis=0)) ** 2)))
+            of_averages = float(averages.std())
+            said = [("shapes", of_shapes), ("averages", of_averages)]
+            said = [one for one in said if one[1] > MIN_LEVEL * max(of_shapes, of_averages)]
+            texts = [f"their {what} by {self._amount(size)}" for what, size in said]
+            of_all = counted(len(levels), "level")
+            text = f"It differs between the {of_all} of {name}: {listing(texts)}"
+            first, *others = (
+                self._measured(
+                    Claim(subject, f"{what} differ", size, probability=sure, evidence=how)
+                )
+                for what, size in said
+            )
+            yield first, f"{text} (standard deviations){_perhaps(sure)}."
+            yield from ((claim, "") for claim in others)
 
     def _beyond(self, part: Part, column: int, subject: str) -> list[tuple[Claim, str]]:
         """Say how a curve goes on beyond the data; among other columns, only if it goes on."""

@@ -36,13 +36,16 @@ class Axis:
     shift: float  # smallest value
     scale: float  # extent
     origin: datetime | None = None  # date of zero
+    levels: tuple[str, ...] = ()  # of a column of categories
 
     @classmethod
-    def of(cls, name: str, unit: str, shift: float, scale: float) -> "Axis":
+    def of(
+        cls, name: str, unit: str, shift: float, scale: float, levels: tuple[str, ...] = ()
+    ) -> "Axis":
         """Build an axis; a unit such as ``"days since 1949-01-01"`` makes places dates."""
         since = _SINCE.fullmatch(unit)
         if since is None:
-            return cls(name, unit, shift, scale)
+            return cls(name, unit, shift, scale, levels=levels)
         try:
             origin = datetime.fromisoformat(since["date"])
         except ValueError:
@@ -66,12 +69,16 @@ class Axis:
         """Write a place in the unit interval."""
         if self.origin is not None:
             return self._date(value)
+        if self.levels:
+            return self.levels[min(round(self.shift + self.scale * value), len(self.levels) - 1)]
         text = _written(value, scale=self.scale, shift=self.shift)
         return text if self.unit in _YEAR else f"{text} {self.unit}".rstrip()
 
     def place_between(self, value: float, low: float, high: float) -> str:
         """Write a place in the unit interval with an interval, if it is known."""
         if not (np.isfinite(low) and np.isfinite(high)):
+            return self.place(value)
+        if self.levels:
             return self.place(value)
         if self.origin is not None:
             value_text, *ends = (self._date(one) for one in (value, low, high))

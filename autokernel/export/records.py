@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from autokernel.data import FitData
+from autokernel.data.columns import Levels
 from autokernel.data.scales import Scale
 from autokernel.data.scaling import Scaling, TargetScaling
 from autokernel.estimator import AutoKernelGPRegressor
@@ -35,7 +36,8 @@ from autokernel.version import __version__
 FORMAT_VERSION = 2
 """Version of the records; it changes whenever an older reader would misread one."""
 
-_WITH_ROW_NOISE = 3  # version of a record with weights or known noise
+_WITH_ROW_NOISE, _WITH_CATEGORIES = 3, 4  # versions of records that hold such data
+_VERSIONS = (FORMAT_VERSION, _WITH_ROW_NOISE, _WITH_CATEGORIES)
 
 _PREDICTORS = {
     "exact": ExactPredictor,
@@ -79,13 +81,16 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         search |= {name: _as_json(getattr(model, name)) for name in _OF_SEARCH}
     settings = model.get_params(deep=False).items()
     has_plain_noise = model._fitted.mixture.data.row_noise is None
+    version = FORMAT_VERSION if has_plain_noise else _WITH_ROW_NOISE
+    categories = {str(column): one._asdict() for column, one in model.categories_.items()}
     return {
         "format": _FORMAT,
-        "version": FORMAT_VERSION if has_plain_noise else _WITH_ROW_NOISE,
+        "version": _WITH_CATEGORIES if categories else version,
         "autokernel": __version__,
         "settings": {name: _as_json(value) for name, value in settings if _is_plain(value)},
         "feature_names_in": None if names is None else [str(name) for name in names],
         "date_columns": model.date_columns_,
+        "categories": _as_json(categories),
         "target_name": model.target_name_,
         "X_train": _as_json(model.X_train_),
         "y_train": _as_json(model.y_train_),
@@ -112,10 +117,9 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
             f"record must be the dict that to_dict returns, with the format {_FORMAT!r}, got "
             f"{record.get('format')!r}"
         )
-    if record.get("version") not in (FORMAT_VERSION, _WITH_ROW_NOISE):
+    if record.get("version") not in _VERSIONS:
         raise ValueError(
-            f"record must have version {FORMAT_VERSION} or {_WITH_ROW_NOISE}, got "
-            f"{record.get('version')!r}: "
+            f"record must have a version out of {_VERSIONS}, got {record.get('version')!r}: "
             f"autokernel {record.get('autokernel')} has written it, and can read it"
         )
     try:
@@ -138,7 +142,11 @@ def _estimator(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
     model = AutoKernelGPRegressor(**settings)
     X, y = _array(record["X_train"]), _array(record["y_train"])
     names, dates = record["feature_names_in"], list(record["date_columns"])
-    data = FitData(X, y, names, dates, record["target_name"])
+    categories = {
+        int(column): Levels(tuple(one["values"]), one["is_ordered"])
+        for column, one in record.get("categories", {}).items()
+    }
+    data = FitData(X, y, names, dates, record["target_name"], categories)
     model._set_fitted(_model(record["model"], X, y), data)
     search = record["search"]
     if search is not None:
@@ -239,6 +247,8 @@ def _as_json(value: Any) -> Any:
         value = value.tolist()
     if isinstance(value, (list, tuple)):
         return [_as_json(one) for one in value]
+    if isinstance(value, Mapping):
+        return {name: _as_json(one) for name, one in value.items()}
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if isinstance(value, (int, np.integer)):

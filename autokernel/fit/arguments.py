@@ -39,6 +39,7 @@ AUTO = "auto"
 
 CONSTRAINTS: dict[str, list[Any] | str] = {
     "base_kernels": [str, set, "array-like", Mapping],
+    "categorical_features": [StrOptions({AUTO}), "array-like", None],
     "column_scales": [StrOptions({AUTO, IDENTITY, *COLUMN_SCALES}), Mapping, None],
     "target_scale": [StrOptions({AUTO, IDENTITY, *TARGET_SCALES}), None],
     "operators": [str, set, "array-like"],

@@ -1,7 +1,7 @@
 """One run of ``fit`` or ``refit``: the data, the search, and the model that results."""
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -12,6 +12,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from sklearn.exceptions import ConvergenceWarning
 
+from autokernel.data import FitData
 from autokernel.data.scaling import TargetScaling, standardising_weights, unit_scaling
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion, Evaluation, Evaluator, columns_with_season
@@ -65,7 +66,6 @@ from autokernel.search import (
     Trial,
     evaluate_in_parallel,
 )
-from autokernel.typing import FloatArray
 from autokernel.validation import check_seed
 
 _EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
@@ -99,9 +99,8 @@ class Past:
 class Run:
     """One run of ``fit`` or ``refit``, in the units of the user and of the search.
 
-    The data are checked already. ``weights`` and ``noise_std`` (n_samples,) are those of the noise
-    of each row, by default one and zero. The search continues that of ``past`` if it holds for it.
-    The ``evaluator`` has the ``n_searched`` rows of the search; all rows are then fitted by the
+    The data are checked already. The search continues that of ``past`` if it holds for it. The
+    ``evaluator`` has the ``n_searched`` rows of the search; all rows are then fitted by the
     ``approximation``, or exactly if it is None.
 
     Raises
@@ -112,21 +111,17 @@ class Run:
 
     def __init__(
         self,
-        X: FloatArray,
-        y: FloatArray,
+        given: FitData,
         arguments: Arguments,
         *,
-        feature_names: list[str] | None = None,
-        date_columns: Collection[int] = (),
         past: Past | None = None,
-        weights: FloatArray | None = None,
-        noise_std: FloatArray | None = None,
     ) -> None:
-        self.X, self.y, self.arguments, self.feature_names = X, y, arguments, feature_names
+        X, y = self.X, self.y = given.X, given.y
+        self.arguments, self.feature_names = arguments, given.feature_names
         continues = past is not None and not isinstance(arguments.random_state, Integral)
         self.seed = past.seed if past and continues else check_seed(arguments.random_state)
-        weights = np.ones(len(y)) if weights is None else weights
-        noise_std = np.zeros(len(y)) if noise_std is None else noise_std
+        weights = np.ones(len(y)) if given.weights is None else given.weights
+        noise_std = np.zeros(len(y)) if given.noise_std is None else given.noise_std
         of_target = standardising_weights(y, weights, noise_std)
         self._scaling, self._target_scaling = unit_scaling(X), TargetScaling.of(y, of_target)
         n, by_bounds = len(y), arguments.strategy.scores_by_bounds
@@ -142,13 +137,10 @@ class Run:
         if self.n_searched < n:
             searched = data.take(np.sort(shuffled_rows(n, self.seed)[: self.n_searched]))
         self.space = Space(
-            X,
-            y,
+            given,
             arguments,
             scaling=self._scaling,
             target_scaling=self._target_scaling,
-            date_columns=date_columns,
-            feature_names=feature_names,
             find_seasons=partial(columns_with_season, searched),
             weights=of_target,
         )

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from autokernel.data import FitData
 from autokernel.data.scales import (
     IDENTITY,
     Scale,
@@ -21,6 +22,7 @@ from autokernel.exceptions import warn_user
 from autokernel.expression import Expression, Grammar, Leaf, with_leaves
 from autokernel.fit.arguments import AUTO, Arguments
 from autokernel.kernels import (
+    CATEGORICAL,
     FEW_COLUMNS,
     MANY_COLUMNS,
     PERIODIC,
@@ -41,11 +43,12 @@ Entry = TypeVar("Entry")
 class Space:
     """The kernels that a search may reach, and those that it begins with.
 
-    ``X`` and ``y`` are in the units of the user; on dates there is no scale but by name, as their
-    zero has no meaning. ``find_seasons`` returns the columns to which
-    ``"auto"`` gives a periodic kernel where there are many columns, and ``weights`` standardise the
-    target. The ``grammar`` has the columns
-    that vary and that have base kernels, and the search begins with the kernels ``start``.
+    The data are in the units of the user. On dates and on categories there is no scale but by name,
+    as their zero has no meaning. Categories have a kernel of their levels, and those with an order
+    also kernels of numbers. ``find_seasons`` returns the columns to which ``"auto"`` gives a
+    periodic kernel where there are many columns, and ``weights`` standardise the target. The
+    ``grammar`` has the columns that vary and that have base kernels, and the search begins with the
+    kernels ``start``.
 
     Raises
     ------
@@ -56,20 +59,18 @@ class Space:
 
     def __init__(
         self,
-        X: FloatArray,
-        y: FloatArray,
+        given: FitData,
         arguments: Arguments,
         *,
         scaling: Scaling,
         target_scaling: TargetScaling,
-        date_columns: Collection[int],
-        feature_names: Sequence[str] | None,
         find_seasons: Callable[[], Collection[int]],
         weights: FloatArray,
     ) -> None:
-        self._arguments, self._names, self._n_features = arguments, feature_names, X.shape[1]
-        self._date_columns = date_columns
-        self._X, self._y, self._scaling, self._target_scaling = X, y, scaling, target_scaling
+        X, names = given.X, given.feature_names
+        self._arguments, self._names, self._n_features = arguments, names, X.shape[1]
+        self._without_scales = {*given.date_columns, *given.categories}
+        self._X, self._y, self._scaling, self._target_scaling = X, given.y, scaling, target_scaling
         self._weights = weights
         chosen = self._by_column("base_kernels", arguments.by_column)
         periods = self._by_column("periods", arguments.periods)
@@ -81,22 +82,23 @@ class Space:
                 f"periods must be of columns that are used, got one of column {unused[0]}, to "
                 "which base_kernels gives none"
             )
-        _warn_of_periods(periods, X, feature_names)
+        _warn_of_periods(periods, X, names)
         if varying and not columns:
             raise ValueError(
                 "base_kernels must leave base kernels to a column of X that is not constant, but "
                 f"columns {varying} have none"
             )
-        with_periods_too = columns if len(columns) <= MAX_FEW_COLUMNS else find_seasons()
-        selections = [chosen.get(column, arguments.base_kernels) for column in columns]
-        by_column = [
-            with_periods(
-                selection or (FEW_COLUMNS if column in with_periods_too else MANY_COLUMNS),
-                periods.get(column, ()),
-                scale=float(scaling.scale[column]),
-            )
-            for column, selection in zip(columns, selections, strict=True)
-        ]
+        numeric = [column for column in columns if column not in given.categories]
+        with_periods_too = numeric if len(numeric) <= MAX_FEW_COLUMNS else find_seasons()
+        by_column = []
+        for column in columns:
+            selection = chosen.get(column, arguments.base_kernels)
+            if column in given.categories and column not in chosen:
+                numbers = (selection or MANY_COLUMNS) if given.categories[column].is_ordered else ()
+                selection = tuple(dict.fromkeys((CATEGORICAL, *numbers)))
+            selection = selection or (FEW_COLUMNS if column in with_periods_too else MANY_COLUMNS)
+            seasons, scale = periods.get(column, ()), float(scaling.scale[column])
+            by_column.append(with_periods(selection, seasons, scale=scale))
         nothing = [arguments.base_kernels or FEW_COLUMNS]
         self.grammar = _grammar(
             columns, by_column or nothing, arguments, self._scales(columns), self._targets()
@@ -184,7 +186,7 @@ class Space:
             name = by_column.get(column, others)
             if name == AUTO:
                 names = scales_of_column(self._X[:, column])
-                names = [] if column in self._date_columns else names
+                names = [] if column in self._without_scales else names
                 found.append((None, *(self._column_scale(one, column) for one in names)))
             elif name == IDENTITY:
                 found.append((None,))

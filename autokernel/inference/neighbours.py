@@ -91,14 +91,18 @@ class NearestRows:
         """Compute the scales (n_views,) of views from the fall of the correlation nearby."""
         at = self._X[rng.choice(len(self._X), min(_PROBE_ROWS, len(self._X)), replace=False)]
         here = diagonal_covariance(self._expression, at).forward(self._params)
+        kernels = [(leaf.kernel.is_categorical, leaf.view) for leaf in self._expression.leaves]
         scales = np.zeros(len(self._views))
         for number, (column, scale) in enumerate((v.column, v.scale) for v in self._views):
             shifted, x = at.copy(), at[:, column]
-            shifted[:, column] = x + _PROBE_STEP if scale is None else scale.moved(x, _PROBE_STEP)
+            step = _PROBE_STEP
+            if (True, self._views[number]) in kernels:  # from a level to the next
+                step = float(np.diff(np.unique(self._X[:, column])).min(initial=1.0))
+            shifted[:, column] = x + step if scale is None else scale.moved(x, step)
             there = diagonal_covariance(self._expression, shifted).forward(self._params)
             between = cross_covariance(self._expression, at, shifted).forward(self._params)
             fall = here + there - 2 * between.diagonal()
-            scales[number] = np.sqrt(max(0.0, float(fall.mean() / here.mean()))) / _PROBE_STEP
+            scales[number] = np.sqrt(max(0.0, float(fall.mean() / here.mean()))) / step
         return scales
 
 

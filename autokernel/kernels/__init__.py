@@ -14,6 +14,7 @@ from autokernel.kernels.base import (
 )
 from autokernel.kernels.built_in import (
     BASE_KERNELS,
+    CATEGORICAL,
     FEW_COLUMNS,
     KERNEL_ALIASES,
     LINEAR,
@@ -67,6 +68,7 @@ __all__ = [
     "ALPHA",
     "BASE_KERNELS",
     "BEFORE",
+    "CATEGORICAL",
     "CHANGE_POINT",
     "CHANGE_WINDOW",
     "CYCLE_LENGTHSCALE",

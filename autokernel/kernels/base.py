@@ -108,6 +108,9 @@ class BaseKernel(Declared, ABC):
     closed_under_sums : bool
         Whether the sum of two such kernels on one column, each with its own parameters, is again
         such a kernel, and any of it. Redundant terms are then removed from expressions.
+    is_categorical : bool
+        Whether its values depend only on whether the two inputs are equal. ``"auto"`` gives such
+        kernels to columns of categories and to no others.
     is_linear : bool
         Whether its functions are straight lines.
     is_stationary : bool
@@ -121,6 +124,7 @@ class BaseKernel(Declared, ABC):
     broadcasts: ClassVar[bool] = False
     closed_under_products: ClassVar[bool] = False
     closed_under_sums: ClassVar[bool] = False
+    is_categorical: ClassVar[bool] = False
     is_linear: ClassVar[bool] = False
     is_stationary: ClassVar[bool] = False
 

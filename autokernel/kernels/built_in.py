@@ -1,4 +1,4 @@
-"""The built-in base kernels: SE, LIN, PER, RQ, MAT32, MAT52, and PER with a known period."""
+"""The built-in base kernels: SE, LIN, PER, RQ, MAT32, MAT52, CAT, and PER with a known period."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -82,6 +82,33 @@ class Linear(BaseKernel):
         variance, offset = params
         sigma_0 = scale * np.sqrt(offset / variance)
         return _scaled(variance / scale**2, DotProduct, sigma_0=sigma_0)
+
+
+class Categorical(BaseKernel):
+    """``v 1[x = x'] + c``: what all levels of a category share, and what each has in addition.
+
+    As a term, it is a random intercept of each level; as a factor, it makes a function common to
+    all levels with the share c, and another one for each level with the share v.
+    """
+
+    name = "CAT"
+    parameters = (VARIANCE, OFFSET)
+    formula = r"\left(<variance>\,\mathbf{1}[<x> = <x>'] + <offset>\right)"
+    broadcasts = True
+    closed_under_products = True  # (1 + v 1)(1 + v' 1) = 1 + (v + v' + v v') 1
+    closed_under_sums = True  # variances and offsets add up
+    is_categorical = True
+    is_stationary = True
+
+    def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
+        """Compute the kernel values, elementwise over the pairs."""
+        variance, offset = params
+        return (pairs.difference == 0) * variance + offset
+
+    def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
+        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
+        variance, offset = params
+        return np.array([variance * adjoint[pairs.difference == 0].sum(), offset * adjoint.sum()])
 
 
 class SquaredExponential(ExponentialKernel):
@@ -292,17 +319,26 @@ def name_of_period(period: float) -> str:
     return f"{Periodic.name}{re.sub(r'[^0-9a-z]', '_', f'{period:.6g}')}"
 
 
-SMOOTH, LINEAR, PERIODIC, MULTI_SCALE = (
+SMOOTH, LINEAR, PERIODIC, MULTI_SCALE, CATEGORICAL = (
     SquaredExponential(),
     Linear(),
     Periodic(),
     RationalQuadratic(),
+    Categorical(),
 )
 
 BASE_KERNELS: Mapping[str, BaseKernel] = MappingProxyType(
     {
         kernel.name: kernel
-        for kernel in (SMOOTH, LINEAR, PERIODIC, MULTI_SCALE, Matern32(), Matern52())
+        for kernel in (
+            SMOOTH,
+            LINEAR,
+            PERIODIC,
+            MULTI_SCALE,
+            Matern32(),
+            Matern52(),
+            CATEGORICAL,
+        )
     }
 )
 """The built-in base kernels by name."""
@@ -317,6 +353,7 @@ MANY_COLUMNS = (SMOOTH, LINEAR, MULTI_SCALE)
 """The base kernels that ``base_kernels="auto"`` selects for all others."""
 
 KERNEL_ALIASES = {
+    "categorical": "CAT",
     "rbf": "SE",
     "squaredexponential": "SE",
     "gaussian": "SE",

@@ -58,7 +58,8 @@ def test_tags_are_those_of_a_regressor_of_one_target_from_dense_finite_numbers()
     assert not tags.no_validation
     inputs = tags.input_tags
     assert inputs.two_d_array
-    assert not any([inputs.sparse, inputs.allow_nan, inputs.categorical, inputs.string])
+    assert inputs.categorical
+    assert not any([inputs.sparse, inputs.allow_nan, inputs.string])
 
 
 def test_parameters_of_nested_objects_are_read_set_and_cloned(fitted):

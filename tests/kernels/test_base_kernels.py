@@ -71,6 +71,8 @@ class TestEveryBaseKernel:
     def test_wins_a_short_fit_if_there_is_no_other(self, kernel: BaseKernel) -> None:
         rng = np.random.default_rng(0)
         X = rng.uniform(0, 50, size=(20, 1))
+        if kernel.is_categorical:
+            X = X // 10
         # a wave on a trend: each kernel explains more of it than only noise does
         y = np.sin(X[:, 0] / 5) + X[:, 0] / 10 + 0.1 * rng.normal(size=20)
         model = AutoKernelGPRegressor(base_kernels=(kernel.name,), n_iter=1, max_leaves=2)
@@ -87,6 +89,9 @@ class TestEveryBaseKernel:
         params, X = random_params(kernel, rng), rng.uniform(-1, 1, (9, 1))
         K = covariance(Leaf(kernel, 0), params, X)
         exported = kernel.to_sklearn(params, scale=scale)
+        if kernel.is_categorical:
+            assert exported is None  # scikit-learn has no such kernel: test_categories has ours
+            return
         lower, upper = exported.bounds.T
         assert (lower < exported.theta).all()
         assert (exported.theta < upper).all()

@@ -93,6 +93,7 @@ FORMULAS = {
     ),
     "MAT32": _matern_32,
     "MAT52": _matern_52,
+    "CAT": lambda x, z, variance, offset: variance * (x == z) + offset,
     "OU": lambda x, z, length, variance: variance * np.exp(-abs(x - z) / length),
 }
 
