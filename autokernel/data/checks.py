@@ -63,7 +63,7 @@ def check_fit_data(
     *,
     reset: bool,
 ) -> FitData:
-    """Turn the data of a fit into finite arrays of float64, which are copies.
+    """Turn the data of a fit into arrays of float64, which are copies; inputs may have NaN.
 
     The estimator stays as it is. Without ``reset`` the columns must agree with those of its fit.
     Rows of the weight zero are left out.
@@ -91,7 +91,7 @@ def check_fit_data(
         copy=True,
     )
     names = getattr(checked, "feature_names_in_", None)
-    refuse_gaps(inputs, names)
+    _refuse_infinity(inputs, names)
     target = target.astype(np.float64)
     weights = _check_of_rows("sample_weight", sample_weight, len(target), default=1.0)
     errors = _check_of_rows("noise_std", noise_std, len(target), default=0.0)
@@ -102,6 +102,12 @@ def check_fit_data(
             f"{MIN_ROWS} rows a positive weight"
         )
     inputs, target, weights, errors = (one[kept] for one in (inputs, target, weights, errors))
+    empty = np.flatnonzero(np.isnan(inputs).all(axis=0))
+    if len(empty):
+        raise ValueError(
+            f"X must have values in {_named_column(empty[0], names)}, got only missing ones: leave "
+            "the column out"
+        )
     check_range(inputs, target)
     names, name = None if names is None else list(map(str, names)), getattr(y, "name", None)
     target_name = str(name) if name not in (None, "", *(names or [])) else None
@@ -132,7 +138,7 @@ def _check_of_rows(
 
 
 def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike) -> FloatArray:
-    """Turn the inputs to predict at into a finite array of float64 with the columns of the fit.
+    """Turn the inputs to predict at into an array of float64 with the columns of the fit.
 
     Raises
     ------
@@ -144,7 +150,7 @@ def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike) -> FloatArray:
     inputs: FloatArray = validate_data(
         estimator, X, dtype=np.float64, reset=False, ensure_all_finite=False
     )
-    refuse_gaps(inputs, getattr(estimator, "feature_names_in_", None))
+    _refuse_infinity(inputs, getattr(estimator, "feature_names_in_", None))
     refuse_large("X", inputs)
     return inputs
 
@@ -159,19 +165,19 @@ def _numbered(
     return to_numbers(X, known=known)[0], *known
 
 
-def refuse_gaps(X: FloatArray, names: Sequence[str] | None) -> None:
-    """Refuse missing and infinite inputs (n_samples, n_features), and say where the first is."""
-    rows, columns = np.nonzero(~np.isfinite(X))
-    if not len(rows):
-        return
-    row, column = int(rows[0]), int(columns[0])
-    what = "NaN" if np.isnan(X[row, column]) else "infinity"
-    where = f"column {column}" if names is None else f"column {str(names[column])!r}"
-    more = f", and {len(rows) - 1} more" if len(rows) > 1 else ""
-    raise ValueError(
-        f"Input X contains {what}: row {row}, {where}{more}. Leave such rows out, or fill them by "
-        "sklearn.impute.SimpleImputer in a Pipeline"
-    )
+def _refuse_infinity(X: FloatArray, names: Sequence[str] | None) -> None:
+    """Refuse infinite inputs (n_samples, n_features), and say where the first is."""
+    rows, columns = np.nonzero(np.isinf(X))
+    if len(rows):
+        more = f", and {len(rows) - 1} more" if len(rows) > 1 else ""
+        raise ValueError(
+            f"Input X contains infinity: row {rows[0]}, {_named_column(columns[0], names)}{more}. "
+            "Leave such rows out, or replace what is not known by NaN"
+        )
+
+
+def _named_column(column: int, names: Sequence[str] | None) -> str:
+    return f"column {column}" if names is None else f"column {str(names[column])!r}"
 
 
 def refuse_gaps_in_target(y: npt.ArrayLike) -> None:
@@ -197,7 +203,7 @@ def check_range(X: FloatArray, y: FloatArray) -> None:
     """Refuse numbers whose squares overflow, and spreads whose squares vanish."""
     for name, values in (("X", X), ("y", y)):
         refuse_large(name, values)
-        spreads = np.ptp(values, axis=0)
+        spreads = np.nanmax(values, axis=0) - np.nanmin(values, axis=0)
         if np.any((spreads > 0) & (spreads < MIN_SPREAD)):
             raise ValueError(
                 f"{name} must not vary by less than {MIN_SPREAD:.0e}, got {spreads.min():.3g}: "
@@ -207,7 +213,7 @@ def check_range(X: FloatArray, y: FloatArray) -> None:
 
 def refuse_large(argument: str, values: FloatArray) -> None:
     """Refuse numbers whose squares overflow."""
-    largest = float(np.abs(values).max())
+    largest = float(np.nanmax(np.abs(values), initial=0.0))
     if largest > MAX_MAGNITUDE:
         raise ValueError(
             f"{argument} must not hold numbers above {MAX_MAGNITUDE:.0e}, got {largest:.3g}: "

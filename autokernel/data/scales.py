@@ -192,7 +192,7 @@ def _covariance_of_exponentials(log_level: FloatArray, c: FloatArray) -> FloatAr
 
 def rows_beyond(name: str, x: FloatArray) -> IntArray:
     """Return the rows whose numbers in a column a scale does not have."""
-    return np.flatnonzero(~SCALES[name].has(x))
+    return np.flatnonzero(~SCALES[name].has(x) & ~np.isnan(x))
 
 
 def check_possible(

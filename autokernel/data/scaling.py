@@ -78,11 +78,12 @@ def _rounding(value: float) -> float:
 
 
 def varying_columns(X: FloatArray) -> BoolArray:
-    """Mark the columns (n_features,) that vary by more than rounding."""
-    rounding = 10 * np.finfo(float).eps * np.abs(X).max(axis=0)
-    return np.ptp(X, axis=0) > rounding
+    """Mark the columns (n_features,) whose known values vary by more than rounding."""
+    rounding = 10 * np.finfo(float).eps * np.nanmax(np.abs(X), axis=0)
+    return np.nanmax(X, axis=0) - np.nanmin(X, axis=0) > rounding
 
 
 def unit_scaling(X: FloatArray) -> Scaling:
     """Compute the scaling to the unit interval; constant columns are only shifted."""
-    return Scaling(X.min(axis=0), np.where(varying_columns(X), np.ptp(X, axis=0), 1.0))
+    low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
+    return Scaling(low, np.where(varying_columns(X), high - low, 1.0))

@@ -118,7 +118,8 @@ class ForecastDisplay:
                 "DecompositionDisplay shows the effects of their levels"
             )
         check_scalar(beyond, "beyond", (int, float), min_val=0)
-        train = estimator.X_train_[:, 0]
+        is_known = ~np.isnan(estimator.X_train_[:, 0])
+        train = estimator.X_train_[is_known, 0]
         if X is None:
             low, high = train.min(), train.max()
             n_points = min(max(_LEAST_POINTS, 2 * len(train)), _MOST_POINTS)
@@ -133,7 +134,7 @@ class ForecastDisplay:
             mean=fitted.mean(inputs),
             quantiles=fitted.quantiles(inputs, np.array(_LEVELS)),
             X_train=axis.shown(train),
-            y_train=estimator.y_train_,
+            y_train=estimator.y_train_[is_known],
             x_name=str(names[0]),
             y_name=y_name or literal(estimator.target_name_ or "y"),
         ).plot(ax=ax)

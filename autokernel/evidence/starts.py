@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 from scipy.stats import qmc
 
+from autokernel.data.gaps import fill_missing, is_missing, known_values
 from autokernel.data.scales import mean_and_variance
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import Expression, View, seed_text, slots_of
@@ -49,7 +50,7 @@ class DataScales:
     def spacing_and_extent(self, view: View) -> tuple[float, float]:
         """Return the median spacing and the extent of the distinct values of a view of a column."""
         if view not in self._scales:
-            distinct = _distinct_values(view(self._data.X))
+            distinct = _distinct_values(known_values(view(self._data.X)))
             known = (0.1, 1.0)
             if len(distinct) >= 2:
                 known = (float(np.median(np.diff(distinct))), float(distinct[-1] - distinct[0]))
@@ -62,9 +63,12 @@ class DataScales:
         ``within`` is the range of periods that a parameter declares, in extents of the column.
         """
         if (view, within) not in self._periods:
-            x, y = view(self._data.X), self._data.y
-            weights = self._data.influence
-            found = periodogram_periods(x, y, within, weights=weights, precision=self._precision)
+            x, precision = view(self._data.X), self._precision
+            known = np.flatnonzero(~is_missing(x))
+            x, y, weights = (one[known] for one in (x, self._data.y, self._data.influence))
+            if precision is not None and len(known) < len(precision):
+                precision = precision[np.ix_(known, known)]
+            found = periodogram_periods(x, y, within, weights=weights, precision=precision)
             self._periods[view, within] = found
         return self._periods[view, within]
 
@@ -128,7 +132,7 @@ def columns_with_season(data: TrainingData) -> list[int]:
 
     A periodogram of noise exceeds its mean z times with probability ``exp(-z)`` (Scargle 1982).
     """
-    X, y, weights = data.X, data.y, data.influence
+    X, y, weights = fill_missing(data.X), data.y, data.influence
     roots, with_constant = np.sqrt(weights), np.column_stack([np.ones(len(y)), X])
     line = np.linalg.lstsq(with_constant * roots[:, None], y * roots, rcond=None)[0]
     residual = y - with_constant @ line

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.stats import binomtest, chi2, norm, skewtest, spearmanr
 
+from autokernel.data.gaps import fill_missing
 from autokernel.explain.claims import Claim
 from autokernel.explain.numbers import between, calendar_lengths, listing, number, percent, readable
 from autokernel.explain.regions import Axis
@@ -80,8 +81,8 @@ def checked(
             )
             yield hidden, text
         return
-    y, X = model.target_scaling.undo(mixture.data.y), mixture.data.X
-    mean, near = mixture.mean(X), ~_is_far(residuals)
+    y, X = model.target_scaling.undo(mixture.data.y), fill_missing(mixture.data.X)
+    mean, near = mixture.mean(mixture.data.X), ~_is_far(residuals)
     if near.sum() < MIN_ROWS or np.ptp(np.abs(residuals[near])) < LEAST_DEVIATION:
         yield from _far_rows(residuals)
         return
@@ -190,7 +191,7 @@ def _coverage(residuals: FloatArray) -> Iterator[Said]:
 
 def _left_over(residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]) -> Iterator[Said]:
     """Say whether residuals still rise or fall along a column, repeat, or follow each other."""
-    X = model.mixture.data.X
+    X = fill_missing(model.mixture.data.X)
     varying = [
         (column, axis)
         for column, axis in enumerate(axes)
@@ -256,7 +257,7 @@ def _innovations(model: FittedModel, column: int) -> tuple[FloatArray, FloatArra
     """
     evaluation = model.evaluation
     data = model.mixture.data.on(evaluation.expression.target)
-    data = data.take(np.argsort(data.X[:, column], kind="stable"))
+    data = data.take(np.argsort(fill_missing(data.X)[:, column], kind="stable"))
     params = np.exp(evaluation.theta)
     K = cross_covariance(evaluation.expression, data.X, data.X).forward(params[:-1]).copy()
     K[np.diag_indices(len(K))] += data.noise(model.scaled_noise_variance)
@@ -264,4 +265,4 @@ def _innovations(model: FittedModel, column: int) -> tuple[FloatArray, FloatArra
         residuals = solve_triangular(cholesky(K, lower=True), data.y, lower=True)
     except LinAlgError:
         residuals = np.empty(0)
-    return data.X[:, column], residuals
+    return fill_missing(data.X)[:, column], residuals

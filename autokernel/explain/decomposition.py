@@ -7,6 +7,7 @@ from itertools import chain
 
 import numpy as np
 
+from autokernel.data.gaps import fill_missing
 from autokernel.data.scales import IDENTITY, Scale
 from autokernel.explain.tables import inclusion_table
 from autokernel.expression import (
@@ -185,7 +186,7 @@ class ExplainedKernel:
     Attributes
     ----------
     X : ndarray of shape (n_samples, n_features)
-        Scaled inputs of the training rows.
+        Scaled inputs of the training rows; missing values are medians.
     typical : ndarray of shape (n_features,)
         Medians of the columns, and the most frequent levels of categories.
     parts : list of Part
@@ -198,7 +199,8 @@ class ExplainedKernel:
     def __init__(
         self, expression: Expression, theta: FloatArray, predictor: Predictor, model: FittedModel
     ) -> None:
-        self._predictor, self._model, self.X = predictor, model, model.mixture.data.X
+        self._predictor, self._model = predictor, model
+        self.X = fill_missing(model.mixture.data.X)
         self.typical = _typical_inputs(model)
         _, self._spread = model.location_and_spread
         self.theta = theta
@@ -461,9 +463,10 @@ def inputs_along(typical: FloatArray, values: Mapping[int, FloatArray | float]) 
 
 def _typical_inputs(model: FittedModel) -> FloatArray:
     """Compute the medians (n_features,) of the columns, and the modes of categories."""
-    X, every = model.mixture.data.X, [one.expression for one in model.mixture.components]
+    X, expressions = fill_missing(model.mixture.data.X), [model.evaluation.expression]
+    expressions += [one.expression for one in model.mixture.components]
     typical: FloatArray = np.median(X, axis=0)
-    for leaf in chain.from_iterable(one.leaves for one in (model.evaluation.expression, *every)):
+    for leaf in chain.from_iterable(one.leaves for one in expressions):
         if leaf.kernel.is_categorical:
             levels, counts = np.unique(X[:, leaf.column], return_counts=True)
             typical[leaf.column] = levels[np.argmax(counts)]

@@ -125,7 +125,7 @@ class Description:
         self._unit = self._target_unit  # of amounts on the scale of the target
         if self.scale != IDENTITY:
             self._unit = f"on the {_SCALE_WORDS[self.scale]} scale"
-        self._X = model.mixture.data.X
+        self._X = self._explained.X
         self.names = model.column_names
         texts = {column: levels.texts for column, levels in (categories or {}).items()}
         self.axes = [
@@ -139,7 +139,7 @@ class Description:
 
     def decompose(self, X: FloatArray) -> Decomposition:
         """Compute the components at inputs (n, n_features)."""
-        components, inputs = [], self._model.scaling.apply(X)
+        components, inputs = [], self._model.scaled(X)
         *shares, of_averaging = self._explained.shares
         for number, (part, share) in enumerate(zip(self._explained.parts, shares, strict=True)):
             mean, std = self._explained.mean_and_std(part, inputs)
@@ -359,8 +359,9 @@ class Description:
 
     def _how_much(self) -> Iterator[tuple[Claim, str]]:
         """Say how much of the variance is explained, and how far rows are missed if it is far."""
-        model, y = self._model, self._model.mixture.data.y
-        errors, where, how = y - model.mixture.mean(self._X), "", "variance of the fit to the rows"
+        model, rows = self._model, self._model.mixture.data
+        y, how = rows.y, "variance of the fit to the rows"
+        errors, where = y - model.mixture.mean(rows.X), ""
         if self._left_out is not None:
             errors, where = self._left_out[1], " in rows that are left out"
             how = "errors of predictions of each row from all others"

@@ -10,19 +10,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from autokernel.data import FitData
 from autokernel.data.columns import Levels
+from autokernel.data.gaps import mark_missing
 from autokernel.data.scales import Scale
 from autokernel.data.scaling import Scaling, TargetScaling
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.evidence import Evaluation
 from autokernel.evidence.evaluation import name_parameters
 from autokernel.explain import history_table
-from autokernel.expression import Expression, parse_expression, scales_of, with_scales
+from autokernel.expression import (
+    Expression,
+    Leaf,
+    gaps_of,
+    parse_expression,
+    scales_of,
+    with_gaps,
+    with_scales,
+)
 from autokernel.inference import TrainingData, one_blas_thread
 from autokernel.inference.base import MakePredictor
 from autokernel.inference.exact import ExactPredictor
 from autokernel.inference.inducing import InducingPredictor
 from autokernel.inference.neighbours import NeighbourPredictor
-from autokernel.kernels import BASE_KERNELS, OPERATORS, Seasonal
+from autokernel.kernels import BASE_KERNELS, OPERATORS, Seasonal, of_known
 from autokernel.model import (
     FittedModel,
     KernelPosterior,
@@ -36,7 +45,7 @@ from autokernel.version import __version__
 FORMAT_VERSION = 2
 """Version of the records; it changes whenever an older reader would misread one."""
 
-_WITH_ROW_NOISE, _WITH_CATEGORIES = 3, 4  # versions of records that hold such data
+_WITH_ROW_NOISE, _WITH_CATEGORIES = 3, 4  # versions with row noise, with categories or gaps
 _VERSIONS = (FORMAT_VERSION, _WITH_ROW_NOISE, _WITH_CATEGORIES)
 
 _PREDICTORS = {
@@ -83,9 +92,10 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
     has_plain_noise = model._fitted.mixture.data.row_noise is None
     version = FORMAT_VERSION if has_plain_noise else _WITH_ROW_NOISE
     categories = {str(column): one._asdict() for column, one in model.categories_.items()}
+    has_gaps = bool(np.isnan(model.X_train_).any())
     return {
         "format": _FORMAT,
-        "version": _WITH_CATEGORIES if categories else version,
+        "version": _WITH_CATEGORIES if categories or has_gaps else version,
         "autokernel": __version__,
         "settings": {name: _as_json(value) for name, value in settings if _is_plain(value)},
         "feature_names_in": None if names is None else [str(name) for name in names],
@@ -175,9 +185,10 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
     best = next(n for n, one in enumerate(model.kernels) if one.evaluation is model.evaluation)
     mixture = model.mixture
     data = mixture.data
-    has_all = np.array_equal(data.X, model.scaling.apply(X)) and np.array_equal(
+    has_all = np.array_equal(data.X, mark_missing(model.scaling.apply(X))) and np.array_equal(
         data.y, model.target_scaling.apply(y)
     )
+    places = gaps_of(_expressions(model))
     noise = {"row_noise": [_as_json(values) for values in data.row_noise or ()]}
     return {
         "scaling": _fields(model.scaling),
@@ -187,6 +198,9 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
         "way": model.approximation,
         "seasons": _seasons(model),
         "scales": {text: asdict(scale) for text, scale in scales_of(_expressions(model)).items()},
+        **(
+            {"places": {str(c): _as_json(values) for c, values in places.items()}} if places else {}
+        ),
         "kernels": [_kernel_record(one) for one in model.kernels],
         "best": best,
         "predictor": _predictor_record(mixture.make_predictor),
@@ -203,8 +217,11 @@ def _model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedMod
     seasons = [Seasonal.from_record(one) for one in record["seasons"]]
     scales = {text: Scale(**one) for text, one in record["scales"].items()}
 
+    places = {int(column): tuple(one) for column, one in record.get("places", {}).items()}
+
     def expression_of(text: str) -> Expression:
-        return with_scales(parse_expression(text, base_kernels=seasons), scales)
+        parsed = parse_expression(text, base_kernels=seasons)
+        return with_gaps(with_scales(parsed, scales), places)
 
     kernels = [_kernel(one, expression_of) for one in record["kernels"]]
     evaluation = kernels[record["best"]].evaluation
@@ -218,7 +235,7 @@ def _model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedMod
     ]
     rows, row_noise = record["rows"], map(_array, record.get("row_noise", ()))
     if rows is None:
-        data = TrainingData(scaling.apply(X), target_scaling.apply(y), *row_noise)
+        data = TrainingData(mark_missing(scaling.apply(X)), target_scaling.apply(y), *row_noise)
     else:
         data = TrainingData(
             _array(rows["X"]).reshape(-1, X.shape[1]), _array(rows["y"]), *row_noise
@@ -282,10 +299,10 @@ def _expressions(model: FittedModel) -> list[Expression]:
 def _seasons(model: FittedModel) -> list[dict[str, float]]:
     """Write the known periods of the kernels, one of each name."""
     seasons = {
-        leaf.kernel.name: leaf.kernel
+        kernel.name: kernel
         for expression in _expressions(model)
-        for leaf in expression.leaves
-        if isinstance(leaf.kernel, Seasonal)
+        for kernel in (of_known(leaf.kernel) for leaf in expression.leaves)
+        if isinstance(kernel, Seasonal)
     }
     return [one.record for one in seasons.values()]
 
@@ -315,7 +332,8 @@ def _parseable(expression: Expression) -> str:
     """Write an expression; one with a custom base kernel or operator cannot be read again."""
     known = {*BASE_KERNELS.values(), *OPERATORS.values()}
     for tree in expression.body.subtrees():
-        is_known = tree.declared in known or isinstance(tree.declared, Seasonal)
+        own = of_known(tree.kernel) if isinstance(tree, Leaf) else tree.declared
+        is_known = own in known or isinstance(own, Seasonal)
         if tree.n_leaves and not is_known:
             raise ValueError(
                 f"to_dict can hold the base kernels and operators that are built in, got "

@@ -11,7 +11,15 @@ import numpy as np
 
 from autokernel.data.scales import Scale
 from autokernel.expression.tree import Expression, Leaf, Operation, n_kernel_params
-from autokernel.kernels import ADD, MULTIPLY, OnScale, Operator, default_name, with_default_name
+from autokernel.kernels import (
+    ADD,
+    MULTIPLY,
+    OnScale,
+    Operator,
+    WithGaps,
+    default_name,
+    with_default_name,
+)
 from autokernel.typing import IntArray
 
 
@@ -58,6 +66,27 @@ def with_scales(expression: Expression, scales: Mapping[str, Scale]) -> Expressi
     )
     target = expression.target
     return body if target is None else body.on(OnScale(scales[target.symbol]))
+
+
+def gaps_of(expressions: Iterable[Expression]) -> dict[int, tuple[float, ...]]:
+    """Collect for columns with gaps the values for which a missing one may stand."""
+    return {
+        leaf.column: leaf.kernel.places
+        for expression in expressions
+        for leaf in expression.leaves
+        if isinstance(leaf.kernel, WithGaps)
+    }
+
+
+def with_gaps(expression: Expression, places: Mapping[int, tuple[float, ...]]) -> Expression:
+    """Return an expression whose base kernels on some columns know of missing values."""
+
+    def wrapped(leaf: Leaf) -> Leaf:
+        if leaf.column not in places or isinstance(leaf.kernel, WithGaps):
+            return leaf
+        return replace(leaf, kernel=WithGaps(leaf.kernel, places[leaf.column]))
+
+    return with_leaves(expression, wrapped) if places else expression
 
 
 def with_leaves(expression: Expression, choose: Callable[[Leaf], Leaf]) -> Expression:

@@ -11,6 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
+from autokernel.data.gaps import is_missing
 from autokernel.data.scales import Scale
 from autokernel.kernels import (
     ADD,
@@ -21,6 +22,7 @@ from autokernel.kernels import (
     OnScale,
     Operator,
     Role,
+    WithGaps,
     check_base_kernel,
     role_index,
 )
@@ -42,7 +44,7 @@ class View:
     def __call__(self, X: FloatArray) -> FloatArray:
         """Return the values (n,) of inputs X (n, n_features), or (...) of X (..., n_features)."""
         x = X[..., self.column]
-        return x if self.scale is None else self.scale.forward(x)
+        return x if self.scale is None else np.where(is_missing(x), x, self.scale.forward(x))
 
     def to_text(self, feature_names: Sequence[str] | None, what: str) -> str:
         """Write the view in square brackets, by the name of its column if no other has it.
@@ -241,6 +243,8 @@ class Leaf(Expression):
         check_base_kernel(self.kernel)
         column = _checked_column(self.column)
         put = object.__setattr__
+        if isinstance(self.kernel, WithGaps) and self.kernel.scale != self.scale:
+            put(self, "kernel", self.kernel.on(self.scale))
         put(self, "column", column)
         put(self, "_view", View(column, self.scale))
         put(self, "canonical", self.kernel.name + self._view.to_text(None, ""))

@@ -13,6 +13,7 @@ from scipy.linalg import LinAlgError
 from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.data import FitData
+from autokernel.data.gaps import mark_missing
 from autokernel.data.scaling import TargetScaling, standardising_weights, unit_scaling
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion, Evaluation, Evaluator, columns_with_season
@@ -34,7 +35,7 @@ from autokernel.expression import (
 from autokernel.fit.arguments import Arguments
 from autokernel.fit.space import Space
 from autokernel.inference import ExactPredictor, MakePredictor, TrainingData, one_blas_thread
-from autokernel.kernels import Seasonal
+from autokernel.kernels import Seasonal, of_known
 from autokernel.many_rows import (
     Approximation,
     BoundedEvaluator,
@@ -128,7 +129,7 @@ class Run:
         self.approximation = approximation_for(arguments.approximation, n, arguments.n_inducing)
         self.n_searched = n_rows_to_search(arguments.approximation, n, by_bounds=by_bounds)
         data = TrainingData(
-            self._scaling.apply(X),
+            mark_missing(self._scaling.apply(X)),
             self._target_scaling.apply(y),
             weights,
             (noise_std / self._target_scaling.scale) ** 2,
@@ -323,7 +324,9 @@ class Run:
             trees = [tree for tree in expression.subtrees() if tree.n_leaves]  # not NOISE
             if not {tree.column for tree in trees} - {None} <= set(task.grammar.columns):
                 return history
-            declared = {one.declared for one in trees if not isinstance(one.declared, Seasonal)}
+            leaves, operators = expression.leaves, {one.declared for one in trees if one.operands}
+            kernels = {of_known(leaf.kernel) for leaf in leaves}
+            declared = {one for one in kernels | operators if not isinstance(one, Seasonal)}
             if not declared <= known:
                 return history
             if trial.phase is Phase.SEARCH and expression.n_leaves > task.grammar.max_leaves:

@@ -7,6 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from autokernel.data import FitData
+from autokernel.data.columns import Levels
 from autokernel.data.scales import (
     IDENTITY,
     Scale,
@@ -19,7 +20,7 @@ from autokernel.data.scales import (
 from autokernel.data.scaling import Scaling, TargetScaling, varying_columns
 from autokernel.evidence import check_expression
 from autokernel.exceptions import warn_user
-from autokernel.expression import Expression, Grammar, Leaf, with_leaves
+from autokernel.expression import Expression, Grammar, Leaf, with_gaps, with_leaves
 from autokernel.fit.arguments import AUTO, Arguments
 from autokernel.kernels import (
     CATEGORICAL,
@@ -29,6 +30,9 @@ from autokernel.kernels import (
     BaseKernel,
     OnScale,
     Seasonal,
+    WithGaps,
+    of_known,
+    possible_values,
 )
 from autokernel.typing import FloatArray
 from autokernel.validation import did_you_mean
@@ -88,17 +92,18 @@ class Space:
                 "base_kernels must leave base kernels to a column of X that is not constant, but "
                 f"columns {varying} have none"
             )
-        numeric = [column for column in columns if column not in given.categories]
-        with_periods_too = numeric if len(numeric) <= MAX_FEW_COLUMNS else find_seasons()
-        by_column = []
-        for column in columns:
-            selection = chosen.get(column, arguments.base_kernels)
-            if column in given.categories and column not in chosen:
-                numbers = (selection or MANY_COLUMNS) if given.categories[column].is_ordered else ()
-                selection = tuple(dict.fromkeys((CATEGORICAL, *numbers)))
-            selection = selection or (FEW_COLUMNS if column in with_periods_too else MANY_COLUMNS)
+        self._places = {
+            column: possible_values(x)
+            for column, x in enumerate(scaling.apply(X).T)
+            if column in columns and np.isnan(x).any()
+        }
+        by_column = self._base_kernels(columns, chosen, given.categories, find_seasons)
+        for number, column in enumerate(columns):
             seasons, scale = periods.get(column, ()), float(scaling.scale[column])
-            by_column.append(with_periods(selection, seasons, scale=scale))
+            kernels = with_periods(by_column[number], seasons, scale=scale)
+            if column in self._places:
+                kernels = tuple(WithGaps(one, self._places[column]) for one in kernels)
+            by_column[number] = kernels
         nothing = [arguments.base_kernels or FEW_COLUMNS]
         self.grammar = _grammar(
             columns, by_column or nothing, arguments, self._scales(columns), self._targets()
@@ -107,9 +112,29 @@ class Space:
         known = (self.with_known_periods(one) for one in start if one.n_leaves)  # not NOISE
         self.start = tuple(self.checked(one) for one in known)
 
+    def _base_kernels(
+        self,
+        columns: Sequence[int],
+        chosen: Mapping[int, tuple[BaseKernel, ...] | None],
+        categories: Mapping[int, Levels],
+        find_seasons: Callable[[], Collection[int]],
+    ) -> list[tuple[BaseKernel, ...]]:
+        """Return the base kernels of each column."""
+        numeric = [column for column in columns if column not in categories]
+        with_periods_too = numeric if len(numeric) <= MAX_FEW_COLUMNS else find_seasons()
+        found = []
+        for column in columns:
+            selection = chosen.get(column, self._arguments.base_kernels)
+            of_numbers = selection or (FEW_COLUMNS if column in with_periods_too else MANY_COLUMNS)
+            if column in categories and column not in chosen:
+                others = (selection or MANY_COLUMNS) if categories[column].is_ordered else ()
+                of_numbers = tuple(dict.fromkeys((CATEGORICAL, *others)))
+            found.append(of_numbers)
+        return found
+
     def kernel(self, kernel: str | Expression, *, argument: str) -> Expression:
         """Parse a kernel that the user names, and check its columns."""
-        named = (*self._arguments.named_kernels, *self.grammar.base_kernels)
+        named = (*self._arguments.named_kernels, *map(of_known, self.grammar.base_kernels))
         expression = check_expression(
             kernel,
             self._names,
@@ -125,6 +150,7 @@ class Space:
 
         Kernels with known periods, and scales, depend on the data.
         """
+        expression = with_gaps(expression, self._places)
         own = {leaf.canonical: leaf for leaf in self.grammar.leaves}
 
         def bound(leaf: Leaf) -> Leaf:
@@ -185,7 +211,7 @@ class Space:
         for column in columns:
             name = by_column.get(column, others)
             if name == AUTO:
-                names = scales_of_column(self._X[:, column])
+                names = scales_of_column(self._known(column))
                 names = [] if column in self._without_scales else names
                 found.append((None, *(self._column_scale(one, column) for one in names)))
             elif name == IDENTITY:
@@ -205,10 +231,15 @@ class Space:
         return (self._target_scale(name, argument="target_scale"),)
 
     def _column_scale(self, name: str, column: int, *, argument: str = "auto") -> Scale:
-        x, label = self._X[:, column], column if self._names is None else self._names[column]
+        x, label = self._known(column), column if self._names is None else self._names[column]
         check_possible(name, x, argument=argument, what=f"column {label!r}")
         shift, scale = self._scaling.of_column(column)
         return column_scale(name, x, shift=shift, scale=scale)
+
+    def _known(self, column: int) -> FloatArray:
+        """Return the values of a column that are not missing, in the units of the user."""
+        x = self._X[:, column]
+        return x[~np.isnan(x)]
 
     def _target_scale(self, name: str, *, argument: str = "auto") -> OnScale:
         check_possible(name, self._y, argument=argument, what="the target", is_target=True)
@@ -263,14 +294,15 @@ def _grammar(
 ) -> Grammar:
     """Build the grammar, whose number of leaves may depend on the number of columns."""
     differ = any(kernels != by_column[0] for kernels in by_column)
-    union = {kernel.name: kernel for kernels in by_column for kernel in kernels}
+    has_gaps = any(isinstance(one, WithGaps) for kernels in by_column for one in kernels)
+    union = {kernel.name: of_known(kernel) for kernels in by_column for kernel in kernels}
     return Grammar(
         tuple(union.values()) if differ else by_column[0],
         arguments.operators,
         tuple(columns),
         arguments.max_leaves or max(DEFAULT_MAX_LEAVES, 2 * len(columns) + 4),
         reduces=arguments.structure_prior is not None,
-        by_column=tuple(by_column) if differ or arguments.periods else None,
+        by_column=tuple(by_column) if differ or has_gaps or arguments.periods else None,
         scales=tuple(scales) if any(one != (None,) for one in scales) else None,
         targets=targets,
     )
@@ -282,7 +314,7 @@ def _warn_of_periods(
     """Warn of known periods that the locations of the data cannot show."""
     for column, known in periods.items():
         name = repr(column if names is None else names[column])
-        places = np.unique(X[:, column])
+        places = np.unique(X[~np.isnan(X[:, column]), column])
         if len(places) == 1:
             warn_user(f"periods of column {name} have no effect, because the column is constant")
             continue

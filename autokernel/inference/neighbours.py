@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.spatial import KDTree
 
+from autokernel.data.gaps import fill_missing
 from autokernel.expression import Expression
 from autokernel.inference.base import Likelihood, Predictor, Term, TrainingData
 from autokernel.inference.covariance import (
@@ -85,11 +86,13 @@ class NearestRows:
 
     def _places(self, X: FloatArray) -> FloatArray:
         """Return places (n, n_views) in which distances are falls of the correlation."""
+        X = fill_missing(X)
         return np.column_stack([view(X) for view in self._views]) * self._scales
 
     def _view_scales(self, rng: np.random.Generator) -> FloatArray:
         """Compute the scales (n_views,) of views from the fall of the correlation nearby."""
-        at = self._X[rng.choice(len(self._X), min(_PROBE_ROWS, len(self._X)), replace=False)]
+        rows = rng.choice(len(self._X), min(_PROBE_ROWS, len(self._X)), replace=False)
+        at = fill_missing(self._X[rows])
         here = diagonal_covariance(self._expression, at).forward(self._params)
         kernels = [(leaf.kernel.is_categorical, leaf.view) for leaf in self._expression.leaves]
         scales = np.zeros(len(self._views))

@@ -27,6 +27,7 @@ from autokernel.kernels.built_in import (
     name_of_period,
     with_custom_kernels,
 )
+from autokernel.kernels.gaps import WithGaps, of_known, possible_values
 from autokernel.kernels.operators import (
     ADD,
     AFTER,
@@ -108,6 +109,7 @@ __all__ = [
     "Seasonal",
     "Share",
     "Unit",
+    "WithGaps",
     "bounds_around",
     "check_base_kernel",
     "check_priors",
@@ -115,6 +117,8 @@ __all__ = [
     "definition",
     "log_derivatives",
     "name_of_period",
+    "of_known",
+    "possible_values",
     "require_base_kernels",
     "require_operators",
     "role_index",

@@ -120,13 +120,13 @@ class BaseKernel(Declared, ABC):
     """
 
     name: str
-    formula: ClassVar[str] = ""
-    broadcasts: ClassVar[bool] = False
-    closed_under_products: ClassVar[bool] = False
-    closed_under_sums: ClassVar[bool] = False
-    is_categorical: ClassVar[bool] = False
-    is_linear: ClassVar[bool] = False
-    is_stationary: ClassVar[bool] = False
+    formula: str = ""
+    broadcasts: bool = False
+    closed_under_products: bool = False
+    closed_under_sums: bool = False
+    is_categorical: bool = False
+    is_linear: bool = False
+    is_stationary: bool = False
 
     def __init__(self, name: str | None = None) -> None:
         if name is not None:

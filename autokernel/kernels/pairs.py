@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from autokernel.data.gaps import is_missing
 from autokernel.typing import FloatArray, IntArray
 
 _BLOCK = 256  # number of pairs whose values are taken from one matrix
@@ -55,6 +56,11 @@ class Pairs(ABC):
     def matrix(self, kernel: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
         """Evaluate a symmetric function ``k(X, Y)`` of (n, 1) and (m, 1) that returns (n, m)."""
 
+    @cached_property
+    def gaps(self) -> "Gaps":
+        """The pairs of which an entry is missing."""
+        return Gaps(self)
+
     @property
     def distinct(self) -> "DistinctLags | None":
         """The distinct lags, None where there are too many of them for a gain in time."""
@@ -66,6 +72,39 @@ class DistinctLags(NamedTuple):
 
     lags: FloatArray  #: (n_lags,)
     indices: IntArray  #: of the lag of each pair
+
+
+class Gaps:
+    """Pairs of which an entry is missing, and with which values the known ones are compared.
+
+    Attributes
+    ----------
+    one, apart, same : ndarray of bool
+        Masks of the pairs: one of the two is missing, both are at different places, and both are
+        one and the same missing value.
+    n_known : int
+        Number of values that are known in a pair with a missing one, without repetitions.
+    indices : ndarray of int
+        Index among these values for each pair of ``one``.
+    """
+
+    def __init__(self, pairs: Pairs) -> None:
+        known = pairs.outer(lambda x: np.where(is_missing(x), 0.0, 1.0)) > 0
+        neither = pairs.outer(lambda x: np.where(is_missing(x), 1.0, 0.0)) > 0
+        partners = pairs.outer(lambda x: np.where(is_missing(x), 1.0, x))
+        self.one = ~(known | neither)
+        self.same = neither & (pairs.difference == 0)
+        self.apart = neither & ~self.same
+        self._known, self.indices = np.unique(partners[self.one], return_inverse=True)
+        self.n_known = len(self._known)
+        self._with_places: dict[tuple[float, ...], BroadcastPairs] = {}
+
+    def with_places(self, places: tuple[float, ...]) -> "BroadcastPairs":
+        """Pair each of the known values with each of some places, (n_known * n_places,)."""
+        if places not in self._with_places:
+            x = np.repeat(self._known, len(places))
+            self._with_places[places] = BroadcastPairs(x, np.tile(places, self.n_known))
+        return self._with_places[places]
 
 
 class BroadcastPairs(Pairs):

@@ -13,6 +13,7 @@ from scipy.linalg import block_diag
 from scipy.spatial import KDTree
 from sklearn.exceptions import ConvergenceWarning
 
+from autokernel.data.gaps import fill_missing
 from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluation, Evaluator, name_parameters
 from autokernel.exceptions import EvaluationError, OutOfTimeError, kernel_errors, warn_user
@@ -276,7 +277,8 @@ def with_rough_term(
     expression = (fit.expression.body + term).on(fit.expression.target)
     if grammar.reduces and normal_form(expression).n_leaves < expression.n_leaves:
         return None
-    X = np.column_stack([view(data.X) for view in views])
+    filled = fill_missing(data.X)
+    X = np.column_stack([view(filled) for view in views])
     noise, distance = fit.theta[-1], _distance_between(X, n_searched)
     starts = {
         Role.VARIANCE: (noise + np.log(ROUGH_SHARE_OF_NOISE)) / len(views),

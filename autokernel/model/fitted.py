@@ -1,17 +1,20 @@
 """A fitted kernel with the mixture that predicts, in the units of the user."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
+from autokernel.data.gaps import FIRST_NEW, is_missing, mark_missing
 from autokernel.data.scales import Scale, rows_beyond
 from autokernel.data.scaling import Scaling, TargetScaling
 from autokernel.evidence import Evaluation
 from autokernel.exceptions import warn_user
+from autokernel.expression import with_gaps
+from autokernel.kernels import possible_values
 from autokernel.model.averaging import KernelPosterior
 from autokernel.model.mixture import MixturePredictor
 from autokernel.model.packing import as_columns, from_columns
@@ -91,28 +94,60 @@ class FittedModel:
                     f"(row {beyond[0]}): such a number counts as the smallest one of fit"
                 )
 
+    def scaled(self, X: FloatArray) -> FloatArray:
+        """Scale new inputs (n, n_features), in which each NaN is another draw of its column."""
+        return mark_missing(self.scaling.apply(X), FIRST_NEW)
+
+    def _asked(self, X: FloatArray) -> tuple[MixturePredictor, FloatArray]:
+        """Return the mixture that predicts at inputs (n, n_features), and the scaled inputs.
+
+        The kernels on columns that had no gaps in the fit do not know of missing values.
+        """
+        new = set(self.new_gaps(X))
+        if not new:
+            return self.mixture, self.scaled(X)
+        rows = self.mixture.data
+        places = {column: possible_values(rows.X[:, column]) for column in new}
+        components = [
+            replace(one, expression=with_gaps(one.expression, places))
+            for one in self.mixture.components
+        ]
+        mixture = MixturePredictor(components, rows, self.mixture.make_predictor)
+        return mixture, self.scaled(X)
+
+    def new_gaps(self, X: FloatArray) -> list[int]:
+        """List the columns of X (n, n_features) with NaN that had none in the fit."""
+        gaps = np.isnan(X).any(axis=0)
+        gaps &= ~is_missing(self.mixture.data.X).any(axis=0)
+        return np.flatnonzero(gaps).tolist()
+
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean (n,) at inputs (n, n_features)."""
-        return self.target_scaling.undo(self.mixture.mean(self.scaling.apply(X)))
+        mixture, inputs = self._asked(X)
+        return self.target_scaling.undo(mixture.mean(inputs))
 
     def mean_and_std(self, X: FloatArray, *, noise: bool = True) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and standard deviation (n,), with or without noise."""
-        mean, variance = self.mixture.moments(self.scaling.apply(X), noise=noise)
+        mixture, inputs = self._asked(X)
+        mean, variance = mixture.moments(inputs, noise=noise)
         return self.target_scaling.undo(mean), self.target_scaling.scale * np.sqrt(variance)
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""
-        mean, covariance = self.mixture.mean_and_covariance(self.scaling.apply(X))
+        mixture, inputs = self._asked(X)
+        mean, covariance = mixture.mean_and_covariance(inputs)
         return self.target_scaling.undo(mean), self.target_scaling.scale**2 * covariance
 
     def quantiles(self, X: FloatArray, levels: FloatArray) -> FloatArray:
         """Compute the quantiles (n, n_levels) of new observations."""
-        return self.target_scaling.undo(self.mixture.quantiles(self.scaling.apply(X), levels))
+        mixture, inputs = self._asked(X)
+        return self.target_scaling.undo(mixture.quantiles(inputs, levels))
 
     def log_density(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """Compute the log density (n,) of new observations (n,), in nats."""
         scaled = self.target_scaling.apply(y)
-        log_density = self.mixture.log_density(self.scaling.apply(X), scaled)
+        mixture, inputs = self._asked(X)
+        log_density = mixture.log_density(inputs, scaled)
         return log_density - np.log(self.target_scaling.scale)
 
     def samples(
@@ -120,5 +155,6 @@ class FittedModel:
     ) -> FloatArray:
         """Draw new observations (n, n_samples), noise included."""
         rng = check_random_state(random_state)
-        draws = self.mixture.samples(self.scaling.apply(X), n_samples, rng)
+        mixture, inputs = self._asked(X)
+        draws = mixture.samples(inputs, n_samples, rng)
         return self.target_scaling.undo(draws)

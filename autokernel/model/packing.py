@@ -10,8 +10,15 @@ import numpy as np
 
 from autokernel.data.scales import Scale
 from autokernel.evidence import name_parameters
-from autokernel.expression import Expression, parse_expression, scales_of, with_scales
-from autokernel.kernels import BASE_KERNELS, OPERATORS, BaseKernel, Operator
+from autokernel.expression import (
+    Expression,
+    gaps_of,
+    parse_expression,
+    scales_of,
+    with_gaps,
+    with_scales,
+)
+from autokernel.kernels import BASE_KERNELS, OPERATORS, BaseKernel, Operator, of_known
 
 DERIVED = "parameters"  # of an evaluation: they follow from its expression and theta
 PLAIN = "plain"  # the columns of numbers and texts, as JSON
@@ -50,10 +57,16 @@ def _packed(values: Sequence[Any]) -> dict[str, Any]:
         return as_columns(values)
     built_in = {*BASE_KERNELS.values(), *OPERATORS.values()}
     trees = [tree for one in values for tree in one.body.subtrees() if tree.n_leaves]  # not NOISE
-    custom = dict.fromkeys(tree.declared for tree in trees if tree.declared not in built_in)
+    declared = (of_known(d) if isinstance(d := tree.declared, BaseKernel) else d for tree in trees)
+    custom = dict.fromkeys(one for one in declared if one not in built_in)
     scales = {text: asdict(scale) for text, scale in scales_of(values).items()}
-    texts = [str(one) for one in values]
-    return {"texts": json.dumps(texts), "custom": list(custom), "scales": json.dumps(scales)}
+    texts, places = [str(one) for one in values], gaps_of(values)
+    return {
+        "texts": json.dumps(texts),
+        "custom": list(custom),
+        "scales": json.dumps(scales),
+        "places": json.dumps(list(places.items())),
+    }
 
 
 def _unpacked(kind: Any, packed: Mapping[str, Any]) -> Sequence[Any]:
@@ -65,7 +78,8 @@ def _unpacked(kind: Any, packed: Mapping[str, Any]) -> Sequence[Any]:
         texts = json.loads(packed["texts"])
         scales = {text: Scale(**one) for text, one in json.loads(packed["scales"]).items()}
         parsed = (parse_expression(t, base_kernels=kernels, operators=operators) for t in texts)
-        return [with_scales(one, scales) for one in parsed]
+        places = {column: tuple(values) for column, values in json.loads(packed["places"])}
+        return [with_gaps(with_scales(one, scales), places) for one in parsed]
     shapes = json.loads(packed["shapes"])
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
     parts = np.split(packed["joined"], ends)

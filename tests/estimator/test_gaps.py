@@ -1,0 +1,212 @@
+"""Missing values of columns: a missing value is another draw from those that are known."""
+
+import json
+import pickle
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from sklearn.model_selection import cross_val_predict
+
+from autokernel import AutoKernelGPRegressor
+from autokernel.data.gaps import is_missing, mark_missing
+from autokernel.displays import DecompositionDisplay, ForecastDisplay
+from autokernel.export import from_dict, to_dict, write_report
+from autokernel.expression import Leaf
+from autokernel.inference import ExactLikelihood, TrainingData
+from autokernel.inference.covariance import cross_covariance, diagonal_covariance
+from autokernel.kernels import BASE_KERNELS, BroadcastPairs, WithGaps, possible_values
+from tests.batteries import numerical_gradient, random_params, seeds
+from tests.fits import small
+
+mpl.use("Agg")
+
+
+def table(n=100, seed=0, share=0.12):
+    """A wave, a line and a column without effect, of which values are missing."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 1, (n, 3))
+    y = np.sin(6 * X[:, 0]) + 2 * X[:, 1] + 0.1 * rng.normal(size=n)
+    X[rng.uniform(size=X.shape) < share] = np.nan
+    return X, y
+
+
+X, Y = table()
+KERNEL = "SE[0] + LIN[1]"
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return small().refit(X, Y, KERNEL)
+
+
+def a_column(rng, n=12, n_missing=4):
+    x = rng.uniform(0, 1, n)
+    x[:n_missing] = np.nan
+    return rng.permutation(x)
+
+
+@pytest.mark.parametrize("kernel", BASE_KERNELS.values(), ids=BASE_KERNELS)
+@given(seed=seeds)
+def test_covariances_are_the_moments_at_random_places(kernel, seed):
+    """The covariance of f(x) and f(x'), with x' any of the places, is the average over them."""
+    rng = np.random.default_rng(seed)
+    x = a_column(rng)
+    params, places = random_params(kernel, rng), possible_values(x)
+    marked = mark_missing(x[:, None])
+    K = cross_covariance(Leaf(WithGaps(kernel, places), 0), marked, marked).forward(params)
+    stands_for = [[value] if np.isfinite(value) else places for value in x]
+    expected = np.array(
+        [
+            [
+                kernel.value(params, BroadcastPairs(np.array(a)[:, None], np.array(b)[None])).mean()
+                for b in stands_for
+            ]
+            for a in stands_for
+        ]
+    )
+    variances = [
+        kernel.value(params, BroadcastPairs(*[np.array(a)] * 2)).mean() for a in stands_for
+    ]
+    expected[np.diag_indices(len(x))] = variances
+    # the order of the sums differs, over up to 256 terms
+    np.testing.assert_allclose(K, expected, rtol=1e-12, atol=1e-13 * abs(expected).max())
+    diagonal = diagonal_covariance(Leaf(WithGaps(kernel, places), 0), marked).forward(params)
+    np.testing.assert_allclose(diagonal, variances, rtol=1e-12)
+    assert np.linalg.eigvalsh(K).min() > -1e-10 * np.trace(K)
+
+
+@pytest.mark.parametrize("kernel", BASE_KERNELS.values(), ids=BASE_KERNELS)
+def test_gradients_of_the_likelihood_are_those_of_differences(kernel):
+    rng = np.random.default_rng(0)
+    x = a_column(rng)
+    data = TrainingData(mark_missing(x[:, None]), rng.normal(size=len(x)))
+    likelihood = ExactLikelihood(Leaf(WithGaps(kernel, possible_values(x)), 0), data)
+    theta = np.append(np.log(random_params(kernel, rng)), -1.0)
+    expected = numerical_gradient(likelihood.value, theta)
+    found = likelihood.value_and_gradient(theta)[1]
+    # differences are good to 1e-8, see numerical_gradient
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * abs(expected).max())
+
+
+def test_a_missing_value_of_two_rows_is_two_draws_and_a_row_has_one():
+    marked = mark_missing(np.array([[np.nan], [np.nan], [0.5]]))
+    assert is_missing(marked[:, 0]).tolist() == [True, True, False]
+    assert marked[0, 0] != marked[1, 0]
+    assert not is_missing(mark_missing(np.array([[4.0 + 1e-8]])))[0, 0]
+
+
+def test_rows_with_a_gap_have_wider_bands_and_the_mean_over_the_column(fitted):
+    new = np.array([[0.3, 0.5, 0.5], [np.nan, 0.5, 0.5], [np.nan, 0.5, np.nan]])
+    mean, std = fitted.predict(new, return_std=True)
+    # sin(6 x) has a standard deviation of 0.70 over the unit interval, and the noise is 0.1
+    assert std[0] < 0.2 < 0.5 < std[1] < 0.9
+    assert (mean[1], std[1]) == pytest.approx((mean[2], std[2]), rel=1e-9)
+    anywhere = np.array([[x, 0.5, 0.5] for x in np.nanquantile(X[:, 0], np.linspace(0, 1, 101))])
+    assert mean[1] == pytest.approx(fitted.predict(anywhere).mean(), abs=0.05)
+
+
+def test_noise_and_structure_are_found_and_bands_hold_in_spite_of_gaps():
+    model = AutoKernelGPRegressor(random_state=0).fit(X, Y)
+    assert np.sqrt(model.noise_variance_) == pytest.approx(0.1, abs=0.04)  # 70 known rows
+    assert set(model.inclusion_probabilities_["depends"][:2]) == {1.0}
+    new, y = table(1000, seed=1)
+    low, high = model.predict_interval(new).T
+    # a standard error of 0.7 %, and the parameters are estimated from a hundred rows
+    assert np.mean((low <= y) & (y <= high)) == pytest.approx(0.95, abs=0.03)
+
+
+def test_columns_on_other_scales_have_gaps_too():
+    x = np.exp(4 * X[:, 0])
+    model = small(averaging=None).refit(x[:, None], Y, "SE[log(0)]")
+    same = small(averaging=None).refit(X[:, :1], Y, "SE[0]")
+    # the places of missing values are the same on both scales, as quantiles are
+    np.testing.assert_allclose(model.predict(x[:, None]), same.predict(X[:, :1]), rtol=1e-5)
+
+
+def test_columns_that_had_no_gaps_in_the_fit_may_have_some_later():
+    rng = np.random.default_rng(0)
+    full = rng.uniform(0, 1, (60, 2))
+    y = np.sin(6 * full[:, 0]) + full[:, 1] + 0.1 * rng.normal(size=60)
+    model = small().refit(full, y, "SE[0] + LIN[1]")
+    new = np.array([[0.3, 0.5], [np.nan, 0.5]])
+    mean, std = model.predict(new, return_std=True)
+    np.testing.assert_allclose(mean[0], model.predict(new[:1])[0], rtol=1e-9)
+    assert std[1] > 3 * std[0]
+    assert model.predict_interval(new).shape == (2, 2)
+    assert np.isfinite(cross_val_predict(small(n_iter=0, max_leaves=1), X, Y, cv=20)).all()
+
+
+@pytest.mark.parametrize("approximation", ["inducing", "neighbours"])
+def test_approximations_predict_nearly_as_exactly(approximation):
+    many, y = table(700)
+    new, _ = table(50, seed=1)
+    exact = small(averaging=None, approximation="exact").refit(many, y, KERNEL)
+    model = small(approximation=approximation, n_inducing=256).refit(many, y, KERNEL)
+    errors = model.predict(new) - exact.predict(new)
+    # a missing value gives bands of 0.6, of which errors of an approximation are a small part
+    assert np.sqrt(np.mean(errors**2)) < 0.1
+
+
+def test_a_constant_column_with_gaps_is_constant():
+    constant = np.where(np.isnan(X[:, 2]), np.nan, 3.0)
+    model = small(n_iter=0, max_leaves=1).fit(np.column_stack([X[:, 1], constant]), Y)
+    assert not any("[1]" in kernel for kernel in model.search_history_["kernel"])
+
+
+def test_known_periods_and_dates_have_gaps_too():
+    days = pd.date_range("2020-01-01", periods=120)
+    dates = pd.Series(days).where(np.arange(120) % 9 > 0)
+    y = np.sin(2 * np.pi * np.arange(120) / 7) + 0.1 * np.random.default_rng(0).normal(size=120)
+    model = small(periods={"day": 7}).fit(pd.DataFrame({"day": dates}), y)
+    assert "PER7[day]" in model.best_expression_
+    assert np.isnan(model.X_train_).sum() == 14
+
+
+def test_a_model_survives_pickle_records_and_a_warm_start(fitted):
+    new, _ = table(20, seed=2)
+    for again in (
+        pickle.loads(pickle.dumps(fitted)),
+        from_dict(json.loads(json.dumps(to_dict(fitted)))),
+    ):
+        np.testing.assert_array_equal(again.predict(new), fitted.predict(new))
+        np.testing.assert_array_equal(again.X_train_, fitted.X_train_)
+        assert again.describe() == fitted.describe()
+    model = small(n_iter=1, warm_start=True).fit(X, Y)
+    n_before = len(model.search_history_["score"])
+    model = pickle.loads(pickle.dumps(model)).set_params(n_iter=2).fit(X, Y)
+    assert len(model.search_history_["score"]) > n_before
+    assert model.search_history_["elapsed"][0] < 1e9
+
+
+def test_words_pictures_and_reports_are_those_of_what_is_known(fitted, tmp_path):
+    text = fitted.describe()
+    assert "straight line in x1 that rises by 2.0" in text
+    DecompositionDisplay.from_estimator(fitted).figure_.canvas.draw()
+    single = small().refit(X[:, :1], Y, "SE[0]")
+    display = ForecastDisplay.from_estimator(single)
+    display.figure_.canvas.draw()
+    assert np.isfinite(display.x).all()
+    assert "nan" not in write_report(fitted, tmp_path / "report.html").read_text().split("<svg")[0]
+
+
+def test_components_add_up_in_rows_with_gaps(fitted):
+    new, _ = table(20, seed=2)
+    parts = fitted.decompose(new)
+    total = parts.constant + sum(one.mean for one in parts.components)
+    np.testing.assert_allclose(total, fitted.predict(new), rtol=1e-9)
+
+
+def test_a_column_without_values_is_refused():
+    empty = pd.DataFrame({"a": np.arange(5.0), "b": np.nan})
+    with pytest.raises(ValueError, match="values in column 'b', got only missing ones: leave"):
+        small().fit(empty, np.arange(5.0))
+
+
+def test_an_infinite_value_is_no_gap():
+    wrong = X.copy()
+    wrong[3, 1] = np.inf
+    with pytest.raises(ValueError, match="contains infinity: row 3, column 1"):
+        small().fit(wrong, Y)
