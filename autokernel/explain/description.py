@@ -911,14 +911,14 @@ class Description:
             shapes = curves - averages
             of_shapes = float(np.sqrt(np.mean((shapes - shapes.mean(axis=0)) ** 2)))
             of_averages = float(averages.std())
-            said = [("shapes", of_shapes), ("averages", of_averages)]
+            said = [("in shape", of_shapes), ("on average", of_averages)]
             said = [one for one in said if one[1] > MIN_LEVEL * max(of_shapes, of_averages)]
-            texts = [f"their {what} by {self._amount(size)}" for what, size in said]
+            texts = [f"{what} by {self._amount(size)}" for what, size in said]
             of_all = counted(len(levels), "level")
-            text = f"It differs between the {of_all} of {name}: {listing(texts)}"
+            text = f"It differs between the {of_all} of {name}, {listing(texts)}"
             first, *others = (
                 self._measured(
-                    Claim(subject, f"{what} differ", size, probability=sure, evidence=how)
+                    Claim(subject, f"differs {what}", size, probability=sure, evidence=how)
                 )
                 for what, size in said
             )

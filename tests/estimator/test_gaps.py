@@ -122,8 +122,8 @@ def test_columns_on_other_scales_have_gaps_too():
     x = np.exp(4 * X[:, 0])
     model = small(averaging=None).refit(x[:, None], Y, "SE[log(0)]")
     same = small(averaging=None).refit(X[:, :1], Y, "SE[0]")
-    # the places of missing values are the same on both scales, as quantiles are
-    np.testing.assert_allclose(model.predict(x[:, None]), same.predict(X[:, :1]), rtol=1e-5)
+    # quantiles are the same on both scales, but between two values they are interpolated
+    np.testing.assert_allclose(model.predict(x[:, None]), same.predict(X[:, :1]), atol=1e-4)
 
 
 def test_columns_that_had_no_gaps_in_the_fit_may_have_some_later():
