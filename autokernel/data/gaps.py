@@ -8,18 +8,18 @@ import numpy as np
 
 from autokernel.typing import BoolArray, FloatArray
 
-_WINDOW = 4.0  # extents from the smallest value of a column
+_WINDOW = 4.618034005  # extents from the smallest value of a column; no number of few digits
 _STEP = 2.0**-50  # the distance of two numbers there, between two missing values
-_N_MISSING = 2**30  # numbers in the window
+_N_MISSING = 2**24  # numbers in the window
 _END = _WINDOW + _N_MISSING * _STEP
-FIRST_NEW = 2**29
+FIRST_NEW = 2**23
 """Number of the first missing value of new rows: each is another draw than those of the fit."""
 
 
 def mark_missing(X: FloatArray, first: int = 0) -> FloatArray:
     """Replace each NaN of scaled inputs (n_samples, n_features) by a number of its own.
 
-    Values that are within the window, which is a millionth wide, move to its edge.
+    Values that are within the window, which is 1.5e-8 wide, move to its edge.
     """
     marked = np.where(is_missing(X), _END, X)
     gaps = np.isnan(X)

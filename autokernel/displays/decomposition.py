@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -192,21 +193,23 @@ class DecompositionDisplay:
     def _curves(self, panel: Panel, ax: "Axes") -> None:
         clear_frame(ax)
         _, x = panel.axes
-        for number, (level, mean) in enumerate(zip(panel.levels, panel.mean, strict=True)):
-            colour, line = LEVEL_COLOURS[number % len(LEVEL_COLOURS)], "-"
-            if number >= len(LEVEL_COLOURS):
-                line = "--"
+        styles = product(("-", "--"), LEVEL_COLOURS)
+        for level, mean, (line, colour) in zip(panel.levels, panel.mean, styles, strict=False):
             ax.plot(x, self._shown(mean), color=colour, linestyle=line, label=literal(level))
         ax.margins(x=0.01)
-        for which, is_log, values in (("x", panel.is_log[1], x),):
-            if is_log:
-                log_axis(ax, which, values)
-            else:
-                round_ticks(ax, values)
+        if panel.is_log[1]:
+            log_axis(ax, "x", x)
+        else:
+            round_ticks(ax, x)
         if self.scale == "log":
             log_axis(ax, "y", self._shown(panel.mean))
         ax.set(xlabel=literal(panel.names[1]), ylabel=self._label)
-        ax.legend(title=literal(panel.names[0]), frameon=False, loc="best", ncols=2)
+        ax.legend(
+            title=literal(panel.names[0]),
+            frameon=False,
+            loc="center left",
+            bbox_to_anchor=(1.0, 0.5),
+        )
 
     def _surface(self, panel: Panel, ax: "Axes") -> None:
         (first, second), values = panel.axes, self._shown(panel.mean.T)
@@ -262,7 +265,7 @@ def _panel(description: Description, number: int, title: str) -> Panel:
         kept = description.frequent_levels(columns[0], MAX_LEVELS)
         mean, std = mean[kept], std[kept]
         axes[0] = axes[0][kept]
-        levels = [description.axes[columns[0]].levels[int(place)] for place in axes[0]]
+        levels = [description.level_name(columns[0], value) for value in axes[0]]
     shown = [
         description.axes[column].shown(values) for column, values in zip(columns, axes, strict=True)
     ]

@@ -169,6 +169,11 @@ class Description:
         _, counts = np.unique(self._X[:, column], return_counts=True)
         return np.sort(np.argsort(-counts, kind="stable")[:n_most])
 
+    def level_name(self, column: int, value: float) -> str:
+        """Write a level of a category by the number that stands for it."""
+        levels = self.axes[column].levels
+        return levels[int(value)] if levels else f"{value:.6g}"
+
     def is_over_logs(self, number: int, column: int) -> bool:
         """Whether a component acts on the logarithm of a column, which is no date."""
         scale = self._explained.parts[number].scale(column)

@@ -172,7 +172,7 @@ def test_skc_searches_categories():
 
 def test_sentences_name_levels_and_how_curves_differ(fitted):
     text = fitted.describe()
-    assert "differs between the four levels of shop" in text
+    assert "differs between the four levels of shop, " in text
     assert "Where shop is" in text
     levels = small().refit(X, Y, "CAT[shop] + PER[time] + LIN[time]").describe()
     assert "difference between levels of shop" in levels
@@ -213,6 +213,14 @@ def test_a_picture_has_at_most_ten_curves():
     (panel,) = DecompositionDisplay.from_estimator(model).panels
     assert len(panel.levels) == len(panel.mean) == 10
     assert not {"s12", "s13"} & set(panel.levels)  # with one row each
+
+
+def test_numbers_with_a_kernel_of_categories_are_shown_as_numbers():
+    numbers = pd.DataFrame({"time": X["time"], "shop": X["shop"].map(SHOPS.index) + 1})
+    model = small(base_kernels={"shop": ("CAT",)}).refit(numbers, Y, KERNEL)
+    panels = DecompositionDisplay.from_estimator(model).panels
+    assert [list(panel.levels) for panel in panels if panel.levels] == [["1", "2", "3", "4"]]
+    assert "levels of shop" in model.describe()
 
 
 def test_a_forecast_is_no_picture_of_categories():

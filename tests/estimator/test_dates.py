@@ -135,8 +135,6 @@ WRONG = [
     ([["13-Feb-2021"], ["14-Feb-2021"]], rf"'13-Feb-2021' in column 'x0'{TO_DATETIME}"),
     (with_numbers(["2020-01-01", "soon"]), "such as '2020-01-31' in column 'a', got 'soon'"),
     (with_numbers(["2020-01-01", "2020-02-30"]), "'2020-01-31' in column 'a', got '2020-02-30'"),
-    (with_numbers(["2020-01-01", None]), "NaN"),
-    (with_numbers([pd.Timestamp("2020-01-01"), pd.NaT]), "NaN"),
     (
         with_numbers([dt.timedelta(1), dt.timedelta(2)]),
         r"timedelta.*in column 'a'.*datetime.timedelta\(days=1\)",

@@ -146,8 +146,8 @@ def test_inputs_are_checked_whatever_is_predicted(fitted, name):
     predict = PREDICTIONS[name]
     with pytest.raises(NotFittedError):
         predict(tiny(), X_NEW)
-    with pytest.raises(ValueError, match="X contains NaN"):
-        predict(fitted, [[np.nan]])
+    with pytest.raises(ValueError, match="X contains infinity"):
+        predict(fitted, [[np.inf]])
     with pytest.raises(ValueError, match="2 features"):
         predict(fitted, [[0.0, 1.0]])
 

@@ -110,8 +110,8 @@ def test_objects_among_the_parameters_are_left_out():
         ({"model": None}, "record must be the dict that to_dict returns, but cannot be read"),
         ({"settings": {"foo": 1}}, "but cannot be read: .*unexpected keyword argument 'foo'"),
         (
-            {"version": 4},
-            r"record must have version 2 or 3, got 4: autokernel 0\.\S+ has written it",
+            {"version": 5},
+            r"record must have a version out of \(2, 3, 4\), got 5: autokernel 0\.\S+ has written",
         ),
         ({"model": {}}, "record must be the dict that to_dict returns, but has no 'scaling'"),
     ],
