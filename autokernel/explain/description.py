@@ -521,9 +521,7 @@ class Description:
         if not part.along:
             return list(self._of_levels(part, subject, begin)), []
         if part.groups:
-            typical = self._explained.typical
-            where = [f"{self.names[c]} is {self._level(c, typical[c])}" for c in part.groups]
-            begin = f"Where {listing(where)}, {begin[:1].lower()}{begin[1:]}"
+            begin = f"{self._at_typical(part.groups)}, {begin[:1].lower()}{begin[1:]}"
         said, ahead = self._curve_along(part, whole, regions, subject, begin)
         return [*said, *self._between_levels(part, subject)], ahead
 
@@ -543,7 +541,7 @@ class Description:
             return said, self._beyond(whole, column, subject)
         ends = regions[column].inner if column in regions else None
         said = self._along(part, column, ends or WHOLE_COLUMN, subject, begin)
-        if regions or self._is_two_valued(column):
+        if regions or self._is_two_valued(column) or self.axes[column].levels:
             return said, []
         return said, self._beyond(part, column, subject)
 
@@ -752,6 +750,7 @@ class Description:
         """Describe a straight line on the scales of a column and of the target."""
         axis, name, way = self.axes[column], self.names[column], claim.predicate.split()[0]
         step, unit, per, where = 1 / axis.scale, axis.unit, singular(axis.unit) or "unit", ""
+        per = "level" if axis.levels else per
         if scale is None and self.scale == "log":
             most = abs(claim.value) * step / MAX_LOG_STEP
             if most > 1:  # a factor of 1e9 says nothing
@@ -862,8 +861,16 @@ class Description:
         return said
 
     def _of_levels(self, part: Part, subject: str, begin: str) -> Iterator[tuple[Claim, str]]:
-        """Describe an effect of the levels of categories."""
+        """Describe an effect of the levels of categories, each at typical levels of the others."""
+        interact = self._explained.probability_of_interaction(part, part.groups)
+        if len(part.groups) > 1 and interact >= OPEN:
+            names = listing([self.names[column] for column in part.groups])
+            how = "kernels in which the columns are multiplied"
+            claim = Claim(subject, "interact", probability=interact, evidence=how)
+            yield claim, f"{begin}joint effect of {names}{_perhaps(interact)}."
         for column in part.groups:
+            if len(part.groups) > 1:
+                begin = f"{self._at_typical([one for one in part.groups if one != column])}, a "
             values, name = np.unique(self._X[:, column]), self.names[column]
             if self._is_two_valued(column):
                 yield from self._along(part, column, WHOLE_COLUMN, subject, begin)
@@ -888,6 +895,12 @@ class Description:
                 f"{text}{listing(texts)}{_perhaps(first.probability)}.",
             )
             yield from ((self._measured(claim), "") for _, claim in others)
+
+    def _at_typical(self, columns: Sequence[int]) -> str:
+        """Say which levels categories have, where they have the most frequent ones."""
+        typical = self._explained.typical
+        where = [f"{self.names[one]} is {self._level(one, typical[one])}" for one in columns]
+        return f"Where {listing(where)}"
 
     def _of_level(self, column: int, value: float, claim: Claim) -> str:
         """Write how far a level is from the average of all, as a factor on the log scale."""

@@ -183,6 +183,26 @@ def test_sentences_name_levels_and_how_curves_differ(fitted):
     assert apart == pytest.approx(4.0, abs=0.3)  # five standard errors of a mean of thirty
 
 
+def test_categories_that_interact_are_a_joint_effect():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"day": rng.choice(["mon", "sat"], 90), "shop": rng.choice(SHOPS, 90)})
+    on_saturday = (frame["day"] == "sat") & (frame["shop"] == "B")
+    y = 2.0 * on_saturday + 0.2 * rng.normal(size=90)
+    text = AutoKernelGPRegressor(random_state=0).fit(frame, y).describe()
+    assert "A joint effect of day and shop. Where shop is " in text
+    assert "Where day is " in text
+
+
+def test_an_order_of_levels_makes_a_line_of_them():
+    sizes = pd.Categorical(["S", "M", "L", "XL"] * 20, ["S", "M", "L", "XL"], ordered=True)
+    y = sizes.codes + 0.2 * np.random.default_rng(0).normal(size=80)
+    model = AutoKernelGPRegressor(random_state=0).fit(pd.DataFrame({"size": sizes}), y)
+    assert model.best_expression_ == "LIN[size]"
+    assert "rises by 1.0" in model.describe()
+    assert " per level" in model.describe()
+    assert "Beyond" not in model.describe()
+
+
 def test_amounts_of_levels_are_factors_on_the_log_scale():
     y = np.exp(Y / 3)
     text = small().refit(X, y, "log(y) ~ CAT[shop] + SE[time]").describe()
