@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from autokernel.data.dates import count_days, is_number
 from autokernel.data.scaling import MIN_SPREAD
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 
 MAX_MAGNITUDE = 1e100  # of a number, so that its square does not overflow
 MAX_ROWS_NAMED = 5  # rows without a target that a message lists
@@ -50,6 +50,7 @@ class FitData:
     target_name: str | None = None  # that of a Series
     weights: FloatArray | None = None  # (n_samples,), positive; None for one
     noise_std: FloatArray | None = None  # (n_samples,), None for zero
+    rows: IntArray | None = None  # (n_samples,), indices among the given rows, None for all
 
 
 def check_fit_data(
@@ -103,7 +104,8 @@ def check_fit_data(
     check_range(inputs, target)
     names, name = None if names is None else list(map(str, names)), getattr(y, "name", None)
     target_name = str(name) if name not in (None, "", *(names or [])) else None
-    return FitData(inputs, target, names, date_columns, target_name, weights, errors)
+    rows = np.flatnonzero(kept)
+    return FitData(inputs, target, names, date_columns, target_name, weights, errors, rows)
 
 
 def _check_of_rows(
