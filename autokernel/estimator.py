@@ -37,7 +37,7 @@ from autokernel.expression import Expression
 from autokernel.fit import Arguments, Monitor, Run
 from autokernel.fit.arguments import CONSTRAINTS, check_nested
 from autokernel.fit.progress import print_now
-from autokernel.fit.run import MAX_RUNS_AGAIN
+from autokernel.fit.run import EARLY, MAX_RUNS_AGAIN
 from autokernel.kernels import BaseKernel, Operator, Priors
 from autokernel.model import Averaging, FittedModel
 from autokernel.search import CUT, MEANINGS, StopReason, Strategy
@@ -404,7 +404,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
                 )
             if self.verbose:
                 print_now(run.end_of_search(reason))
-            may_go_on = reason not in CUT and len(runs) <= MAX_RUNS_AGAIN
+            may_go_on = reason not in EARLY and len(runs) <= MAX_RUNS_AGAIN
             other = run.on_other_rows() if may_go_on else None
             if other is None:
                 return reason

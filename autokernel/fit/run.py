@@ -86,7 +86,7 @@ from autokernel.search import (
 from autokernel.typing import FloatArray, IntArray
 from autokernel.validation import check_seed
 
-_EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
+EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
 AVERAGING_SHARE = 0.1  # of the time, reserved for draws from the posterior
 ALL_ROWS_SHARE = 0.4  # the same, for fits of the best kernels to all rows
 N_STARTS_AGAIN = 3  # best kernels with which a search on other rows begins
@@ -303,7 +303,7 @@ class Run:
             others = [one for one in scored if one is not best.evaluation]
             deadline = self._deadline.earlier(self._conditioning_seconds)
             return self._completed(best, others, self.space.grammar, deadline)
-        rough = (self._rough or self._fit_roughly()) if reason in _EARLY else None
+        rough = (self._rough or self._fit_roughly()) if reason in EARLY else None
         if rough is None:
             failed = self.history.evaluations[:1]
             first = f"; the first, {failed[0].expression}: {failed[0].status}" if failed else ""
@@ -439,7 +439,7 @@ class Run:
         named = ", ".join(map(str, self._rows[self.outliers][:MAX_ROWS_NAMED].tolist()))
         more = f" and {n - MAX_ROWS_NAMED} more" if n > MAX_ROWS_NAMED else ""
         subject, verbs = ("row", ("does", "is")) if n == 1 else ("rows", ("do", "are"))
-        return f"{subject} {named}{more} {verbs[0]} not fit, and {verbs[1]} left out"
+        return f"{subject} {named}{more} {verbs[0]} not fit, and {verbs[1]} excluded"
 
     @property
     def _fingerprint(self) -> str:
