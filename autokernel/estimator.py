@@ -4,7 +4,6 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Memory
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
-from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import check_array, check_consistent_length, check_scalar, column_or_1d
 from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.validation import check_is_fitted
@@ -353,11 +352,13 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         arguments = Arguments.of(self)
         data = check_fit_data(self, X, y, sample_weight, noise_std, reset=True)
         runs = [self._run(data, arguments, deadline)]  # the last one is under way
-        n_again = MAX_RUNS_AGAIN if arguments.leaves_out_outliers else 0
-        context = self._init_callback_context(max_subtasks=runs[0].n_trials + n_again)
+        context = self._init_callback_context(max_subtasks=runs[0].n_trials)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        monitor = Monitor(
+            self, context, runs[0], X=X, y=y, attributes=lambda: self._attributes_so_far(runs, data)
+        )
         try:
-            reason = self._search(runs, data, context, X=X, y=y, deadline=deadline)
+            reason = self._search(runs, monitor, deadline)
             run = _last_with_kernel(runs)
             self._set_fitted(run.result(reason), data, run, reason)
             if self.verbose and not run.searches_all_exactly:
@@ -373,44 +374,27 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         return self
 
-    def _search(
-        self,
-        runs: list[Run],
-        data: FitData,
-        context: CallbackContext,
-        *,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
-        deadline: Deadline,
-    ) -> StopReason:
+    def _search(self, runs: list[Run], monitor: Monitor, deadline: Deadline) -> StopReason:
         """Search, and again on other rows if the best kernel changes which of them fit.
 
-        Runs are appended to those that there are.
+        Runs are appended to the first one.
         """
-        root = context
         while True:
             run = runs[-1]
             if self.verbose and not run.searches_all_exactly:
                 print_now(run.text)
             if self.verbose and len(run.outliers):
                 print_now(run.text_of_outliers)
-            so_far = partial(self._attributes_so_far, run, data)
-            monitor = Monitor(self, context, run, X=X, y=y, attributes=so_far)
             reason = run.search(monitor, deadline=deadline)
-            monitor.finish()
-            if context is not root:
-                context.call_on_fit_task_end(
-                    estimator=self, X=X, y=y, reconstruction_attributes=so_far
-                )
             if self.verbose:
                 print_now(run.end_of_search(reason))
             may_go_on = reason not in EARLY and len(runs) <= MAX_RUNS_AGAIN
             other = run.on_other_rows() if may_go_on else None
             if other is None:
+                monitor.finish()
                 return reason
             runs.append(other)
-            context = root.subcontext(task_name="search", max_subtasks=other.n_trials)
-            context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+            monitor.go_on(other)
 
     def refit(
         self,
@@ -507,8 +491,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         elif not hasattr(self, "search_history_"):
             self.n_iter_, self.stop_reason_ = 0, reason
 
-    def _attributes_so_far(self, run: Run, data: FitData) -> dict[str, Any] | None:
+    def _attributes_so_far(self, runs: Sequence[Run], data: FitData) -> dict[str, Any] | None:
         """Return what is set if a callback ends the search now, None if no kernel is fitted."""
+        run = _last_with_kernel(runs)
         best = run.best()
         if best is None:
             return None
