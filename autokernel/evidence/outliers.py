@@ -21,7 +21,7 @@ from autokernel.evidence.mode_search import ModeSearch
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.starts import DataScales, draw_starts, random_stream
 from autokernel.exceptions import EvaluationError, kernel_errors
-from autokernel.expression import Expression
+from autokernel.expression import Expression, arrange, theta_order
 from autokernel.inference import (
     ExactLikelihood,
     ExactPredictor,
@@ -52,6 +52,7 @@ _LOG_2PI = float(np.log(2 * np.pi))
 def find_outliers(
     data: TrainingData,
     expressions: Sequence[Expression],
+    rivals: Sequence[Expression] = (),
     *,
     priors: Priors,
     seed: int,
@@ -60,7 +61,9 @@ def find_outliers(
     """Find the rows of the data that do not fit, before any search.
 
     The pursuit goes by a few simple kernels, on all scales of the target that are tried, and the
-    one of the highest score decides. An ``OutOfTimeError`` is raised after the deadline.
+    one of the highest score decides. If there are outliers, kernels that may explain them, the
+    ``rivals``, are fitted to all rows, on the same scale. An ``OutOfTimeError`` is raised after the
+    deadline.
 
     Notes
     -----
@@ -80,8 +83,14 @@ def find_outliers(
             ends.append((fit, pursuit))
     if not ends:
         return np.empty(0, dtype=int)
-    fit, pursuit = max(ends, key=lambda end: end[0].score)
-    return pursuit.outliers(fit)
+    best = max(ends, key=lambda end: end[0].score)
+    found = best[1].outliers(best[0])
+    for rival in rivals if len(found) else ():
+        with suppress(EvaluationError), kernel_errors(), one_blas_thread():
+            on_scale = rival.on(best[1].target)
+            pursuit = _Pursuit(on_scale, data, priors=priors, seed=seed, deadline=deadline)
+            best = max(best, (pursuit.thorough(), pursuit), key=lambda end: end[0].score)
+    return best[1].outliers(best[0])
 
 
 def update_outliers(
@@ -133,8 +142,9 @@ class _Pursuit:
         seed: int,
         deadline: Deadline,
     ) -> None:
-        self._expression = expression.body
+        self._expression, self.target = arrange(expression.body)[0], expression.target
         self._data = data = data.on(expression.target)
+        self._order = theta_order(expression.body, arrange(expression.body)[1])
         self._standardises, n = known is None, len(data.y)
         self._priors, self._seed, self._deadline = priors, seed, deadline
         self._price = float(np.log(n))
@@ -159,9 +169,15 @@ class _Pursuit:
         self._starts = list(drawn)
         return self._fit(self.rows, [modes.rough_mode(posterior)], steps=_FIRST_STEPS)
 
+    def thorough(self) -> _Fit:
+        """Fit the kernel to all rows, with a search of all modes."""
+        posterior, _, _ = self._posterior(self.rows)
+        modes, _ = ModeSearch(posterior.data, priors=self._priors, seed=self._seed)(posterior)
+        return self._fit(self.rows, modes[:1], steps=0)
+
     def at(self, kept: BoolArray, theta: FloatArray) -> _Fit:
         """Return the fit at known parameters."""
-        return self._fit(kept, [Point(theta)], steps=0)
+        return self._fit(kept, [Point(theta[self._order])], steps=0)
 
     def highest(self, fit: _Fit) -> _Fit:
         """Free more and more rows, and return the fit of the highest score on the way.

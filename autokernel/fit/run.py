@@ -49,9 +49,9 @@ from autokernel.expression import (
     unit_prior,
 )
 from autokernel.fit.arguments import Arguments
-from autokernel.fit.space import Space, targets_of
+from autokernel.fit.space import MAX_FEW_COLUMNS, Space, targets_of
 from autokernel.inference import ExactPredictor, MakePredictor, TrainingData, one_blas_thread
-from autokernel.kernels import SMOOTH, Seasonal
+from autokernel.kernels import PERIODIC, SMOOTH, Seasonal
 from autokernel.many_rows import (
     Approximation,
     BoundedEvaluator,
@@ -378,6 +378,7 @@ class Run:
             return find_outliers(
                 self._training_data(unit_scaling(X), scaling),
                 [kernel.on(target) for target in targets],
+                [Leaf(PERIODIC, leaf.column) + kernel for leaf in leaves[:MAX_FEW_COLUMNS]],
                 priors=self.arguments.priors,
                 seed=self.seed,
                 deadline=deadline,
