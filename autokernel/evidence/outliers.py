@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
 from scipy.special import gammaln
-from scipy.stats import norm, t
+from scipy.stats import norm, poisson, t
 
 from autokernel.data.scales import MIN_DISTINCT, mean_and_variance
 from autokernel.deadline import NEVER, Deadline
@@ -36,6 +36,7 @@ MAX_ROWS = 600  # of the pursuit; others are judged by the fit to these
 MAX_SHARE = 0.15  # of the rows, which may be outliers
 MIN_DEVIATION = 4.0  # robust standard deviations of the farthest row, below which none is freed
 MIN_ADVANTAGE = 5.0  # nats of outliers among normal deviations over heavy tails of all
+MIN_PROBABILITY = 1e-3  # of neighbours that are outliers together, by chance
 DEGREES_OF_FREEDOM = np.array([3.0, 4.0, 5.0, 7.0, 10.0, 20.0, 50.0])  # of heavy tails
 MAX_NEAR_ROWS = 3  # that are freed together
 SHARE_PER_STEP = 0.25  # of the rows freed before, that are freed in one step
@@ -74,10 +75,10 @@ def find_outliers(
     for expression in expressions:
         with suppress(EvaluationError), kernel_errors(), one_blas_thread():
             pursuit = _Pursuit(expression, data, priors=priors, seed=seed, deadline=deadline)
-            if not pursuit.is_possible(pursuit.rows):
+            if not pursuit.is_possible(pursuit.rows & pursuit.has_target):
                 continue
             fit = pursuit.first()
-            sizes = np.abs(fit.deviations)
+            sizes = np.abs(fit.deviations[pursuit.has_target])
             if sizes.max() * _MEDIAN > MIN_DEVIATION * np.median(sizes):
                 fit = pursuit.settled(pursuit.highest(fit))
             ends.append((fit, pursuit))
@@ -149,6 +150,7 @@ class _Pursuit:
         self._priors, self._seed, self._deadline = priors, seed, deadline
         self._price = float(np.log(n))
         self._starts: list[FloatArray] = []
+        self.has_target = np.isfinite(data.log_slopes)  # on its scale, the other rows cannot fit
         self.rows = np.ones(n, dtype=bool)
         if n > MAX_ROWS:
             self.rows[np.random.default_rng(seed).permutation(n)[MAX_ROWS:]] = False
@@ -157,23 +159,26 @@ class _Pursuit:
     def is_possible(self, kept: BoolArray) -> bool:
         """Whether enough rows are kept, with targets that differ."""
         is_most = (self.rows & ~kept).sum() <= MAX_SHARE * self.rows.sum()
-        return bool(is_most and len(np.unique(self._data.y[kept])) >= MIN_DISTINCT)
+        values, counts = np.unique(self._data.y[kept], return_counts=True)
+        return bool(is_most and len(values) >= MIN_DISTINCT and counts.max() <= kept.sum() / 2)
 
     def first(self) -> _Fit:
-        """Fit the kernel to all rows."""
-        posterior, _, _ = self._posterior(self.rows)
+        """Fit the kernel to all rows that the scale of the target has."""
+        kept = self.rows & self.has_target
+        posterior, _, _ = self._posterior(kept)
         local = posterior.data
         modes = ModeSearch(local, priors=self._priors, seed=self._seed)
         rng = random_stream(self._seed, self._expression, "outliers")
         drawn = draw_starts(posterior, DataScales(local), _N_STARTS, rng=rng)
         self._starts = list(drawn)
-        return self._fit(self.rows, [modes.rough_mode(posterior)], steps=_FIRST_STEPS)
+        return self._fit(kept, [modes.rough_mode(posterior)], steps=_FIRST_STEPS)
 
     def thorough(self) -> _Fit:
         """Fit the kernel to all rows, with a search of all modes."""
-        posterior, _, _ = self._posterior(self.rows)
+        kept = self.rows & self.has_target
+        posterior, _, _ = self._posterior(kept)
         modes, _ = ModeSearch(posterior.data, priors=self._priors, seed=self._seed)(posterior)
-        return self._fit(self.rows, modes[:1], steps=0)
+        return self._fit(kept, modes[:1], steps=0)
 
     def at(self, kept: BoolArray, theta: FloatArray) -> _Fit:
         """Return the fit at known parameters."""
@@ -215,14 +220,37 @@ class _Pursuit:
         is_outlier[self.rows] = ~fit.kept[self.rows]
         found = np.flatnonzero(is_outlier)
         is_new = known is None or len(np.setdiff1d(found, known)) > 0
-        few = len(found) <= MAX_SHARE * len(is_outlier)
-        if is_new and not (few and _advantage(fit.deviations, is_outlier) > MIN_ADVANTAGE):
+        stand_apart = (
+            len(found) <= MAX_SHARE * len(is_outlier)
+            and _advantage(fit.deviations, is_outlier) > MIN_ADVANTAGE
+            and self._are_scattered(fit)
+        )
+        if is_new and not stand_apart:
             found = np.intersect1d(found, [] if known is None else known).astype(int)
         return found
 
+    def _are_scattered(self, fit: _Fit) -> bool:
+        """Whether neighbours are outliers together no more often than by chance.
+
+        Where a function jumps, rows that are near to each other do not fit.
+        """
+        if not self._expression.leaves:
+            return True
+        X, freed = self._data.X[self.rows], ~fit.kept[self.rows]
+        K = cross_covariance(self._expression, X, X).forward(np.exp(fit.point.theta[:-1]))
+        std = np.sqrt(np.diag(K))
+        closeness = K / np.outer(std, std)
+        np.fill_diagonal(closeness, -np.inf)
+        ends = np.sort(np.column_stack([np.arange(len(X)), closeness.argmax(axis=1)]), axis=1)
+        pairs = np.unique(ends, axis=0)
+        n, k = len(X), int(freed.sum())
+        expected = len(pairs) * k * (k - 1) / (n * (n - 1))
+        n_found = int(freed[pairs].all(axis=1).sum())
+        return bool(poisson.sf(n_found - 1, expected) > MIN_PROBABILITY)
+
     def _is_worth_it(self, fit: _Fit) -> BoolArray:
         """Whether a variance of each row gains more than its price."""
-        r = np.maximum(fit.deviations**2, 1.0)
+        r = np.clip(fit.deviations**2, 1.0, 1e300)  # finite beyond the scale of the target too
         return 0.5 * (r - 1 - np.log(r)) > self._price
 
     def _again(self, fit: _Fit, kept: BoolArray) -> _Fit:
@@ -276,7 +304,6 @@ class _Pursuit:
             noise = predictor.noise_variance
             of_rows = noise / data.weights[~kept] + data.known_noise[~kept] / scale**2
             variances[~kept] = of_new - noise + of_rows
-        is_possible = np.isfinite(data.log_slopes)  # on the scale of the target
         freed = self.rows & ~kept
         log_factors = data.log_factors(float(theta[-1]) + 2 * np.log(scale))
         own = _log_density_at_best(errors, variances) - np.log(scale) + log_factors
@@ -284,11 +311,18 @@ class _Pursuit:
             point.log_posterior
             - local.total_weight * np.log(scale)
             + float((data.weights * data.log_slopes)[kept].sum())
-            + float(own[freed & is_possible].sum())
+            + float(own[freed & self.has_target].sum())
+            + self._log_density_beyond(freed & ~self.has_target, kept)
             - self._price * freed.sum()
         )
-        deviations = np.where(is_possible, errors / np.sqrt(variances), np.inf)
+        deviations = np.where(self.has_target, errors / np.sqrt(variances), np.inf)
         return _Fit(kept, point, score, deviations, precision, alpha)
+
+    def _log_density_beyond(self, beyond: BoolArray, kept: BoolArray) -> float:
+        """Compute the log density of rows that are not on the scale of the target, as it is."""
+        y = self._data.on(None).y
+        mean, variance = mean_and_variance(y[kept])
+        return float(_log_density_at_best(y[beyond] - mean, np.array(variance)).sum())
 
 
 def _log_density_at_best(errors: FloatArray, variances: FloatArray) -> FloatArray:

@@ -31,6 +31,7 @@ from autokernel.evidence import (
     update_outliers,
 )
 from autokernel.evidence.evaluator import digest
+from autokernel.evidence.outliers import MAX_SHARE
 from autokernel.exceptions import (
     EvaluationError,
     OutOfTimeError,
@@ -48,7 +49,7 @@ from autokernel.expression import (
     uniform_prior,
     unit_prior,
 )
-from autokernel.fit.arguments import Arguments
+from autokernel.fit.arguments import AUTO, Arguments
 from autokernel.fit.space import MAX_FEW_COLUMNS, Space, targets_of
 from autokernel.inference import ExactPredictor, MakePredictor, TrainingData, one_blas_thread
 from autokernel.kernels import PERIODIC, SMOOTH, Seasonal
@@ -373,7 +374,10 @@ class Run:
         kernel: Expression = reduce(mul, leaves) if leaves else NOISE
         if np.isfinite(deadline.seconds_left):
             deadline = deadline.earlier((1 - SHARE_FOR_OUTLIERS) * deadline.seconds_left)
-        targets = targets_of(self.arguments.target_scale, y, scaling, of_target)
+        some, name = np.arange(len(y)), self.arguments.target_scale
+        if name == AUTO and np.mean(y > 0) >= 1 - MAX_SHARE:
+            some = np.flatnonzero(y > 0)  # as the others may be outliers
+        targets = targets_of(name, y[some], scaling, of_target[some])
         try:
             return find_outliers(
                 self._training_data(unit_scaling(X), scaling),
