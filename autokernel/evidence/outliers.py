@@ -6,10 +6,11 @@ rows a variance, those first that gain most of the log evidence, and each of the
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
+from scipy.spatial import KDTree
 from scipy.special import gammaln
 from scipy.stats import norm, poisson, t
 
@@ -105,13 +106,21 @@ def update_outliers(
 ) -> IntArray:
     """Judge all rows again by a kernel that was fitted without the ``known`` outliers.
 
-    The target is standardised as in this fit. Rows that the kernel explains come back.
+    The target is standardised as in this fit. Rows that the kernel explains come back. These are
+    all rows if the score of its fit to all rows is higher, as that may show what the others do not.
     """
+    settings: dict[str, Any] = {"priors": priors, "seed": seed, "deadline": deadline}
     with suppress(EvaluationError), kernel_errors(), one_blas_thread():
-        pursuit = _Pursuit(fit.expression, data, known, priors=priors, seed=seed, deadline=deadline)
+        pursuit = _Pursuit(fit.expression, data, known, **settings)
         kept = pursuit.rows.copy()
         kept[known] = False
-        return pursuit.outliers(pursuit.settled(pursuit.at(kept, fit.theta)), known)
+        found = pursuit.settled(pursuit.at(kept, fit.theta))
+        if len(known):
+            of_all = _Pursuit(fit.expression, data, **settings)
+            rival = of_all.thorough()
+            if rival.score > found.score:
+                return of_all.outliers(of_all.settled(rival))
+        return pursuit.outliers(found, known)
     return known
 
 
@@ -236,13 +245,10 @@ class _Pursuit:
         """
         if not self._expression.leaves:
             return True
-        X, freed = self._data.X[self.rows], ~fit.kept[self.rows]
-        K = cross_covariance(self._expression, X, X).forward(np.exp(fit.point.theta[:-1]))
-        std = np.sqrt(np.diag(K))
-        closeness = K / np.outer(std, std)
-        np.fill_diagonal(closeness, -np.inf)
-        ends = np.sort(np.column_stack([np.arange(len(X)), closeness.argmax(axis=1)]), axis=1)
-        pairs = np.unique(ends, axis=0)
+        columns, freed = sorted(self._expression.columns), ~fit.kept[self.rows]
+        X = self._data.X[self.rows][:, columns]
+        _, near = KDTree(X).query(X, k=2)
+        pairs = np.unique(np.sort(near, axis=1), axis=0)
         n, k = len(X), int(freed.sum())
         expected = len(pairs) * k * (k - 1) / (n * (n - 1))
         n_found = int(freed[pairs].all(axis=1).sum())

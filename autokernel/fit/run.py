@@ -377,12 +377,13 @@ class Run:
         some, name = np.arange(len(y)), self.arguments.target_scale
         if name == AUTO and np.mean(y > 0) >= 1 - MAX_SHARE:
             some = np.flatnonzero(y > 0)  # as the others may be outliers
+        few = len(leaves) <= MAX_FEW_COLUMNS
         targets = targets_of(name, y[some], scaling, of_target[some])
         try:
             return find_outliers(
                 self._training_data(unit_scaling(X), scaling),
                 [kernel.on(target) for target in targets],
-                [Leaf(PERIODIC, leaf.column) + kernel for leaf in leaves[:MAX_FEW_COLUMNS]],
+                [Leaf(PERIODIC, leaf.column) + kernel for leaf in leaves if few],
                 priors=self.arguments.priors,
                 seed=self.seed,
                 deadline=deadline,
