@@ -37,6 +37,7 @@ MAX_ROWS = 600  # of the pursuit; others are judged by the fit to these
 MAX_SHARE = 0.15  # of the rows, which may be outliers
 MIN_DEVIATION = 4.0  # robust standard deviations of the farthest row, below which none is freed
 MIN_ADVANTAGE = 5.0  # nats of outliers among normal deviations over heavy tails of all
+N_NEIGHBOURS = 2  # of each row, one on either side along a column
 MIN_PROBABILITY = 1e-3  # of neighbours that are outliers together, by chance
 DEGREES_OF_FREEDOM = np.array([3.0, 4.0, 5.0, 7.0, 10.0, 20.0, 50.0])  # of heavy tails
 MAX_NEAR_ROWS = 3  # that are freed together
@@ -247,8 +248,10 @@ class _Pursuit:
             return True
         columns, freed = sorted(self._expression.columns), ~fit.kept[self.rows]
         X = self._data.X[self.rows][:, columns]
-        _, near = KDTree(X).query(X, k=2)
-        pairs = np.unique(np.sort(near, axis=1), axis=0)
+        _, near = KDTree(X).query(X, k=1 + N_NEIGHBOURS)
+        rows = np.repeat(np.arange(len(X)), 1 + N_NEIGHBOURS)
+        pairs = np.unique(np.sort(np.column_stack([rows, near.ravel()]), axis=1), axis=0)
+        pairs = pairs[pairs[:, 0] < pairs[:, 1]]  # no row with itself
         n, k = len(X), int(freed.sum())
         expected = len(pairs) * k * (k - 1) / (n * (n - 1))
         n_found = int(freed[pairs].all(axis=1).sum())
