@@ -228,33 +228,33 @@ class _Pursuit:
         """
         is_outlier = self._is_worth_it(fit)
         is_outlier[self.rows] = ~fit.kept[self.rows]
-        found = np.flatnonzero(is_outlier)
-        is_new = known is None or len(np.setdiff1d(found, known)) > 0
-        stand_apart = (
-            len(found) <= MAX_SHARE * len(is_outlier)
-            and _advantage(fit.deviations, is_outlier) > MIN_ADVANTAGE
-            and self._are_scattered(fit)
-        )
-        if is_new and not stand_apart:
-            found = np.intersect1d(found, [] if known is None else known).astype(int)
-        return found
+        candidates, nothing = np.flatnonzero(is_outlier), np.empty(0, dtype=int)
+        back = nothing if known is None else np.intersect1d(candidates, known)
+        if len(back) == len(candidates) and known is not None:
+            return back
+        found, advantage = _far_apart(fit.deviations, candidates)
+        few = len(found) <= MAX_SHARE * len(is_outlier)
+        if few and advantage > MIN_ADVANTAGE and self._are_scattered(found):
+            return np.union1d(found, back)
+        return back
 
-    def _are_scattered(self, fit: _Fit) -> bool:
+    def _are_scattered(self, outliers: IntArray) -> bool:
         """Whether neighbours are outliers together no more often than by chance.
 
         Where a function jumps, rows that are near to each other do not fit.
         """
         if not self._expression.leaves:
             return True
-        columns, freed = sorted(self._expression.columns), ~fit.kept[self.rows]
+        columns = sorted(self._expression.columns)
+        is_outlier = np.isin(np.flatnonzero(self.rows), outliers)
         X = self._data.X[self.rows][:, columns]
         _, near = KDTree(X).query(X, k=1 + N_NEIGHBOURS)
         rows = np.repeat(np.arange(len(X)), 1 + N_NEIGHBOURS)
         pairs = np.unique(np.sort(np.column_stack([rows, near.ravel()]), axis=1), axis=0)
         pairs = pairs[pairs[:, 0] < pairs[:, 1]]  # no row with itself
-        n, k = len(X), int(freed.sum())
+        n, k = len(X), int(is_outlier.sum())
         expected = len(pairs) * k * (k - 1) / (n * (n - 1))
-        n_found = int(freed[pairs].all(axis=1).sum())
+        n_found = int(is_outlier[pairs].all(axis=1).sum())
         return bool(poisson.sf(n_found - 1, expected) > MIN_PROBABILITY)
 
     def _is_worth_it(self, fit: _Fit) -> BoolArray:
@@ -371,23 +371,38 @@ def _next_rows(fit: _Fit, n: int) -> IntArray:
     return np.flatnonzero(fit.kept)[chosen]
 
 
-def _advantage(deviations: FloatArray, is_outlier: BoolArray) -> float:
-    """Compare outliers among normal deviations with heavy tails of all rows, in nats.
+def _far_apart(deviations: FloatArray, candidates: IntArray) -> tuple[IntArray, float]:
+    """Choose the farthest candidates, and compare them with heavy tails of all rows.
 
-    Outliers are normal too, with a larger variance, and which rows they are has equal probabilities
-    for all choices of this number of rows. Heavy tails are those of Student's t.
+    The second result is the advantage in nats of outliers among normal deviations, for the best
+    number of outliers. They are normal too, with a larger variance, and all choices of this number
+    of rows are equally probable. Heavy tails are those of Student's t. Rows without a deviation,
+    beyond the scale of the target, are outliers in any case.
     """
     is_known = np.isfinite(deviations)
-    z, far = deviations[is_known], is_outlier[is_known]
-    n, k = len(z), int(far.sum())
-    if not 0 < k < n:
-        return np.inf if k == 0 and is_outlier.any() else -np.inf
+    beyond = candidates[~is_known[candidates]]
+    candidates = candidates[is_known[candidates]]
+    if not len(candidates):
+        return beyond, np.inf if len(beyond) else -np.inf
+    squares = deviations[is_known] ** 2
+    candidates = candidates[np.argsort(-np.abs(deviations[candidates]), kind="stable")]
+    n, k = len(squares), np.arange(1, len(candidates) + 1)
+    of_far = np.cumsum(deviations[candidates] ** 2)
+    of_near = np.maximum(squares.sum() - of_far, np.finfo(float).tiny)
     log_choices = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-    groups = (z[~far], z[far])
-    of_groups = [norm.logpdf(one, scale=np.sqrt(np.mean(one**2))).sum() for one in groups]
+    as_outliers = (
+        _log_likelihood_at_best(of_near, n - k) + _log_likelihood_at_best(of_far, k) - log_choices
+    )
     nu = DEGREES_OF_FREEDOM[:, None]
-    squared = np.full((len(nu), 1), max(float(np.median(z**2)), np.finfo(float).tiny))
+    scale = np.full((len(nu), 1), max(float(np.median(squares)), np.finfo(float).tiny))  # squared
     for _ in range(_ROUNDS_OF_SCALE):  # the EM algorithm
-        squared = np.mean((nu + 1) / (nu + z**2 / squared) * z**2, axis=1, keepdims=True)
-    of_tails = t.logpdf(z, nu, scale=np.sqrt(squared)).sum(axis=1)
-    return float(sum(of_groups) - log_choices - of_tails.max())
+        scale = np.mean((nu + 1) / (nu + squares / scale) * squares, axis=1, keepdims=True)
+    as_tails = t.logpdf(np.sqrt(squares), nu, scale=np.sqrt(scale)).sum(axis=1).max()
+    best = int(np.argmax(as_outliers))
+    found = np.sort(np.concatenate([candidates[: best + 1], beyond]))
+    return found, float(as_outliers[best] - as_tails)
+
+
+def _log_likelihood_at_best(sum_of_squares: FloatArray, n: IntArray) -> FloatArray:
+    """Compute the log likelihood of n normal numbers whose variance is as likely as possible."""
+    return -0.5 * n * (_LOG_2PI + np.log(sum_of_squares / n) + 1)

@@ -106,7 +106,7 @@ def of_outliers(model: FittedModel) -> Iterator[Said]:
     if not len(rows):
         return
     sizes, n = np.abs(deviations), len(rows)
-    by = [number(float(f"{size:.2g}")) for size in (sizes if n == 2 else np.sort(sizes))]
+    by = [f"{float(f'{size:.2g}'):g}" for size in (sizes if n == 2 else np.sort(sizes))]
     far = by[0] if by[0] == by[-1] else f"{by[0]} {'and' if n == 2 else 'to'} {by[-1]}"
     named = listing([str(row) for row in rows[:MAX_NAMED].tolist()])
     subject, is_off, are = f"row {named}", "does not fit: it is", "is"
