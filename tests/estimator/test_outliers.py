@@ -198,15 +198,6 @@ def test_outliers_are_said_with_a_claim(rows, sentence):
     assert claims["text"][place] in said
 
 
-def test_rows_that_are_named_later_are_counted_with_those_excluded():
-    X, y, _, _ = example(rows=[])
-    y[10] += 12
-    y[60] += 0.8  # too little to be excluded, and enough for a remark
-    model = refitted(X, y)
-    np.testing.assert_array_equal(model.outliers_, [10])
-    assert "Row 60 does not fit the others" in model.describe()
-
-
 @pytest.mark.parametrize(
     "duplicate",
     [
