@@ -33,7 +33,7 @@ from autokernel.inference import (
 from autokernel.kernels import Priors
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
-MAX_ROWS = 600  # of the pursuit; others are judged by the fit to these
+MAX_ROWS = 400  # of the pursuit; others are judged by the fit to these
 MAX_SHARE = 0.15  # of the rows, which may be outliers
 MIN_DEVIATION = 4.0  # robust standard deviations of the farthest row, below which none is freed
 MIN_ADVANTAGE = 5.0  # nats of outliers among normal deviations over heavy tails of all
