@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
-from scipy.spatial import KDTree
 from scipy.special import gammaln
 from scipy.stats import norm, poisson, t
 
@@ -37,7 +36,7 @@ MAX_ROWS = 400  # of the pursuit; others are judged by the fit to these
 MAX_SHARE = 0.15  # of the rows, which may be outliers
 MIN_DEVIATION = 4.0  # robust standard deviations of the farthest row, below which none is freed
 MIN_ADVANTAGE = 5.0  # nats of outliers among normal deviations over heavy tails of all
-N_NEIGHBOURS = 2  # of each row, one on either side along a column
+NEAR = (1, 2)  # places along a column, from a row to those that are near to it
 MIN_PROBABILITY = 1e-3  # of neighbours that are outliers together, by chance
 DEGREES_OF_FREEDOM = np.array([3.0, 4.0, 5.0, 7.0, 10.0, 20.0, 50.0])  # of heavy tails
 MAX_NEAR_ROWS = 3  # that are freed together
@@ -239,23 +238,20 @@ class _Pursuit:
         return back
 
     def _are_scattered(self, outliers: IntArray) -> bool:
-        """Whether neighbours are outliers together no more often than by chance.
+        """Whether rows next to each other along a column are outliers no more often than by chance.
 
         Where a function jumps, rows that are near to each other do not fit.
         """
-        if not self._expression.leaves:
-            return True
-        columns = sorted(self._expression.columns)
+        X = self._data.X[self.rows]
         is_outlier = np.isin(np.flatnonzero(self.rows), outliers)
-        X = self._data.X[self.rows][:, columns]
-        _, near = KDTree(X).query(X, k=1 + N_NEIGHBOURS)
-        rows = np.repeat(np.arange(len(X)), 1 + N_NEIGHBOURS)
-        pairs = np.unique(np.sort(np.column_stack([rows, near.ravel()]), axis=1), axis=0)
-        pairs = pairs[pairs[:, 0] < pairs[:, 1]]  # no row with itself
         n, k = len(X), int(is_outlier.sum())
-        expected = len(pairs) * k * (k - 1) / (n * (n - 1))
-        n_found = int(is_outlier[pairs].all(axis=1).sum())
-        return bool(poisson.sf(n_found - 1, expected) > MIN_PROBABILITY)
+        expected = sum(n - gap for gap in NEAR) * k * (k - 1) / (n * (n - 1))
+        for column in self._expression.columns:
+            in_order = is_outlier[np.argsort(X[:, column], kind="stable")]
+            n_found = sum(int((in_order[gap:] & in_order[:-gap]).sum()) for gap in NEAR)
+            if poisson.sf(n_found - 1, expected) < MIN_PROBABILITY:
+                return False
+        return True
 
     def _is_worth_it(self, fit: _Fit) -> BoolArray:
         """Whether a variance of each row gains more than its price."""
