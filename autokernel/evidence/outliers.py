@@ -336,7 +336,7 @@ def _log_density_at_best(errors: FloatArray, variances: FloatArray) -> FloatArra
 
 
 def _next_rows(fit: _Fit, n: int) -> IntArray:
-    """Choose at least n rows to free, alone or with near ones, by what they gain for each row.
+    """Choose at least n rows to free, single ones or near ones together, by the gain for each row.
 
     Near are the rows of the largest partial correlation. Two neighbours that are both off predict
     each other, and only both together gain.
