@@ -17,7 +17,7 @@ from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.validation import check_is_fitted
 
 from autokernel.data import SINCE, FitData, check_fit_data, check_inputs
-from autokernel.deadline import Deadline
+from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion
 from autokernel.exceptions import EvaluationError
 from autokernel.explain import (
@@ -36,6 +36,7 @@ from autokernel.expression import Expression
 from autokernel.fit import Arguments, Monitor, Run
 from autokernel.fit.arguments import CONSTRAINTS, check_nested
 from autokernel.fit.progress import print_now
+from autokernel.fit.run import EARLY, MAX_RUNS_AGAIN
 from autokernel.kernels import BaseKernel, Operator, Priors
 from autokernel.model import Averaging, FittedModel
 from autokernel.search import CUT, MEANINGS, StopReason, Strategy
@@ -86,6 +87,11 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         and compares evidences of the target itself, as in ``log(y) ~ SE[age]``. Predictions are in
         the units of ``y`` and average over scales. None, like ``"identity"``, uses the target as
         it is.
+    outliers : "auto" or None, default="auto"
+        With ``"auto"``, rows that do not fit are left out: those for which a noise variance of
+        only this row raises the log evidence by more than its price of log n_samples, if they
+        stand apart from the other rows, which heavy tails do not. ``outliers_`` names them. None
+        fits all rows.
     periods : mapping or None, default=None
         Known periods by column, in the unit of the column, such as ``{"month": 12}`` or
         ``{"day": [7, 365.25]}``. Each becomes a periodic kernel such as ``PER12[month]``, and
@@ -202,6 +208,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Variance of the noise, in squared units of y, or of y on the scale of the best kernel; zero
         up to rounding for a constant target. It is that of a row of weight one without a known
         error.
+    outliers_ : ndarray of shape (n_outliers,)
+        Zero-based indices of the rows of ``X`` that do not fit and are left out, sorted.
     approximation_ : str
         How predictions are computed: ``"exact"``, or for example ``"64 neighbours"``.
     search_history_ : dict of ndarray of shape (n_kernels,)
@@ -231,7 +239,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     claims_ : Table
         What :meth:`describe` says, with a value, an interval and a probability for each claim.
     X_train_ : ndarray of shape (n_samples, n_features)
-        Training inputs, without rows of weight zero.
+        Training inputs, without outliers and rows of weight zero.
     y_train_ : ndarray of shape (n_samples,)
         Training targets, of the same rows.
     n_features_in_ : int
@@ -264,6 +272,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         categorical_features: npt.ArrayLike | None = "auto",
         column_scales: str | Mapping[str | int, str | None] | None = "auto",
         target_scale: str | None = "auto",
+        outliers: str | None = "auto",
         periods: Mapping[str | int, float | Sequence[float]] | None = None,
         start_kernel: str | Expression | Sequence[str | Expression] | None = None,
         operators: Collection[str | Operator] = ("+", "*"),
@@ -288,6 +297,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self.base_kernels, self.operators = base_kernels, operators
         self.categorical_features = categorical_features
         self.column_scales, self.target_scale = column_scales, target_scale
+        self.outliers = outliers
         self.periods, self.start_kernel = periods, start_kernel
         self.strategy, self.criterion = strategy, criterion
         self.max_leaves = max_leaves
@@ -356,33 +366,50 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         deadline = Deadline(np.inf if self.max_time is None else self.max_time)
         arguments = Arguments.of(self)
         data = check_fit_data(self, X, y, sample_weight, noise_std, reset=True)
-        run = self._run(data, arguments)
-        reports_rows = bool(self.verbose) and not run.searches_all_exactly
-        if reports_rows:
-            print_now(run.text)
-        context = self._init_callback_context(max_subtasks=run.n_trials)
+        runs = [self._run(data, arguments, deadline)]  # the last one is under way
+        context = self._init_callback_context(max_subtasks=runs[0].n_trials)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         monitor = Monitor(
-            self, context, run, X=X, y=y, attributes=lambda: self._attributes_so_far(run, data)
+            self, context, runs[0], X=X, y=y, attributes=lambda: self._attributes_so_far(runs, data)
         )
         try:
-            reason = run.search(monitor, deadline=deadline)
-            monitor.finish()
-            if self.verbose:
-                print_now(run.end_of_search(reason))
+            reason = self._search(runs, monitor, deadline)
+            run = _last_with_kernel(runs)
             self._set_fitted(run.result(reason), data, run, reason)
-            if reports_rows:
+            if self.verbose and not run.searches_all_exactly:
                 print_now(f"predictions: {self.approximation_}")
         except KeyboardInterrupt:
             with suppress(EvaluationError):  # nothing can be fitted: Ctrl-C comes first
-                interrupted = StopReason.INTERRUPTED
+                interrupted, run = StopReason.INTERRUPTED, _last_with_kernel(runs)
                 self._set_fitted(run.result(interrupted), data, run, interrupted)
             raise
         except Exception:  # of a callback, say: a warm start goes on from here
-            self._past = run.past()
+            self._past = runs[-1].past()
             raise
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         return self
+
+    def _search(self, runs: list[Run], monitor: Monitor, deadline: Deadline) -> StopReason:
+        """Search, and again on other rows if the best kernel changes which of them fit.
+
+        Runs are appended to the first one.
+        """
+        while True:
+            run = runs[-1]
+            if self.verbose and not run.searches_all_exactly:
+                print_now(run.text)
+            if self.verbose and len(run.outliers):
+                print_now(run.text_of_outliers)
+            reason = run.search(monitor, deadline=deadline)
+            if self.verbose:
+                print_now(run.end_of_search(reason))
+            may_go_on = reason not in EARLY and len(runs) <= MAX_RUNS_AGAIN
+            other = run.on_other_rows() if may_go_on else None
+            if other is None:
+                monitor.finish()
+                return reason
+            runs.append(other)
+            monitor.go_on(other)
 
     def refit(
         self,
@@ -425,14 +452,14 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         arguments = Arguments.of(self)
         is_first = not hasattr(self, "_fitted")
         data = check_fit_data(self, X, y, sample_weight, noise_std, reset=is_first)
-        run = self._run(data, arguments)
+        run = self._run(data, arguments, NEVER)
         self._set_fitted(run.refit(self._fitted.evaluation if kernel is None else kernel), data)
         return self
 
-    def _run(self, data: FitData, arguments: Arguments) -> Run:
+    def _run(self, data: FitData, arguments: Arguments, deadline: Deadline) -> Run:
         """Pose the fit to these data, which continues the last search with ``warm_start``."""
         past = getattr(self, "_past", None) if self.warm_start else None
-        return Run(data, arguments, past=past)
+        return Run(data, arguments, past=past, deadline=deadline)
 
     def _set_fitted(
         self,
@@ -450,7 +477,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             del self.feature_names_in_
         self.date_columns_, self.categories_ = data.date_columns, dict(data.categories)
         self.target_name_ = data.target_name
-        self.X_train_, self.y_train_ = data.X, data.y
+        self.outliers_ = model.outliers[0]
+        is_kept = slice(None) if data.rows is None else ~np.isin(data.rows, self.outliers_)
+        self.X_train_, self.y_train_ = data.X[is_kept], data.y[is_kept]
         self.best_kernel_ = model.kernel
         self.best_expression_ = model.evaluation.expression.to_text(model.feature_names)
         self.best_score_ = model.evaluation.score
@@ -467,8 +496,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         elif not hasattr(self, "search_history_"):
             self.n_iter_, self.stop_reason_ = 0, reason
 
-    def _attributes_so_far(self, run: Run, data: FitData) -> dict[str, Any] | None:
+    def _attributes_so_far(self, runs: Sequence[Run], data: FitData) -> dict[str, Any] | None:
         """Return what is set if a callback ends the search now, None if no kernel is fitted."""
+        run = _last_with_kernel(runs)
         best = run.best()
         if best is None:
             return None
@@ -780,3 +810,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         words = getattr(self, "best_expression_", None)
         details = {"name_details": str(self), "name_caption": words}
         return _VisualBlock("single", self, names=type(self).__name__, **details)
+
+
+def _last_with_kernel(runs: Sequence[Run]) -> Run:
+    """Return the last run that has evaluated a kernel, or the first one."""
+    return next((run for run in reversed(runs) if run.history.best is not None), runs[0])

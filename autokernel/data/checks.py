@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 from autokernel.data.columns import Levels, to_numbers
 from autokernel.data.dates import is_number
 from autokernel.data.scaling import MIN_SPREAD
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 
 MAX_MAGNITUDE = 1e100  # of a number, so that its square does not overflow
 MAX_ROWS_NAMED = 5  # rows without a target that a message lists
@@ -52,6 +52,33 @@ class FitData:
     categories: Mapping[int, Levels] = field(default_factory=dict)  # by column
     weights: FloatArray | None = None  # (n_samples,), positive; None for one
     noise_std: FloatArray | None = None  # (n_samples,), None for zero
+    rows: IntArray | None = None  # (n_samples,), indices among the given rows, None for all
+
+    @property
+    def row_noise(self) -> tuple[FloatArray, FloatArray]:
+        """Weights and known errors (n_samples,) of the rows."""
+        n = len(self.y)
+        return (
+            np.ones(n) if self.weights is None else self.weights,
+            np.zeros(n) if self.noise_std is None else self.noise_std,
+        )
+
+    def numbers_of(self, rows: IntArray) -> IntArray:
+        """Return the numbers of some rows as the user counts them."""
+        return rows if self.rows is None else self.rows[rows]
+
+    def without(self, rows: IntArray) -> "FitData":
+        """Return the data without some rows."""
+        weights, noise_std = self.row_noise
+        kept = np.delete(np.arange(len(self.y)), rows)
+        return replace(
+            self,
+            X=self.X[kept],
+            y=self.y[kept],
+            weights=weights[kept],
+            noise_std=noise_std[kept],
+            rows=self.numbers_of(kept),
+        )
 
 
 def check_fit_data(
@@ -111,7 +138,8 @@ def check_fit_data(
     check_range(inputs, target)
     names, name = None if names is None else list(map(str, names)), getattr(y, "name", None)
     target_name = str(name) if name not in (None, "", *(names or [])) else None
-    return FitData(inputs, target, names, dates, target_name, categories, weights, errors)
+    rows = np.flatnonzero(kept)
+    return FitData(inputs, target, names, dates, target_name, categories, weights, errors, rows)
 
 
 def _check_of_rows(

@@ -262,6 +262,7 @@ def _panel(description: Description, number: int, title: str) -> Panel:
     axes, mean, std = description.along(number, columns, n_points)
     levels: list[str] = []
     if groups:
+        mean = mean - mean.mean() if len(columns) == 1 else mean  # levels are around their average
         kept = description.frequent_levels(columns[0], MAX_LEVELS)
         mean, std = mean[kept], std[kept]
         axes[0] = axes[0][kept]

@@ -22,6 +22,7 @@ from autokernel.evidence.evaluator import (
     evaluate_kernel,
     parameters_of,
 )
+from autokernel.evidence.outliers import find_outliers, update_outliers
 from autokernel.evidence.screening import Estimate
 from autokernel.evidence.starts import columns_with_season
 
@@ -45,6 +46,8 @@ __all__ = [
     "check_expression",
     "columns_with_season",
     "evaluate_kernel",
+    "find_outliers",
     "name_parameters",
     "parameters_of",
+    "update_outliers",
 ]

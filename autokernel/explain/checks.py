@@ -20,7 +20,7 @@ from autokernel.explain.regions import Axis
 from autokernel.inference.covariance import cross_covariance
 from autokernel.inference.exact import ExactPredictor
 from autokernel.model import FittedModel
-from autokernel.typing import BoolArray, FloatArray
+from autokernel.typing import BoolArray, FloatArray, IntArray
 
 MAX_ROWS = 1000  # with more, or without exact predictions, nothing is checked
 MIN_ROWS = 20  # for all but rows that are far off
@@ -72,7 +72,7 @@ def checked(
     deviation = max(float(np.median(np.abs(residuals)) / norm.ppf(0.75)), LEAST_DEVIATION)
     judged = residuals / deviation if deviation < MASKED else residuals
     if _stand_apart(judged):
-        yield from _far_rows(judged)
+        yield from _far_rows(judged, _as_given(model))
         is_little = np.mean(errors**2) > (1 - MIN_EXPLAINED) * np.var(mixture.data.y)
         if is_little and not _is_far(residuals)[_is_far(judged)].all():
             hidden = Claim("fit", "is hidden", deviation, evidence="median of the residuals")
@@ -84,7 +84,7 @@ def checked(
     y, X = model.target_scaling.undo(mixture.data.y), fill_missing(mixture.data.X)
     mean, near = mixture.mean(mixture.data.X), ~_is_far(residuals)
     if near.sum() < MIN_ROWS or np.ptp(np.abs(residuals[near])) < LEAST_DEVIATION:
-        yield from _far_rows(residuals)
+        yield from _far_rows(residuals, _as_given(model))
         return
     has_tried_log |= any(one.evaluation.expression.target is not None for one in model.kernels)
     may_have_log = not has_tried_log and y.min() > 0 and y.max() >= FACTOR_FOR_LOG * y.min()
@@ -92,11 +92,38 @@ def checked(
         *_changing_spread(residuals[near], mean[near], X[near], axes),
         *_skewness(residuals[near], target, may_have_log=bool(may_have_log)),
     ]
-    yield from shape or _far_rows(residuals)  # wide or skewed noise has rows far off
+    yield from shape or _far_rows(
+        residuals, _as_given(model)
+    )  # wide or skewed noise has rows far off
     if near.all():  # rows far off distort the residuals of their neighbours
         yield from _left_over(residuals, model, axes)
         if not shape:
             yield from _coverage(residuals)
+
+
+def of_outliers(model: FittedModel) -> Iterator[Said]:
+    """Say which rows are excluded, and how far off they are."""
+    rows, deviations = model.outliers
+    if not len(rows):
+        return
+    sizes, n = np.abs(deviations), len(rows)
+    by = [f"{float(f'{size:.2g}'):g}" for size in (sizes if n == 2 else np.sort(sizes))]
+    far = by[0] if by[0] == by[-1] else f"{by[0]} {'and' if n == 2 else 'to'} {by[-1]}"
+    named = listing([str(row) for row in rows[:MAX_NAMED].tolist()])
+    subject, is_off, are = f"row {named}", "does not fit: it is", "is"
+    if n > 1:
+        subject, is_off, are = f"rows {named}", "do not fit: they are", "are"
+    if n > MAX_NAMED:
+        subject = f"{n} rows, of which the first are {named},"
+    claim = Claim(subject, "excluded", float(sizes.max()), evidence="predictions by other rows")
+    text = f"{subject} {is_off} {far} standard deviations off, and {are} excluded"
+    yield claim, f"{text[0].upper()}{text[1:]} (rows are counted from 0)."
+
+
+def _as_given(model: FittedModel) -> IntArray:
+    """Return the numbers of the rows, those that are excluded counted too."""
+    n, (excluded, _) = len(model.mixture.data.y), model.outliers
+    return np.setdiff1d(np.arange(n + len(excluded)), excluded)[:n]
 
 
 def _stand_apart(residuals: FloatArray) -> bool:
@@ -110,13 +137,13 @@ def _is_far(residuals: FloatArray) -> BoolArray:
     return np.abs(residuals) > norm.isf(FALSE_ALARM / (2 * len(residuals)))
 
 
-def _far_rows(residuals: FloatArray) -> Iterator[Said]:
+def _far_rows(residuals: FloatArray, numbers: IntArray) -> Iterator[Said]:
     """Name the rows that are far from what the others predict, the farthest first."""
     far = np.flatnonzero(_is_far(residuals))
     if not len(far):
         return
     far = far[np.argsort(-np.abs(residuals[far]), kind="stable")]
-    rows = listing([str(row) for row in far[:MAX_NAMED].tolist()])
+    rows = listing([str(row) for row in numbers[far[:MAX_NAMED]].tolist()])
     if len(far) > MAX_NAMED:
         rows = f"{rows}, and {len(far) - MAX_NAMED} more,"
     most = min(float(np.abs(residuals[far[0]])), MOST_DEVIATIONS)

@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 
 from autokernel.data.columns import Levels
 from autokernel.data.scales import IDENTITY, LARGEST_LOG, Scale
-from autokernel.explain.checks import can_leave_out, checked
+from autokernel.explain.checks import can_leave_out, checked, of_outliers
 from autokernel.explain.claims import (
     MIN_GROWTH,
     N_GRID,
@@ -443,10 +443,11 @@ class Description:
     @cached_property
     def _of_residuals(self) -> list[tuple[Claim, str]]:
         """What the model does not fit."""
+        found = list(of_outliers(self._model))
         if self._model.target_scaling.is_constant:
-            return []
+            return found
         about = self._model, self._left_out, self._target, self.axes
-        return list(checked(*about, has_tried_log=self._has_tried_log))
+        return found + list(checked(*about, has_tried_log=self._has_tried_log))
 
     def _text(self, number: int) -> str:
         """Describe a component in one sentence."""

@@ -203,6 +203,7 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
         ),
         "kernels": [_kernel_record(one) for one in model.kernels],
         "best": best,
+        "outliers": [_as_json(values) for values in model.outliers],
         "predictor": _predictor_record(mixture.make_predictor),
         "components": [_fields(one) for one in mixture.components],
         "rows": None if has_all else {"X": _as_json(data.X), "y": _as_json(data.y)},
@@ -251,8 +252,18 @@ def _model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedMod
         noise_variance=noise,
         feature_names=names,
     )
+    rows, deviations = record.get("outliers", ([], []))
     return FittedModel(
-        evaluation, noise, mixture, kernel, scaling, target_scaling, names, kernels, record["way"]
+        evaluation,
+        noise,
+        mixture,
+        kernel,
+        scaling,
+        target_scaling,
+        names,
+        kernels,
+        record["way"],
+        (np.array(rows, dtype=int), _array(deviations)),
     )
 
 

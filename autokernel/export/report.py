@@ -138,7 +138,7 @@ class _Report:
 
     def overview(self) -> Iterator[str]:
         yield paragraph(self.description.overview(), "overview")
-        if self.estimator.n_features_in_ == 1:
+        if self.estimator.n_features_in_ == 1 and not self.estimator.categories_:
             display = ForecastDisplay.from_estimator(
                 self.estimator, units=self.units, y_name=literal(self.y_name)
             )

@@ -43,6 +43,7 @@ CONSTRAINTS: dict[str, list[Any] | str] = {
     "column_scales": [StrOptions({AUTO, IDENTITY, *COLUMN_SCALES}), Mapping, None],
     "target_scale": [StrOptions({AUTO, IDENTITY, *TARGET_SCALES}), None],
     "operators": [str, set, "array-like"],
+    "outliers": [StrOptions({AUTO}), None],
     "periods": "no_validation",  # check_periods says more
     "start_kernel": [str, Expression, "array-like", None],
     "strategy": "no_validation",  # resolve says more
@@ -89,6 +90,7 @@ class Arguments:
     named_kernels: tuple[BaseKernel, ...]  # of any column, those of "auto" left out
     column_scales: tuple[Mapping[str | int, str], str]  # names by column, and that of all others
     target_scale: str  # the name of a scale
+    leaves_out_outliers: bool
     periods: Mapping[str | int, tuple[float, ...]]
     start_kernel: tuple[str | Expression, ...]
     operators: tuple[Operator, ...]
@@ -138,6 +140,7 @@ class Arguments:
             tuple(dict.fromkeys(named)),
             check_column_scales(given["column_scales"]),
             given["target_scale"] or IDENTITY,
+            given["outliers"] is not None,
             check_periods(given["periods"]),
             check_start_kernel(given["start_kernel"]),
             operators,

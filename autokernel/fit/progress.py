@@ -38,15 +38,17 @@ class Monitor(Observer):
         self._verbose, self._given = estimator.verbose, {"estimator": estimator, "X": X, "y": y}
         self._task: CallbackContext = context
         self._pruning: CallbackContext | None = None
+        self._is_again = False  # whether the search is one on other rows
         self._elapsed, self._has_estimate = run.history.elapsed, False
 
     def begin(self, phase: Phase) -> None:
         """Begin the task of a trial, in pruning below another task.
 
-        The number of trials of the pruning is not known beforehand.
+        The number of trials of the pruning is not known beforehand, nor whether there is a search
+        on other rows, which is below the task of the last pruning.
         """
         parent = self._context
-        if phase == Phase.PRUNING:
+        if phase == Phase.PRUNING or self._is_again:
             if self._pruning is None:
                 self._pruning = parent.subcontext(task_name="pruning", max_subtasks=None)
                 self._pruning.call_on_fit_task_begin(**self._given)
@@ -66,6 +68,10 @@ class Monitor(Observer):
             **self._given, reconstruction_attributes=self._attributes
         )
         return bool(ends)
+
+    def go_on(self, run: Run) -> None:
+        """Pass on the trials of a search on other rows."""
+        self._run, self._is_again = run, True
 
     def finish(self) -> None:
         """End the task of the pruning, if one is under way."""

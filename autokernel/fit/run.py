@@ -1,11 +1,12 @@
 """One run of ``fit`` or ``refit``: the data, the search, and the model that results."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from numbers import Integral
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,26 @@ from scipy.linalg import LinAlgError
 from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.data import FitData
-from autokernel.data.gaps import mark_missing
-from autokernel.data.scaling import TargetScaling, standardising_weights, unit_scaling
+from autokernel.data.checks import MAX_ROWS_NAMED
+from autokernel.data.gaps import FIRST_NEW, mark_missing
+from autokernel.data.scaling import (
+    Scaling,
+    TargetScaling,
+    standardising_weights,
+    unit_scaling,
+    varying_columns,
+)
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Criterion, Evaluation, Evaluator, columns_with_season
+from autokernel.evidence import (
+    Criterion,
+    Evaluation,
+    Evaluator,
+    columns_with_season,
+    find_outliers,
+    update_outliers,
+)
+from autokernel.evidence.evaluator import digest
+from autokernel.evidence.outliers import MAX_SHARE
 from autokernel.exceptions import (
     EvaluationError,
     OutOfTimeError,
@@ -25,17 +42,27 @@ from autokernel.exceptions import (
     warn_user,
 )
 from autokernel.expression import (
+    NOISE,
     Expression,
     Grammar,
+    Leaf,
     StructurePrior,
     grammar_prior,
     uniform_prior,
     unit_prior,
+    with_gaps,
 )
-from autokernel.fit.arguments import Arguments
-from autokernel.fit.space import Space
+from autokernel.fit.arguments import AUTO, Arguments
+from autokernel.fit.space import MAX_FEW_COLUMNS, Space, targets_of
 from autokernel.inference import ExactPredictor, MakePredictor, TrainingData, one_blas_thread
-from autokernel.kernels import Seasonal, of_known
+from autokernel.kernels import (
+    CATEGORICAL,
+    PERIODIC,
+    SMOOTH,
+    Seasonal,
+    of_known,
+    possible_values,
+)
 from autokernel.many_rows import (
     Approximation,
     BoundedEvaluator,
@@ -67,11 +94,15 @@ from autokernel.search import (
     Trial,
     evaluate_in_parallel,
 )
+from autokernel.typing import FloatArray, IntArray
 from autokernel.validation import check_seed
 
-_EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
+EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
 AVERAGING_SHARE = 0.1  # of the time, reserved for draws from the posterior
 ALL_ROWS_SHARE = 0.4  # the same, for fits of the best kernels to all rows
+N_STARTS_AGAIN = 3  # best kernels with which a search on other rows begins
+MAX_RUNS_AGAIN = 2  # on other rows, if the best kernel changes which of them fit
+SHARE_FOR_OUTLIERS = 0.1  # of max_time, before the search
 RESERVED_REFITS = 3.0  # times to condition a kernel that are reserved for the best one
 
 
@@ -82,6 +113,8 @@ class Past:
     history: History
     seed: int
     fingerprint: str  # digest of all that the scores depend on
+    outliers: IntArray  # rows of the data that were left out
+    data: str  # digest of the data with these rows
 
     def __getstate__(self) -> dict[str, Any]:
         trials = self.history.trials
@@ -100,8 +133,10 @@ class Past:
 class Run:
     """One run of ``fit`` or ``refit``, in the units of the user and of the search.
 
-    The data are checked already. The search continues that of ``past`` if it holds for it. The
-    ``evaluator`` has the ``n_searched`` rows of the search; all rows are then fitted by the
+    The data are checked already. The search continues that of ``past`` if it holds for it. Rows
+    that do not fit are left out first, or those of ``outliers`` if they are given. Kernels of
+    ``start`` are evaluated first.
+    The ``evaluator`` has the ``n_searched`` rows of the search; all rows are then fitted by the
     ``approximation``, or exactly if it is None.
 
     Raises
@@ -116,13 +151,18 @@ class Run:
         arguments: Arguments,
         *,
         past: Past | None = None,
+        outliers: IntArray | None = None,
+        start: Sequence[Expression] = (),
+        deadline: Deadline = NEVER,
     ) -> None:
-        X, y = self.X, self.y = given.X, given.y
         self.arguments, self.feature_names = arguments, given.feature_names
         continues = past is not None and not isinstance(arguments.random_state, Integral)
         self.seed = past.seed if past and continues else check_seed(arguments.random_state)
-        weights = np.ones(len(y)) if given.weights is None else given.weights
-        noise_std = np.zeros(len(y)) if given.noise_std is None else given.noise_std
+        self._given = given
+        self.outliers = self._find_outliers(past, deadline) if outliers is None else outliers
+        given = given.without(self.outliers)
+        X, y = self.X, self.y = given.X, given.y
+        weights, noise_std = given.row_noise
         of_target = standardising_weights(y, weights, noise_std)
         self._scaling, self._target_scaling = unit_scaling(X), TargetScaling.of(y, of_target)
         n, by_bounds = len(y), arguments.strategy.scores_by_bounds
@@ -154,7 +194,7 @@ class Run:
             self.evaluator.estimate_changes,
             priors=arguments.priors,
             structure_prior=self._structure_prior,
-            start=self.space.start,
+            start=(*self.space.start, *self._possible(start)),
             tol=arguments.tol,
         )
         self.history = self._history_to_continue(past)
@@ -261,7 +301,7 @@ class Run:
             others = [one for one in scored if one is not best.evaluation]
             deadline = self._deadline.earlier(self._conditioning_seconds)
             return self._completed(best, others, self.space.grammar, deadline)
-        rough = (self._rough or self._fit_roughly()) if reason in _EARLY else None
+        rough = (self._rough or self._fit_roughly()) if reason in EARLY else None
         if rough is None:
             failed = self.history.evaluations[:1]
             first = f"; the first, {failed[0].expression}: {failed[0].status}" if failed else ""
@@ -276,8 +316,13 @@ class Run:
             )
         return rough
 
-    def refit(self, kernel: str | Expression | Evaluation) -> FittedModel:
+    def refit(
+        self, kernel: str | Expression | Evaluation, *, n_left: int = MAX_RUNS_AGAIN
+    ) -> FittedModel:
         """Fit one kernel without a search, also from the parameters of an earlier fit.
+
+        Rows that do not fit this kernel are left out, and those that do come back: ``n_left`` times
+        it is then fitted again.
 
         Raises
         ------
@@ -292,12 +337,119 @@ class Run:
             best = max(fits, key=lambda fit: fit.log_posterior)
         else:
             best = self.evaluator(self.space.kernel(kernel, argument="kernel"))
+        other = self.on_other_rows(best) if n_left else None
+        if other is not None:
+            return other.refit(best, n_left=n_left - 1)
         return self._completed(self._conditioned(best), [], None, NEVER)
 
     def past(self) -> Past:
         """Return the present state of the search, which another search can continue."""
         history = History(self.history.n_samples, list(self.history.trials))
-        return Past(history, self.seed, self._fingerprint)
+        return Past(history, self.seed, self._fingerprint, self.outliers, self._digest)
+
+    @property
+    def _digest(self) -> str:
+        """Digest of the data with all rows, and of what the search for outliers depends on."""
+        arguments, given = self.arguments, self._given
+        return digest(
+            *(values.tobytes() for values in (given.X, given.y, *given.row_noise)),
+            sorted(arguments.priors.items()),
+            (self.seed, arguments.target_scale, arguments.leaves_out_outliers),
+        )
+
+    def _find_outliers(self, past: Past | None, deadline: Deadline) -> IntArray:
+        """Find the rows that do not fit a smooth function of all columns, before the search."""
+        nothing = np.empty(0, dtype=int)
+        if not self.arguments.leaves_out_outliers:
+            return nothing
+        if past is not None and past.data == self._digest:
+            return past.outliers
+        X, y = self._given.X, self._given.y
+        of_target = standardising_weights(y, *self._given.row_noise)
+        scaling, of_columns = TargetScaling.of(y, of_target), unit_scaling(X)
+        categories = self._given.categories
+        leaves = [
+            Leaf(CATEGORICAL if column in categories else SMOOTH, column)
+            for column in np.flatnonzero(varying_columns(X)).tolist()
+        ]
+        kernel: Expression = reduce(mul, leaves) if leaves else NOISE
+        scaled = of_columns.apply(X)
+        gaps = np.flatnonzero(np.isnan(X).any(axis=0)).tolist()
+        kernel = with_gaps(kernel, {one: possible_values(scaled[:, one]) for one in gaps})
+        if np.isfinite(deadline.seconds_left):
+            deadline = deadline.earlier((1 - SHARE_FOR_OUTLIERS) * deadline.seconds_left)
+        some, name = np.arange(len(y)), self.arguments.target_scale
+        if name == AUTO and np.mean(y > 0) >= 1 - MAX_SHARE:
+            some = np.flatnonzero(y > 0)  # as the others may be outliers
+        periodic = [leaf.column for leaf in leaves if leaf.kernel == SMOOTH]
+        periodic = [column for column in periodic if column not in gaps]
+        periodic = periodic if len(leaves) <= MAX_FEW_COLUMNS else []
+        targets = targets_of(name, y[some], scaling, of_target[some])
+        try:
+            return find_outliers(
+                self._training_data(of_columns, scaling),
+                [kernel.on(target) for target in targets],
+                [Leaf(PERIODIC, column) + kernel for column in periodic],
+                priors=self.arguments.priors,
+                seed=self.seed,
+                deadline=deadline,
+            )
+        except OutOfTimeError:
+            return nothing
+
+    def on_other_rows(self, fit: Evaluation | None = None) -> "Run | None":
+        """Return the run without the rows that do not fit a kernel, by default the best.
+
+        None if these are the rows that are left out already, or if there is no time to find out.
+        The fit is one of this run.
+        """
+        best = fit or self.history.best
+        if not self.arguments.leaves_out_outliers or best is None or not np.isfinite(best.score):
+            return None
+        outliers = self.outliers
+        with suppress(OutOfTimeError):
+            outliers = update_outliers(
+                self._training_data(self._scaling, self._target_scaling),
+                best,
+                self.outliers,
+                priors=self.arguments.priors,
+                seed=self.seed,
+                deadline=self._deadline,
+            )
+        if np.array_equal(outliers, self.outliers):
+            return None
+        return Run(
+            self._given,
+            replace(self.arguments, random_state=self.seed),
+            outliers=outliers,
+            start=[one.expression for one in self.history.best_first()[:N_STARTS_AGAIN]],
+        )
+
+    def _training_data(self, scaling: Scaling, target_scaling: TargetScaling) -> TrainingData:
+        """Return all rows on the scales of the search."""
+        weights, noise_std = self._given.row_noise
+        return TrainingData(
+            mark_missing(scaling.apply(self._given.X)),
+            target_scaling.apply(self._given.y),
+            weights,
+            (noise_std / target_scaling.scale) ** 2,
+        )
+
+    def _possible(self, kernels: Sequence[Expression]) -> Iterator[Expression]:
+        """Yield the kernels that the search can reach, on the scales that these rows have."""
+        for kernel in kernels:
+            with suppress(ValueError):
+                yield self.space.checked(self.space.bound(kernel))
+
+    @property
+    def text_of_outliers(self) -> str:
+        """Which rows are left out, in one line."""
+        n = len(self.outliers)
+        numbers = self._given.numbers_of(self.outliers)
+        named = ", ".join(map(str, numbers[:MAX_ROWS_NAMED].tolist()))
+        more = f" and {n - MAX_ROWS_NAMED} more" if n > MAX_ROWS_NAMED else ""
+        subject, verbs = ("row", ("does", "is")) if n == 1 else ("rows", ("do", "are"))
+        return f"{subject} {named}{more} {verbs[0]} not fit, and {verbs[1]} excluded"
 
     @property
     def _fingerprint(self) -> str:
@@ -470,6 +622,7 @@ class Run:
             feature_names=self.feature_names,
         )
         only = KernelPosterior(evaluation, 1.0, evaluation.score, theta[None])
+        outliers = self._given.numbers_of(self.outliers), self._deviations(mixture)
         return FittedModel(
             evaluation,
             predictor.noise_variance,
@@ -480,7 +633,18 @@ class Run:
             self.feature_names,
             (only,),
             predictor.text if n == len(self.y) else f"{predictor.text}, given {n} rows",
+            outliers,
         )
+
+    def _deviations(self, mixture: MixturePredictor) -> FloatArray:
+        """Compute how far the rows that are left out are from predictions, in deviations."""
+        if not len(self.outliers):
+            return np.empty(0)
+        X, y = (values[self.outliers] for values in (self._given.X, self._given.y))
+        noise_std = self._given.row_noise[1][self.outliers]
+        mean, variance = mixture.moments(mark_missing(self._scaling.apply(X), FIRST_NEW))
+        errors, known = self._target_scaling.apply(y) - mean, noise_std / self._target_scaling.scale
+        return errors / np.sqrt(np.maximum(variance + known**2, np.finfo(float).tiny))
 
     def _evaluator(self, data: TrainingData, *, by_bounds: bool = False) -> Evaluator:
         """Build the evaluator of exact fits, or that of a search by bounds."""

@@ -105,8 +105,9 @@ class Space:
                 kernels = tuple(WithGaps(one, self._places[column]) for one in kernels)
             by_column[number] = kernels
         nothing = [arguments.base_kernels or FEW_COLUMNS]
+        targets = targets_of(arguments.target_scale, given.y, target_scaling, weights)
         self.grammar = _grammar(
-            columns, by_column or nothing, arguments, self._scales(columns), self._targets()
+            columns, by_column or nothing, arguments, self._scales(columns), targets
         )
         start = (self.kernel(one, argument="start_kernel") for one in arguments.start_kernel)
         known = (self.with_known_periods(one) for one in start if one.n_leaves)  # not NOISE
@@ -162,7 +163,8 @@ class Space:
 
         target = expression.target
         if target is not None:
-            target = self._target_scale(target.scale.name, argument="kernel")
+            name, scaling = target.scale.name, self._target_scaling
+            target = _on_scale(name, self._y, scaling, self._weights, argument="kernel")
         return with_leaves(expression.body, bound).on(target)
 
     def with_known_periods(self, expression: Expression) -> Expression:
@@ -220,16 +222,6 @@ class Space:
                 found.append((self._column_scale(name, column, argument="column_scales"),))
         return found
 
-    def _targets(self) -> tuple[OnScale | None, ...]:
-        """Return the scales of the target: the one that a user chooses, or those possible."""
-        name = self._arguments.target_scale
-        if name == IDENTITY or self._target_scaling.is_constant:
-            return (None,)
-        if name == AUTO:
-            names = scales_of_target(self._y)
-            return (None, *map(self._target_scale, names))
-        return (self._target_scale(name, argument="target_scale"),)
-
     def _column_scale(self, name: str, column: int, *, argument: str = "auto") -> Scale:
         x, label = self._known(column), column if self._names is None else self._names[column]
         check_possible(name, x, argument=argument, what=f"column {label!r}")
@@ -240,11 +232,6 @@ class Space:
         """Return the values of a column that are not missing, in the units of the user."""
         x = self._X[:, column]
         return x[~np.isnan(x)]
-
-    def _target_scale(self, name: str, *, argument: str = "auto") -> OnScale:
-        check_possible(name, self._y, argument=argument, what="the target", is_target=True)
-        shift, scale = self._target_scaling.shift, self._target_scaling.scale
-        return OnScale(target_scale(name, self._y, self._weights, shift=shift, scale=scale))
 
     def _by_column(self, argument: str, given: Mapping[str | int, Entry]) -> dict[int, Entry]:
         """Turn the keys of a mapping, names or zero-based indices of columns, into indices."""
@@ -266,6 +253,25 @@ class Space:
                 raise ValueError(f"{argument} must name each column once, got {list(given)}")
             entries[column] = entry
         return entries
+
+
+def targets_of(
+    name: str, y: FloatArray, scaling: TargetScaling, weights: FloatArray
+) -> tuple[OnScale | None, ...]:
+    """Return the scales of the target: the one that a user chooses, or those possible."""
+    if name == IDENTITY or scaling.is_constant:
+        return (None,)
+    if name == AUTO:
+        possible = scales_of_target(y)
+        return (None, *(_on_scale(one, y, scaling, weights, argument=AUTO) for one in possible))
+    return (_on_scale(name, y, scaling, weights, argument="target_scale"),)
+
+
+def _on_scale(
+    name: str, y: FloatArray, scaling: TargetScaling, weights: FloatArray, *, argument: str
+) -> OnScale:
+    check_possible(name, y, argument=argument, what="the target", is_target=True)
+    return OnScale(target_scale(name, y, weights, shift=scaling.shift, scale=scaling.scale))
 
 
 def with_periods(

@@ -19,7 +19,10 @@ from autokernel.model.averaging import KernelPosterior
 from autokernel.model.mixture import MixturePredictor
 from autokernel.model.packing import as_columns, from_columns
 from autokernel.model.sklearn_kernel import to_sklearn
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
+
+Outliers = tuple[IntArray, FloatArray]
+"""Rows that are left out, as they are counted in ``X``, and their deviations from predictions."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
@@ -35,6 +38,7 @@ class FittedModel:
     feature_names: list[str] | None
     kernels: Sequence[KernelPosterior]  # the most probable first
     approximation: str  # how predictions are computed, as the user reads it
+    outliers: Outliers
 
     def __getstate__(self) -> dict[str, Any]:
         state = {field.name: getattr(self, field.name) for field in fields(self)}

@@ -219,6 +219,8 @@ def test_pictures_have_a_point_or_a_curve_for_each_level(fitted):
     points.figure_.canvas.draw()
     (ax,) = (one for one in points.axes_ if one.get_xlabel() == "shop")
     assert [label.get_text() for label in ax.get_xticklabels()] == SHOPS
+    (panel,) = (one for one in points.panels if one.levels)
+    np.testing.assert_allclose(panel.mean.mean(), 0.0, atol=1e-9)  # around their average
 
 
 def test_a_picture_has_at_most_ten_curves():
@@ -243,10 +245,11 @@ def test_numbers_with_a_kernel_of_categories_are_shown_as_numbers():
     assert "levels of shop" in model.describe()
 
 
-def test_a_forecast_is_no_picture_of_categories():
+def test_a_forecast_is_no_picture_of_categories(tmp_path):
     model = small().refit(X[["shop"]], Y, "CAT[shop]")
     with pytest.raises(ValueError, match="DecompositionDisplay"):
         ForecastDisplay.from_estimator(model)
+    assert "levels of shop" in write_report(model, tmp_path / "report.html").read_text()
 
 
 def test_components_add_up_and_are_those_of_their_kernels(fitted):

@@ -243,7 +243,8 @@ def test_what_does_not_fit_is_said_and_nothing_where_all_fits(kernel, change, ex
     rng = np.random.default_rng(5)
     X = pd.DataFrame({"x": np.linspace(0, 10, N), "z": rng.uniform(size=N)})
     y = change(np.sin(X["x"]), 0.15 * rng.normal(size=N), X["z"])
-    text = AutoKernelGPRegressor(averaging=None, random_state=0).refit(X, y, kernel).describe()
+    settings = {"averaging": None, "outliers": None, "random_state": 0}
+    text = AutoKernelGPRegressor(**settings).refit(X, y, kernel).describe()
     checks = text.split("\n\n")[2:]
     assert not checks if expected is None else re.search(expected, checks[0])
 

@@ -59,6 +59,7 @@ KINDS = {
     "does not matter": ("does not matter", NONE),
     "are alike": ("alike", NONE),
     "does not fit": ("outlier", NONE),
+    "excluded": ("outlier", NONE),
     "grows with the prediction": ("spread", UP),
     "shrinks with the prediction": ("spread", DOWN),
     "skewed to above": ("skew", UP),

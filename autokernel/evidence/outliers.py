@@ -1,0 +1,404 @@
+"""Rows that do not fit: each is described better by a noise variance that only this row has.
+
+Such a row is left out. Relevance pursuit (Ament et al. 2024, arXiv:2410.24222) gives more and more
+rows a variance, those first that gain most of the log evidence, and each of them has a price.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky
+from scipy.special import gammaln
+from scipy.stats import norm, poisson, t
+
+from autokernel.data.scales import MIN_DISTINCT, mean_and_variance
+from autokernel.deadline import NEVER, Deadline
+from autokernel.evidence.evaluation import Evaluation
+from autokernel.evidence.maximise import Point, maximise
+from autokernel.evidence.mode_search import ModeSearch
+from autokernel.evidence.posterior import LogPosterior
+from autokernel.evidence.starts import DataScales, draw_starts, random_stream
+from autokernel.exceptions import EvaluationError, kernel_errors
+from autokernel.expression import Expression, arrange, theta_order
+from autokernel.inference import (
+    ExactLikelihood,
+    ExactPredictor,
+    TrainingData,
+    cross_covariance,
+    one_blas_thread,
+)
+from autokernel.kernels import Priors
+from autokernel.typing import BoolArray, FloatArray, IntArray
+
+MAX_ROWS = 400  # of the pursuit; others are judged by the fit to these
+MAX_SHARE = 0.15  # of the rows, which may be outliers
+MIN_DEVIATION = 4.0  # robust standard deviations of the farthest row, below which none is freed
+MIN_ADVANTAGE = 5.0  # nats of outliers among normal deviations over heavy tails of all
+NEAR = (1, 2)  # places along a column, from a row to those that are near to it
+MIN_PROBABILITY = 1e-3  # of neighbours that are outliers together, by chance
+DEGREES_OF_FREEDOM = np.array([3.0, 4.0, 5.0, 7.0, 10.0, 20.0, 50.0])  # of heavy tails
+MAX_NEAR_ROWS = 3  # that are freed together
+SHARE_PER_STEP = 0.25  # of the rows freed before, that are freed in one step
+MAX_ROUNDS = 5  # in which single rows come and go
+
+_N_STARTS = 6  # of each fit, besides the end of the last one
+_FIRST_STEPS, _STEPS = 25, 6  # of the first fit, and of those after rows are freed
+_ACCURACY = 1e-2  # nats
+_ROUNDS_OF_SCALE = 50  # of the scale of heavy tails
+_MEDIAN = float(norm.ppf(0.75))  # of the size of a standard normal number
+_LOG_2PI = float(np.log(2 * np.pi))
+
+
+def find_outliers(
+    data: TrainingData,
+    expressions: Sequence[Expression],
+    rivals: Sequence[Expression] = (),
+    *,
+    priors: Priors,
+    seed: int,
+    deadline: Deadline = NEVER,
+) -> IntArray:
+    """Find the rows of the data that do not fit, before any search.
+
+    The pursuit goes by a few simple kernels, on all scales of the target that are tried, and the
+    one of the highest score decides. If there are outliers, kernels that may explain them, the
+    ``rivals``, are fitted to all rows, on the same scale. An ``OutOfTimeError`` is raised after the
+    deadline.
+
+    Notes
+    -----
+    A fit takes O(n^3), with n the number of rows, at most ``MAX_ROWS``. There are two of them for
+    data in which no row is suspicious.
+    """
+    ends: list[tuple[_Fit, _Pursuit]] = []
+    for expression in expressions:
+        with suppress(EvaluationError), kernel_errors(), one_blas_thread():
+            pursuit = _Pursuit(expression, data, priors=priors, seed=seed, deadline=deadline)
+            if not pursuit.is_possible(pursuit.rows & pursuit.has_target):
+                continue
+            fit = pursuit.first()
+            sizes = np.abs(fit.deviations[pursuit.has_target])
+            if sizes.max() * _MEDIAN > MIN_DEVIATION * np.median(sizes):
+                fit = pursuit.settled(pursuit.highest(fit))
+            ends.append((fit, pursuit))
+    if not ends:
+        return np.empty(0, dtype=int)
+    best = max(ends, key=lambda end: end[0].score)
+    found = best[1].outliers(best[0])
+    for rival in rivals if len(found) else ():
+        with suppress(EvaluationError), kernel_errors(), one_blas_thread():
+            on_scale = rival.on(best[1].target)
+            pursuit = _Pursuit(on_scale, data, priors=priors, seed=seed, deadline=deadline)
+            best = max(best, (pursuit.thorough(), pursuit), key=lambda end: end[0].score)
+    return best[1].outliers(best[0])
+
+
+def update_outliers(
+    data: TrainingData,
+    fit: Evaluation,
+    known: IntArray,
+    *,
+    priors: Priors,
+    seed: int,
+    deadline: Deadline = NEVER,
+) -> IntArray:
+    """Judge all rows again by a kernel that was fitted without the ``known`` outliers.
+
+    The target is standardised as in this fit. Rows that the kernel explains come back. These are
+    all rows if the score of its fit to all rows is higher, as that may show what the others do not.
+    """
+    settings: dict[str, Any] = {"priors": priors, "seed": seed, "deadline": deadline}
+    with suppress(EvaluationError), kernel_errors(), one_blas_thread():
+        pursuit = _Pursuit(fit.expression, data, known, **settings)
+        kept = pursuit.rows.copy()
+        kept[known] = False
+        found = pursuit.settled(pursuit.at(kept, fit.theta))
+        if len(known):
+            of_all = _Pursuit(fit.expression, data, **settings)
+            rival = of_all.thorough()
+            if rival.score > found.score:
+                return of_all.outliers(of_all.settled(rival))
+        return pursuit.outliers(found, known)
+    return known
+
+
+class _Fit(NamedTuple):
+    """A kernel that is fitted without the rows that have a variance."""
+
+    kept: BoolArray  # (n_samples,)
+    point: Point
+    score: float  # nats, the log posterior less the price of the rows that are freed
+    deviations: FloatArray  # (n_samples,), of each row from the prediction by the other kept rows
+    precision: FloatArray  # (n_kept, n_kept), the inverse of the covariance
+    alpha: FloatArray  # (n_kept,)
+
+
+class _Pursuit:
+    """Fits of one kernel to the rows that are kept.
+
+    Of many rows, some are used, the ``known`` outliers among them. The target is standardised for
+    each fit, unless outliers are known.
+    """
+
+    def __init__(
+        self,
+        expression: Expression,
+        data: TrainingData,
+        known: IntArray | None = None,
+        *,
+        priors: Priors,
+        seed: int,
+        deadline: Deadline,
+    ) -> None:
+        self._expression, self.target = arrange(expression.body)[0], expression.target
+        self._data = data = data.on(expression.target)
+        self._order = theta_order(expression.body, arrange(expression.body)[1])
+        self._standardises, n = known is None, len(data.y)
+        self._priors, self._seed, self._deadline = priors, seed, deadline
+        self._price = float(np.log(n))
+        self._starts: list[FloatArray] = []
+        self.has_target = np.isfinite(data.log_slopes)  # on its scale, the other rows cannot fit
+        self.rows = np.ones(n, dtype=bool)
+        if n > MAX_ROWS:
+            self.rows[np.random.default_rng(seed).permutation(n)[MAX_ROWS:]] = False
+            self.rows[[] if known is None else known] = True
+
+    def is_possible(self, kept: BoolArray) -> bool:
+        """Whether enough rows are kept, with targets that differ."""
+        is_most = (self.rows & ~kept).sum() <= MAX_SHARE * self.rows.sum()
+        values, counts = np.unique(self._data.y[kept], return_counts=True)
+        return bool(is_most and len(values) >= MIN_DISTINCT and counts.max() <= kept.sum() / 2)
+
+    def first(self) -> _Fit:
+        """Fit the kernel to all rows that the scale of the target has."""
+        kept = self.rows & self.has_target
+        posterior, _, _ = self._posterior(kept)
+        local = posterior.data
+        modes = ModeSearch(local, priors=self._priors, seed=self._seed)
+        rng = random_stream(self._seed, self._expression, "outliers")
+        drawn = draw_starts(posterior, DataScales(local), _N_STARTS, rng=rng)
+        self._starts = list(drawn)
+        return self._fit(kept, [modes.rough_mode(posterior)], steps=_FIRST_STEPS)
+
+    def thorough(self) -> _Fit:
+        """Fit the kernel to all rows, with a search of all modes."""
+        kept = self.rows & self.has_target
+        posterior, _, _ = self._posterior(kept)
+        modes, _ = ModeSearch(posterior.data, priors=self._priors, seed=self._seed)(posterior)
+        return self._fit(kept, modes[:1], steps=0)
+
+    def at(self, kept: BoolArray, theta: FloatArray) -> _Fit:
+        """Return the fit at known parameters."""
+        return self._fit(kept, [Point(theta[self._order])], steps=0)
+
+    def highest(self, fit: _Fit) -> _Fit:
+        """Free more and more rows, and return the fit of the highest score on the way.
+
+        Most of the gain may come with the last row, so that small gains do not end it.
+        """
+        best = fit
+        while True:
+            n_freed = int((self.rows & ~fit.kept).sum())
+            kept = fit.kept.copy()
+            kept[_next_rows(fit, max(1, int(SHARE_PER_STEP * n_freed)))] = False
+            if not self.is_possible(kept):
+                return best
+            fit = self._again(fit, kept)
+            best = max(best, fit, key=lambda one: one.score)
+
+    def settled(self, fit: _Fit) -> _Fit:
+        """Let each row come or go that is worth it by itself, while the score rises."""
+        for _ in range(MAX_ROUNDS):
+            kept = self.rows & ~self._is_worth_it(fit)
+            if np.array_equal(kept, fit.kept) or not self.is_possible(kept):
+                break
+            other = self._again(fit, kept)
+            if not other.score > fit.score:
+                break
+            fit = other
+        return fit
+
+    def outliers(self, fit: _Fit, known: IntArray | None = None) -> IntArray:
+        """Return the rows that are outliers, and not the tail of a wide distribution.
+
+        New ones must pass as such; those that are ``known`` may only come back.
+        """
+        is_outlier = self._is_worth_it(fit)
+        is_outlier[self.rows] = ~fit.kept[self.rows]
+        candidates, nothing = np.flatnonzero(is_outlier), np.empty(0, dtype=int)
+        back = nothing if known is None else np.intersect1d(candidates, known)
+        if len(back) == len(candidates) and known is not None:
+            return back
+        found, advantage = _far_apart(fit.deviations, candidates)
+        few = len(found) <= MAX_SHARE * len(is_outlier)
+        if few and advantage > MIN_ADVANTAGE and self._are_scattered(found):
+            return np.union1d(found, back)
+        return back
+
+    def _are_scattered(self, outliers: IntArray) -> bool:
+        """Whether rows next to each other along a column are outliers no more often than by chance.
+
+        Where a function jumps, rows that are near to each other do not fit.
+        """
+        X = self._data.X[self.rows]
+        is_outlier = np.isin(np.flatnonzero(self.rows), outliers)
+        n, k = len(X), int(is_outlier.sum())
+        expected = sum(n - gap for gap in NEAR) * k * (k - 1) / (n * (n - 1))
+        for column in self._expression.columns:
+            in_order = is_outlier[np.argsort(X[:, column], kind="stable")]
+            n_found = sum(int((in_order[gap:] & in_order[:-gap]).sum()) for gap in NEAR)
+            if poisson.sf(n_found - 1, expected) < MIN_PROBABILITY:
+                return False
+        return True
+
+    def _is_worth_it(self, fit: _Fit) -> BoolArray:
+        """Whether a variance of each row gains more than its price."""
+        r = np.clip(fit.deviations**2, 1.0, 1e300)  # finite beyond the scale of the target too
+        return 0.5 * (r - 1 - np.log(r)) > self._price
+
+    def _again(self, fit: _Fit, kept: BoolArray) -> _Fit:
+        """Fit to other rows by a few steps, from the last point and from the best other start."""
+        starts = [fit.point]
+        if self._starts:
+            posterior, _, _ = self._posterior(kept)
+            starts.append(Point(max(self._starts, key=posterior.value)))
+        return self._fit(kept, starts, steps=_STEPS)
+
+    def _posterior(self, kept: BoolArray) -> tuple[LogPosterior, float, float]:
+        """Return the posterior given some rows, with the mean and the scale of their target."""
+        data, mean, variance = self._data, 0.0, 1.0
+        if self._standardises:
+            mean, variance = mean_and_variance(data.y[kept], data.influence[kept])
+        scale = float(np.sqrt(variance))
+        local = TrainingData(
+            data.X[kept],
+            (data.y[kept] - mean) / scale,
+            data.weights[kept],
+            data.known_noise[kept] / variance,
+        )
+        likelihood = ExactLikelihood(self._expression, local)
+        posterior = LogPosterior(likelihood, priors=self._priors, deadline=self._deadline)
+        return posterior, mean, scale
+
+    def _fit(self, kept: BoolArray, starts: Sequence[Point], *, steps: int) -> _Fit:
+        posterior, mean, scale = self._posterior(kept)
+        ends = [
+            maximise(
+                posterior,
+                start.theta,
+                max_iterations=steps,
+                tolerance=_ACCURACY,
+                curvature=start.curvature,
+            )
+            for start in starts
+        ]
+        point = max(ends, key=lambda end: end.log_posterior)
+        data, theta, local = self._data, point.theta, posterior.data
+        K = cross_covariance(self._expression, local.X, local.X).forward(np.exp(theta[:-1])).copy()
+        K[np.diag_indices(len(K))] += local.noise(np.exp(theta[-1]))
+        precision = cho_solve((cholesky(K, lower=True), True), np.eye(len(K)))
+        alpha = precision @ local.y
+        errors, variances = np.empty(len(data.y)), np.empty(len(data.y))
+        errors[kept], variances[kept] = alpha / np.diag(precision), 1 / np.diag(precision)
+        if not kept.all():
+            predictor = ExactPredictor(self._expression, theta, local)
+            predicted, of_new = predictor.mean_and_variance(data.X[~kept])
+            errors[~kept] = (data.y[~kept] - mean) / scale - predicted
+            noise = predictor.noise_variance
+            of_rows = noise / data.weights[~kept] + data.known_noise[~kept] / scale**2
+            variances[~kept] = of_new - noise + of_rows
+        freed = self.rows & ~kept
+        log_factors = data.log_factors(float(theta[-1]) + 2 * np.log(scale))
+        own = _log_density_at_best(errors, variances) - np.log(scale) + log_factors
+        score = (
+            point.log_posterior
+            - local.total_weight * np.log(scale)
+            + float((data.weights * data.log_slopes)[kept].sum())
+            + float(own[freed & self.has_target].sum())
+            + self._log_density_beyond(freed & ~self.has_target, kept)
+            - self._price * freed.sum()
+        )
+        deviations = np.where(self.has_target, errors / np.sqrt(variances), np.inf)
+        return _Fit(kept, point, score, deviations, precision, alpha)
+
+    def _log_density_beyond(self, beyond: BoolArray, kept: BoolArray) -> float:
+        """Compute the log density of rows that are not on the scale of the target, as it is."""
+        y = self._data.on(None).y
+        mean, variance = mean_and_variance(y[kept])
+        return float(_log_density_at_best(y[beyond] - mean, np.array(variance)).sum())
+
+
+def _log_density_at_best(errors: FloatArray, variances: FloatArray) -> FloatArray:
+    """Compute log densities of normal errors whose variances are as likely as possible."""
+    return -0.5 * (1 + _LOG_2PI + np.log(np.maximum(errors**2, variances)))
+
+
+def _next_rows(fit: _Fit, n: int) -> IntArray:
+    """Choose at least n rows to free, single ones or near ones together, by the gain for each row.
+
+    Near are the rows of the largest partial correlation. Two neighbours that are both off predict
+    each other, and only both together gain.
+    """
+    P, alpha = fit.precision, fit.alpha
+    std = np.sqrt(np.diag(P))
+    closeness = np.abs(P) / np.outer(std, std)
+    np.fill_diagonal(closeness, np.inf)  # each row is its own first
+    near = np.argsort(-closeness, axis=1, kind="stable")[:, :MAX_NEAR_ROWS]
+    gains: list[float] = []
+    groups: list[IntArray] = []
+    for size in range(1, near.shape[1] + 1):
+        rows = near[:, :size]
+        blocks = P[rows[:, :, None], rows[:, None, :]]
+        covariances = np.linalg.inv(blocks)
+        errors = np.einsum("nij,nj->ni", covariances, alpha[rows])  # of all of a group
+        variances = np.diagonal(covariances, axis1=1, axis2=2)
+        fits = np.einsum("ni,ni->n", errors, alpha[rows]) - np.linalg.slogdet(blocks)[1]
+        own = _log_density_at_best(errors, variances).sum(axis=1)
+        gains += ((0.5 * (fits + size * _LOG_2PI) + own) / size).tolist()
+        groups += list(rows)
+    chosen: list[int] = []
+    for number in np.argsort(-np.array(gains), kind="stable"):
+        if len(chosen) >= n:
+            break
+        if not np.isin(groups[number], chosen).any():
+            chosen += groups[number].tolist()
+    return np.flatnonzero(fit.kept)[chosen]
+
+
+def _far_apart(deviations: FloatArray, candidates: IntArray) -> tuple[IntArray, float]:
+    """Choose the farthest candidates, and compare them with heavy tails of all rows.
+
+    The second result is the advantage in nats of outliers among normal deviations, for the best
+    number of outliers. They are normal too, with a larger variance, and all choices of this number
+    of rows are equally probable. Heavy tails are those of Student's t. Rows without a deviation,
+    beyond the scale of the target, are outliers in any case.
+    """
+    is_known = np.isfinite(deviations)
+    beyond = candidates[~is_known[candidates]]
+    candidates = candidates[is_known[candidates]]
+    if not len(candidates):
+        return beyond, np.inf if len(beyond) else -np.inf
+    squares = deviations[is_known] ** 2
+    candidates = candidates[np.argsort(-np.abs(deviations[candidates]), kind="stable")]
+    n, k = len(squares), np.arange(1, len(candidates) + 1)
+    of_far = np.cumsum(deviations[candidates] ** 2)
+    of_near = np.maximum(squares.sum() - of_far, np.finfo(float).tiny)
+    log_choices = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    as_outliers = (
+        _log_likelihood_at_best(of_near, n - k) + _log_likelihood_at_best(of_far, k) - log_choices
+    )
+    nu = DEGREES_OF_FREEDOM[:, None]
+    scale = np.full((len(nu), 1), max(float(np.median(squares)), np.finfo(float).tiny))  # squared
+    for _ in range(_ROUNDS_OF_SCALE):  # the EM algorithm
+        scale = np.mean((nu + 1) / (nu + squares / scale) * squares, axis=1, keepdims=True)
+    as_tails = t.logpdf(np.sqrt(squares), nu, scale=np.sqrt(scale)).sum(axis=1).max()
+    best = int(np.argmax(as_outliers))
+    found = np.sort(np.concatenate([candidates[: best + 1], beyond]))
+    return found, float(as_outliers[best] - as_tails)
+
+
+def _log_likelihood_at_best(sum_of_squares: FloatArray, n: IntArray) -> FloatArray:
+    """Compute the log likelihood of n normal numbers whose variance is as likely as possible."""
+    return -0.5 * n * (_LOG_2PI + np.log(sum_of_squares / n) + 1)
