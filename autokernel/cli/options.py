@@ -94,8 +94,8 @@ def _add_data(add: Callable[..., Any]) -> None:
     add("--date-format", metavar="FORMAT", help=text)
     text = "column of categories, as a column of text always is; may be given several times"
     add("--category", action="append", default=[], metavar="NAME", help=text)
-    text = "column of weights of the rows, such as numbers of readings; it is no input"
-    add("--weights", metavar="COLUMN", help=text)
+    text = "column of weights of the rows, which is no input; only their ratios count"
+    add("--weights", metavar="NAME", help=text)
     text = "rows with missing values: keep them, leave them out, or name them and end "
     text += "(default: keep); rows without a target are left out"
     add("--missing", choices=["keep", "drop", "error"], default="keep", help=text)
