@@ -31,7 +31,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the arguments; ends the program with status 2 and a message if they are not valid."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    for name in ("target", "decimal", "date_format", "drop"):
+    for name in ("target", "decimal", "date_format", "category", "weights", "drop"):
         if options.file is None and getattr(options, name):
             parser.error(f"--{name.replace('_', '-')} needs a file: name it before the options")
     if options.predictions is not None and options.predict is None:
@@ -83,17 +83,22 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_data(add: Callable[..., Any]) -> None:
-    text = "CSV file with a line of column names, and below it rows of numbers and dates"
+    text = "CSV file with a line of column names, and below it rows of numbers, dates and texts"
     add("file", nargs="?", type=Path, metavar="FILE", help=text)
-    add("--target", metavar="NAME", help="column to predict (default: the last)")
+    add("--target", metavar="NAME", help="column to predict (default: the last, without weights)")
     text = "what separates the columns, such as '|' or space (default: auto, for tab, ';' and ',')"
     add("--sep", type=_separator, help=text)
     text = "decimal mark, '.' or ',', of columns such as 1,234 that may hold thousands or decimals"
     add("--decimal", choices=[".", ","], metavar="MARK", help=text)
     text = "how dates are written, such as %%d/%%m/%%Y (default: decided by the values of a column)"
     add("--date-format", metavar="FORMAT", help=text)
-    text = "missing values: name them and end, or search without their rows (default: error)"
-    add("--missing", choices=["error", "drop"], default="error", help=text)
+    text = "column of categories, as a column of text always is; may be given several times"
+    add("--category", action="append", default=[], metavar="NAME", help=text)
+    text = "column of weights of the rows, which is no input; only their ratios count"
+    add("--weights", metavar="NAME", help=text)
+    text = "rows with missing values: keep them, leave them out, or name them and end "
+    text += "(default: keep); rows without a target are left out"
+    add("--missing", choices=["keep", "drop", "error"], default="keep", help=text)
     text = "column to leave out; may be given several times"
     add("--drop", action="append", default=[], metavar="NAME", help=text)
     text = "unit of a column or of the target, such as time=years; may be given several times"

@@ -1,5 +1,7 @@
 """Files as data frames: pandas reads the cells as texts, and then numbers and dates in them.
 
+A column of which hardly anything is a number or a date is a column of categories, as texts.
+
 The index of each frame has the numbers of the lines, so that messages can name them. Errors of a
 file are ``ValueError`` with the line, the column, the cell and what to do.
 """
@@ -25,6 +27,9 @@ PREDICTED = ("mean", "std", "lower_95", "upper_95")  # columns of predictions
 _MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "?", "-", "--", ".")
 _MIN_ROWS = 4  # of a fit and its test
 _N_NAMED = 3  # cells that a message names
+_N_TRIED = 5  # cells of a column, about, in which dates are looked for
+_READABLE_SHARE = 0.1  # of cells of categories at most, as numbers or dates
+_CATEGORY = "category"  # in place of a form of dates or a decimal mark
 _ISO = "ISO8601"
 _DAYS = "%Y/%m/%d %Y.%m.%d %d.%m.%Y %d.%m.%y %d/%m/%Y %m/%d/%Y %d/%m/%y %m/%d/%y %d-%m-%Y %m-%d-%Y"
 _DAYS_IN_WORDS = ("%d %b %Y", "%d-%b-%Y", "%d-%b-%y")
@@ -37,15 +42,15 @@ _GROUPING = {".": ",'\u2019 \u00a0\u202f", ",": ".'\u2019 \u00a0\u202f"}  # sepa
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: frames have no truth value
 class FitRows:
-    """Rows to fit."""
+    """Rows to fit, all of which have a target and a positive weight."""
 
     title: str
     X: Any  # data frame, whose gaps are missing; array of the bundled series without pandas
     y: Any  # (n_samples,)
-    complete: Any  # (n_samples,), whether a row has no gap
+    weights: Any  # (n_samples,)
     target: str
     units: dict[str, str]  # as for describe, which calls the column of an array x0
-    forms: dict[str, str]  # of each column: the format of its dates, or its decimal mark
+    forms: dict[str, str]  # of each column: the format of dates, a decimal mark, or a category
     notes: list[str]  # how the file was read
 
     @property
@@ -56,7 +61,12 @@ class FitRows:
     @property
     def dates(self) -> list[str]:
         """Names of the columns that hold dates."""
-        return [name for name, form in self.forms.items() if form not in _MARKS]
+        return [name for name, form in self.forms.items() if form not in (*_MARKS, _CATEGORY)]
+
+    @property
+    def categories(self) -> list[str]:
+        """Names of the columns that hold categories."""
+        return [name for name, form in self.forms.items() if form == _CATEGORY]
 
 
 def airline() -> FitRows:
@@ -68,7 +78,8 @@ def airline() -> FitRows:
     title = "monthly airline passengers, 1949 to 1960"
     units = {"time" if hasattr(X, "columns") else "x0": "years", "y": "thousand passengers"}
     y = np.asarray(y)
-    return FitRows(title, X, y, y > 0, "passengers", units, {"time": "."}, ["time is in years."])
+    weights, forms = np.ones(len(y)), {"time": "."}
+    return FitRows(title, X, y, weights, "passengers", units, forms, ["time is in years."])
 
 
 def read_table(path: Path, options: argparse.Namespace) -> FitRows:
@@ -78,34 +89,34 @@ def read_table(path: Path, options: argparse.Namespace) -> FitRows:
     with _errors_named(path):
         cells, sep = _read_cells(path, options.sep, notes)
         cells, target = _chosen(cells, options, troubles)
-        given = options.date_format
+        given, no_inputs = options.date_format, (target, options.weights)
 
         def form_of(column: Any, usual: str | None) -> str:
-            may_be_dates = column.name != target
-            return _form(column, usual, options.decimal, given, may_be_dates=may_be_dates)
+            if column.name in options.category:
+                return _CATEGORY
+            is_input = column.name not in no_inputs
+            return _form(column, usual, options.decimal, given, is_input=is_input)
 
-        values, forms = _read_columns(cells, sep, form_of, notes, troubles)
+        values, forms = _read_columns(cells, sep, form_of, no_inputs, notes, troubles)
         if given and given not in forms.values():
             troubles.append(f"--date-format must be that of a column, and {given!r} fits none")
-        gaps = cells.apply(_is_gap)
-        kept = ~gaps.any(axis=1)
-        rows = f"{(~kept).sum()} row{'s' * int((~kept).sum() != 1)}"
-        if options.missing != "drop" and not kept.all():
-            troubles.append(
-                f"missing values in {rows}: {places(cells, gaps)}. Fill them in, or leave out "
-                f"their rows by --missing drop or their columns by {_drops(gaps)}"
-            )
-        if not troubles and kept.sum() < _MIN_ROWS:
-            troubles = [f"{kept.sum()} rows have all values, at least {_MIN_ROWS} are needed"]
+        kept = _rows_to_fit(cells, values, target, options, notes, troubles)
         _refuse(troubles)
-    known = ~gaps[target]
-    X, y = values[known].drop(columns=target), values.loc[known, target].to_numpy(float)
-    table = FitRows(path.name, X, y, kept[known].to_numpy(), target, {}, forms, notes)
-    for name in table.dates:
-        notes.append(f"{name}: dates such as {cells.loc[kept, name].iloc[0]} ({forms[name]}).")
-    if not kept.all():
-        notes.append(f"{rows} of {len(cells)} left out, for missing values.")
-    return table
+        values = values[kept]
+        y, weights = values.pop(target).to_numpy(float), np.ones(len(values))
+        if options.weights:
+            weights = values.pop(options.weights).to_numpy(float)
+            span = f"from {weights.min():.4g} to {weights.max():.4g}"
+            notes.append(f"{options.weights}: weights of the rows, {span}, used over their mean.")
+            weights = weights / weights.mean()  # rows are seldom readings that agree exactly
+            del forms[options.weights]
+        for name in [name for name in values if values[name].isna().all()]:
+            del values[name], forms[name]
+            notes.append(f"{name}: left out, without a value.")
+        if values.shape[1] == 0:
+            raise ValueError("no column has values to predict from")
+    _note_columns(cells, values, forms, notes)
+    return FitRows(path.name, values, y, weights, target, {}, forms, notes)
 
 
 def read_new_rows(
@@ -124,21 +135,97 @@ def read_new_rows(
 
         def form_of(column: Any, usual: str | None) -> str:
             form = table.forms[column.name]
-            return form if form not in _MARKS else _form(column, usual, form)
+            return _form(column, usual, form) if form in _MARKS else form
 
-        X, forms = _read_columns(cells[names], sep, form_of, notes, troubles)
+        X, forms = _read_columns(cells[names], sep, form_of, (), notes, troubles)
         _refuse(troubles)
-    if X.isna().any(axis=None):
-        where = places(cells[names], X.isna())
-        notes.append(f"{where}: predicted only if the kernel does not use the column.")
+    for name in table.categories:
+        unknown = X[name][X[name].notna() & ~X[name].isin(table.X[name])].unique()
+        if len(unknown):
+            more = " and others" * (len(unknown) > _N_NAMED)
+            levels = f"new level{'s' * (len(unknown) > 1)} {', '.join(unknown[:_N_NAMED])}"
+            notes.append(f"{name} has the {levels}{more}.")
+    _note_gaps(X, notes)
     table.notes.extend(f"{path.name}: {note}" for note in notes)
     decimal = "," if sep != "," and "," in forms.values() else "."
     return X, cells, {"sep": sep, "decimal": decimal}
 
 
-def _unknown(option: str, name: str, known: Iterable[str]) -> str:
+def _rows_to_fit(
+    cells: Any,
+    values: Any,
+    target: str,
+    options: argparse.Namespace,
+    notes: list[str],
+    troubles: list[str],
+) -> Any:
+    """Mark the rows to fit: gaps of columns may be kept, but not those of the target."""
+    import pandas as pd
+
+    gaps = cells.apply(_is_gap)
+    has_gap = gaps.any(axis=1)
+    if options.missing == "error" and has_gap.any():
+        troubles.append(
+            f"missing values in {_counted(has_gap.sum(), 'row')}: {_places(cells, gaps)}. Fill "
+            "them in, keep them by --missing keep, or leave out their rows by --missing drop or "
+            f"their columns by {_options('--drop', gaps)}"
+        )
+    is_dropped = has_gap if options.missing == "drop" else gaps.get(target, has_gap)
+    if is_dropped.any():
+        of_target = f" of {target}" * (options.missing != "drop")
+        rows = f"{_counted(is_dropped.sum(), 'row')} of {len(cells)}"
+        notes.append(f"{rows} left out, for missing values{of_target}.")
+    kept = ~is_dropped
+    if options.weights in cells:
+        weights = pd.to_numeric(values[options.weights], errors="coerce")
+        wrong = (weights < 0) | (gaps[options.weights] & kept)
+        if wrong.any():
+            where = _places(cells[[options.weights]], wrong.to_frame())
+            troubles.append(
+                f"--weights must hold numbers from zero, got {where}. A weight of 0 leaves a row "
+                "out"
+            )
+        is_zero = kept & (weights == 0)
+        if is_zero.any():
+            notes.append(f"{_counted(is_zero.sum(), 'row')} left out, for a weight of zero.")
+        kept &= ~is_zero
+    if not troubles and kept.sum() < _MIN_ROWS:
+        troubles.append(f"{_counted(kept.sum(), 'row')} to fit, at least {_MIN_ROWS} are needed")
+    return kept
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def _note_columns(cells: Any, values: Any, forms: Mapping[str, str], notes: list[str]) -> None:
+    """Note which columns are dates and categories, and which have gaps."""
+    for name, column in values.items():
+        known = column.dropna()
+        first = cells.at[known.index[0], name]
+        if forms[name] == _CATEGORY:
+            n_levels, n = known.nunique(), len(known)
+            levels = _counted(n_levels, "level") + f" in {n} rows" * (2 * n_levels > n)
+            leave_out = f"; --drop {shlex.quote(name)} leaves it out" * (2 * n_levels > n)
+            notes.append(f"{name}: a category with {levels}, such as {first}{leave_out}.")
+        elif forms[name] not in _MARKS:
+            notes.append(f"{name}: dates such as {first} ({forms[name]}).")
+    _note_gaps(values, notes)
+
+
+def _note_gaps(X: Any, notes: list[str]) -> None:
+    """Count the missing values that are kept, by column."""
+    gaps = X.isna().sum()
+    if gaps.any():
+        counts = ", ".join(f"{n} in {name}" for name, n in gaps[gaps > 0].items())
+        notes.append(f"Missing values are kept: {counts}.")
+
+
+def _unknown(option: str, name: str, known: Iterable[str], *, target: str | None = None) -> str:
     """Say that no column has the name that an option gives, and which one may be meant."""
     names = list(known)
+    if name == target:
+        return f"{option} must be one of {names}, got {name!r}, which is the target"
     longer = {name.casefold(): one for one in names if name.casefold() in one.casefold()}
     meant = did_you_mean(name, names, aliases=longer)
     return f"{option} must be one of {names}, got {name!r}{meant}"
@@ -212,14 +299,22 @@ def _chosen(cells: Any, options: argparse.Namespace, troubles: list[str]) -> tup
     """Leave out the columns of ``--drop``, and return the name of the target with the others."""
     troubles += [_unknown("--drop", name, cells) for name in options.drop if name not in cells]
     names = [name for name in cells if name not in options.drop]
-    if len(names) < 2:
+    no_weights = [name for name in names if name != options.weights]
+    if len(no_weights) < 2:
         raise ValueError(
-            f"found one column, {''.join(names)!r}: there must be another one to predict it from; "
-            "name the separator by --sep if it is none of , ; tab"
+            f"found one column, {''.join(no_weights)!r}: there must be another one to predict it "
+            "from; name the separator by --sep if it is none of , ; tab"
         )
-    target = options.target or names[-1]
+    target = options.target or no_weights[-1]
     if target not in names:
         troubles.append(_unknown("--target", target, names))
+    others = [name for name in names if name != target]
+    if options.weights and options.weights not in others:
+        troubles.append(_unknown("--weights", options.weights, others, target=target))
+    inputs = [name for name in others if name != options.weights]
+    for name in options.category:
+        if name not in inputs:
+            troubles.append(_unknown("--category", name, inputs, target=target))
     return cells[names], target
 
 
@@ -242,10 +337,11 @@ def _read_columns(
     cells: Any,
     sep: str,
     form_of: Callable[[Any, str | None], str],
+    no_inputs: Sequence[str | None],
     notes: list[str],
     troubles: list[str],
 ) -> tuple[Any, dict[str, str]]:
-    """Read numbers and dates, and return them with the form of each column; gaps are missing.
+    """Read all columns, and return them with the form of each; gaps are missing.
 
     ``form_of`` decides the form of a column, given the usual decimal mark of the file if there is
     one. What cannot be read is added to the troubles.
@@ -261,6 +357,9 @@ def _read_columns(
         except ValueError as error:
             troubles.append(str(error))
             continue
+        if form == _CATEGORY:
+            values[name] = column.reindex(cells.index)
+            continue
         read = _parsed(column, form)
         values[name] = read.reindex(cells.index)
         bad.loc[column.index, name] = read.isna()
@@ -270,10 +369,13 @@ def _read_columns(
             notes.append(f"{name}: {odd[line]} is read as {read[line]:.15g}{unit}.")
     if bad.any(axis=None):
         percent = any(known[name].str.contains("%").any() for name in bad.columns[bad.any()])
+        inputs = bad.drop(columns=[name for name in no_inputs if name in bad])
+        take = f"take columns as categories by {_options('--category', inputs)}, "
         troubles.append(
-            f"no number or date in {places(cells, bad)}. Write numbers such as 1234{usual or '.'}5"
-            f", without units{', with % in all cells of a column or in none' * percent}, or leave "
-            f"columns out by {_drops(bad)} (--target names the column to predict)"
+            f"no number or date in {_places(cells, bad)}. Write numbers such as 1234{usual or '.'}5"
+            f", without units{', with % in all cells of a column or in none' * percent}, "
+            f"{take * bool(inputs.any(axis=None))}or leave columns out by "
+            f"{_options('--drop', bad)} (--target names the column to predict)"
         )
     commas = [name for name, form in forms.items() if form == ","]
     points = [name for name, form in forms.items() if form == "." and "." in "".join(known[name])]
@@ -289,9 +391,11 @@ def _form(
     decimal: str | None,
     date_format: str | None = None,
     *,
-    may_be_dates: bool = False,
+    is_input: bool = False,
 ) -> str:
     """Decide how a column without gaps is written: the format of its dates, or a decimal mark.
+
+    Inputs may also be categories.
 
     Raises
     ------
@@ -300,10 +404,13 @@ def _form(
         if it makes no separators of thousands of the others.
     """
     readings, option, spec = _readings(column, _MARKS), "--decimal", ".15g"
-    if may_be_dates:
+    if is_input:
         if date_format and 2 * _parsed(column, date_format).count() > len(column):
             return date_format
-        dates = _readings(column, [one for one in _FORMATS if _parsed(column[:5], one).count()])
+        tried = column[:: max(1, len(column) // _N_TRIED)]
+        dates = _readings(column, [one for one in _FORMATS if _parsed(tried, one).count()])
+        if max(_n_read(readings), _n_read(dates)) < _READABLE_SHARE * len(column):
+            return _CATEGORY
         if _n_read(readings) < len(column) <= 2 * _n_read(dates):
             readings, option, spec = dates, "--date-format", "%Y-%m-%d"
     best, *others = readings
@@ -362,19 +469,20 @@ def _is_gap(column: Any) -> Any:
     return column.str.lower().isin(_MISSING)
 
 
-def places(cells: Any, where: Any) -> str:
+def _places(cells: Any, where: Any) -> str:
     """Name the cells that are marked, the first ones of many, and one at least of each column."""
     marked = where.to_numpy()
     rank = np.where(marked, marked.cumsum(axis=0), np.inf)  # within a column
     order = np.argsort(rank, axis=None, kind="stable")[: marked.sum()]
     n_named = max(_N_NAMED, int(marked.any(axis=0).sum()))
-    places = [
+    named = [
         f"line {cells.index[row]}, column {cells.columns[i]!r}: {cells.iat[row, i]!r}"
         for row, i in np.column_stack(np.unravel_index(np.sort(order[:n_named]), marked.shape))
     ]
     n_more = len(order) - n_named
-    return "; ".join(places) + f"; and {n_more} more" * (n_more > 0)
+    return "; ".join(named) + f"; and {n_more} more" * (n_more > 0)
 
 
-def _drops(where: Any) -> str:
-    return " ".join(f"--drop {shlex.quote(name)}" for name in where.columns[where.any()])
+def _options(option: str, where: Any) -> str:
+    """Name the columns with marked cells, each after the option."""
+    return " ".join(f"{option} {shlex.quote(name)}" for name in where.columns[where.any()])

@@ -13,23 +13,24 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import _safe_indexing
 
 from autokernel.cli.options import check_outputs, parse
-from autokernel.cli.reading import PREDICTED, FitRows, airline, places, read_new_rows, read_table
+from autokernel.cli.reading import PREDICTED, FitRows, airline, read_new_rows, read_table
 from autokernel.data import check_inputs
 from autokernel.data.columns import to_numbers
 from autokernel.displays import DecompositionDisplay, ForecastDisplay
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.exceptions import AutoKernelError
 from autokernel.export import write_report
-from autokernel.expression import parse_expression
 from autokernel.fit.progress import print_now
-from autokernel.typing import BoolArray, FloatArray, IntArray
+from autokernel.typing import FloatArray, IntArray
 from autokernel.version import __version__
 
 _REFUSED, _INTERRUPTED = 2, 130  # exit statuses; the second is that of the shell for Ctrl-C
@@ -38,6 +39,7 @@ _DAYS = {"hours": 1 / 24, "days": 1.0, "years": 365.25}  # in units of time
 _SEASONS = (("day", 1.0, 0.5), ("week", 7.0, 1.5), ("year", 365.25, 100.0))
 """Seasons with their length and the longest spacing of rows that has them, in days."""
 _MAX_RBF_ROWS = 200  # so that the fit of the RBF kernel takes seconds
+_MAX_RBF_LEVELS = 10  # of a category, as columns for the RBF kernel
 _PARAMETERS = ("strategy", "criterion", "operators", "n_iter", "max_time", "n_jobs", "random_state")
 
 
@@ -71,7 +73,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     check_outputs(options)
     table = read_table(options.file, options) if options.file else airline()
-    model = AutoKernelGPRegressor(verbose=1, **{one: getattr(options, one) for one in _PARAMETERS})
+    given = {one: getattr(options, one) for one in _PARAMETERS}
+    model = AutoKernelGPRegressor(
+        categorical_features=table.categories or "auto", verbose=1, **given
+    )
     if not hasattr(table.X, "columns"):
         sys.stdout = _NamesTime(sys.stdout)
     _add_units(table, options.unit, clone(model))
@@ -81,7 +86,7 @@ def _run(options: argparse.Namespace) -> int:
     for note in table.notes:
         print_now(_paragraph(note))
     print_now("Ctrl-C ends the search with the best kernel so far.")
-    _find_kernel(model, _safe_indexing(table.X, train), table.y[train])
+    _find_kernel(model, table, train)
     steps: dict[str, Callable[[], None]] = {
         "description": lambda: _describe(model, table),
         "test": lambda: _test(model, table, train, test),
@@ -103,45 +108,49 @@ def _run(options: argparse.Namespace) -> int:
 def _add_units(table: FitRows, given: Sequence[str], model: AutoKernelGPRegressor) -> None:
     """Add the units that the user gives, and check them and all parameters before the search."""
     names = [*table.names, table.target]
-    names = [name for name in names if name not in table.dates]
+    names = [name for name in names if name not in (*table.dates, *table.categories)]
     for text in given:
         name, sign, unit = text.partition("=")
         if not sign or name not in names:
             raise ValueError(f"--unit must be NAME=TEXT with one of {names}, got {text!r}")
         column = name if hasattr(table.X, "columns") else "x0"
         table.units["y" if name == table.target else column] = unit
-    few = np.flatnonzero(table.complete)[:20]
-    model.refit(_safe_indexing(table.X, few), table.y[few], "NOISE").describe(table.units)
+    X = table.X.bfill() if hasattr(table.X, "bfill") else table.X  # each column has a value
+    model.refit(X[:20], table.y[:20], "NOISE").describe(table.units)
 
 
 def _split(table: FitRows, random_state: int) -> list[IntArray]:
     """Keep back a tenth for the test: the last rows if there is a time, random rows otherwise."""
-    rows, time = np.flatnonzero(table.complete), _time(table)
-    n_train = len(rows) - max(1, round(_TEST_SHARE * len(rows)))
+    rows, time = np.arange(len(table.y)), _time(table)
     if time is None:
+        n_test = max(1, round(_TEST_SHARE * len(rows)))
         rows = np.random.default_rng(random_state).permutation(rows)
-        how = f"{len(rows) - n_train} drawn at random to predict"
+        how = f"{n_test} drawn at random to predict"
     else:
-        rows = rows[np.argsort(time[rows], kind="stable")]
+        n_test = max(1, round(_TEST_SHARE * np.isfinite(time).sum()))
+        rows = np.argsort(np.nan_to_num(time, nan=-np.inf), kind="stable")  # without a time: first
         of = f" by {table.dates[0]}" if table.X.shape[1] > 1 else ""
-        how = f"the last {len(rows) - n_train}{of} to predict"
+        how = f"the last {n_test}{of} to predict"
+    n_train = len(rows) - n_test
     table.notes.append(f"{n_train} rows to train on, {how}: {table.target}.")
     return np.split(rows, [n_train])
 
 
 def _time(table: FitRows) -> FloatArray | None:
     """Return the first column of dates, in days, or the only column in its unit."""
-    if not table.dates and len(table.names) > 1:
+    if not table.dates and (len(table.names) > 1 or table.categories):
         return None
-    X: FloatArray = np.asarray(to_numbers(table.X)[0], dtype=float)
-    return X[:, table.names.index(table.dates[0]) if table.dates else 0]
+    column = table.names.index(table.dates[0]) if table.dates else 0
+    time, _, _ = to_numbers(_safe_indexing(table.X, [column], axis=1))
+    return np.asarray(time, dtype=float)[:, 0]
 
 
-def _find_kernel(model: AutoKernelGPRegressor, X: Any, y: Any) -> None:
+def _find_kernel(model: AutoKernelGPRegressor, table: FitRows, train: IntArray) -> None:
     """Fit the estimator, which prints each better kernel; Ctrl-C before there is one is raised."""
     print_now("\n no.      time       score   best kernel so far; scores are in nats\n")
     try:
-        model.fit(X, y)
+        X, weights = _safe_indexing(table.X, train), table.weights[train]
+        model.fit(X, table.y[train], sample_weight=weights)
     except KeyboardInterrupt:
         if not hasattr(model, "stop_reason_"):
             raise
@@ -162,20 +171,24 @@ def _test(model: AutoKernelGPRegressor, table: FitRows, train: IntArray, test: I
     low, high = model.predict_interval(X_test, 0.95).T
     n_inside = np.sum((low <= y_test) & (y_test <= high))
     print_now(f"\nIntervals of 95 % hold {n_inside} of {len(y_test)} test values.")
-    print_now(f"\nTest RMSE of {table.target}\n")
-    _print_error("this model", model.predict(X_test) - y_test)
-    _print_error("the mean", table.y[train].mean() - y_test)
-    if (time := _time(table)) is None:
-        return
-    _print_error("the last value", table.y[train[-1]] - y_test)
-    unit = "days" if table.dates else table.units.get(table.names[0], table.units.get("x0"))
-    days = time * _DAYS.get(str(unit), 0.0)
-    for name, values in _last_season(days[train], table.y[train], days[test]).items():
-        _print_error(name, values - y_test)
+    weighted = ", weighted" * bool(np.ptp(table.weights))
+    print_now(f"\nTest RMSE of {table.target}{weighted}\n")
+    mean = np.average(table.y[train], weights=table.weights[train])
+    forecasts = {"this model": model.predict(X_test), "the mean": mean}
+    if (time := _time(table)) is not None:
+        forecasts["the last value"] = table.y[train[-1]]
+        unit = "days" if table.dates else table.units.get(table.names[0], table.units.get("x0"))
+        days = time * _DAYS.get(str(unit), 0.0)
+        dated = train[np.isfinite(days[train])]
+        forecasts |= _last_season(days[dated], table.y[dated], days[test])
+    for name, forecast in forecasts.items():
+        _print_error(name, forecast - y_test, table.weights[test])
 
 
 def _last_season(days: FloatArray, y: FloatArray, ahead: FloatArray) -> dict[str, FloatArray]:
     """Forecast by the values of the last season, whose length follows from the spacing of rows."""
+    if len(days) < 2:
+        return {}
     spacing = np.median(np.diff(days))
     name, season, _ = next((one for one in _SEASONS if spacing <= one[2]), ("", np.inf, 0.0))
     if spacing == 0 or season > np.ptp(days):
@@ -189,40 +202,34 @@ def _test_rbf(
     model: AutoKernelGPRegressor, table: FitRows, train: IntArray, test: IntArray
 ) -> None:
     few = train[np.random.default_rng(0).permutation(len(train))[:_MAX_RBF_ROWS]]
+    numbers = make_pipeline(
+        SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler()
+    )
+    levels = OneHotEncoder(
+        max_categories=_MAX_RBF_LEVELS, handle_unknown="infrequent_if_exist", sparse_output=False
+    )
+    is_category = np.isin(table.names, table.categories)
+    encoder = make_column_transformer((numbers, ~is_category), (levels, is_category))
     X, X_test = (check_inputs(model, _safe_indexing(table.X, rows)) for rows in (few, test))
-    kernel = ConstantKernel() * RBF(np.ones(X.shape[1])) + WhiteKernel()
-    gpr = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=2, random_state=0)
-    regressor = make_pipeline(StandardScaler(), gpr)
-    with warnings.catch_warnings():  # its optimiser warns of bounds that the user did not set
+    with warnings.catch_warnings():  # of bounds that the user did not set, and of new levels
         warnings.simplefilter("ignore")
+        X, X_test = encoder.fit_transform(X), encoder.transform(X_test)
+        kernel = ConstantKernel() * RBF(np.ones(X.shape[1])) + WhiteKernel()
+        regressor = GaussianProcessRegressor(
+            kernel, normalize_y=True, n_restarts_optimizer=2, random_state=0
+        )
         errors = regressor.fit(X, table.y[few]).predict(X_test) - table.y[test]
     some = f" on {len(few)} of these rows" if len(few) < len(train) else ""
-    _print_error(f"an RBF kernel{some}", errors)
+    _print_error(f"an RBF kernel{some}", errors, table.weights[test])
 
 
-def _print_error(name: str, errors: Any) -> None:
-    print_now(f"    {np.sqrt(np.mean(errors**2)):10.4g}  {name}")
+def _print_error(name: str, errors: FloatArray, weights: FloatArray) -> None:
+    print_now(f"    {np.sqrt(np.average(errors**2, weights=weights)):10.4g}  {name}")
 
 
 def _fit_all_rows(model: AutoKernelGPRegressor, table: FitRows) -> None:
-    X, usable = _without_unused_gaps(model, table.X, table)
-    n, n_back = int(usable.sum()), int(np.sum(usable & ~table.complete))
-    some = f", {n_back} of them with gaps only in columns that it does not use" * (n_back > 0)
-    text = f"Fitting the kernel to all {n} rows{some}. Ctrl-C leaves this out."
-    print_now(f"\n{_paragraph(text)}")
-    model.refit(_safe_indexing(X, usable), table.y[usable])
-
-
-def _without_unused_gaps(
-    model: AutoKernelGPRegressor, X: Any, table: FitRows
-) -> tuple[Any, BoolArray]:
-    """Fill the gaps of columns that the best kernel does not use, and mark rows without others."""
-    if not hasattr(X, "fillna"):
-        return X, np.full(len(X), True)
-    kernel = parse_expression(model.best_expression_, feature_names=list(X))
-    unused = [name for column, name in enumerate(X) if column not in kernel.columns]
-    X = X.fillna(table.X.bfill().iloc[0][unused].to_dict())
-    return X, X.notna().all(axis=1).to_numpy()
+    print_now(f"\nFitting the kernel to all {len(table.y)} rows. Ctrl-C leaves this out.")
+    model.refit(table.X, table.y, sample_weight=table.weights)
 
 
 def _write(
@@ -230,14 +237,9 @@ def _write(
 ) -> None:
     if new:
         X, cells, how = new
-        X, usable = _without_unused_gaps(model, X, table)
-        if not usable.all():
-            print_now(_paragraph(f"No prediction, for gaps: {places(cells[list(X)], X.isna())}."))
-        cells = cells.assign(**dict.fromkeys(PREDICTED, np.nan))
-        if usable.any():
-            mean, std = model.predict(X[usable], return_std=True)
-            interval = model.predict_interval(X[usable], 0.95)
-            cells.loc[usable, list(PREDICTED)] = np.column_stack([mean, std, interval])
+        mean, std = model.predict(X, return_std=True)
+        columns = (mean, std, *model.predict_interval(X, 0.95).T)
+        cells = cells.assign(**dict(zip(PREDICTED, columns, strict=True)))
         path = options.predictions
         text = cells.to_csv(path, float_format="%.8g", index=False, **how)
         print_now(f"Predictions: {path}" if path else f"Predictions\n\n{text}")
@@ -246,7 +248,7 @@ def _write(
         library = "joblib" if path.suffix.lower() == ".joblib" else "skops.io"
         import_module(library).dump(model, path)
         print_now(f"Model: {path}")
-    is_series, unit = table.X.shape[1] == 1, table.units.get("y")
+    is_series, unit = len(table.names) == 1 and not table.categories, table.units.get("y")
     if options.plot and not is_series and model.best_expression_ == "NOISE":
         print_now("Picture: none, because there is no component to draw: noise alone is best.")
     elif options.plot:

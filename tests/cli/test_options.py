@@ -24,6 +24,8 @@ from tests.cli.files import lines
         (["--target", "y"], "--target needs a file"),
         (["--drop", "y"], "--drop needs a file"),
         (["--decimal", ","], "--decimal needs a file"),
+        (["--category", "y"], "--category needs a file"),
+        (["--weights", "y"], "--weights needs a file"),
         (["--predictions", "p.csv"], "--predictions needs --predict FILE"),
     ],
 )
@@ -88,6 +90,7 @@ def test_help_groups_the_options_and_names_the_command_by_how_it_was_started(cap
     assert text.startswith(f"usage: {name} [FILE] [options]")
     data, search, results = re.split(r"\n(?:search|results):\n", text.partition("\ndata:\n")[2])
     assert "--sep" in data
+    assert "{keep,drop,error}" in data
     assert "--max-time" in search
     assert "--predict" in results
     assert "monthly airline passengers" in lines(results)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from sklearn.base import clone
 
 from autokernel.cli.run import main
 from tests.cli.files import SHORT, lines, wave, write
@@ -70,39 +71,106 @@ def test_a_series_with_dates_is_predicted_printed_and_drawn_and_kept_by_skops(tm
     assert "2020-03" in (tmp_path / "f.svg").read_text()
 
 
-def test_rows_with_gaps_are_predicted_if_the_kernel_does_not_use_the_column(tmp_path, capsys):
-    lines_of_file = wave(tmp_path).read_text().splitlines()
-    for number in (4, 8):  # gaps of the column of no use
-        lines_of_file[number] = lines_of_file[number].rpartition(",")[0] + ","
-    lines_of_file[12] = lines_of_file[12].partition(",")[2].join([",", ""])
-    path = write(tmp_path, "\n".join(lines_of_file))
-    rows = "time,junk\n2001,1\n2002,\n,1\nNA,NA\n2003,0.5\n"
-    new, made = write(tmp_path, rows, name="new.csv"), tmp_path / "made.csv"
-    arguments = [str(path), "--target", "level", *SHORT, "--missing", "drop"]
-    assert main([*arguments, "--predict", str(new), "--predictions", str(made)]) == 0
+@pytest.mark.parametrize("missing", ["keep", "drop"])
+def test_rows_with_gaps_are_predicted_whether_or_not_the_fit_had_such_rows(
+    tmp_path, capsys, missing
+):
+    rows = wave(tmp_path).read_text().splitlines()
+    rows[4] = rows[4].rpartition(",")[0] + ","  # of the column of no use
+    rows[8] = "," + rows[8].partition(",")[2]
+    rows[12] = re.sub(",.*,", ",NA,", rows[12])
+    path = write(tmp_path, "\n".join(rows))
+    new = write(tmp_path, "time,junk\n2001,1\n2001,\nNA,1\nNA,NA\n", name="new.csv")
+    made, kept = tmp_path / "made.csv", tmp_path / "made.joblib"
+    arguments = [str(path), "--target", "level", *SHORT, "--missing", missing]
+    arguments += ["--predict", str(new), "--predictions", str(made), "--output", str(kept)]
+    assert main(arguments) == 0
+    n_rows = {"keep": 29, "drop": 27}[missing]
     output = lines(capsys.readouterr().out)
-    assert "junk" not in output.partition("Best kernel ")[2].partition("What it says")[0]
-    assert "3 rows of 30 left out, for missing values." in output
-    assert "all 29 rows, 2 of them with gaps only in columns that it does not use" in output
-    places = "line 4, column 'time': ''; line 5, column 'time': 'NA'"
-    assert f"No prediction, for gaps: {places}." in output
+    assert "new.csv: Missing values are kept: 2 in time, 2 in junk." in output
+    assert f"Fitting the kernel to all {n_rows} rows." in output
+    assert len(joblib.load(kept).y_train_) == n_rows
     table = pd.read_csv(made, keep_default_na=False)
-    assert (table["mean"] != "").tolist() == [True, True, False, False, True]
-    assert (table["upper_95"] != "").tolist() == [True, True, False, False, True]
-    assert table["time"].tolist() == ["2001", "2002", "", "NA", "2003"]
-    whole = write(tmp_path, "time,junk\n2002,3\n", name="whole.csv")
-    assert main([*arguments, "--predict", str(whole), "--predictions", str(made)]) == 0
-    assert float(table["mean"][1]) == pytest.approx(pd.read_csv(made)["mean"][0], rel=1e-6)
+    assert table["time"].tolist() == ["2001", "2001", "NA", "NA"]
+    assert (table["std"][2:] > 2 * table["std"][0]).all()  # the wave may be anywhere
+    inside = table[["lower_95", "mean", "upper_95"]].to_numpy()
+    assert (np.diff(inside, axis=1) > 0).all()
 
 
-def test_rows_with_gaps_in_the_column_that_predicts_are_kept_without_predictions(tmp_path, capsys):
-    path = write(tmp_path, "x,y\n" + "".join(f"{i},{2 * i + i % 2}\n" for i in range(20)))
-    new = write(tmp_path, "name,x\na,\nb,?\n", name="new.csv")
-    assert main([str(path), *SHORT, "--predict", str(new)]) == 0
-    printed = capsys.readouterr().out
-    assert "line 2, column 'x': ''; line 3, column 'x': '?': predicted only if" in lines(printed)
-    expected = ["name,x,mean,std,lower_95,upper_95", "a,,,,,", "b,?,,,,"]
-    assert printed.partition("\nPredictions\n\n")[2].split() == expected
+def shops(folder, n=60):
+    """A CSV file of sales that depend on the shop; prices have gaps, and rows have weights."""
+    rng = np.random.default_rng(0)
+    prices, counts = rng.uniform(1, 3, n), rng.integers(1, 9, n)
+    rows = "shop,price,n,sales\n"
+    for i, (price, count) in enumerate(zip(prices, counts, strict=True)):
+        shop = "NA" if i % 20 == 7 else "ABC"[i % 3]
+        cell = "" if i % 9 == 4 else f"{price:.2f}"
+        rows += f"{shop},{cell},{count},{10 * (i % 3) - price + 0.2 * rng.normal():.3f}\n"
+    return write(folder, rows, name="shops.csv")
+
+
+def test_categories_gaps_and_weights_reach_the_model_and_its_files(tmp_path, capsys):
+    path = shops(tmp_path)
+    new = write(tmp_path, "price,shop\n2,A\n2,C\n,C\n2,D\n2,\n", name="new.csv")
+    made = {name: tmp_path / f"made.{name}" for name in ("csv", "joblib", "png", "html")}
+    arguments = [str(path), "--weights", "n", "--n-iter", "4", "--predict", str(new)]
+    arguments += ["--predictions", str(made["csv"]), "--output", str(made["joblib"])]
+    arguments += ["--plot", str(made["png"]), "--report", str(made["html"])]
+    assert main(arguments) == 0
+    output = lines(capsys.readouterr().out)
+    assert "CAT[shop]" in output
+    assert "Test RMSE of sales, weighted" in output
+    assert "levels of shop" in output
+    assert made["png"].read_bytes().startswith(b"\x89PNG")
+    assert "levels of shop" in made["html"].read_text()
+    model = joblib.load(made["joblib"])
+    assert model.feature_names_in_.tolist() == ["shop", "price"]
+    assert model.categories_[0].values == ("A", "B", "C", None)
+    assert np.isnan(model.X_train_).sum(axis=0).tolist() == [0, 7]
+    predicted = pd.read_csv(made["csv"])
+    X = pd.DataFrame({"shop": [*"ACCD", None], "price": [2.0, 2, np.nan, 2, 2]})
+    mean, std = model.predict(X, return_std=True)
+    # eight digits are written
+    np.testing.assert_allclose(predicted[["mean", "std"]], np.c_[mean, std], rtol=1e-7)
+    assert mean[1] - mean[0] == pytest.approx(20, abs=1)  # five standard errors
+    assert std[2] > std[1]
+    assert std[3] > 3 * std[1]
+    table = pd.read_csv(path)
+    weights = table["n"] / table["n"].mean()
+    same = clone(model).refit(
+        table[["shop", "price"]], table["sales"], model.best_expression_, sample_weight=weights
+    )
+    assert same.noise_variance_ == pytest.approx(model.noise_variance_, rel=1e-3)  # of optimisers
+
+
+def test_only_ratios_of_weights_count_and_a_weight_of_zero_leaves_a_row_out(tmp_path, capsys):
+    rows = wave(tmp_path).read_text().splitlines()
+    texts = {
+        "plain": rows,
+        "threes": [f"{row},{'w' if i == 0 else 3}" for i, row in enumerate(rows)],
+        "zero": [*(f"{row},{'w' if i == 0 else 3}" for i, row in enumerate(rows)), "2001,99,1,0"],
+    }
+    fits = {}
+    for name, text in texts.items():
+        path, made = write(tmp_path, "\n".join(text)), tmp_path / f"{name}.joblib"
+        more = ["--weights", "w"] * (name != "plain")
+        arguments = [str(path), "--target", "level", *SHORT, *more, "--output", str(made)]
+        assert main(arguments) == 0
+        output = capsys.readouterr().out
+        assert ("1 row left out, for a weight of zero." in output) == (name == "zero")
+        assert "Test RMSE of level\n" in output
+        fits[name] = joblib.load(made)
+    X = pd.DataFrame({"time": [2001.5, 2004], "junk": [0.5, 0.1]})
+    for name in ("threes", "zero"):  # whose weights are one after their division
+        np.testing.assert_allclose(fits[name].predict(X), fits["plain"].predict(X), rtol=1e-6)
+
+
+def test_a_picture_of_a_single_category_shows_its_levels(tmp_path):
+    path = write(
+        tmp_path, "x,y\n" + "".join(f"{'abc'[i % 3]},{i % 3 + i / 99}\n" for i in range(20))
+    )
+    assert main([str(path), *SHORT, "--plot", str(tmp_path / "p.svg")]) == 0
+    assert "levels of x" in (tmp_path / "p.svg").read_text()
 
 
 def test_where_noise_alone_is_best_there_is_no_picture_of_several_columns(tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""Files as numbers and dates: what is understood, and what is refused with the cell and advice."""
+"""Files as numbers, dates and categories: what is understood, what is refused, and advice."""
 
 import gzip
 import re
@@ -223,14 +223,142 @@ def test_a_format_makes_dates_of_numbers(tmp_path, capsys):
 MISSING = "a,b,y\n1,,1\n2,NA,2\n3,3,?\n4,4,-\n5,5,5\n6,NaN,6\n7,7,null\n8,8,8\n9,9,9\n10,10,10\n"
 
 
-def test_rows_with_missing_values_are_dropped_on_request_and_counted(tmp_path):
-    table = table_of(tmp_path, MISSING, "--missing", "drop")
-    assert table.y[table.complete].tolist() == [5, 8, 9, 10]
-    assert table.y.tolist() == [1, 2, 5, 6, 8, 9, 10]  # all rows with a target
-    assert table.X["b"].isna().tolist() == [True, True, False, True, False, False, False]
-    assert table.notes == ["6 rows of 10 left out, for missing values."]
+@pytest.mark.parametrize(
+    ("more", "y", "gaps", "notes"),
+    [
+        (
+            (),
+            [1, 2, 5, 6, 8, 9, 10],
+            [True, True, False, True, False, False, False],
+            [
+                "3 rows of 10 left out, for missing values of y.",
+                "Missing values are kept: 3 in b.",
+            ],
+        ),
+        (
+            ("--missing", "drop"),
+            [5, 8, 9, 10],
+            [False] * 4,
+            ["6 rows of 10 left out, for missing values."],
+        ),
+    ],
+)
+def test_rows_with_gaps_are_kept_or_dropped_and_counted(tmp_path, more, y, gaps, notes):
+    table = table_of(tmp_path, MISSING, *more)
+    assert table.y.tolist() == y
+    assert table.X["b"].isna().tolist() == gaps
+    assert table.notes == notes
     text = MISSING.replace("?", "3").replace("-", "4").replace("null", "7")
-    assert len(table_of(tmp_path, text, "--drop", "b").y) == 10
+    assert len(table_of(tmp_path, text, "--drop", "b", *more).y) == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "a,b,y\n1,,1\n2,NA,2\n3,,3\n4,,4\n",
+            "line 3, column 'b': 'NA'; line 4, column 'b': ''; and 1 more. Fill them in, keep them "
+            "by --missing keep, or leave out their rows by --missing drop or their columns by "
+            "--drop b",
+        ),
+        (
+            MISSING,
+            "missing values in 6 rows: line 2, column 'b': ''; line 3, column 'b': 'NA'; lin",
+        ),
+        ("a,b\nx,1\n,2\ny,3\nx,4\n", "missing values in 1 row: line 3, column 'a': ''"),
+    ],
+)
+def test_gaps_are_named_on_request(tmp_path, capsys, text, message):
+    assert message in refusal(tmp_path, capsys, text, "--missing", "error")
+
+
+def test_a_column_without_values_is_left_out(tmp_path, capsys):
+    table = table_of(tmp_path, "a,b,y\n1,,1\n2,NA,2\n3,,3\n4,,4\n,x,\n")
+    assert list(table.X) == table.names == ["a"]
+    assert "b: left out, without a value." in table.notes
+    message = refusal(tmp_path, capsys, "a,y\n?,1\nNA,2\n,3\n,4\n")
+    assert "no column has values to predict from" in message
+
+
+SHOPS = "shop,nr,n,y\nA,3,2,1\nB b,3,1,2\nNA,7,4,3\nA,,2,4\nB b,10,1,5\nA,7,2,6\n"
+
+
+def test_a_column_of_text_is_a_category_whose_gaps_stay(tmp_path):
+    table = table_of(tmp_path, SHOPS)
+    assert table.categories == ["shop"]
+    assert table.X["shop"].dropna().tolist() == ["A", "B b", "A", "B b", "A"]
+    assert table.X["shop"].isna().tolist() == [False, False, True, False, False, False]
+    assert table.notes == [
+        "shop: a category with 2 levels, such as A.",
+        "Missing values are kept: 1 in shop, 1 in nr.",
+    ]
+
+
+def test_a_column_of_numbers_is_a_category_on_request(tmp_path):
+    table = table_of(tmp_path, SHOPS, "--category", "nr", "--category", "shop")
+    assert table.categories == ["shop", "nr"]
+    assert table.X["nr"].dropna().tolist() == ["3", "3", "7", "10", "7"]
+    assert "nr: a category with 3 levels in 5 rows, such as 3; --drop nr leaves it out." in (
+        table.notes
+    )
+
+
+def test_numbers_and_dates_are_seen_behind_a_few_texts(tmp_path, capsys):
+    texts = "".join(f"{cell},{i}\n" for i, cell in enumerate([*"abcdef", *["2020-01-20"] * 9]))
+    said = refusal(tmp_path, capsys, f"day,y\n{texts}")
+    assert "no number or date in line 2, column 'day': 'a'" in said
+    assert "take columns as categories by --category day, or leave columns out by --drop day" in (
+        said
+    )
+    table = table_of(tmp_path, f"day,y\n{texts}", "--category", "day")
+    assert table.X["day"].nunique() == 7
+
+
+def test_the_target_and_weights_are_never_categories(tmp_path, capsys):
+    for more in (["--target", "shop"], ["--weights", "shop"]):
+        said = refusal(tmp_path, capsys, SHOPS, *more)
+        assert "no number or date in line 2, column 'shop': 'A'" in said
+        assert "--category" not in said
+
+
+def test_weights_are_a_column_that_is_no_input(tmp_path):
+    table = table_of(tmp_path, SHOPS, "--weights", "n", "--drop", "nr")
+    assert table.names == ["shop"]
+    np.testing.assert_allclose(table.weights, np.array([2, 1, 4, 2, 1, 2]) / 2, rtol=1e-15)
+    assert "n: weights of the rows, from 1 to 4, used over their mean." in table.notes
+    last = table_of(tmp_path, "a,y,w\n1,2,1\n2,3,0\n3,,\n4,5,1\n5,6,1\n6,7,1\n", "--weights", "w")
+    assert last.target == "y"
+    assert last.y.tolist() == [2, 5, 6, 7]
+    assert last.notes[:2] == [
+        "1 row of 6 left out, for missing values of y.",
+        "1 row left out, for a weight of zero.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--weights", "N"], "--weights must be one of ['shop', 'nr', 'n'], got 'N'; did you mean"),
+        (
+            ["--weights", "y", "--target", "y"],
+            "--weights must be one of ['shop', 'nr', 'n'], got 'y', which is the target",
+        ),
+        (
+            ["--weights", "nr"],
+            "--weights must hold numbers from zero, got line 5, column 'nr': ''. A weight of 0",
+        ),
+        (["--category", "Shop"], "--category must be one of ['shop', 'nr', 'n'], got 'Shop'; did"),
+        (["--category", "y"], "['shop', 'nr', 'n'], got 'y', which is the target"),
+        (["--category", "n", "--weights", "n"], "--category must be one of ['shop', 'nr'], got"),
+    ],
+)
+def test_names_of_categories_and_weights_are_checked(tmp_path, capsys, more, message):
+    assert message in refusal(tmp_path, capsys, SHOPS, *more)
+
+
+def test_weights_below_zero_are_refused_with_their_places(tmp_path, capsys):
+    said = refusal(tmp_path, capsys, PLAIN.replace("5", "-5"), "--weights", "b")
+    assert "--weights must hold numbers from zero, got line 3, column 'b': '-5'" in said
 
 
 @pytest.mark.parametrize(
@@ -249,18 +377,9 @@ def test_rows_with_missing_values_are_dropped_on_request_and_counted(tmp_path):
         ('a,b\n1,2\n\n3,"4\n5,6\n', "EOF inside string starting at line 4; is a quotation"),
         ("a,b\n1\0,2\n", "an Excel file, or no text: save the table as CSV"),
         ("PK\x03\x04...", "an Excel file, or no text: save the table as CSV"),
-        ("a,b\n1,2\n2,3\n3,4\n", "3 rows have all values, at least 4 are needed"),
-        (
-            "a,b,y\n1,,1\n2,NA,2\n3,,3\n4,,4\n",
-            "line 3, column 'b': 'NA'; line 4, column 'b': ''; and 1 more. Fill them in, or leave "
-            "out their rows by --missing drop or their columns by --drop b",
-        ),
+        ("a,b\n1,2\n2,3\n3,4\n", "3 rows to fit, at least 4 are needed"),
         ("y,date\n1,2020-01-01\n2,2020-01-02\n3,2020-01-03\n4,2020-01-04\n", "(--target names"),
         ("d,y\n2020-02-27,1\n2020-02-28,2\n2020-02-29,3\n2020-02-30,4\n", "'2020-02-30'. Write"),
-        (
-            MISSING,
-            "missing values in 6 rows: line 2, column 'b': ''; line 3, column 'b': 'NA'; lin",
-        ),
         (
             "a;b\n1,5;1,5\n2,5;2.5\n3;3\n4;4,5\n",
             "line 3, column 'b': '2.5'. Write numbers such as 1234,5",
@@ -274,11 +393,12 @@ def test_rows_with_missing_values_are_dropped_on_request_and_counted(tmp_path):
             "a;b\n1;$2\n2;$3\n3;$4\n4;$5\n",
             "'$4'; and 1 more. Write numbers such as 1234.5, without un",
         ),
-        ("a,b\nS1,1\nS2,2\nS3,3\nS4,4\n", "no number or date in line 2, column 'a': 'S1'"),
+        ("a,b\n1,S1\n2,S2\n3,S3\n4,S4\n", "no number or date in line 2, column 'b': 'S1'"),
         (
-            "city,full name,y\nBern,A B,1\n,C D,2\nRome,E F,3\nOslo,G H,4\n",
-            "line 3, column 'full name': 'C D'; and 4 more. Write numbers such as 1234.5, without "
-            "units, or leave columns out by --drop city --drop 'full name'",
+            "city,full name,y\nBern,1,1\n2,C D,2\n1,E F,3\nOslo,2,4\n",
+            "line 4, column 'full name': 'E F'; and 1 more. Write numbers such as 1234.5, without "
+            "units, take columns as categories by --category city --category 'full name', or leave "
+            "columns out by --drop city --drop 'full name'",
         ),
     ],
 )
@@ -291,20 +411,22 @@ def test_a_file_that_cannot_be_used_is_refused_with_the_place_and_advice(
 
 
 def test_all_troubles_of_a_file_are_reported_in_one_run(tmp_path, capsys):
-    rows = "".join(f'0{i}/0{i}/2020,A{i},"{i},234",{i},5\n' for i in range(1, 9))
+    rows = "".join(f'0{i}/0{i}/2020,{"A" * (i % 2)}{i},"{i},234",{i},5\n' for i in range(1, 9))
     rows += "01/02/2020,B,,x,\n"
-    said = refusal(
-        tmp_path, capsys, f"day,shop,sales,rate,y\n{rows}", "--target", "Y2", "--drop", "z"
-    )
-    assert said.count("autokernel: data.csv: ") == 6
+    more = ["--target", "Y2", "--drop", "z", "--category", "v", "--weights", "w"]
+    said = refusal(tmp_path, capsys, f"day,shop,sales,rate,y\n{rows}", *more, "--missing", "error")
+    assert said.count("autokernel: data.csv: ") == 8
     for trouble in (
         "--drop must be one of ['day', 'shop', 'sales', 'rate', 'y'], got 'z'",
         "--target must be one of ['day', 'shop', 'sales', 'rate', 'y'], got 'Y2'",
         "line 10, column 'day': '01/02/2020' may be 2020-02-01 or 2020-01-02, and no other value",
         "line 2, column 'sales': '1,234' may be 1234 or 1.234, and no other value of the column "
         "decides: choose by --decimal '.' or --decimal ','",
-        "line 3, column 'shop': 'A2'; line 10, column 'rate': 'x'; and 7 more",
-        "out by --drop shop --drop rate",
+        "line 2, column 'shop': 'A1'; line 4, column 'shop': 'A3'; line 10, column 'rate': 'x'",
+        "as categories by --category shop --category rate, or leave columns out by --drop shop "
+        "--drop rate",
+        "--category must be one of ['day', 'shop', 'sales', 'rate', 'y'], got 'v'",
+        "--weights must be one of ['day', 'shop', 'sales', 'rate', 'y'], got 'w'",
         "missing values in 1 row: line 10, column 'sales': ''; line 10, column 'y': ''. Fill",
     ):
         assert trouble in said
@@ -339,10 +461,11 @@ def test_columns_are_checked_before_the_search(tmp_path, capsys, more, message):
         ("a,b,c", "a=days since foo", "units['a'] must be a text such as 'days since"),
         ("a,y,c", "c=kg", "give the column another name"),
         ("a,date,c", "date=years", "--unit must be NAME=TEXT with one of ['a', 'c'], got 'date"),
+        ("a,shop,c", "shop=m", "--unit must be NAME=TEXT with one of ['a', 'c'], got 'shop"),
     ],
 )
 def test_units_are_those_of_columns_of_numbers(tmp_path, capsys, names, unit, message):
-    second = ["2020-01-01"] * 4 if "date" in names else range(4)
+    second = ["2020-01-01"] * 4 if "date" in names else "abcd" if "shop" in names else range(4)
     text = f"{names}\n" + "".join(f"{i},{cell},3\n" for i, cell in enumerate(second))
     assert message in refusal(tmp_path, capsys, text, "--unit", unit)
 
@@ -376,6 +499,19 @@ def test_numbers_to_predict_for_are_read_as_those_of_the_file_if_they_do_not_dec
     text = "a;b\n1.234,5;3\n2.345;6\n7;9\n10;12\n"
     X, _, _ = new_rows(tmp_path, "a\n1.234\n", table_of(tmp_path, text))
     assert X["a"].tolist() == [1234]
+
+
+def test_categories_of_rows_to_predict_are_those_of_the_file_with_any_levels(tmp_path):
+    table = table_of(tmp_path, SHOPS, "--category", "nr", "--weights", "n")
+    X, _, _ = new_rows(tmp_path, "nr,shop\n3,7\n,A\n8,B\n9,C\n10,D\n", table)
+    assert X["shop"].tolist() == [*"7ABCD"]
+    assert X["nr"].dropna().tolist() == ["3", "8", "9", "10"]
+    assert X["nr"].isna().tolist() == [False, True, False, False, False]
+    assert table.notes[-3:] == [
+        "new.csv: shop has the new levels 7, B, C and others.",
+        "new.csv: nr has the new levels 8, 9.",
+        "new.csv: Missing values are kept: 1 in nr.",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,8 @@ def test_it_is_said_first_how_the_file_was_read(tmp_path, capsys):
     before, _, after = output.partition("best kernel so far; scores")
     said = [
         "Numbers have decimal commas.",
-        "day: dates such as 2020-01-01 (ISO8601).",
         "1 row of 25 left out, for missing values.",
+        "day: dates such as 2020-01-01 (ISO8601).",
         "22 rows to train on, the last 2 to predict: level.",
         "Ctrl-C ends the search with the best kernel so far.",
     ]
@@ -126,6 +126,43 @@ def test_beyond_one_season_the_last_one_is_repeated(tmp_path, capsys):
     found = errors_of(output)["the last week repeated (seasonal-naive)"]
     expected = np.tile(y[65:72], 2)[:8]
     assert found == pytest.approx(np.sqrt(np.mean((y[72:] - expected) ** 2)), rel=1e-3)
+
+
+@ROUGH
+def test_rows_without_a_time_are_not_kept_back_for_the_test(tmp_path, capsys):
+    y = np.random.default_rng(0).normal(size=44)
+    rows = "".join(f"{np.datetime64('2015-01-05') + i},{y[i]}\n" for i in range(40))
+    path = write(tmp_path, f"day,y\n,{y[40]}\nNA,{y[41]}\n{rows},{y[42]}\n?,{y[43]}\n")
+    assert main([str(path), *SHORT, "--max-time", "0.01"]) == 0
+    output = capsys.readouterr().out
+    assert "40 rows to train on, the last 4 to predict: y." in output
+    errors = errors_of(output)
+    for name, forecast in (
+        ("the last value", y[35]),
+        ("the last week repeated (seasonal-naive)", y[29:33]),
+    ):
+        # four digits are printed
+        expected = np.sqrt(np.mean((y[36:40] - forecast) ** 2))
+        assert errors[name] == pytest.approx(expected, rel=1e-3)
+
+
+@ROUGH
+def test_the_rbf_kernel_has_categories_and_gaps_too_and_errors_are_weighted(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    y = 5 * (np.arange(60) % 4) + 0.1 * rng.normal(size=60)
+    rows = "".join(
+        f"{'ABCD'[i % 4]},{'' if i % 7 == 3 else i % 10},{i % 3 + 1},{y[i]}\n" for i in range(60)
+    )
+    path = write(tmp_path, f"shop,x,w,y\n{rows}")
+    arguments = [str(path), *SHORT, "--weights", "w", "--max-time", "0.01"]
+    assert main(arguments) == 0
+    errors = errors_of(capsys.readouterr().out)
+    assert errors["an RBF kernel"] < 0.2 * errors["the mean"]
+    test = np.random.default_rng(0).permutation(60)[54:]
+    train, weights = np.setdiff1d(np.arange(60), test), np.arange(60) % 3 + 1
+    mean = np.average(y[train], weights=weights[train])
+    expected = np.sqrt(np.average((y[test] - mean) ** 2, weights=weights[test]))
+    assert errors["the mean"] == pytest.approx(expected, rel=1e-3)  # four digits are printed
 
 
 @ROUGH
