@@ -160,7 +160,8 @@ def measure(unit: Fit) -> Row:
         seconds, predicted = time.process_time() - began, model.predict(filled_test)
         row |= {"nll": np.nan, "coverage": np.nan, "kernel": ""}
     else:
-        model = AutoKernelGPRegressor(n_iter=unit.n_iter, random_state=unit.seed)
+        native = {"categorical_features": texts} if unit.mode == "native" else {}
+        model = AutoKernelGPRegressor(n_iter=unit.n_iter, random_state=unit.seed, **native)
         if unit.mode == "encoded":
             encoder = make_column_transformer(
                 (

@@ -83,10 +83,10 @@ def to_numbers(
         days = None if is_category else days_of(values, name)
         texts = [] if is_category or days is not None else _texts(values)
         if texts and chosen is not None:
-            was = "in fit, it held no categories" if known else "or leave the column out"
+            advice = "in which it held no texts" if known else "or leave it out"
             raise ValueError(
                 f"X must hold numbers or dates in column {name!r}, got text such as {texts[0]!r}: "
-                f"name the column in categorical_features of the fit, {was}"
+                f"name the column in categorical_features of the fit, {advice}"
             )
         if is_category or texts:
             levels = categories_of_fit[column] if known else _levels_of(values, name)

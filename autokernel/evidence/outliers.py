@@ -227,15 +227,12 @@ class _Pursuit:
         """
         is_outlier = self._is_worth_it(fit)
         is_outlier[self.rows] = ~fit.kept[self.rows]
-        candidates, nothing = np.flatnonzero(is_outlier), np.empty(0, dtype=int)
-        back = nothing if known is None else np.intersect1d(candidates, known)
-        if len(back) == len(candidates) and known is not None:
-            return back
+        candidates = np.flatnonzero(is_outlier)
         found, advantage = _far_apart(fit.deviations, candidates)
         few = len(found) <= MAX_SHARE * len(is_outlier)
         if few and advantage > MIN_ADVANTAGE and self._are_scattered(found):
-            return np.union1d(found, back)
-        return back
+            return found
+        return np.intersect1d(candidates, [] if known is None else known).astype(int)
 
     def _are_scattered(self, outliers: IntArray) -> bool:
         """Whether rows next to each other along a column are outliers no more often than by chance.
