@@ -69,7 +69,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     categorical_features : "auto", array-like of str, int or bool, or None, default="auto"
         Columns of categories, by names, by zero-based indices or by a mask. ``"auto"`` is those of
         a category type, of truth values in a data frame, and of texts that are neither numbers nor
-        dates. Their kernel ``CAT`` has a value for each level: alone, as in ``SE[time] +
+        dates. Their kernel ``CAT`` has a value for each level: as a term, as in ``SE[time] +
         CAT[shop]``, it shifts a level, and as a factor, as in ``CAT[shop] * PER[time]``, it gives
         each level a function that differs from the common one. Missing values are a level. A level
         that ``predict`` meets first is another draw from the same prior. Categories with an order,

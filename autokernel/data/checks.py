@@ -101,7 +101,7 @@ def check_fit_data(
         As for :func:`check_training_data`, if there are several targets, if columns are others than
         those of the fit, and if weights or errors are not valid.
     """
-    X, dates, categories = _numbered(estimator, X, reset=reset)
+    X, dates, categories = _in_numbers(estimator, X, reset=reset)
     refuse_times(X, y)
     refuse_odd_targets(y)
     refuse_gaps_in_target(y)
@@ -173,7 +173,7 @@ def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike) -> FloatArray:
     ValueError
         If the inputs are not valid, or if the columns are others than those of the fit.
     """
-    X, _, _ = _numbered(estimator, X, reset=False)
+    X, _, _ = _in_numbers(estimator, X, reset=False)
     refuse_times(X)
     inputs: FloatArray = validate_data(
         estimator, X, dtype=np.float64, reset=False, ensure_all_finite=False
@@ -183,7 +183,7 @@ def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike) -> FloatArray:
     return inputs
 
 
-def _numbered(
+def _in_numbers(
     estimator: BaseEstimator, X: Any, *, reset: bool
 ) -> tuple[Any, list[int], Mapping[int, Levels]]:
     """Replace dates and categories by numbers, as in the fit unless it is one."""

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from autokernel.data.dates import (
     NAMES_OF_TEXT_TYPES,
     days_of,
+    has_no_value,
     holds_only_dates,
-    is_missing,
     is_of_dates,
     texts_of,
     type_name,
@@ -67,7 +67,7 @@ def to_numbers(
         If X is a single column of dates or texts without a second dimension, or has its times in
         the index.
     """
-    columns = _columns_of(X)
+    columns = _columns_by_name(X)
     if columns is None:
         return X, [], {}
     dates_of_fit, categories_of_fit = known or ((), {})
@@ -102,7 +102,7 @@ def to_numbers(
     return _with(X, numbers), dates, categories
 
 
-def _columns_of(X: Any) -> dict[Any, Any] | None:
+def _columns_by_name(X: Any) -> dict[Any, Any] | None:
     """Return the columns by name, or by texts such as x0; None if there are no texts or dates."""
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         names = list(X.columns)
@@ -191,7 +191,7 @@ def _texts(values: Any) -> list[Any]:
     """Return the texts of a column that are no numbers, or its values if all are true or false."""
     if not type_name(values).startswith((*NAMES_OF_TEXT_TYPES, *_NAMES_OF_CATEGORY_TYPES)):
         return []
-    known = [_plain(one) for one in values if not is_missing(one)]
+    known = [_plain(one) for one in values if not has_no_value(one)]
     are_truths = type_name(values) == "object" and all(isinstance(one, bool) for one in known)
     return known if are_truths else [_plain(one) for one in texts_of(known)]
 
@@ -219,7 +219,7 @@ def _levels_of(values: Any, name: str) -> Levels:
         values and numbers.
     """
     present = [_plain(one) for one in values]
-    known = [one for one in present if not is_missing(one)]
+    known = [one for one in present if not has_no_value(one)]
     if not known:
         raise ValueError(f"X must hold a level in column {name!r}, got only missing values")
     by_kind: dict[str, Any] = {}
@@ -258,7 +258,7 @@ def _numbers_of(values: Any, levels: Levels, name: str) -> FloatArray:
     numbers = {level: number for number, level in enumerate(levels.values)}
     first = levels.values[0]
     kind = _kind_of_level(first)
-    present = [None if is_missing(one) else _plain(one) for one in values]
+    present = [None if has_no_value(one) else _plain(one) for one in values]
     for one in present:
         if one is not None and _kind_of_level(one) != kind:
             raise ValueError(

@@ -52,7 +52,7 @@ def type_name(values: Any) -> str:
 
 def _days_of_objects(values: Sequence[Any], name: str) -> FloatArray | None:
     """Count the days of dates or ISO texts, None if there are none."""
-    known = [one for one in values if not is_missing(one)]
+    known = [one for one in values if not has_no_value(one)]
     texts = texts_of(known)
     has_dates = any(isinstance(one, str) and _ISO_TEXT.fullmatch(one) for one in texts)
     if texts and not has_dates:
@@ -72,7 +72,7 @@ def _days_of_objects(values: Sequence[Any], name: str) -> FloatArray | None:
 
 def _moment(value: Any, name: str) -> np.datetime64:
     """Turn a date, a time or an ISO text into a moment; times with a zone are converted to UTC."""
-    if is_missing(value):
+    if has_no_value(value):
         return np.datetime64("NaT")
     if not isinstance(value, (date, np.datetime64)):
         value = _read(str(value), name)
@@ -99,7 +99,7 @@ def days_since_1970(moments: npt.NDArray[np.datetime64]) -> FloatArray:
     return np.where(np.isnat(in_us), np.nan, in_us.astype(np.int64) / MICROSECONDS_PER_DAY)
 
 
-def is_missing(value: Any) -> bool:
+def has_no_value(value: Any) -> bool:
     """Whether a value is None, NaN, NaT or NA."""
     try:
         return value is None or bool(value != value)

@@ -17,7 +17,7 @@ FIRST_NEW = 2**23
 
 
 def mark_missing(X: FloatArray, first: int = 0) -> FloatArray:
-    """Replace each NaN of scaled inputs (n_samples, n_features) by a number of its own.
+    """Replace each NaN of scaled inputs (n_samples, n_features) by another number.
 
     Values that are within the window, which is 1.5e-8 wide, move to its edge.
     """

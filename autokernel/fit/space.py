@@ -164,7 +164,7 @@ class Space:
         target = expression.target
         if target is not None:
             name, scaling = target.scale.name, self._target_scaling
-            target = _on_scale(name, self._y, scaling, self._weights, argument="kernel")
+            target = _scaled_target(name, self._y, scaling, self._weights, argument="kernel")
         return with_leaves(expression.body, bound).on(target)
 
     def with_known_periods(self, expression: Expression) -> Expression:
@@ -263,11 +263,14 @@ def targets_of(
         return (None,)
     if name == AUTO:
         possible = scales_of_target(y)
-        return (None, *(_on_scale(one, y, scaling, weights, argument=AUTO) for one in possible))
-    return (_on_scale(name, y, scaling, weights, argument="target_scale"),)
+        return (
+            None,
+            *(_scaled_target(one, y, scaling, weights, argument=AUTO) for one in possible),
+        )
+    return (_scaled_target(name, y, scaling, weights, argument="target_scale"),)
 
 
-def _on_scale(
+def _scaled_target(
     name: str, y: FloatArray, scaling: TargetScaling, weights: FloatArray, *, argument: str
 ) -> OnScale:
     check_possible(name, y, argument=argument, what="the target", is_target=True)
