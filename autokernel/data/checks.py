@@ -63,6 +63,11 @@ class FitData:
             np.zeros(n) if self.noise_std is None else self.noise_std,
         )
 
+    @property
+    def columns_with_gaps(self) -> list[int]:
+        """The columns of which values are missing."""
+        return np.flatnonzero(np.isnan(self.X).any(axis=0)).tolist()
+
     def numbers_of(self, rows: IntArray) -> IntArray:
         """Return the numbers of some rows as the user counts them."""
         return rows if self.rows is None else self.rows[rows]

@@ -13,6 +13,7 @@ from scipy.linalg import cho_solve, cholesky
 from scipy.special import gammaln
 from scipy.stats import norm, poisson, t
 
+from autokernel.data.gaps import is_missing
 from autokernel.data.scales import MIN_DISTINCT, mean_and_variance
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.evaluation import Evaluation
@@ -160,6 +161,7 @@ class _Pursuit:
         self._price = float(np.log(n))
         self._starts: list[FloatArray] = []
         self.has_target = np.isfinite(data.log_slopes)  # on its scale, the other rows cannot fit
+        self._has_gap = is_missing(data.X[:, sorted(expression.columns)]).any(axis=1)
         self.rows = np.ones(n, dtype=bool)
         if n > MAX_ROWS:
             self.rows[np.random.default_rng(seed).permutation(n)[MAX_ROWS:]] = False
@@ -251,9 +253,17 @@ class _Pursuit:
         return True
 
     def _is_worth_it(self, fit: _Fit) -> BoolArray:
-        """Whether a variance of each row gains more than its price."""
+        """Whether a variance of each row gains more than its price.
+
+        A row of which an input is missing must also be beyond all other targets, as some value of
+        this input may explain it.
+        """
+        y = self._data.y
+        of_known = y[fit.kept & ~self._has_gap]
+        low, high = (of_known.min(), of_known.max()) if len(of_known) else (-np.inf, np.inf)
+        may_fit = self._has_gap & (low <= y) & (y <= high)
         r = np.clip(fit.deviations**2, 1.0, 1e300)  # finite beyond the scale of the target too
-        return 0.5 * (r - 1 - np.log(r)) > self._price
+        return (0.5 * (r - 1 - np.log(r)) > self._price) & ~may_fit
 
     def _again(self, fit: _Fit, kept: BoolArray) -> _Fit:
         """Fit to other rows by a few steps, from the last point and from the best other start."""

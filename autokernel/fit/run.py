@@ -180,6 +180,7 @@ class Run:
         self.space = Space(
             given,
             arguments,
+            gaps=self._given.columns_with_gaps,
             scaling=self._scaling,
             target_scaling=self._target_scaling,
             find_seasons=partial(columns_with_season, searched),
@@ -374,7 +375,7 @@ class Run:
         ]
         kernel: Expression = reduce(mul, leaves) if leaves else NOISE
         scaled = of_columns.apply(X)
-        gaps = np.flatnonzero(np.isnan(X).any(axis=0)).tolist()
+        gaps = self._given.columns_with_gaps
         kernel = with_gaps(kernel, {one: possible_values(scaled[:, one]) for one in gaps})
         if np.isfinite(deadline.seconds_left):
             deadline = deadline.earlier((1 - SHARE_FOR_OUTLIERS) * deadline.seconds_left)

@@ -50,9 +50,9 @@ class Space:
     The data are in the units of the user. On dates and on categories there is no scale but by name,
     as their zero has no meaning. Categories have a kernel of their levels, and those with an order
     also kernels of numbers. ``find_seasons`` returns the columns to which ``"auto"`` gives a
-    periodic kernel where there are many columns, and ``weights`` standardise the target. The
-    ``grammar`` has the columns that vary and that have base kernels, and the search begins with the
-    kernels ``start``.
+    periodic kernel where there are many columns, and ``weights`` standardise the target. Columns
+    with ``gaps`` may have missing values, also in rows that are left out. The ``grammar`` has the
+    columns that vary and that have base kernels, and the search begins with the kernels ``start``.
 
     Raises
     ------
@@ -70,6 +70,7 @@ class Space:
         target_scaling: TargetScaling,
         find_seasons: Callable[[], Collection[int]],
         weights: FloatArray,
+        gaps: Collection[int],
     ) -> None:
         X, names = given.X, given.feature_names
         self._arguments, self._names, self._n_features = arguments, names, X.shape[1]
@@ -95,7 +96,7 @@ class Space:
         self._places = {
             column: possible_values(x)
             for column, x in enumerate(scaling.apply(X).T)
-            if column in columns and np.isnan(x).any()
+            if column in columns and column in gaps
         }
         by_column = self._base_kernels(columns, chosen, given.categories, find_seasons)
         for number, column in enumerate(columns):
