@@ -24,8 +24,8 @@ def unit_prior(expression: Expression, *, nats: float, n_columns: int) -> float:
 
     A unit is a product of one base kernel over all columns, or any other leaf.
     """
-    sizes = _units(expression.body, (MULTIPLY,))[0]
-    return -nats * sum(1 if size == n_columns else size for size in sizes)
+    units = _units(expression.body, (MULTIPLY,))[0]
+    return -nats * sum(1 if size == n_columns else size for size, _ in units)
 
 
 def grammar_prior(
@@ -44,21 +44,23 @@ def grammar_prior(
     with probability 1/2, and else two expressions joined by an operator, each operator being
     equally probable. A unit is one base kernel over a set of columns: the product, or the sum, over
     these columns, each with probability 1/2. The base kernel, the number of columns, and the
-    columns given their number are uniformly distributed. The probability is that of one derivation:
-    the orders of the operands are not added up. ``n_kernels`` is the number of base kernels on a
-    column, the average if columns differ. Scales are as probable as :func:`scale_prior` says. The
-    power ``strength`` of the probability was chosen with ``benchmarks/structure_prior.py``, see
+    columns given their number are uniformly distributed; on a category, the kernel of its levels
+    stands for any base kernel. The probability is that of one derivation: the orders of the
+    operands are not added up. ``n_kernels`` is the number of base kernels on a column of numbers,
+    the average if columns differ. Scales are as probable as :func:`scale_prior` says. The power
+    ``strength`` of the probability was chosen with ``benchmarks/structure_prior.py``, see
     docs/theory.md.
     """
     of_scales = strength * scale_prior(expression, n_scales, n_targets)
     if not expression.leaves:
         return of_scales - strength * log(2)
-    sizes, n_choices = _units(expression.body, (ADD, MULTIPLY))
-    price = log(2) + (2 * len(sizes) - 1) * log(2)  # not noise; a unit or an operation
-    price += (len(sizes) - 1) * log(max(1, n_operators))
-    for size in sizes:
+    units, n_choices = _units(expression.body, (ADD, MULTIPLY))
+    price = log(2) + (2 * len(units) - 1) * log(2)  # not noise; a unit or an operation
+    price += (len(units) - 1) * log(max(1, n_operators))
+    for size, is_of_numbers in units:
         n_possible = max(n_columns, size)  # a kernel by hand may use constant columns too
-        price += log(n_kernels) + log(n_possible) + log(comb(n_possible, size))
+        price += log(n_kernels) if is_of_numbers else 0.0
+        price += log(n_possible) + log(comb(n_possible, size))
         price += log(2) if size > 1 else 0.0  # a product or a sum
     return of_scales - strength * (price + n_choices * log(max(1, n_columns)))
 
@@ -87,25 +89,38 @@ def scale_prior(expression: Expression, n_scales: Mapping[int, int], n_targets: 
     return price(expression.target, n_targets) + sum(sorted(prices))
 
 
-def _units(expression: Expression, grouping: Collection[Operator]) -> tuple[list[int], int]:
-    """List the units by their numbers of columns, and count the operators that act on a column.
+def _units(
+    expression: Expression, grouping: Collection[Operator]
+) -> tuple[list[tuple[int, bool]], int]:
+    """List the units, and count the operators that act on a column.
 
+    A unit has a number of columns, and is one of numbers unless all its columns are categories.
     Leaves that an operator in ``grouping`` joins, and that are one base kernel on different
-    columns, form one unit. If a column occurs twice, its second leaf belongs to another unit.
+    columns, form one unit. Those on categories belong to the largest of these units. If a column
+    occurs twice, its second leaf belongs to another unit.
     """
     if not isinstance(expression, Operation):
-        return [1], 0
-    units: list[int] = []
+        assert isinstance(expression, Leaf)  # the only other kind of tree
+        return [(1, not expression.kernel.is_categorical)], 0
+    units: list[tuple[int, bool]] = []
     n_choices = 0 if expression.column is None else 1
     columns: dict[str, list[int]] = {}  # of the leaves that are grouped, by base kernel
+    of_categories: list[int] = []
     for term in expression.children:
         if expression.operator in grouping and isinstance(term, Leaf):
-            columns.setdefault(term.kernel.name, []).append(term.column)
+            if term.kernel.is_categorical:
+                of_categories.append(term.column)
+            else:
+                columns.setdefault(term.kernel.name, []).append(term.column)
         else:
             below, n_below = _units(term, grouping)
             units += below
             n_choices += n_below
-    for of_kernel in columns.values():
+    groups = sorted(columns.values(), key=len, reverse=True) or [[]]
+    has_numbers = bool(columns)
+    groups[0].extend(of_categories)
+    for of_kernel in filter(None, groups):
         counts = Counter(of_kernel).values()
-        units += [sum(n > number for n in counts) for number in range(max(counts))]
+        sizes = (sum(n > number for n in counts) for number in range(max(counts)))
+        units += [(size, has_numbers) for size in sizes]
     return units, n_choices

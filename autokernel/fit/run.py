@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
+from itertools import compress
 from numbers import Integral
-from operator import mul
+from operator import mul, not_
 from typing import Any
 
 import numpy as np
@@ -677,10 +678,12 @@ def _structure_prior(grammar: Grammar, arguments: Arguments) -> StructurePrior:
         return uniform_prior
     if isinstance(chosen, str):
         by_column = grammar.by_column or [grammar.base_kernels]
+        are_levels = [all(one.is_categorical for one in kernels) for kernels in by_column]
+        of_numbers = list(compress(by_column, map(not_, are_levels))) or by_column
         scales = zip(grammar.columns, grammar.scales or (), strict=bool(grammar.scales))
         return partial(
             grammar_prior,
-            n_kernels=sum(map(len, by_column)) / len(by_column),
+            n_kernels=sum(map(len, of_numbers)) / len(of_numbers),
             n_operators=len(grammar.operators),
             n_columns=n_columns,
             n_scales={column: len(of_column) for column, of_column in scales},

@@ -122,6 +122,21 @@ def test_the_grammar_prior_is_the_product_of_all_choices(text, sizes, probabilit
 
 @pytest.mark.parametrize("text", ["SE[0] * SE[1]", "SE[1]"])
 @pytest.mark.parametrize("n_varying", [0, 1])
+def test_the_kernel_of_a_category_stands_for_any_base_kernel():
+    prior = partial(grammar_prior, n_kernels=3, n_operators=2, n_columns=4, strength=1.0)
+    for operator in ("*", "+"):
+        numbers = read(f"SE[0] {operator} SE[1] {operator} SE[2]")
+        mixed = read(f"CAT[0] {operator} SE[1] {operator} SE[2]")
+        assert prior(mixed) == pytest.approx(prior(numbers), rel=1e-12)
+        levels = read(f"CAT[0] {operator} CAT[1] {operator} CAT[2]")
+        assert prior(levels) == pytest.approx(prior(numbers) + log(3), rel=1e-12)
+    # of two base kernels, the category is with the one on more columns
+    several = read("CAT[0] + LIN[1] + SE[2] + SE[3]")
+    without = read("LIN[1] + SE[0] + SE[2] + SE[3]")
+    assert prior(several) == pytest.approx(prior(without), rel=1e-12)
+    assert unit_prior(read("CAT[0] * SE[1]"), nats=2.0, n_columns=2) == -2.0
+
+
 def test_a_kernel_on_columns_that_do_not_vary_can_be_fitted(text, n_varying):
     X, y = np.random.default_rng(0).uniform(size=(12, 2)), np.arange(12.0)
     X[:, n_varying:] = 1.0
