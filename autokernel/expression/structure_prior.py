@@ -96,8 +96,8 @@ def _units(
 
     A unit has a number of columns, and is one of numbers unless all its columns are categories.
     Leaves that an operator in ``grouping`` joins, and that are one base kernel on different
-    columns, form one unit. Those on categories belong to the largest of these units. If a column
-    occurs twice, its second leaf belongs to another unit.
+    columns, form one unit. If a column occurs twice, its second leaf belongs to another unit. A
+    leaf on a category belongs to the largest unit without its column.
     """
     if not isinstance(expression, Operation):
         assert isinstance(expression, Leaf)  # the only other kind of tree
@@ -116,9 +116,10 @@ def _units(
             below, n_below = _units(term, grouping)
             units += below
             n_choices += n_below
-    groups = sorted(columns.values(), key=len, reverse=True) or [[]]
-    has_numbers = bool(columns)
-    groups[0].extend(of_categories)
+    names = sorted(columns, key=lambda name: (-len(columns[name]), name))
+    groups, has_numbers = [columns[name] for name in names] or [[]], bool(columns)
+    for column in sorted(of_categories):
+        next((one for one in groups if column not in one), groups[0]).append(column)
     for of_kernel in filter(None, groups):
         counts = Counter(of_kernel).values()
         sizes = (sum(n > number for n in counts) for number in range(max(counts)))

@@ -214,6 +214,11 @@ def test_a_gap_that_some_value_explains_is_no_outlier():
     # row of a noise of 1e-6 would be off by 1e7
     assert 10 < model.claims_["value"][claim] < 1000
     assert np.isfinite(model.predict([[np.nan]], return_std=True)).all()
+    # a search on the other rows, none of which has a gap, still knows that there may be some
+    model = small(n_iter=0, max_leaves=1, base_kernels=["PER", "SE"]).fit(x[:, None], spoilt)
+    assert model.outliers_.tolist() == [17]
+    (claim,) = (n for n, what in enumerate(model.claims_["predicate"]) if what == "excluded")
+    assert 10 < model.claims_["value"][claim] < 1000
 
 
 def test_a_column_without_values_is_refused():
