@@ -183,6 +183,13 @@ def test_sentences_name_levels_and_how_curves_differ(fitted):
     assert apart == pytest.approx(4.0, abs=0.3)  # five standard errors of a mean of thirty
 
 
+def test_curves_are_those_of_the_most_frequent_level():
+    often = pd.concat([X, X[X["shop"] == "D"]])  # now the most frequent one
+    y = np.concatenate([Y, Y[X["shop"] == "D"] + 0.1])
+    assert often["shop"].value_counts().idxmax() == "D"
+    assert "Where shop is D, " in small().refit(often, y, KERNEL).describe()
+
+
 def test_categories_that_interact_are_a_joint_effect():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"day": rng.choice(["mon", "sat"], 90), "shop": rng.choice(SHOPS, 90)})
