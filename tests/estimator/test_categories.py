@@ -181,6 +181,7 @@ def test_sentences_name_levels_and_how_curves_differ(fitted):
     of_levels = dict(zip(claims["subject"], claims["value"], strict=True))
     apart = of_levels["shop=D"] - of_levels["shop=C"]
     assert apart == pytest.approx(4.0, abs=0.3)  # five standard errors of a mean of thirty
+    assert sum(of_levels[f"shop={shop}"] for shop in SHOPS) == pytest.approx(0.0, abs=1e-6)
 
 
 def test_curves_are_those_of_the_most_frequent_level():
