@@ -357,6 +357,7 @@ class Run:
             *(values.tobytes() for values in (given.X, given.y, *given.row_noise)),
             sorted(arguments.priors.items()),
             (self.seed, arguments.target_scale, arguments.leaves_out_outliers),
+            sorted(given.categories),
         )
 
     def _find_outliers(self, past: Past | None, deadline: Deadline) -> IntArray:
@@ -460,7 +461,8 @@ class Run:
         known = f" {sorted(map(str, periods.items()))}" if periods else ""
         grammar = self.space.grammar
         scales = [grammar.scales, *(target and target.scale for target in grammar.targets)]
-        return f"{self.evaluator.fingerprint()} {arguments.structure_prior!r}{known} {scales}"
+        of_columns = f"{scales} {sorted(self._given.categories)}"
+        return f"{self.evaluator.fingerprint()} {arguments.structure_prior!r}{known} {of_columns}"
 
     def _history_to_continue(self, past: Past | None) -> History:
         """Return the result of an earlier search, if it holds for this one.

@@ -292,6 +292,14 @@ def test_the_kernel_of_scikit_learn_predicts_the_same_of_the_numbers_of_levels()
     )
 
 
+def test_a_warm_start_begins_again_if_a_column_becomes_a_category():
+    numbers = pd.DataFrame({"time": X["time"], "shop": X["shop"].map(SHOPS.index)})
+    model = small(n_iter=0, max_leaves=1, warm_start=True).fit(numbers, Y)
+    assert "SE[shop]" in model.search_history_["kernel"]
+    model.set_params(categorical_features=["shop"]).fit(numbers, Y)
+    assert "SE[shop]" not in model.search_history_["kernel"]
+
+
 def test_equal_categories_twice_are_one():
     for text in ("CAT[0] * CAT[0]", "CAT[0] + CAT[0]"):
         model = small(n_iter=0, start_kernel=text, max_leaves=2).fit(X[["shop"]], Y)
