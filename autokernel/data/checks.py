@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_X_y
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_feature_names, validate_data
 
 from autokernel.data.columns import Levels, to_numbers
 from autokernel.data.dates import is_number
@@ -194,6 +194,8 @@ def _in_numbers(
     """Replace dates and categories by numbers, as in the fit unless it is one."""
     if reset:
         return to_numbers(X, estimator.categorical_features)
+    if estimator.categories_ and hasattr(X, "columns"):
+        _check_feature_names(estimator, X, reset=False)  # what a column holds depends on its name
     known = estimator.date_columns_, estimator.categories_
     return to_numbers(X, known=known)[0], *known
 

@@ -363,6 +363,8 @@ def test_wrong_categories_are_refused_with_what_is_wrong(name):
 def test_new_rows_must_have_levels_of_the_kind_of_the_fit(fitted):
     with pytest.raises(ValueError, match="levels such as 'A' in column 'shop', as in fit, got 3"):
         fitted.predict(frame_with([3, 4]))
+    with pytest.raises(ValueError, match="feature names should match"):
+        fitted.predict(X[["shop", "time"]])
     numbers = small().refit(X[["time"]], Y, "SE[time]")
     with pytest.raises(ValueError, match="of the fit, in which it held no texts"):
         numbers.predict(pd.DataFrame({"time": ["a", "b"]}))
