@@ -341,7 +341,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         X : array-like of shape (n_samples, n_features)
             Inputs in any units; the search scales each column to the unit interval. Constant
             columns are not used. Dates (datetime64, period, or ISO texts such as ``"2020-01-31"``)
-            become days since 1970-01-01.
+            become days since 1970-01-01. Missing values are draws from the known values of their
+            column.
         y : array-like of shape (n_samples,)
             Target in any unit; the search standardises it.
         sample_weight : array-like of shape (n_samples,) or float, default=None

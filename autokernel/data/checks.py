@@ -197,7 +197,8 @@ def _in_numbers(
     if estimator.categories_ and hasattr(X, "columns"):
         _check_feature_names(estimator, X, reset=False)  # what a column holds depends on its name
     known = estimator.date_columns_, estimator.categories_
-    return to_numbers(X, known=known)[0], *known
+    X, _, categories = to_numbers(X, known=known)
+    return X, known[0], categories
 
 
 def _refuse_infinity(X: FloatArray, names: Sequence[str] | None) -> None:

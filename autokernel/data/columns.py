@@ -90,7 +90,7 @@ def to_numbers(
             )
         if is_category or texts:
             levels = categories_of_fit[column] if known else _levels_of(values, name)
-            categories[column], numbers[key] = levels, _numbers_of(values, levels, name)
+            numbers[key], categories[column] = _numbers_of(values, levels, name)
         elif days is not None and known and column not in dates_of_fit:
             raise ValueError(
                 f"X must hold numbers in column {column}, as it did in fit, got dates: give dates "
@@ -243,12 +243,16 @@ def _levels_of(values: Any, name: str) -> Levels:
         declared = values.dtype.categories
     levels = sorted(set(known)) if declared is None else [_plain(one) for one in declared]
     has_gaps = len(known) < len(present)
-    is_ordered = bool(getattr(of_pandas, "ordered", False)) and not has_gaps
-    return Levels((*levels, *([None] if has_gaps else [])), is_ordered)
+    is_ordered = bool(getattr(of_pandas, "ordered", False))
+    has_gap_level = has_gaps and not is_ordered
+    return Levels((*levels, *([None] if has_gap_level else [])), is_ordered)
 
 
-def _numbers_of(values: Any, levels: Levels, name: str) -> FloatArray:
-    """Return the numbers (n,) of levels; those that are not known get numbers after the others.
+def _numbers_of(values: Any, levels: Levels, name: str) -> tuple[FloatArray, Levels]:
+    """Return the numbers (n,) of levels, and the levels with those that were not known before.
+
+    These get numbers after the others. Among ordered levels they have no place, as missing ones:
+    their number is NaN.
 
     Raises
     ------
@@ -265,5 +269,7 @@ def _numbers_of(values: Any, levels: Levels, name: str) -> FloatArray:
                 f"X must hold levels such as {first!r} in column {name!r}, as in fit, got "
                 f"{one!r}, which is of type {_kind_of_level(one)}"
             )
-        numbers.setdefault(one, len(numbers))
-    return np.array([numbers[one] for one in present], dtype=float)
+        if not levels.is_ordered:
+            numbers.setdefault(one, len(numbers))
+    found = np.array([numbers.get(one, np.nan) for one in present], dtype=float)
+    return found, Levels(tuple(numbers), levels.is_ordered)

@@ -172,7 +172,7 @@ class Description:
     def level_name(self, column: int, value: float) -> str:
         """Write a level of a category by the number that stands for it."""
         levels = self.axes[column].levels
-        return levels[int(value)] if levels else f"{value:.6g}"
+        return levels[round(value)] if levels else f"{value:.6g}"
 
     def is_over_logs(self, number: int, column: int) -> bool:
         """Whether a component acts on the logarithm of a column, which is no date."""

@@ -12,7 +12,7 @@ from autokernel.data.scales import Scale
 from autokernel.expression.normal_form import reduced
 from autokernel.expression.parts import with_leaves
 from autokernel.expression.tree import Expression, Leaf, Operation, View
-from autokernel.kernels import BaseKernel, OnScale, Operator, default_name
+from autokernel.kernels import BaseKernel, OnScale, Operator, WithGaps, default_name
 
 _ATTEMPTS = 10  # attempts to grow a random tree, for each of its leaves
 
@@ -81,10 +81,17 @@ class Grammar:
         leaves = tuple(distinct)
         put(self, "leaves", leaves)
         put(self, "_leaf_numbers", {leaf.canonical: number for number, leaf in enumerate(leaves)})
+        # an operator on a column needs numbers that are known
+        on_columns = [
+            column
+            for column, kernels in zip(self.columns, by_column, strict=True)
+            if not all(one.is_categorical for one in kernels)
+            and not any(isinstance(one, WithGaps) for one in kernels)
+        ]
         joints = [
             _Joint(operator, column, operand)
             for operator in self.operators
-            for column in (self.columns if operator.acts_on_column else (None,))
+            for column in (on_columns if operator.acts_on_column else (None,))
             for operand in range(1 if operator.commutes else operator.n_operands)
         ]
         widest = max((operator.n_operands for operator in self.operators), default=2)

@@ -461,7 +461,8 @@ class Run:
         known = f" {sorted(map(str, periods.items()))}" if periods else ""
         grammar = self.space.grammar
         scales = [grammar.scales, *(target and target.scale for target in grammar.targets)]
-        of_columns = f"{scales} {sorted(self._given.categories)}"
+        orders = sorted((column, one.is_ordered) for column, one in self._given.categories.items())
+        of_columns = f"{scales} {orders}"
         return f"{self.evaluator.fingerprint()} {arguments.structure_prior!r}{known} {of_columns}"
 
     def _history_to_continue(self, past: Past | None) -> History:

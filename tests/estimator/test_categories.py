@@ -137,6 +137,40 @@ def test_a_new_level_is_another_draw_from_the_same_prior(fitted):
     assert same[0, 1] == pytest.approx(same[0, 0] - fitted.noise_variance_, rel=0.05)
 
 
+def test_a_refit_knows_the_levels_that_it_meets_first():
+    few = X["shop"] != "D"
+    model = small().refit(X[few], Y[few], KERNEL)
+    model.refit(X, Y, "CAT[shop] + SE[time]")
+    assert model.categories_[1].values == tuple(SHOPS)
+    assert "D +" in model.describe()
+    DecompositionDisplay.from_estimator(model).figure_.canvas.draw()
+
+
+def test_levels_without_a_place_in_an_order_are_missing():
+    kind = pd.CategoricalDtype(SHOPS, ordered=True)
+    codes = X["shop"].map(SHOPS.index)
+    y = codes + 0.2 * Y
+    model = small().refit(X.astype({"shop": kind}), y, "LIN[shop] + SE[time]")
+    rows = pd.DataFrame({"time": [5.0] * 3, "shop": [None, "new", "B"]})
+    mean, std = model.predict(rows, return_std=True)
+    assert (mean[0], std[0]) == pytest.approx((mean[1], std[1]), rel=1e-9)
+    assert std[0] > 2 * std[2]
+    assert 0 < mean[0] < codes.max() + 0.2 * Y.max()
+    gaps = X.assign(shop=X["shop"].where(X["shop"] != "C")).astype({"shop": kind})
+    again = small().refit(gaps, y, "LIN[shop] + SE[time]")
+    assert again.categories_[1].is_ordered
+    assert np.isnan(again.X_train_).any()
+
+
+def test_change_points_are_not_tried_on_categories_and_gaps():
+    table = X.assign(price=np.where(np.arange(len(X)) % 9, 1.0 + np.arange(len(X)), np.nan))
+    model = small(n_iter=6, operators=("+", "cp"), strategy="random", max_leaves=4).fit(table, Y)
+    kernels = " ".join(model.search_history_["kernel"])
+    assert "CP[shop]" not in kernels
+    assert "CP[price]" not in kernels
+    assert "CP[time]" in kernels
+
+
 def test_missing_values_are_a_level():
     gaps = X.assign(shop=X["shop"].where(X["shop"] != "D"))
     for missing in (np.nan, None, pd.NA):
