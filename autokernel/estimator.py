@@ -88,7 +88,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         the units of ``y`` and average over scales. None, like ``"identity"``, uses the target as
         it is.
     outliers : "auto" or None, default="auto"
-        With ``"auto"``, rows that do not fit are left out: those for which a noise variance of
+        With ``"auto"``, rows that do not fit are excluded: those for which a noise variance of
         only this row raises the log evidence by more than its price of log n_samples, if they
         stand apart from the other rows, which heavy tails do not. ``outliers_`` names them. None
         fits all rows.
@@ -209,7 +209,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         up to rounding for a constant target. It is that of a row of weight one without a known
         error.
     outliers_ : ndarray of shape (n_outliers,)
-        Zero-based indices of the rows of ``X`` that do not fit and are left out, sorted.
+        Zero-based indices of the rows of ``X`` that do not fit and are excluded, sorted.
     approximation_ : str
         How predictions are computed: ``"exact"``, or for example ``"64 neighbours"``.
     search_history_ : dict of ndarray of shape (n_kernels,)

@@ -196,20 +196,30 @@ def rows_beyond(name: str, x: FloatArray) -> IntArray:
 
 
 def check_possible(
-    name: str, values: FloatArray, *, argument: str, what: str, is_target: bool = False
+    name: str,
+    values: FloatArray,
+    rows: IntArray | None = None,
+    *,
+    argument: str,
+    what: str,
+    is_target: bool = False,
 ) -> None:
-    """Raise a ``ValueError`` if the user wants a scale that does not have all numbers."""
+    """Raise a ``ValueError`` if the user wants a scale that does not have all numbers.
+
+    Missing values are no numbers. The message counts the values by ``rows`` (n,) if they are given.
+    """
     scale = SCALES[name]
-    beyond = np.flatnonzero(~(scale.has_slope(values) if is_target else scale.has(values)))
+    has = scale.has_slope(values) if is_target else scale.has(values)
+    beyond = np.flatnonzero(~has & ~np.isnan(values))
     if len(beyond):
+        row = beyond[0] if rows is None else rows[beyond[0]]
         least = "not be below" if scale.has_low and not is_target else "be above"
         top = "" if np.isinf(scale.high) else f" and below {scale.high:g}"
         raise ValueError(
             f"{argument} has {name!r} for {what}, whose numbers must {least} {scale.low:g}{top}, "
-            f"got {values[beyond[0]]:g} in row {beyond[0]}: choose another scale, or leave such "
-            "rows out"
+            f"got {values[beyond[0]]:g} in row {row}: choose another scale, or leave such rows out"
         )
-    if np.ptp(scale.function(values)) == 0:
+    if np.ptp(scale.function(values[~np.isnan(values)])) == 0:
         raise ValueError(f"{argument} has {name!r} for {what}, which is constant")
 
 

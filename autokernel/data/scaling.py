@@ -79,11 +79,18 @@ def _rounding(value: float) -> float:
 
 def varying_columns(X: FloatArray) -> BoolArray:
     """Mark the columns (n_features,) whose known values vary by more than rounding."""
+    X = _with_values(X)
     rounding = 10 * np.finfo(float).eps * np.nanmax(np.abs(X), axis=0)
     return np.nanmax(X, axis=0) - np.nanmin(X, axis=0) > rounding
 
 
 def unit_scaling(X: FloatArray) -> Scaling:
     """Compute the scaling to the unit interval; constant columns are only shifted."""
+    X = _with_values(X)
     low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
     return Scaling(low, np.where(varying_columns(X), high - low, 1.0))
+
+
+def _with_values(X: FloatArray) -> FloatArray:
+    """Let columns without a value be zero, as all of their values may be in excluded rows."""
+    return np.where(np.isnan(X).all(axis=0), 0.0, X)

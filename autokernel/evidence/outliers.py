@@ -1,6 +1,6 @@
 """Rows that do not fit: each is described better by a noise variance that only this row has.
 
-Such a row is left out. Relevance pursuit (Ament et al. 2024, arXiv:2410.24222) gives more and more
+Such a row is excluded. Relevance pursuit (Ament et al. 2024, arXiv:2410.24222) gives more and more
 rows a variance, those first that gain most of the log evidence, and each of them has a price.
 """
 
@@ -225,7 +225,7 @@ class _Pursuit:
     def outliers(self, fit: _Fit, known: IntArray | None = None) -> IntArray:
         """Return the rows that are outliers, and not the tail of a wide distribution.
 
-        New ones must pass as such; those that are ``known`` may only come back.
+        If they do not pass as outliers together, those that are ``known`` and still do not fit are.
         """
         is_outlier = self._is_worth_it(fit)
         is_outlier[self.rows] = ~fit.kept[self.rows]

@@ -72,7 +72,7 @@ def checked(
     deviation = max(float(np.median(np.abs(residuals)) / norm.ppf(0.75)), LEAST_DEVIATION)
     judged = residuals / deviation if deviation < MASKED else residuals
     if _stand_apart(judged):
-        yield from _far_rows(judged, _as_given(model))
+        yield from _far_rows(judged, model.rows)
         is_little = np.mean(errors**2) > (1 - MIN_EXPLAINED) * np.var(mixture.data.y)
         if is_little and not _is_far(residuals)[_is_far(judged)].all():
             hidden = Claim("fit", "is hidden", deviation, evidence="median of the residuals")
@@ -84,7 +84,7 @@ def checked(
     y, X = model.target_scaling.undo(mixture.data.y), fill_missing(mixture.data.X)
     mean, near = mixture.mean(mixture.data.X), ~_is_far(residuals)
     if near.sum() < MIN_ROWS or np.ptp(np.abs(residuals[near])) < LEAST_DEVIATION:
-        yield from _far_rows(residuals, _as_given(model))
+        yield from _far_rows(residuals, model.rows)
         return
     has_tried_log |= any(one.evaluation.expression.target is not None for one in model.kernels)
     may_have_log = not has_tried_log and y.min() > 0 and y.max() >= FACTOR_FOR_LOG * y.min()
@@ -92,9 +92,7 @@ def checked(
         *_changing_spread(residuals[near], mean[near], X[near], axes),
         *_skewness(residuals[near], target, may_have_log=bool(may_have_log)),
     ]
-    yield from shape or _far_rows(
-        residuals, _as_given(model)
-    )  # wide or skewed noise has rows far off
+    yield from shape or _far_rows(residuals, model.rows)  # wide or skewed noise has rows far off
     if near.all():  # rows far off distort the residuals of their neighbours
         yield from _left_over(residuals, model, axes)
         if not shape:
@@ -118,12 +116,6 @@ def of_outliers(model: FittedModel) -> Iterator[Said]:
     claim = Claim(subject, "excluded", float(sizes.max()), evidence="predictions by other rows")
     text = f"{subject} {is_off} {far} standard deviations off, and {are} excluded"
     yield claim, f"{text[0].upper()}{text[1:]} (rows are counted from 0)."
-
-
-def _as_given(model: FittedModel) -> IntArray:
-    """Return the numbers of the rows, those that are excluded counted too."""
-    n, (excluded, _) = len(model.mixture.data.y), model.outliers
-    return np.setdiff1d(np.arange(n + len(excluded)), excluded)[:n]
 
 
 def _stand_apart(residuals: FloatArray) -> bool:

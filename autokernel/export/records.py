@@ -204,6 +204,7 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
         "kernels": [_kernel_record(one) for one in model.kernels],
         "best": best,
         "outliers": [_as_json(values) for values in model.outliers],
+        "numbers": _as_json(model.rows),
         "predictor": _predictor_record(mixture.make_predictor),
         "components": [_fields(one) for one in mixture.components],
         "rows": None if has_all else {"X": _as_json(data.X), "y": _as_json(data.y)},
@@ -217,7 +218,6 @@ def _model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedMod
     target_scaling = TargetScaling(float(target["shift"]), float(target["scale"]))
     seasons = [Seasonal.from_record(one) for one in record["seasons"]]
     scales = {text: Scale(**one) for text, one in record["scales"].items()}
-
     places = {int(column): tuple(one) for column, one in record.get("places", {}).items()}
 
     def expression_of(text: str) -> Expression:
@@ -264,6 +264,7 @@ def _model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedMod
         kernels,
         record["way"],
         (np.array(rows, dtype=int), _array(deviations)),
+        np.array(record.get("numbers", np.arange(len(y))), dtype=int),
     )
 
 

@@ -18,6 +18,7 @@ from autokernel.kernels import (
     Operator,
     WithGaps,
     default_name,
+    of_known,
     with_default_name,
 )
 from autokernel.typing import IntArray
@@ -79,14 +80,15 @@ def gaps_of(expressions: Iterable[Expression]) -> dict[int, tuple[float, ...]]:
 
 
 def with_gaps(expression: Expression, places: Mapping[int, tuple[float, ...]]) -> Expression:
-    """Return an expression whose base kernels on some columns know of missing values."""
+    """Return an expression whose base kernels on these columns, and no others, know of gaps."""
 
     def wrapped(leaf: Leaf) -> Leaf:
-        if leaf.column not in places or isinstance(leaf.kernel, WithGaps):
-            return leaf
-        return replace(leaf, kernel=WithGaps(leaf.kernel, places[leaf.column]))
+        kernel = of_known(leaf.kernel)
+        if leaf.column in places:
+            kernel = WithGaps(kernel, places[leaf.column])
+        return replace(leaf, kernel=kernel)
 
-    return with_leaves(expression, wrapped) if places else expression
+    return with_leaves(expression, wrapped)
 
 
 def with_leaves(expression: Expression, choose: Callable[[Leaf], Leaf]) -> Expression:

@@ -90,7 +90,7 @@ class Arguments:
     named_kernels: tuple[BaseKernel, ...]  # of any column, those of "auto" left out
     column_scales: tuple[Mapping[str | int, str], str]  # names by column, and that of all others
     target_scale: str  # the name of a scale
-    leaves_out_outliers: bool
+    excludes_outliers: bool
     periods: Mapping[str | int, tuple[float, ...]]
     start_kernel: tuple[str | Expression, ...]
     operators: tuple[Operator, ...]

@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
-from itertools import compress
 from numbers import Integral
-from operator import mul, not_
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -114,7 +113,7 @@ class Past:
     history: History
     seed: int
     fingerprint: str  # digest of all that the scores depend on
-    outliers: IntArray  # rows of the data that were left out
+    outliers: IntArray  # rows of the data that were excluded
     data: str  # digest of the data with these rows
 
     def __getstate__(self) -> dict[str, Any]:
@@ -135,10 +134,9 @@ class Run:
     """One run of ``fit`` or ``refit``, in the units of the user and of the search.
 
     The data are checked already. The search continues that of ``past`` if it holds for it. Rows
-    that do not fit are left out first, or those of ``outliers`` if they are given. Kernels of
-    ``start`` are evaluated first.
-    The ``evaluator`` has the ``n_searched`` rows of the search; all rows are then fitted by the
-    ``approximation``, or exactly if it is None.
+    that do not fit are excluded first, or those of ``outliers`` if they are given. Kernels of
+    ``start`` are evaluated first. The ``evaluator`` has the ``n_searched`` rows of the search; all
+    rows are then fitted by the ``approximation``, or exactly if it is None.
 
     Raises
     ------
@@ -163,18 +161,13 @@ class Run:
         self.outliers = self._find_outliers(past, deadline) if outliers is None else outliers
         given = given.without(self.outliers)
         X, y = self.X, self.y = given.X, given.y
-        weights, noise_std = given.row_noise
-        of_target = standardising_weights(y, weights, noise_std)
+        self._rows = given.numbers_of(np.arange(len(y)))
+        of_target = standardising_weights(y, *given.row_noise)
         self._scaling, self._target_scaling = unit_scaling(X), TargetScaling.of(y, of_target)
         n, by_bounds = len(y), arguments.strategy.scores_by_bounds
         self.approximation = approximation_for(arguments.approximation, n, arguments.n_inducing)
         self.n_searched = n_rows_to_search(arguments.approximation, n, by_bounds=by_bounds)
-        data = TrainingData(
-            mark_missing(self._scaling.apply(X)),
-            self._target_scaling.apply(y),
-            weights,
-            (noise_std / self._target_scaling.scale) ** 2,
-        )
+        data = _training_data(given, self._scaling, self._target_scaling)
         searched = data
         if self.n_searched < n:
             searched = data.take(np.sort(shuffled_rows(n, self.seed)[: self.n_searched]))
@@ -323,7 +316,7 @@ class Run:
     ) -> FittedModel:
         """Fit one kernel without a search, also from the parameters of an earlier fit.
 
-        Rows that do not fit this kernel are left out, and those that do come back: ``n_left`` times
+        Rows that do not fit this kernel are excluded, and those that do come back: ``n_left`` times
         it is then fitted again.
 
         Raises
@@ -356,28 +349,27 @@ class Run:
         return digest(
             *(values.tobytes() for values in (given.X, given.y, *given.row_noise)),
             sorted(arguments.priors.items()),
-            (self.seed, arguments.target_scale, arguments.leaves_out_outliers),
+            (self.seed, arguments.target_scale, arguments.excludes_outliers),
             sorted(given.categories),
         )
 
     def _find_outliers(self, past: Past | None, deadline: Deadline) -> IntArray:
         """Find the rows that do not fit a smooth function of all columns, before the search."""
         nothing = np.empty(0, dtype=int)
-        if not self.arguments.leaves_out_outliers:
+        if not self.arguments.excludes_outliers:
             return nothing
         if past is not None and past.data == self._digest:
             return past.outliers
-        X, y = self._given.X, self._given.y
-        of_target = standardising_weights(y, *self._given.row_noise)
+        given = self._given
+        X, y = given.X, given.y
+        of_target = standardising_weights(y, *given.row_noise)
         scaling, of_columns = TargetScaling.of(y, of_target), unit_scaling(X)
-        categories = self._given.categories
         leaves = [
-            Leaf(CATEGORICAL if column in categories else SMOOTH, column)
+            Leaf(CATEGORICAL if column in given.categories else SMOOTH, column)
             for column in np.flatnonzero(varying_columns(X)).tolist()
         ]
         kernel: Expression = reduce(mul, leaves) if leaves else NOISE
-        scaled = of_columns.apply(X)
-        gaps = self._given.columns_with_gaps
+        scaled, gaps = of_columns.apply(X), given.columns_with_gaps
         kernel = with_gaps(kernel, {one: possible_values(scaled[:, one]) for one in gaps})
         if np.isfinite(deadline.seconds_left):
             deadline = deadline.earlier((1 - SHARE_FOR_OUTLIERS) * deadline.seconds_left)
@@ -385,14 +377,15 @@ class Run:
         if name == AUTO and np.mean(y > 0) >= 1 - MAX_SHARE:
             some = np.flatnonzero(y > 0)  # as the others may be outliers
         periodic = [leaf.column for leaf in leaves if leaf.kernel == SMOOTH]
-        periodic = [column for column in periodic if column not in gaps]
-        periodic = periodic if len(leaves) <= MAX_FEW_COLUMNS else []
-        targets = targets_of(name, y[some], scaling, of_target[some])
+        if len(leaves) > MAX_FEW_COLUMNS:
+            periodic = []
+        numbers = given.numbers_of(some)
+        targets = targets_of(name, y[some], numbers, scaling, of_target[some])
         try:
             return find_outliers(
-                self._training_data(of_columns, scaling),
+                _training_data(given, of_columns, scaling),
                 [kernel.on(target) for target in targets],
-                [Leaf(PERIODIC, column) + kernel for column in periodic],
+                [Leaf(PERIODIC, column) + kernel for column in periodic if column not in gaps],
                 priors=self.arguments.priors,
                 seed=self.seed,
                 deadline=deadline,
@@ -403,16 +396,16 @@ class Run:
     def on_other_rows(self, fit: Evaluation | None = None) -> "Run | None":
         """Return the run without the rows that do not fit a kernel, by default the best.
 
-        None if these are the rows that are left out already, or if there is no time to find out.
+        None if these are the rows that are excluded already, or if there is no time to find out.
         The fit is one of this run.
         """
         best = fit or self.history.best
-        if not self.arguments.leaves_out_outliers or best is None or not np.isfinite(best.score):
+        if not self.arguments.excludes_outliers or best is None or not np.isfinite(best.score):
             return None
         outliers = self.outliers
         with suppress(OutOfTimeError):
             outliers = update_outliers(
-                self._training_data(self._scaling, self._target_scaling),
+                _training_data(self._given, self._scaling, self._target_scaling),
                 best,
                 self.outliers,
                 priors=self.arguments.priors,
@@ -428,16 +421,6 @@ class Run:
             start=[one.expression for one in self.history.best_first()[:N_STARTS_AGAIN]],
         )
 
-    def _training_data(self, scaling: Scaling, target_scaling: TargetScaling) -> TrainingData:
-        """Return all rows on the scales of the search."""
-        weights, noise_std = self._given.row_noise
-        return TrainingData(
-            mark_missing(scaling.apply(self._given.X)),
-            target_scaling.apply(self._given.y),
-            weights,
-            (noise_std / target_scaling.scale) ** 2,
-        )
-
     def _possible(self, kernels: Sequence[Expression]) -> Iterator[Expression]:
         """Yield the kernels that the search can reach, on the scales that these rows have."""
         for kernel in kernels:
@@ -446,7 +429,7 @@ class Run:
 
     @property
     def text_of_outliers(self) -> str:
-        """Which rows are left out, in one line."""
+        """Which rows are excluded, in one line."""
         n = len(self.outliers)
         numbers = self._given.numbers_of(self.outliers)
         named = ", ".join(map(str, numbers[:MAX_ROWS_NAMED].tolist()))
@@ -639,10 +622,11 @@ class Run:
             (only,),
             predictor.text if n == len(self.y) else f"{predictor.text}, given {n} rows",
             outliers,
+            self._rows,
         )
 
     def _deviations(self, mixture: MixturePredictor) -> FloatArray:
-        """Compute how far the rows that are left out are from predictions, in deviations."""
+        """Compute how far the excluded rows are from predictions, in deviations."""
         if not len(self.outliers):
             return np.empty(0)
         X, y = (values[self.outliers] for values in (self._given.X, self._given.y))
@@ -675,14 +659,24 @@ class Run:
         )
 
 
+def _training_data(given: FitData, scaling: Scaling, target_scaling: TargetScaling) -> TrainingData:
+    """Return data on the scales of the search."""
+    weights, noise_std = given.row_noise
+    return TrainingData(
+        mark_missing(scaling.apply(given.X)),
+        target_scaling.apply(given.y),
+        weights,
+        (noise_std / target_scaling.scale) ** 2,
+    )
+
+
 def _structure_prior(grammar: Grammar, arguments: Arguments) -> StructurePrior:
     n_columns, chosen = len(grammar.columns), arguments.structure_prior
     if chosen is None:
         return uniform_prior
     if isinstance(chosen, str):
         by_column = grammar.by_column or [grammar.base_kernels]
-        are_levels = [all(one.is_categorical for one in kernels) for kernels in by_column]
-        of_numbers = list(compress(by_column, map(not_, are_levels))) or by_column
+        of_numbers = [ks for ks in by_column if not all(k.is_categorical for k in ks)] or by_column
         scales = zip(grammar.columns, grammar.scales or (), strict=bool(grammar.scales))
         return partial(
             grammar_prior,

@@ -34,7 +34,7 @@ from autokernel.kernels import (
     of_known,
     possible_values,
 )
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 from autokernel.validation import did_you_mean
 
 MAX_FEW_COLUMNS = 2  # with which "auto" is FEW_COLUMNS, the first of SOT's two spaces
@@ -76,7 +76,7 @@ class Space:
         self._arguments, self._names, self._n_features = arguments, names, X.shape[1]
         self._without_scales = {*given.date_columns, *given.categories}
         self._X, self._y, self._scaling, self._target_scaling = X, given.y, scaling, target_scaling
-        self._weights = weights
+        self._weights, self._rows = weights, given.rows
         chosen = self._by_column("base_kernels", arguments.by_column)
         periods = self._by_column("periods", arguments.periods)
         varying: list[int] = np.flatnonzero(varying_columns(X)).tolist()
@@ -106,7 +106,7 @@ class Space:
                 kernels = tuple(WithGaps(one, self._places[column]) for one in kernels)
             by_column[number] = kernels
         nothing = [arguments.base_kernels or FEW_COLUMNS]
-        targets = targets_of(arguments.target_scale, given.y, target_scaling, weights)
+        targets = targets_of(arguments.target_scale, given.y, given.rows, target_scaling, weights)
         self.grammar = _grammar(
             columns, by_column or nothing, arguments, self._scales(columns), targets
         )
@@ -165,7 +165,8 @@ class Space:
         target = expression.target
         if target is not None:
             name, scaling = target.scale.name, self._target_scaling
-            target = _scaled_target(name, self._y, scaling, self._weights, argument="kernel")
+            given = self._y, self._rows, scaling, self._weights
+            target = _scaled_target(name, *given, argument="kernel")
         return with_leaves(expression.body, bound).on(target)
 
     def with_known_periods(self, expression: Expression) -> Expression:
@@ -224,10 +225,10 @@ class Space:
         return found
 
     def _column_scale(self, name: str, column: int, *, argument: str = "auto") -> Scale:
-        x, label = self._known(column), column if self._names is None else self._names[column]
-        check_possible(name, x, argument=argument, what=f"column {label!r}")
+        x, label = self._X[:, column], column if self._names is None else self._names[column]
+        check_possible(name, x, self._rows, argument=argument, what=f"column {label!r}")
         shift, scale = self._scaling.of_column(column)
-        return column_scale(name, x, shift=shift, scale=scale)
+        return column_scale(name, self._known(column), shift=shift, scale=scale)
 
     def _known(self, column: int) -> FloatArray:
         """Return the values of a column that are not missing, in the units of the user."""
@@ -257,24 +258,34 @@ class Space:
 
 
 def targets_of(
-    name: str, y: FloatArray, scaling: TargetScaling, weights: FloatArray
+    name: str,
+    y: FloatArray,
+    rows: IntArray | None,
+    scaling: TargetScaling,
+    weights: FloatArray,
 ) -> tuple[OnScale | None, ...]:
-    """Return the scales of the target: the one that a user chooses, or those possible."""
+    """Return the scales of the target: the one that a user chooses, or those possible.
+
+    A message counts the targets by ``rows`` (n_samples,).
+    """
     if name == IDENTITY or scaling.is_constant:
         return (None,)
     if name == AUTO:
-        possible = scales_of_target(y)
-        return (
-            None,
-            *(_scaled_target(one, y, scaling, weights, argument=AUTO) for one in possible),
-        )
-    return (_scaled_target(name, y, scaling, weights, argument="target_scale"),)
+        possible, given = scales_of_target(y), (y, rows, scaling, weights)
+        return (None, *(_scaled_target(one, *given, argument=AUTO) for one in possible))
+    return (_scaled_target(name, y, rows, scaling, weights, argument="target_scale"),)
 
 
 def _scaled_target(
-    name: str, y: FloatArray, scaling: TargetScaling, weights: FloatArray, *, argument: str
+    name: str,
+    y: FloatArray,
+    rows: IntArray | None,
+    scaling: TargetScaling,
+    weights: FloatArray,
+    *,
+    argument: str,
 ) -> OnScale:
-    check_possible(name, y, argument=argument, what="the target", is_target=True)
+    check_possible(name, y, rows, argument=argument, what="the target", is_target=True)
     return OnScale(target_scale(name, y, weights, shift=scaling.shift, scale=scaling.scale))
 
 

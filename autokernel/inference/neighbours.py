@@ -94,12 +94,12 @@ class NearestRows:
         rows = rng.choice(len(self._X), min(_PROBE_ROWS, len(self._X)), replace=False)
         at = fill_missing(self._X[rows])
         here = diagonal_covariance(self._expression, at).forward(self._params)
-        kernels = [(leaf.kernel.is_categorical, leaf.view) for leaf in self._expression.leaves]
+        of_levels = {one.view for one in self._expression.leaves if one.kernel.is_categorical}
         scales = np.zeros(len(self._views))
         for number, (column, scale) in enumerate((v.column, v.scale) for v in self._views):
             shifted, x = at.copy(), at[:, column]
             step = _PROBE_STEP
-            if (True, self._views[number]) in kernels:  # from a level to the next
+            if self._views[number] in of_levels:  # from a level to the next
                 step = float(np.diff(np.unique(self._X[:, column])).min(initial=1.0))
             shifted[:, column] = x + step if scale is None else scale.moved(x, step)
             there = diagonal_covariance(self._expression, shifted).forward(self._params)

@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
-from autokernel.data.gaps import FIRST_NEW, is_missing, mark_missing
+from autokernel.data.gaps import FIRST_NEW, mark_missing
 from autokernel.data.scales import Scale, rows_beyond
 from autokernel.data.scaling import Scaling, TargetScaling
 from autokernel.evidence import Evaluation
 from autokernel.exceptions import warn_user
-from autokernel.expression import with_gaps
+from autokernel.expression import gaps_of, with_gaps
 from autokernel.kernels import possible_values
 from autokernel.model.averaging import KernelPosterior
 from autokernel.model.mixture import MixturePredictor
@@ -22,7 +22,7 @@ from autokernel.model.sklearn_kernel import to_sklearn
 from autokernel.typing import FloatArray, IntArray
 
 Outliers = tuple[IntArray, FloatArray]
-"""Rows that are left out, as they are counted in ``X``, and their deviations from predictions."""
+"""Rows that are excluded, as they are counted in ``X``, and their deviations from predictions."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
@@ -39,6 +39,7 @@ class FittedModel:
     kernels: Sequence[KernelPosterior]  # the most probable first
     approximation: str  # how predictions are computed, as the user reads it
     outliers: Outliers
+    rows: IntArray  # (n_samples,), the other rows, as they are counted in ``X``
 
     def __getstate__(self) -> dict[str, Any]:
         state = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -105,25 +106,21 @@ class FittedModel:
     def _asked(self, X: FloatArray) -> tuple[MixturePredictor, FloatArray]:
         """Return the mixture that predicts at inputs (n, n_features), and the scaled inputs.
 
-        The kernels on columns that had no gaps in the fit do not know of missing values.
+        The kernels on columns that had no gaps in the fit do not know of missing values. For such
+        columns the covariance matrices are factorised again at each call.
         """
-        new = set(self.new_gaps(X))
-        if not new:
+        components, rows = self.mixture.components, self.mixture.data
+        places = gaps_of(one.expression for one in components)
+        gaps = np.flatnonzero(np.isnan(X).any(axis=0)).tolist()
+        new = {one: possible_values(rows.X[:, one]) for one in gaps if one not in places}
+        used = set().union(*(one.expression.columns for one in components))
+        if not used & new.keys():
             return self.mixture, self.scaled(X)
-        rows = self.mixture.data
-        places = {column: possible_values(rows.X[:, column]) for column in new}
-        components = [
-            replace(one, expression=with_gaps(one.expression, places))
-            for one in self.mixture.components
+        knowing = [
+            replace(one, expression=with_gaps(one.expression, {**places, **new}))
+            for one in components
         ]
-        mixture = MixturePredictor(components, rows, self.mixture.make_predictor)
-        return mixture, self.scaled(X)
-
-    def new_gaps(self, X: FloatArray) -> list[int]:
-        """List the columns of X (n, n_features) with NaN that had none in the fit."""
-        gaps = np.isnan(X).any(axis=0)
-        gaps &= ~is_missing(self.mixture.data.X).any(axis=0)
-        return np.flatnonzero(gaps).tolist()
+        return MixturePredictor(knowing, rows, self.mixture.make_predictor), self.scaled(X)
 
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean (n,) at inputs (n, n_features)."""

@@ -55,6 +55,23 @@ def test_a_weighted_row_is_as_many_rows_and_one_of_weight_zero_is_none(criterion
     np.testing.assert_array_equal(weighted.X_train_, X[COUNTS > 0])
 
 
+def test_rows_are_counted_as_the_user_does_where_some_have_no_weight():
+    weights, y = np.r_[np.zeros(5), np.ones(19)], np.exp(Y)
+    y[10] = -1.0
+    log = small(target_scale="log", outliers=None)
+    with pytest.raises(ValueError, match="got -1 in row 10"):
+        log.fit(X, y, sample_weight=weights)
+    gaps = X + 1.0
+    gaps[:8, 0], gaps[12, 0] = np.nan, -3.0
+    with pytest.raises(ValueError, match="got -3 in row 12"):
+        small(column_scales={0: "log"}, outliers=None).fit(gaps, Y, sample_weight=weights)
+    x = np.linspace(0, 6, 40)[:, None]
+    wave, some = np.sin(x[:, 0]) + 0.05 * np.cos(37 * x[:, 0]), np.r_[np.zeros(6), np.ones(34)]
+    wave[30] += 3.0
+    model = small(outliers=None).refit(x, wave, "SE[0]", sample_weight=some)
+    assert "Row 30 does not fit" in model.describe()
+
+
 def test_weights_of_one_and_errors_of_zero_change_nothing():
     plain, given = small().fit(X, Y), small().fit(X, Y, sample_weight=1, noise_std=np.zeros(24))
     np.testing.assert_array_equal(plain.predict(X), given.predict(X))
