@@ -73,7 +73,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         CAT[shop]``, it shifts a level, and as a factor, as in ``CAT[shop] * PER[time]``, it gives
         each level a function that differs from the common one. Missing values are a level. A level
         that ``predict`` meets first is another draw from the same prior. Categories with an order,
-        as of ``pandas.CategoricalDtype(ordered=True)``, may also act as the numbers 0, 1, 2.
+        as of ``pandas.CategoricalDtype(ordered=True)``, may also act as the numbers 0, 1, 2; their
+        missing and new levels are missing numbers.
     column_scales : "auto", {"identity", "log", "sqrt"}, mapping or None, default="auto"
         Scales on which base kernels act on a column. With ``"auto"`` the search may take the
         logarithm or the square root of a positive column whose largest value is at least ten times

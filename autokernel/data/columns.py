@@ -26,7 +26,7 @@ _KINDS_OF_LEVELS: Mapping[str, type] = {"text": str, "truth value": bool, "numbe
 class Levels(NamedTuple):
     """The levels of a column of categories, in the order of their numbers."""
 
-    values: tuple[Any, ...]  #: texts, truth values or numbers; None for missing values
+    values: tuple[Any, ...]  #: texts, truth values or numbers; None for missing ones, if unordered
     is_ordered: bool  #: whether the type of the column says that they have an order
 
     @property
@@ -242,10 +242,10 @@ def _levels_of(values: Any, name: str) -> Levels:
     if declared is None and type_name(values).startswith("enum"):  # of polars
         declared = values.dtype.categories
     levels = sorted(set(known)) if declared is None else [_plain(one) for one in declared]
-    has_gaps = len(known) < len(present)
     is_ordered = bool(getattr(of_pandas, "ordered", False))
-    has_gap_level = has_gaps and not is_ordered
-    return Levels((*levels, *([None] if has_gap_level else [])), is_ordered)
+    if len(known) < len(present) and not is_ordered:
+        levels.append(None)
+    return Levels(tuple(levels), is_ordered)
 
 
 def _numbers_of(values: Any, levels: Levels, name: str) -> tuple[FloatArray, Levels]:
