@@ -79,6 +79,12 @@ def gaps_of(expressions: Iterable[Expression]) -> dict[int, tuple[float, ...]]:
     }
 
 
+def changes_along(expression: Expression) -> set[int]:
+    """Return the columns along which the kernel changes, by an operator that acts on a column."""
+    trees = expression.body.subtrees()
+    return {one.column for one in trees if one.column is not None and not isinstance(one, Leaf)}
+
+
 def with_gaps(expression: Expression, places: Mapping[int, tuple[float, ...]]) -> Expression:
     """Return an expression whose base kernels on these columns, and no others, know of gaps."""
 

@@ -630,10 +630,14 @@ class Run:
         if not len(self.outliers):
             return np.empty(0)
         X, y = (values[self.outliers] for values in (self._given.X, self._given.y))
-        noise_std = self._given.row_noise[1][self.outliers]
-        mean, variance = mixture.moments(mark_missing(self._scaling.apply(X), FIRST_NEW))
-        errors, known = self._target_scaling.apply(y) - mean, noise_std / self._target_scaling.scale
-        return errors / np.sqrt(np.maximum(variance + known**2, np.finfo(float).tiny))
+        weights, noise_std = (values[self.outliers] for values in self._given.row_noise)
+        inputs = mark_missing(self._scaling.apply(X), FIRST_NEW)
+        mean, variance = mixture.moments(inputs)
+        of_function = mixture.moments(inputs, noise=False)[1]
+        variance = of_function + (variance - of_function) / weights  # of these rows, not new ones
+        variance += (noise_std / self._target_scaling.scale) ** 2
+        errors = self._target_scaling.apply(y) - mean
+        return errors / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
 
     def _evaluator(self, data: TrainingData, *, by_bounds: bool = False) -> Evaluator:
         """Build the evaluator of exact fits, or that of a search by bounds."""

@@ -20,7 +20,7 @@ from autokernel.data.scales import (
 from autokernel.data.scaling import Scaling, TargetScaling, varying_columns
 from autokernel.evidence import check_expression
 from autokernel.exceptions import warn_user
-from autokernel.expression import Expression, Grammar, Leaf, with_gaps, with_leaves
+from autokernel.expression import Expression, Grammar, Leaf, changes_along, with_gaps, with_leaves
 from autokernel.fit.arguments import AUTO, Arguments
 from autokernel.kernels import (
     CATEGORICAL,
@@ -51,7 +51,7 @@ class Space:
     as their zero has no meaning. Categories have a kernel of their levels, and those with an order
     also kernels of numbers. ``find_seasons`` returns the columns to which ``"auto"`` gives a
     periodic kernel where there are many columns, and ``weights`` standardise the target. Columns
-    with ``gaps`` may have missing values, also in rows that are left out. The ``grammar`` has the
+    with ``gaps`` may have missing values, also in rows that are excluded. The ``grammar`` has the
     columns that vary and that have base kernels, and the search begins with the kernels ``start``.
 
     Raises
@@ -98,6 +98,8 @@ class Space:
             for column, x in enumerate(scaling.apply(X).T)
             if column in columns and column in gaps
         }
+        unordered = (c for c, levels in given.categories.items() if not levels.is_ordered)
+        self._without_order = {*self._places, *unordered}
         by_column = self._base_kernels(columns, chosen, given.categories, find_seasons)
         for number, column in enumerate(columns):
             seasons, scale = periods.get(column, ()), float(scaling.scale[column])
@@ -145,6 +147,12 @@ class Space:
             base_kernels=tuple({one.name: one for one in named}.values()),
             operators=self._arguments.operators,
         )
+        for column in changes_along(expression) & self._without_order:
+            raise ValueError(
+                f"{argument} must have change-points on columns of numbers that are all known, got "
+                f"{expression.to_text(self._names)}: column {column} has missing values or "
+                "categories"
+            )
         return self.bound(expression)
 
     def bound(self, expression: Expression) -> Expression:

@@ -13,7 +13,7 @@ from autokernel.data.scales import Scale, rows_beyond
 from autokernel.data.scaling import Scaling, TargetScaling
 from autokernel.evidence import Evaluation
 from autokernel.exceptions import warn_user
-from autokernel.expression import gaps_of, with_gaps
+from autokernel.expression import changes_along, gaps_of, with_gaps
 from autokernel.kernels import possible_values
 from autokernel.model.averaging import KernelPosterior
 from autokernel.model.mixture import MixturePredictor
@@ -116,6 +116,13 @@ class FittedModel:
         used = set().union(*(one.expression.columns for one in components))
         if not used & new.keys():
             return self.mixture, self.scaled(X)
+        changes = set().union(*(changes_along(one.expression) for one in components))
+        for column in changes & new.keys():
+            raise ValueError(
+                f"column {self.column_names[column]!r} must have no missing values, as the kernel "
+                f"changes along it, got one in row {np.flatnonzero(np.isnan(X[:, column]))[0]}: "
+                "leave out such rows"
+            )
         knowing = [
             replace(one, expression=with_gaps(one.expression, {**places, **new}))
             for one in components

@@ -169,6 +169,18 @@ def test_change_points_are_not_tried_on_categories_and_gaps():
     assert "CP[shop]" not in kernels
     assert "CP[price]" not in kernels
     assert "CP[time]" in kernels
+    for column in ("shop", "price"):
+        with pytest.raises(ValueError, match=r"start_kernel must have .*, got CP\["):
+            small(start_kernel=f"CP[{column}](SE[time], LIN[time])", operators=("+", "cp")).fit(
+                table, Y
+            )
+
+
+def test_a_missing_value_is_neither_before_nor_after_a_change_point():
+    model = small(operators=("+", "cp")).refit(X, Y, "CP[time](SE[time], CAT[shop])")
+    rows = X[:2].assign(time=[1.0, np.nan])
+    with pytest.raises(ValueError, match=r"column 'time' must have no missing values.* row 1:"):
+        model.predict(rows)
 
 
 def test_missing_values_are_a_level():

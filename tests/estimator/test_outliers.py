@@ -57,6 +57,19 @@ def test_neighbours_that_are_off_together_do_not_hide_each_other(rows):
     np.testing.assert_array_equal(refitted(X, y).outliers_, rows)
 
 
+def test_deviations_are_those_of_the_weight_of_a_row():
+    X, y, rows, _ = example(rows=[50])
+    off = []
+    for weight in (1.0, 4.0):  # of four readings, with half of the noise
+        weights = np.ones(len(y))
+        weights[rows] = weight
+        text = refitted(X, y).refit(X, y, "SE[0]", sample_weight=weights).describe()
+        off.append(float(re.search(r"it is (\d+) standard deviations off", text)[1]))
+    # about nine parameters of 114 rows: the function has a variance of .08 of that of the noise
+    factor = np.sqrt((1 + 0.08) / (1 / 4 + 0.08))
+    assert off[1] == pytest.approx(factor * off[0], rel=0.08)  # texts have two digits
+
+
 def test_none_leaves_all_rows():
     X, y, _, _ = example()
     model = refitted(X, y, outliers=None)
