@@ -17,6 +17,9 @@ from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.validation import check_is_fitted
 
 from autokernel.data import SINCE, FitData, check_fit_data, check_inputs
+from autokernel.data.columns import series_with_dates
+from autokernel.data.dates import dates_of
+from autokernel.data.steps import rows_ahead
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion
 from autokernel.exceptions import EvaluationError
@@ -58,10 +61,12 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     ----------
     base_kernels : "auto", sequence of str or BaseKernel, or mapping, default="auto"
         Base kernels of the search: any of ``"SE"`` (smooth), ``"LIN"`` (linear), ``"PER"``
-        (periodic), ``"RQ"`` (smooth on several scales), ``"MAT32"`` and ``"MAT52"`` (rough), and
-        custom :class:`BaseKernel` objects. ``"auto"`` is SE, LIN, PER and RQ for one or two
-        columns. For more it is SE, LIN and RQ, and PER too for columns along which the target
-        has a period of at least four cycles that chance does not explain.
+        (periodic), ``"RQ"`` (smooth on several scales), ``"MAT12"``, ``"MAT32"`` and ``"MAT52"``
+        (rough), ``"RW"`` (a random walk), ``"IRW"`` (its integral), ``"IOU"`` (a trend that is
+        forgotten), and custom :class:`BaseKernel` objects. ``"auto"`` is SE, LIN, PER and RQ for
+        one or two columns. For more it is SE, LIN and RQ, and PER too for columns along which the
+        target has a period of at least four cycles that chance does not explain. Columns of dates
+        have LIN, RW, IOU and MAT12 too.
         A mapping chooses base kernels by column, as in ``{"month": ("PER", "SE"), "*": "auto"}``.
         Its keys are names or zero-based indices of columns, and ``"*"`` for all other columns,
         which by default have ``"auto"``. A column with ``()`` is not used. Columns of categories
@@ -105,12 +110,14 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Operators that combine kernels: any of ``"+"``, ``"*"``, ``"cp"`` (a change point: one
         kernel before a point of a column, another one after it), ``"cw"`` (a change window: another
         kernel inside an interval), and custom :class:`Operator` objects.
-    strategy : {"sot", "boms", "arc", "greedy", "skc", "tree_gep", "random"} or Strategy
+    strategy : {"sot", "boms", "arc", "greedy", "skc", "tree_gep", "random", "series"} or \
+            Strategy
         Search strategy, by default ``"sot"``. ``"sot"``, ``"boms"`` and ``"arc"`` are Bayesian
         optimisation, with a distance between kernels from symbolical optimal transport, from
         Hellinger distances of priors, or from a kernel for hierarchical spaces. ``"greedy"``
         extends the best kernel, ``"skc"`` does so by bounds on up to 4096 rows, ``"tree_gep"`` is a
-        genetic algorithm, and ``"random"`` is random search. An object such as
+        genetic algorithm, and ``"random"`` is random search. ``"series"`` fits
+        only a few kernels that forecast series well, see :class:`SeriesKernels`. An object such as
         ``SOT(population_size=200)`` sets the parameters of the strategy.
     criterion : {"laplace", "importance", "bic", "aic", "loo", "cv"} or Criterion, default="laplace"
         Score to maximise. ``"laplace"`` and ``"importance"`` estimate the log evidence, by
@@ -139,7 +146,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         standardised target. A mapping such as ``{"lengthscale": (2, 2)}`` sets shape and rate.
     structure_prior : "default", float or None, default="default"
         Log prior of an expression, in nats, which is added to the criterion. ``"default"`` is the
-        prior of a grammar. A float is a penalty for each base kernel, where a product of one base
+        prior of a grammar, but for ``strategy="series"``, whose kernels are equally probable. A
+        float is a penalty for each base kernel, where a product of one base
         kernel over all columns counts once. None is the uniform prior of the papers, under which
         equal kernels such as SE and SE * SE are different candidates.
     averaging : {"posterior", "stacking"}, Averaging or None, default="posterior"
@@ -330,7 +338,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     def fit(
         self,
         X: npt.ArrayLike,
-        y: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
         *,
         sample_weight: npt.ArrayLike | None = None,
         noise_std: npt.ArrayLike | None = None,
@@ -342,10 +350,12 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         X : array-like of shape (n_samples, n_features)
             Inputs in any units; the search scales each column to the unit interval. Constant
             columns are not used. Dates (datetime64, period, or ISO texts such as ``"2020-01-31"``)
-            become days since 1970-01-01. Missing values are draws from the known values of their
-            column.
+            become days since 1970-01-01. The dates of a DatetimeIndex or PeriodIndex are the first
+            column, unless another one has dates. Missing values are draws from the known values of
+            their column.
         y : array-like of shape (n_samples,)
-            Target in any unit; the search standardises it.
+            Target in any unit; the search standardises it. It may be left out if X is a series of
+            pandas with dates in its index: then X is the target, and the dates are the inputs.
         sample_weight : array-like of shape (n_samples,) or float, default=None
             How many readings each row stands for: its noise variance is that of a single reading
             over the weight, and to repeat a row is the same as to weight it. A weight of zero
@@ -365,6 +375,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         KeyboardInterrupt
             After Ctrl-C; the estimator is fitted with the best kernel so far.
         """
+        X, y = series_with_dates(X, y)
         deadline = Deadline(np.inf if self.max_time is None else self.max_time)
         arguments = Arguments.of(self)
         data = check_fit_data(self, X, y, sample_weight, noise_std, reset=True)
@@ -416,7 +427,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     def refit(
         self,
         X: npt.ArrayLike,
-        y: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
         kernel: str | Expression | None = None,
         *,
         sample_weight: npt.ArrayLike | None = None,
@@ -433,7 +444,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         X : array-like of shape (n_samples, n_features)
             Inputs, with the columns of the last fit if there was one.
         y : array-like of shape (n_samples,)
-            Target.
+            Target; may be left out as for :meth:`fit`.
         kernel : str, Expression or None, default=None
             The structure, such as ``"LIN[0] + SE[0]"``; None for that of ``best_expression_``.
         sample_weight, noise_std : array-like of shape (n_samples,) or float, default=None
@@ -449,6 +460,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             If the kernel cannot be fitted. The estimator stays as it was.
         """
         self._validate_params()
+        X, y = series_with_dates(X, y)
         if kernel is None:
             check_is_fitted(self, "best_kernel_")
         arguments = Arguments.of(self)
@@ -558,14 +570,56 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         ndarray of shape (n_samples, n_quantiles)
             Quantiles of the mixture, which need not be symmetric about its mean.
         """
-        levels = np.atleast_1d(np.asarray(quantiles, dtype=float))
-        if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
+        levels = _check_levels(quantiles)
+        return self._fitted.quantiles(self._check_inputs(X), levels)
+
+    def forecast(
+        self, horizon: int, quantiles: Sequence[float] = (0.025, 0.25, 0.5, 0.75, 0.975)
+    ) -> Table:
+        """Forecast the next rows of a series, at the spacing of its rows.
+
+        Dates go on by months, working days or equal steps, as those of the fit do.
+
+        Parameters
+        ----------
+        horizon : int
+            Number of rows, at least one.
+        quantiles : sequence of float of shape (n_quantiles,), default=(.025, .25, .5, .75, .975)
+            Levels between 0 and 1, both excluded.
+
+        Returns
+        -------
+        Table
+            The rows with their dates (datetime64) or numbers, under the name of the column, the
+            predictive ``mean``, and a column for each quantile, named after its level.
+            ``pandas.DataFrame`` accepts it.
+
+        Raises
+        ------
+        ValueError
+            If there are several columns, or a column of categories, or if fewer than half of the
+            rows are equally spaced: ``predict_quantiles`` takes any rows.
+        """
+        check_is_fitted(self, "best_kernel_")
+        check_scalar(horizon, "horizon", Integral, min_val=1)
+        levels = _check_levels(quantiles)
+        if self.n_features_in_ != 1 or self.categories_:
             raise ValueError(
-                f"quantiles must be probabilities between 0 and 1, such as [0.05, 0.95], got "
-                f"{quantiles!r}"
+                f"forecast knows the next rows of one column of numbers or dates, got "
+                f"{self.n_features_in_} columns{' of categories' if self.categories_ else ''}: "
+                "give the rows to predict_quantiles"
             )
-        inputs = self._check_inputs(X)
-        return self._fitted.quantiles(inputs, levels)
+        are_dates = bool(self.date_columns_)
+        ahead = rows_ahead(self.X_train_[:, 0], horizon, are_dates=are_dates)
+        bands = self._fitted.quantiles(ahead[:, None], levels).T
+        name = str(getattr(self, "feature_names_in_", ["x0"])[0])
+        return Table(
+            {
+                name: dates_of(ahead) if are_dates else ahead,
+                "mean": self._fitted.mean(ahead[:, None]),
+                **{f"{level:g}": band for level, band in zip(levels, bands, strict=True)},
+            }
+        )
 
     def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.95) -> FloatArray:
         """Predict the central interval that holds a new observation with a given probability.
@@ -817,3 +871,14 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
 def _last_with_kernel(runs: Sequence[Run]) -> Run:
     """Return the last run that has evaluated a kernel, or the first one."""
     return next((run for run in reversed(runs) if run.history.best is not None), runs[0])
+
+
+def _check_levels(quantiles: Sequence[float]) -> FloatArray:
+    """Turn the levels of quantiles into an array (n_quantiles,)."""
+    levels = np.atleast_1d(np.asarray(quantiles, dtype=float))
+    if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
+        raise ValueError(
+            f"quantiles must be probabilities between 0 and 1, such as [0.05, 0.95], got "
+            f"{quantiles!r}"
+        )
+    return levels

@@ -18,6 +18,7 @@ import autokernel
 from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.evidence import Evaluation, Laplace
 from autokernel.evidence.evaluation import name_parameters
+from autokernel.search import STRATEGIES
 
 TIMES = ("fit_seconds", "proposal_seconds", "elapsed")
 EVALUATED: list[str] = []  # canonical texts, see count_evaluations
@@ -48,6 +49,9 @@ def wave(n_samples=20, *, n_features=1, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(n_samples, n_features))
     return X, np.sin(6 * X[:, 0]) + 0.1 * rng.normal(size=n_samples)
+
+
+SEARCHES = {name: one for name, one in STRATEGIES.items() if one.searches}
 
 
 def small(**parameters):

@@ -16,7 +16,7 @@ from autokernel.evidence import Evaluator
 from autokernel.expression import Leaf
 from autokernel.kernels import LENGTHSCALE, VARIANCE
 from autokernel.model import AVERAGES, posterior_over_kernels
-from autokernel.search import STRATEGIES
+from tests.fits import SEARCHES
 from tests.own_kernels import OU, ByDifferences, OrnsteinUhlenbeck, fitted, rough
 from tests.search.stand_ins import QUICK
 
@@ -137,7 +137,7 @@ def is_negative(X, Y, v):
 
 
 @pytest.mark.parametrize(
-    ("name", "function"), [*((name, fails) for name in STRATEGIES), ("sot", is_negative)]
+    ("name", "function"), [*((name, fails) for name in SEARCHES), ("sot", is_negative)]
 )
 def test_every_strategy_searches_with_a_custom_kernel_and_one_that_fails(name, function):
     bad = CallableKernel("BAD", function, (VARIANCE,))

@@ -34,8 +34,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     for name in ("target", "decimal", "date_format", "category", "weights", "drop"):
         if options.file is None and getattr(options, name):
             parser.error(f"--{name.replace('_', '-')} needs a file: name it before the options")
-    if options.predictions is not None and options.predict is None:
-        parser.error("--predictions needs --predict FILE, the rows to predict")
+    if options.predict is not None and options.horizon is not None:
+        parser.error("--predict and --horizon exclude each other: give the rows, or their number")
+    if options.predictions is not None and options.predict is None and options.horizon is None:
+        parser.error("--predictions needs --predict FILE, the rows to predict, or --horizon N")
+    if options.horizon is not None and options.horizon < 1:
+        parser.error(f"--horizon must be at least 1, got {options.horizon}")
     return options
 
 
@@ -122,6 +126,8 @@ def _add_search(add: Callable[..., Any]) -> None:
 def _add_results(add: Callable[..., Any]) -> None:
     text = "CSV file with rows to predict, whose columns are found by their names"
     add("--predict", type=Path, metavar="FILE", help=text)
+    text = "number of rows to forecast after the last one, of a single column of dates or numbers"
+    add("--horizon", type=int, metavar="N", help=text)
     for name, (text, _) in _RESULTS.items():
         add(f"--{name}", type=Path, metavar="FILE", help=text)
 

@@ -81,6 +81,11 @@ def _run(options: argparse.Namespace) -> int:
         sys.stdout = _NamesTime(sys.stdout)
     _add_units(table, options.unit, clone(model))
     new = read_new_rows(options.predict, table, options) if options.predict else None
+    if options.horizon and (len(table.names) > 1 or table.categories):
+        raise ValueError(
+            f"--horizon needs a single column of dates or numbers, got {table.names}: leave others "
+            "out by --drop, or give rows by --predict FILE"
+        )
     train, test = _split(table, options.random_state)
     print_now(f"autokernel {__version__}: {table.title}")
     for note in table.notes:
@@ -92,7 +97,7 @@ def _run(options: argparse.Namespace) -> int:
         "test": lambda: _test(model, table, train, test),
         "RBF kernel": lambda: _test_rbf(model, table, train, test),
     }
-    if new or options.output or options.plot or options.report:
+    if new or options.horizon or options.output or options.plot or options.report:
         steps["fit to all rows"] = lambda: _fit_all_rows(model, table)
         steps["rest of the files"] = lambda: _write(model, table, new, options)
     status = 0
@@ -232,9 +237,8 @@ def _fit_all_rows(model: AutoKernelGPRegressor, table: FitRows) -> None:
     model.refit(table.X, table.y, sample_weight=table.weights)
 
 
-def _write(
-    model: AutoKernelGPRegressor, table: FitRows, new: Any, options: argparse.Namespace
-) -> None:
+def _predict(model: AutoKernelGPRegressor, new: Any, options: argparse.Namespace) -> None:
+    """Predict the rows of a file, or those that follow, and write or print them."""
     if new:
         X, cells, how = new
         mean, std = model.predict(X, return_std=True)
@@ -243,6 +247,19 @@ def _write(
         path = options.predictions
         text = cells.to_csv(path, float_format="%.8g", index=False, **how)
         print_now(f"Predictions: {path}" if path else f"Predictions\n\n{text}")
+    if options.horizon:
+        forecast = model.forecast(options.horizon, (0.025, 0.5, 0.975))
+        if path := options.predictions:
+            import_module("pandas").DataFrame(forecast).to_csv(path, index=False)
+            print_now(f"Forecast: {path}")
+        else:
+            print_now(f"Forecast\n\n{forecast}")
+
+
+def _write(
+    model: AutoKernelGPRegressor, table: FitRows, new: Any, options: argparse.Namespace
+) -> None:
+    _predict(model, new, options)
     model.set_params(verbose=0)
     if path := options.output:
         library = "joblib" if path.suffix.lower() == ".joblib" else "skops.io"

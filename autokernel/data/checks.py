@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import _check_feature_names, validate_data
 
-from autokernel.data.columns import Levels, to_numbers
+from autokernel.data.columns import Levels, to_numbers, with_dates_of_index
 from autokernel.data.dates import is_number
 from autokernel.data.scaling import MIN_SPREAD
 from autokernel.typing import FloatArray, IntArray
@@ -192,6 +192,7 @@ def _in_numbers(
     estimator: BaseEstimator, X: Any, *, reset: bool
 ) -> tuple[Any, list[int], Mapping[int, Levels]]:
     """Replace dates and categories by numbers, as in the fit unless it is one."""
+    X = with_dates_of_index(X)
     if reset:
         return to_numbers(X, estimator.categorical_features)
     if estimator.categories_ and hasattr(X, "columns"):

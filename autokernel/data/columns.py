@@ -20,6 +20,7 @@ from autokernel.typing import FloatArray
 from autokernel.validation import did_you_mean
 
 _NAMES_OF_CATEGORY_TYPES = ("categor", "enum", "bool")  # beginnings
+_NAME_OF_INDEX = "time"  # of one without a name
 _KINDS_OF_LEVELS: Mapping[str, type] = {"text": str, "truth value": bool, "number": Real}
 
 
@@ -64,8 +65,7 @@ def to_numbers(
     ValueError
         If a column holds texts that are neither dates, numbers nor categories, if values of one
         column cannot be levels of one category, or if columns are of other kinds than in the fit.
-        If X is a single column of dates or texts without a second dimension, or has its times in
-        the index.
+        If X is a single column of dates or texts without a second dimension.
     """
     columns = _columns_by_name(X)
     if columns is None:
@@ -107,8 +107,7 @@ def _columns_by_name(X: Any) -> dict[Any, Any] | None:
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         names = list(X.columns)
         if not names:
-            of_index = ": X.index.to_frame() makes a column of its index" * hasattr(X, "index")
-            raise ValueError(f"X must have a column, got a data frame without columns{of_index}")
+            raise ValueError("X must have a column, got a data frame without columns")
         return {name: X[name] for name in names}
     array = _as_objects(X) if isinstance(X, (list, tuple)) else X
     shape: tuple[int, ...] = getattr(array, "shape", ())
@@ -117,14 +116,40 @@ def _columns_by_name(X: Any) -> dict[Any, Any] | None:
             "X must have two dimensions, got one column of dates or texts: give a data frame, as "
             "X.to_frame() or frame[['date']], or an array of shape (n_samples, 1)"
         )
-    if len(shape) == 1 and is_of_dates(getattr(X, "index", None)):
-        raise ValueError(
-            "X must have two dimensions, got a series with dates in its index: give X.to_frame() "
-            "for its values, or X.index.to_frame() for the dates"
-        )
     if len(shape) != 2 or not isinstance(array, np.ndarray):
         return None
     return {f"x{column}": array[:, column] for column in range(shape[1])}
+
+
+def with_dates_of_index(X: Any) -> Any:
+    """Return X with the dates of its index, DatetimeIndex or PeriodIndex, as its first column.
+
+    An index and a series become a frame with this column alone. A frame that has a column of dates,
+    or one of the name of the index, stays as it is.
+    """
+    index: Any = X if _is_index(X) else getattr(X, "index", None)
+    if not is_of_dates(index):
+        return X
+    name = _NAME_OF_INDEX if index.name is None else index.name
+    if not hasattr(X, "columns"):
+        return index.to_frame(index=False, name=name)
+    if name in X.columns or any(is_of_dates(X[one]) for one in X.columns):
+        return X
+    changed = X.copy()
+    changed.insert(0, name, index)
+    return changed
+
+
+def series_with_dates(X: Any, y: Any) -> tuple[Any, Any]:
+    """Return the index and the values of a series of pandas that is given without a target."""
+    index = getattr(X, "index", None)
+    is_series = y is None and not hasattr(X, "columns") and is_of_dates(index)
+    return (index, X) if is_series else (X, y)
+
+
+def _is_index(X: Any) -> bool:
+    """Whether X is an index of pandas."""
+    return hasattr(X, "to_frame") and not hasattr(X, "index")
 
 
 def _as_objects(rows: Sequence[Any]) -> npt.NDArray[np.object_] | None:

@@ -99,6 +99,13 @@ def days_since_1970(moments: npt.NDArray[np.datetime64]) -> FloatArray:
     return np.where(np.isnat(in_us), np.nan, in_us.astype(np.int64) / MICROSECONDS_PER_DAY)
 
 
+def dates_of(days: FloatArray) -> npt.NDArray[np.datetime64]:
+    """Turn days since 1970-01-01 into dates, or into moments if some are not at midnight."""
+    moments = np.round(days * MICROSECONDS_PER_DAY).astype("datetime64[us]")
+    dates = moments.astype("datetime64[D]")
+    return dates if np.array_equal(dates, moments) else moments
+
+
 def has_no_value(value: Any) -> bool:
     """Whether a value is None, NaN, NaT or NA."""
     try:

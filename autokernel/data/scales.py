@@ -230,12 +230,16 @@ def scales_of_column(x: FloatArray) -> list[str]:
     return list(COLUMN_SCALES)
 
 
-def scales_of_target(y: FloatArray) -> list[str]:
-    """Name the scales besides the identity on which a target may be simple."""
+def scales_of_target(y: FloatArray, min_ratio: float = MIN_RATIO_OF_TARGET) -> list[str]:
+    """Name the scales besides the identity on which a target may be simple.
+
+    The log and the square root need numbers of which the largest is ``min_ratio`` times the
+    smallest.
+    """
     low, high = float(y.min()), float(y.max())
     if len(np.unique(y)) < MIN_DISTINCT or low <= MIN_SHARE * high:
         return []
-    found = ["log", "sqrt"] if high >= MIN_RATIO_OF_TARGET * low else []
+    found = ["log", "sqrt"] if high >= min_ratio * low else []
     odds = low / (1 - low) if high < 1 else np.inf
     if high < 1 - MIN_SHARE and high / (1 - high) >= MIN_RATIO_OF_TARGET * odds:
         found.append("logit")

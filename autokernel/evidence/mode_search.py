@@ -52,6 +52,8 @@ LIGHT = Budget(
     n_tried=4, n_followed=3, n_scanned=(6, 3, 1), max_scans=1, n_refined=(2, 1), scans_coarsely=True
 )
 
+OF_FEW_MODES = Budget(n_tried=3, n_followed=2, n_scanned=(0, 0, 0), max_scans=0, n_refined=(2, 1))
+
 
 def find_modes(
     posterior: LogPosterior,
@@ -190,6 +192,7 @@ _ROUGH_ROWS = 100  # of a rough fit
 _N_ROUGH_RUNS = 2
 
 _N_STARTS, _N_STARTS_PERIODIC = 24, 12  # 24 are enough for kernels without a period
+_N_STARTS_OF_FEW_MODES = 8
 _N_STARTS_WITH_WARM = 4  # starting points in addition to warm starts
 _N_DRAWS = 2  # draws of the parameters that a warm start lacks
 _MAX_MODES_OF_PART = 2
@@ -243,6 +246,8 @@ class ModeSearch:
             nodes = [node for node in nodes if node not in warm_starts[0][0].nodes]
             if is_estimated:
                 budget = FROM_ESTIMATE
+        elif expression.has_few_modes:
+            budget, nodes = OF_FEW_MODES, []
         else:
             budget = THOROUGH
             warm_starts, calls = self._from_parts(expression, posterior.deadline)
@@ -332,11 +337,15 @@ class ModeSearch:
         n_known = [sum(len(fit.nodes) for fit in fits) for fits in warm_starts]
         sizes = [1 if n >= n_nodes else _N_DRAWS for n in n_known]
         n_own = _N_STARTS_PERIODIC if expression.has_many_modes else _N_STARTS
+        if expression.has_few_modes:
+            n_own = _N_STARTS_OF_FEW_MODES
         if warm_starts:
             n_own = _N_STARTS_WITH_WARM
         rng = random_stream(self._seed, expression, purpose)
         scales = self._scales_for(expression)
         draws = draw_starts(posterior, scales, n_own + sum(sizes), rng=rng)
+        if expression.has_few_modes:  # no other than those of periods that are known
+            draws[:, posterior.is_period] = posterior.centre[posterior.is_period]
         own, *others = np.split(rng.permutation(draws), n_own + np.cumsum([0, *sizes])[:-1])
         starts = [Point(theta) for theta in own]
         for some, fits in zip(others, warm_starts, strict=True):

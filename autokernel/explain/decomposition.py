@@ -21,7 +21,18 @@ from autokernel.expression import (
 from autokernel.inference import one_blas_thread
 from autokernel.inference.base import Predictor
 from autokernel.inference.exact import ExactPredictor
-from autokernel.kernels import MULTIPLY, BaseKernel, LagPairs, OnScale, Role, Share, role_index
+from autokernel.kernels import (
+    MULTIPLY,
+    WANDERING,
+    BaseKernel,
+    BroadcastPairs,
+    LagPairs,
+    OnScale,
+    Role,
+    Share,
+    of_known,
+    role_index,
+)
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray, IntArray
 
@@ -156,6 +167,21 @@ class Part:
         kernel = sum((one.expression for one in others), start=first.expression)
         entries = np.concatenate([one.entries for one in self.group])
         return kernel, np.exp(self.theta_of_all[entries])
+
+    def drift(self, gap: float) -> float:
+        """Compute the standard deviation of what its levels wander over a gap, by their kernels.
+
+        The gap is in the unit interval of the column. It is zero without a level that wanders.
+        """
+        x = np.array([1 - gap, 1.0])
+        pairs, variance = BroadcastPairs(x[:, None], x[None]), 0.0
+        for one in self.group:
+            leaf = one.expression
+            if isinstance(leaf, Leaf) and of_known(leaf.kernel) in WANDERING and not leaf.scale:
+                params = np.exp(self.theta_of_all[one.entries])
+                K = of_known(leaf.kernel).value(params, pairs)
+                variance += K[0, 0] + K[1, 1] - 2 * K[0, 1]
+        return float(np.sqrt(variance))
 
     @property
     def is_joint(self) -> bool:

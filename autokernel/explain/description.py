@@ -34,6 +34,7 @@ from autokernel.explain.claims import (
 from autokernel.explain.decomposition import (
     MAX_PERIOD,
     MAX_ROWS,
+    SMALL,
     TEXT_OF_AVERAGING,
     Component,
     Decomposition,
@@ -539,12 +540,23 @@ class Description:
         (column,) = free
         if whole is not part:
             said = [self._level_along(whole, column, subject, begin)]
+            said += self._drift(part, column, subject)
             return said, self._beyond(whole, column, subject)
         ends = regions[column].inner if column in regions else None
         said = self._along(part, column, ends or WHOLE_COLUMN, subject, begin)
         if regions or self._is_two_valued(column) or self.axes[column].levels:
             return said, []
-        return said, self._beyond(part, column, subject)
+        return [*said, *self._drift(part, column, subject)], self._beyond(part, column, subject)
+
+    def _drift(self, part: Part, column: int, subject: str) -> Iterator[tuple[Claim, str]]:
+        """Say how far a level wanders from one row to the next, if it is a random walk."""
+        gap = self._regular_gap(column)
+        drift = self._spread * part.drift(gap)
+        if drift > SMALL * part.span:
+            claim = Claim(subject, "drifts", drift, evidence="parameters of the best kernel")
+            how_far = self._amount(drift)
+            text = f"Its level drifts by about {how_far} from one row to the next."
+            yield self._measured(claim), text
 
     def _share(self, part: Part, subject: str) -> tuple[Claim, str]:
         """Say how much a component explains."""

@@ -158,6 +158,11 @@ class Expression(ABC):
         return any(node.declared.has_many_modes for node in self.nodes)
 
     @property
+    def has_few_modes(self) -> bool:
+        """Whether a few runs find the highest mode of the posterior."""
+        return all(isinstance(node, Leaf) and node.kernel.has_few_modes for node in self.nodes)
+
+    @property
     def depth(self) -> int:
         """Number of operators on the longest path from the root to a leaf."""
         return max((1 + operand.depth for operand in self.operands), default=0)

@@ -676,7 +676,7 @@ def _training_data(given: FitData, scaling: Scaling, target_scaling: TargetScali
 
 def _structure_prior(grammar: Grammar, arguments: Arguments) -> StructurePrior:
     n_columns, chosen = len(grammar.columns), arguments.structure_prior
-    if chosen is None:
+    if chosen is None or (isinstance(chosen, str) and not arguments.strategy.searches):
         return uniform_prior
     if isinstance(chosen, str):
         by_column = grammar.by_column or [grammar.base_kernels]

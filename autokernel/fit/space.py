@@ -7,9 +7,9 @@ from typing import TypeVar
 import numpy as np
 
 from autokernel.data import FitData
-from autokernel.data.columns import Levels
 from autokernel.data.scales import (
     IDENTITY,
+    MIN_RATIO_OF_TARGET,
     Scale,
     check_possible,
     column_scale,
@@ -18,6 +18,7 @@ from autokernel.data.scales import (
     target_scale,
 )
 from autokernel.data.scaling import Scaling, TargetScaling, varying_columns
+from autokernel.data.steps import seasons_of
 from autokernel.evidence import check_expression
 from autokernel.exceptions import warn_user
 from autokernel.expression import Expression, Grammar, Leaf, changes_along, with_gaps, with_leaves
@@ -27,6 +28,7 @@ from autokernel.kernels import (
     FEW_COLUMNS,
     MANY_COLUMNS,
     PERIODIC,
+    SERIES,
     BaseKernel,
     OnScale,
     Seasonal,
@@ -100,15 +102,16 @@ class Space:
         }
         unordered = (c for c, levels in given.categories.items() if not levels.is_ordered)
         self._without_order = {*self._places, *unordered}
-        by_column = self._base_kernels(columns, chosen, given.categories, find_seasons)
-        for number, column in enumerate(columns):
-            seasons, scale = periods.get(column, ()), float(scaling.scale[column])
-            kernels = with_periods(by_column[number], seasons, scale=scale)
-            if column in self._places:
-                kernels = tuple(WithGaps(one, self._places[column]) for one in kernels)
-            by_column[number] = kernels
+        by_column = self._base_kernels(columns, chosen, periods, given, find_seasons)
         nothing = [arguments.base_kernels or FEW_COLUMNS]
-        targets = targets_of(arguments.target_scale, given.y, given.rows, target_scaling, weights)
+        targets = targets_of(
+            arguments.target_scale,
+            given.y,
+            given.rows,
+            target_scaling,
+            weights,
+            min_ratio=MIN_RATIO_OF_TARGET if arguments.strategy.searches else 1.0,
+        )
         self.grammar = _grammar(
             columns, by_column or nothing, arguments, self._scales(columns), targets
         )
@@ -120,20 +123,31 @@ class Space:
         self,
         columns: Sequence[int],
         chosen: Mapping[int, tuple[BaseKernel, ...] | None],
-        categories: Mapping[int, Levels],
+        periods: Mapping[int, tuple[float, ...]],
+        given: FitData,
         find_seasons: Callable[[], Collection[int]],
     ) -> list[tuple[BaseKernel, ...]]:
-        """Return the base kernels of each column."""
+        """Return the base kernels of each column, with its known periods, which know its gaps."""
+        categories, strategy = given.categories, self._arguments.strategy
         numeric = [column for column in columns if column not in categories]
         with_periods_too = numeric if len(numeric) <= MAX_FEW_COLUMNS else find_seasons()
         found = []
         for column in columns:
             selection = chosen.get(column, self._arguments.base_kernels)
-            of_numbers = selection or (FEW_COLUMNS if column in with_periods_too else MANY_COLUMNS)
+            kernels = selection or (FEW_COLUMNS if column in with_periods_too else MANY_COLUMNS)
+            has_dates, scale = column in given.date_columns, float(self._scaling.scale[column])
+            if not selection and (has_dates or not strategy.searches):
+                kernels = tuple(dict.fromkeys((*kernels, *SERIES)))
             if column in categories and column not in chosen:
                 others = (selection or MANY_COLUMNS) if categories[column].is_ordered else ()
-                of_numbers = tuple(dict.fromkeys((CATEGORICAL, *others)))
-            found.append(of_numbers)
+                kernels = tuple(dict.fromkeys((CATEGORICAL, *others)))
+            kernels = with_periods(kernels, periods.get(column, ()), scale=scale)
+            if has_dates and not selection and column not in periods:
+                known = seasons_of(given.X[:, column])
+                kernels += tuple(Seasonal(one, scale=scale) for one in known)
+            if column in self._places:
+                kernels = tuple(WithGaps(one, self._places[column]) for one in kernels)
+            found.append(kernels)
         return found
 
     def kernel(self, kernel: str | Expression, *, argument: str) -> Expression:
@@ -271,6 +285,8 @@ def targets_of(
     rows: IntArray | None,
     scaling: TargetScaling,
     weights: FloatArray,
+    *,
+    min_ratio: float = MIN_RATIO_OF_TARGET,
 ) -> tuple[OnScale | None, ...]:
     """Return the scales of the target: the one that a user chooses, or those possible.
 
@@ -279,7 +295,7 @@ def targets_of(
     if name == IDENTITY or scaling.is_constant:
         return (None,)
     if name == AUTO:
-        possible, given = scales_of_target(y), (y, rows, scaling, weights)
+        possible, given = scales_of_target(y, min_ratio), (y, rows, scaling, weights)
         return (None, *(_scaled_target(one, *given, argument=AUTO) for one in possible))
     return (_scaled_target(name, y, rows, scaling, weights, argument="target_scale"),)
 

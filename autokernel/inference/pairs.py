@@ -86,6 +86,11 @@ class PackedPairs(Pairs):
         """Compute ``f(x_i) f(x_j)``."""
         return packed_gram(function(self._x)[:, None])
 
+    def sum(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Compute ``f(x_i) + f(x_j)``."""
+        values = function(self._x)
+        return pack(np.add.outer(values, values))
+
     def matrix(self, kernel: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
         """Evaluate a symmetric function of two columns of points."""
         column = self._x[:, None]

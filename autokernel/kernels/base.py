@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import joblib
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
 from autokernel.kernels.pairs import Pairs, difference_gradient
 from autokernel.kernels.parameters import NOISE_VARIANCE, KernelParameter, Role, role_index
@@ -108,6 +108,9 @@ class BaseKernel(Declared, ABC):
     closed_under_sums : bool
         Whether the sum of two such kernels on one column, each with its own parameters, is again
         such a kernel, and any of it. Redundant terms are then removed from expressions.
+    has_few_modes : bool
+        Whether a few runs find the highest mode of the posterior of sums and products of such
+        kernels. Their fits take a sixth of the time.
     is_categorical : bool
         Whether its values depend only on whether the two inputs are equal. ``"auto"`` gives such
         kernels to columns of categories and to no others.
@@ -124,6 +127,7 @@ class BaseKernel(Declared, ABC):
     broadcasts: bool = False
     closed_under_products: bool = False
     closed_under_sums: bool = False
+    has_few_modes: bool = False
     is_categorical: bool = False
     is_linear: bool = False
     is_stationary: bool = False
@@ -159,7 +163,7 @@ class BaseKernel(Declared, ABC):
 
     @property
     def limits(self) -> "tuple[BaseKernel, ...]":
-        """Base kernels with fewer parameters that this one approaches as a parameter grows."""
+        """Base kernels with fewer parameters that this one approaches at an end of a parameter."""
         return ()
 
     def __repr__(self) -> str:
@@ -226,6 +230,17 @@ def check_not_reserved(argument: str, name: str) -> None:
             f"{argument} must not hold the name {name!r}, which means only noise: "
             "give it another name"
         )
+
+
+def bounds_around(value: float) -> tuple[float, float]:
+    """Return bounds five decades to either side, like scikit-learn's default bounds around 1."""
+    return (value * 1e-5, value * 1e5)
+
+
+def scaled_kernel(factor: float, kernel: Callable[..., Kernel], **values: float) -> Kernel:
+    """Build ``factor * kernel(**values)`` with bounds around each value."""
+    bounds = {f"{name}_bounds": bounds_around(value) for name, value in values.items()}
+    return ConstantKernel(factor, bounds_around(factor)) * kernel(**values, **bounds)
 
 
 class Exponent(NamedTuple):

@@ -1,7 +1,7 @@
-"""The built-in base kernels: SE, LIN, PER, RQ, MAT32, MAT52, CAT, and PER with a known period."""
+"""The built-in base kernels, by name; those of time series are in the module ``series``."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -9,7 +9,6 @@ from types import MappingProxyType
 import numpy as np
 from sklearn.gaussian_process.kernels import (
     RBF,
-    ConstantKernel,
     DotProduct,
     ExpSineSquared,
     Kernel,
@@ -22,6 +21,7 @@ from autokernel.kernels.base import (
     Exponent,
     ExponentialKernel,
     check_not_reserved,
+    scaled_kernel,
 )
 from autokernel.kernels.pairs import Pairs
 from autokernel.kernels.parameters import (
@@ -30,26 +30,14 @@ from autokernel.kernels.parameters import (
     LENGTHSCALE,
     OFFSET,
     PERIOD,
+    SLOPE_VARIANCE,
     VARIANCE,
 )
+from autokernel.kernels.series import DampedTrend, IntegratedWalk, Matern12, RandomWalk
 from autokernel.typing import FloatArray
-
-SLOPE_VARIANCE = replace(VARIANCE, prior=(1.0, 0.25))
-"""A line from edge to edge has a squared slope of twelve, see docs/theory.md."""
 
 SEASON_SHAPE = 400.0  # of the Gamma prior: its standard deviation is a twentieth of its mean
 SEASON_RANGE = 0.15  # part of the period by which starting points may differ from it
-
-
-def bounds_around(value: float) -> tuple[float, float]:
-    """Return bounds five decades to either side, like scikit-learn's default bounds around 1."""
-    return (value * 1e-5, value * 1e5)
-
-
-def _scaled(factor: float, kernel: Callable[..., Kernel], **values: float) -> Kernel:
-    """Build ``factor * kernel(**values)`` with bounds around each value."""
-    bounds = {f"{name}_bounds": bounds_around(value) for name, value in values.items()}
-    return ConstantKernel(factor, bounds_around(factor)) * kernel(**values, **bounds)
 
 
 class Linear(BaseKernel):
@@ -64,6 +52,7 @@ class Linear(BaseKernel):
     broadcasts = True
     closed_under_sums = True  # variances and offsets add up
     is_linear = True
+    has_few_modes = True
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         """Compute the kernel values, elementwise over the pairs."""
@@ -81,7 +70,7 @@ class Linear(BaseKernel):
         """Build ``ConstantKernel * DotProduct``: ``v x x' + c = v (x x' + c / v)``."""
         variance, offset = params
         sigma_0 = scale * np.sqrt(offset / variance)
-        return _scaled(variance / scale**2, DotProduct, sigma_0=sigma_0)
+        return scaled_kernel(variance / scale**2, DotProduct, sigma_0=sigma_0)
 
 
 class Categorical(BaseKernel):
@@ -133,7 +122,7 @@ class SquaredExponential(ExponentialKernel):
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
         """Build ``ConstantKernel * RBF``."""
         lengthscale, variance = params
-        return _scaled(variance, RBF, length_scale=lengthscale * scale)
+        return scaled_kernel(variance, RBF, length_scale=lengthscale * scale)
 
 
 class RationalQuadratic(ExponentialKernel):
@@ -176,7 +165,7 @@ class RationalQuadratic(ExponentialKernel):
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
         """Build ``ConstantKernel * RationalQuadratic``."""
         lengthscale, variance, alpha = params
-        return _scaled(
+        return scaled_kernel(
             variance, SklearnRationalQuadratic, length_scale=lengthscale * scale, alpha=alpha
         )
 
@@ -209,7 +198,7 @@ class Matern32(ExponentialKernel):
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
         """Build ``ConstantKernel * Matern``."""
         lengthscale, variance = params
-        return _scaled(variance, partial(Matern, nu=1.5), length_scale=lengthscale * scale)
+        return scaled_kernel(variance, partial(Matern, nu=1.5), length_scale=lengthscale * scale)
 
 
 class Matern52(ExponentialKernel):
@@ -242,7 +231,7 @@ class Matern52(ExponentialKernel):
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
         """Build ``ConstantKernel * Matern``."""
         lengthscale, variance = params
-        return _scaled(variance, partial(Matern, nu=2.5), length_scale=lengthscale * scale)
+        return scaled_kernel(variance, partial(Matern, nu=2.5), length_scale=lengthscale * scale)
 
 
 class Periodic(ExponentialKernel):
@@ -274,7 +263,9 @@ class Periodic(ExponentialKernel):
         """Build ``ConstantKernel * ExpSineSquared``, whose length scale is 2 l and has no unit."""
         lengthscale, variance, period = params
         length_scale, periodicity = 2 * lengthscale, period * scale
-        return _scaled(variance, ExpSineSquared, length_scale=length_scale, periodicity=periodicity)
+        return scaled_kernel(
+            variance, ExpSineSquared, length_scale=length_scale, periodicity=periodicity
+        )
 
 
 class Seasonal(Periodic):
@@ -287,6 +278,8 @@ class Seasonal(Periodic):
     scale : float
         The extent of the column: the period is searched in multiples of it.
     """
+
+    has_few_modes = True
 
     def __init__(self, period: float, *, scale: float) -> None:
         super().__init__(name_of_period(period))
@@ -319,6 +312,7 @@ def name_of_period(period: float) -> str:
     return f"{Periodic.name}{re.sub(r'[^0-9a-z]', '_', f'{period:.6g}')}"
 
 
+RANDOM_WALK, DAMPED_TREND, RETURNING = RandomWalk(), DampedTrend(), Matern12()
 SMOOTH, LINEAR, PERIODIC, MULTI_SCALE, CATEGORICAL = (
     SquaredExponential(),
     Linear(),
@@ -338,6 +332,10 @@ BASE_KERNELS: Mapping[str, BaseKernel] = MappingProxyType(
             Matern32(),
             Matern52(),
             CATEGORICAL,
+            RANDOM_WALK,
+            IntegratedWalk(),
+            DAMPED_TREND,
+            RETURNING,
         )
     }
 )
@@ -351,6 +349,12 @@ Of more columns, those with a season have them too.
 
 MANY_COLUMNS = (SMOOTH, LINEAR, MULTI_SCALE)
 """The base kernels that ``base_kernels="auto"`` selects for all others."""
+
+SERIES = (LINEAR, RANDOM_WALK, DAMPED_TREND, RETURNING)
+"""The base kernels that ``base_kernels="auto"`` adds for columns of dates, and for forecasts."""
+
+WANDERING = (RANDOM_WALK, RETURNING)
+"""The base kernels whose functions have independent steps, or nearly so."""
 
 KERNEL_ALIASES = {
     "categorical": "CAT",

@@ -48,6 +48,7 @@ class WithGaps(BaseKernel):
         self.kernel, self.places, self.scale = kernel, places, scale
         self.parameters, self.formula = kernel.parameters, kernel.formula
         self.is_linear, self.is_categorical = kernel.is_linear, kernel.is_categorical
+        self.has_few_modes = kernel.has_few_modes
         self.closed_under_sums = kernel.closed_under_sums
         self.closed_under_products = kernel.closed_under_products
 

@@ -53,6 +53,18 @@ class Pairs(ABC):
         """Compute ``f(x) f(x')`` for a function ``f`` of an array."""
 
     @abstractmethod
+    def sum(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Compute ``f(x) + f(x')`` for a function ``f`` of an array."""
+
+    @cached_property
+    def overlap(self) -> FloatArray:
+        """``min(x, x')``, the length that the ways from zero to ``x`` and to ``x'`` have in common.
+
+        It is zero if they go to opposite sides.
+        """
+        return 0.5 * (self.sum(np.abs) - self.difference)
+
+    @abstractmethod
     def matrix(self, kernel: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
         """Evaluate a symmetric function ``k(X, Y)`` of (n, 1) and (m, 1) that returns (n, m)."""
 
@@ -153,6 +165,10 @@ class BroadcastPairs(Pairs):
         """Compute ``f(x) f(x')``."""
         return function(self._x) * function(self._other)
 
+    def sum(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Compute ``f(x) + f(x')``."""
+        return function(self._x) + function(self._other)
+
     def matrix(self, kernel: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
         """Evaluate a symmetric function of two columns of points."""
         if self._x.ndim == 2 and self._x.shape[1] == 1 and self._other.shape[0] == 1:
@@ -169,8 +185,8 @@ class BroadcastPairs(Pairs):
 class LagPairs(BroadcastPairs):
     """Pairs of which only the lags are known, for kernels that are stationary.
 
-    The quantities that depend on the inputs themselves, ``product`` and ``outer``, raise a
-    ``ValueError``.
+    The quantities that depend on the inputs themselves, ``product``, ``outer``, ``sum`` and
+    ``overlap``, raise a ``ValueError``.
 
     Parameters
     ----------
@@ -189,6 +205,10 @@ class LagPairs(BroadcastPairs):
     def outer(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:  # noqa: ARG002 - there are no inputs
         """Raise an error, as the lags do not say what it is."""
         raise _not_stationary("outer")
+
+    def sum(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:  # noqa: ARG002 - there are no inputs
+        """Raise an error, as the lags do not say what it is."""
+        raise _not_stationary("sum")
 
 
 def _not_stationary(name: str) -> ValueError:

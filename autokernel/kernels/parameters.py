@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from numbers import Real
 from types import MappingProxyType
@@ -119,6 +119,9 @@ VARIANCE = KernelParameter(
     start=(0.01, 3.0),
     grid=(0.01, 0.1, 1.0),
 )
+SLOPE_VARIANCE = replace(VARIANCE, prior=(1.0, 0.25))
+"""A line from edge to edge has a squared slope of twelve, see docs/theory.md."""
+
 PERIOD = KernelParameter("period", (2.0, 2.0), Unit.INPUT, Role.PERIOD)
 CYCLE_LENGTHSCALE = KernelParameter(
     "lengthscale",

@@ -18,6 +18,7 @@ from autokernel.search.greedy import SKC, Greedy
 from autokernel.search.history import CUT, MEANINGS, History, Phase, StopReason, Trial
 from autokernel.search.loop import Observer, Search
 from autokernel.search.random_walks import RandomWalks
+from autokernel.search.series import SeriesKernels
 from autokernel.search.sot import SOT
 from autokernel.search.strategy import Strategy, Task
 from autokernel.search.tree_gep import TreeGEP
@@ -32,6 +33,7 @@ STRATEGIES: Mapping[str, type[Strategy]] = MappingProxyType(
         "tree_gep": TreeGEP,
         "random": RandomWalks,
         "arc": Arc,
+        "series": SeriesKernels,
     }
 )
 
@@ -54,6 +56,7 @@ __all__ = [
     "Phase",
     "RandomWalks",
     "Search",
+    "SeriesKernels",
     "StopReason",
     "Strategy",
     "Task",

@@ -8,13 +8,18 @@ import numpy as np
 from autokernel.expression import Expression, Grammar, Leaf, Operation
 from autokernel.kernels import (
     ADD,
+    DAMPED_TREND,
     LINEAR,
     MULTI_SCALE,
     MULTIPLY,
     PERIODIC,
+    RANDOM_WALK,
+    RETURNING,
     SMOOTH,
     BaseKernel,
     Operator,
+    Seasonal,
+    of_known,
 )
 
 DESIGNS = ("default", "paper")
@@ -29,12 +34,12 @@ def initial_design(
     """Build the design with this name.
 
     ``"paper"`` is every base kernel on every column, and two random operations from each.
-    ``"default"`` is :func:`classic_kernels` and, for up to :data:`MAX_COLUMNS_WITH_BASES` columns
-    or without any classic, every base kernel.
+    ``"default"`` is :func:`kernels_of_series`, :func:`classic_kernels` and, for up to
+    :data:`MAX_COLUMNS_WITH_BASES` columns or without any classic, every base kernel.
     """
     if name == "paper":
         return tuple(grown_kernels(grammar, rng=rng))
-    design = classic_kernels(grammar)
+    design = [*kernels_of_series(grammar), *classic_kernels(grammar)]
     if len(grammar.columns) <= MAX_COLUMNS_WITH_BASES or not design:
         design += grammar.bases
     return tuple({expression.canonical: expression for expression in design}.values())
@@ -62,6 +67,30 @@ def classic_kernels(grammar: Grammar) -> list[Expression]:
     for expression in classics:
         first.setdefault(expression.canonical, expression)
     return [e for e in first.values() if grammar.spans(e.on(grammar.targets[0]))]
+
+
+def kernels_of_series(grammar: Grammar) -> list[Expression]:
+    """List the kernels that forecast a series well, for one column, on each scale of the target.
+
+    They are a walk with a damped trend, and a line with a level that returns to it, without and
+    with the seasons of known periods.
+    """
+    if len(grammar.columns) > 1:
+        return []
+    (column,) = grammar.columns
+    walk, trend, line, level = (
+        Leaf(kernel, column) for kernel in (RANDOM_WALK, DAMPED_TREND, LINEAR, RETURNING)
+    )
+    seasons = [
+        leaf
+        for leaf in grammar.leaves
+        if leaf.column == column and isinstance(of_known(leaf.kernel), Seasonal)
+    ]
+    found = []
+    for target in grammar.targets:
+        for body in (walk + trend, line + level):
+            found += [body.on(target), *([(body + _sum(seasons)).on(target)] if seasons else [])]
+    return [one for one in found if grammar.spans(one)]
 
 
 def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> list[Expression]:

@@ -135,6 +135,8 @@ class Search:
             return StopReason.MAX_TIME
         if self._history.has_converged(self._tol):
             return StopReason.CONVERGED
+        if not self._strategy.searches:
+            return StopReason.EXHAUSTED
         evaluated = (evaluation.expression for evaluation in self._history.evaluations)
         known = [expression for expression in evaluated if expression.leaves]  # not NOISE
         is_exhausted = self._task.any_unknown(known) is None
@@ -209,6 +211,8 @@ class Search:
         After each batch the best kernel may be another one. A batch whose evaluation is incomplete
         is completed first.
         """
+        if not self._strategy.searches:
+            return
         history = self._history
         last = history.trials[-1:]
         start = last[0].start if last and last[0].phase == Phase.PRUNING else len(history)

@@ -143,6 +143,8 @@ class Strategy(ABC, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {}
     scores_by_bounds: ClassVar[bool] = False
     """Whether scores are lower bounds on many rows, next to upper bounds."""
+    searches: ClassVar[bool] = True
+    """Whether there are proposals, and simpler forms of the best kernel are tried."""
 
     @abstractmethod
     def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:

@@ -27,6 +27,8 @@ from tests.cli.files import lines
         (["--category", "y"], "--category needs a file"),
         (["--weights", "y"], "--weights needs a file"),
         (["--predictions", "p.csv"], "--predictions needs --predict FILE"),
+        (["--predict", "p.csv", "--horizon", "2"], "--predict and --horizon exclude each other"),
+        (["--horizon", "0"], "--horizon must be at least 1, got 0"),
     ],
 )
 def test_bad_arguments_are_refused_in_plain_words(capsys, arguments, message):

@@ -54,6 +54,32 @@ def test_all_files_are_written_by_the_kernel_fitted_to_all_rows(tmp_path, capsys
     assert "metres" in page
 
 
+def test_the_next_rows_of_a_series_are_printed_or_written(tmp_path, capsys):
+    months = np.datetime64("2019-01") + np.arange(40)
+    level = 20 + np.cumsum(np.random.default_rng(0).normal(size=40))
+    rows = "".join(f"{m}-01,{v:.3f}\n" for m, v in zip(months, level, strict=True))
+    path = write(tmp_path, "month,level\n" + rows)
+    arguments = [str(path), "--strategy", "series", "--horizon", "3"]
+    assert main(arguments) == 0
+    *_, head, first, _, last = capsys.readouterr().out.splitlines()
+    assert head.split() == ["month", "mean", "0.025", "0.5", "0.975"]
+    assert (first.split()[0], last.split()[0]) == ("2022-05-01", "2022-07-01")
+    made = tmp_path / "next.csv"
+    assert main([*arguments, "--predictions", str(made)]) == 0
+    assert f"Forecast: {made}" in capsys.readouterr().out
+    table = pd.read_csv(made, parse_dates=["month"])
+    assert table["month"].tolist() == list(pd.date_range("2022-05-01", periods=3, freq="MS"))
+    assert np.all(np.diff(table["0.975"] - table["0.025"]) > 0)
+
+
+def test_next_rows_of_a_table_are_refused_before_the_search(tmp_path, capsys):
+    path = write(tmp_path, "a,b,y\n" + "".join(f"{i},{i % 3},{i % 5}\n" for i in range(20)))
+    assert main([str(path), "--horizon", "3"]) == 2
+    assert "--horizon needs a single column of dates or numbers, got" in lines(
+        capsys.readouterr().err
+    )
+
+
 def test_a_series_with_dates_is_predicted_printed_and_drawn_and_kept_by_skops(tmp_path, capsys):
     dates = np.datetime64("2020-01-01") + 7 * np.arange(30)
     rows = "".join(f"{d},{np.sin(i):.3f}\n" for i, d in enumerate(dates.astype(str)))

@@ -130,7 +130,7 @@ INPUTS = {
     "sparse": (scipy.sparse.csr_array(X), "^Sparse data was passed for X.*toarray"),
     "empty": (X[:0], r"^Found array with 0 sample\(s\) \(shape=\(0, 2\)\)"),
     "no column": (X[:, :0], r"0 feature\(s\)"),
-    "only an index": (DATES.set_index("day")[[]], r"without columns: X\.index\.to_frame\(\) makes"),
+    "only an index of numbers": (DATES[[]], "^X must have a column, got .*columns$"),
     "a polars frame without columns": (pl.DataFrame(), "^X must have a column, got .*columns$"),
     "an empty list": ([], "(?s)^Expected 2D array, got 1D array.*Reshape your data"),
     "one dimension": (X[:, 0], "(?s)^Expected 2D array, got 1D array.*Reshape"),

@@ -11,8 +11,7 @@ from sklearn.base import clone
 
 from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.export import from_dict, to_dict
-from autokernel.search import STRATEGIES
-from tests.fits import assert_predicts_as_its_kernel, rows
+from tests.fits import SEARCHES, assert_predicts_as_its_kernel, rows
 
 FEW = {"month": ("LIN", "PER"), "other": ()}  # base kernels
 SOME = {"month": ("LIN", "PER"), "other": ("LIN",)}
@@ -48,7 +47,7 @@ def leaves_of(model):
     return {f"{name}[{column}]" for name, column in re.findall(r"(\w+)\[(\w+)\]", texts)}
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", SEARCHES)
 def test_every_strategy_keeps_to_what_is_known(strategy, kept):
     X, y = seasonal(20)
     X["unused"] = X["other"] ** 2

@@ -5,7 +5,7 @@ from sklearn.utils.estimator_checks import check_regressors_train, parametrize_w
 
 from autokernel import SOT, AutoKernelGPRegressor, Importance, Laplace
 from autokernel.evidence import CRITERIA
-from autokernel.search import STRATEGIES
+from tests.fits import SEARCHES
 
 # the space ends with the base kernels: what is left to the search finds out that it has nothing
 SMALL = {"base_kernels": ["LIN"], "max_leaves": 1, "n_iter": 1, "random_state": 0}
@@ -21,11 +21,11 @@ def models(fixed, pairs):
     ]
 
 
-NAMES = [(name, "laplace") for name in STRATEGIES]
-OBJECTS = [(strategy(), QUICK) for strategy in STRATEGIES.values()]
+NAMES = [(name, "laplace") for name in SEARCHES]
+OBJECTS = [(strategy(), QUICK) for strategy in SEARCHES.values()]
 CROSSED = [
     *(("sot", criterion) for criterion in CRITERIA if criterion != "laplace"),
-    *((strategy(), Laplace()) for strategy in STRATEGIES.values()),
+    *((strategy(), Laplace()) for strategy in SEARCHES.values()),
 ]
 
 

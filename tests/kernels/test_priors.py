@@ -41,6 +41,8 @@ def every_prior(priors: Priors) -> dict[str, set[tuple[float, float]]]:
     found: dict[str, set[tuple[float, float]]] = {}
     own = [parameter for kernel in BASE_KERNELS.values() for parameter in kernel.parameters]
     for parameter in (*own, NOISE_VARIANCE):
+        if parameter.name == "slope_variance":  # of IRW, which is not in the papers
+            continue
         found.setdefault(parameter.name, set()).add(parameter.prior_in(priors))
     return found
 

@@ -82,6 +82,24 @@ def _matern_52(x, z, lengthscale, variance):
     return variance * (1 + r + r**2 / 3) * np.exp(-r)
 
 
+def _overlap(x, z):
+    return np.where(x * z > 0, np.minimum(abs(x), abs(z)), 0.0)
+
+
+def _integrated_walk(x, z, variance, slope_variance, offset):
+    m = _overlap(x, z)
+    far = np.maximum(abs(x), abs(z))
+    return variance * m**2 * (3 * far - m) / 2 + slope_variance * x * z + offset
+
+
+def _damped_trend(x, z, length, variance, offset):
+    def squared_way(d):  # of a slope of unit variance
+        return 2 * length**2 * (abs(d) / length - 1 + np.exp(-abs(d) / length))
+
+    both = squared_way(x) + squared_way(z) - squared_way(x - z)
+    return variance * both / (2 * squared_way(1.0)) + offset
+
+
 FORMULAS = {
     "SE": lambda x, z, length, variance: variance * np.exp(-((x - z) ** 2) / (2 * length**2)),
     "LIN": lambda x, z, variance, offset: variance * x * z + offset,
@@ -94,6 +112,10 @@ FORMULAS = {
     "MAT32": _matern_32,
     "MAT52": _matern_52,
     "CAT": lambda x, z, variance, offset: variance * (x == z) + offset,
+    "RW": lambda x, z, variance, offset: variance * _overlap(x, z) + offset,
+    "IRW": _integrated_walk,
+    "IOU": _damped_trend,
+    "MAT12": lambda x, z, length, variance: variance * np.exp(-abs(x - z) / length),
     "OU": lambda x, z, length, variance: variance * np.exp(-abs(x - z) / length),
 }
 

@@ -14,7 +14,6 @@ from autokernel.search import (
     ACQUISITIONS,
     BOMS,
     SOT,
-    STRATEGIES,
     Arc,
     ExpectedImprovement,
     Greedy,
@@ -28,6 +27,7 @@ from autokernel.search.arc import ArcKernel
 from autokernel.search.bayesian import top_of_climb
 from autokernel.search.boms import HellingerKernel
 from autokernel.search.sot import SOTKernel
+from tests.fits import SEARCHES
 from tests.search.stand_ins import (
     QUICK,
     Laboratory,
@@ -72,9 +72,9 @@ def history(task):
 # Parameters.
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", SEARCHES)
 def test_it_can_be_made_by_name_and_cloned_and_checks_all_parameters(name):
-    strategy = STRATEGIES[name]()
+    strategy = SEARCHES[name]()
     strategy._validate_params()
     copy = clone(strategy)
     assert copy is not strategy
@@ -108,8 +108,8 @@ SIZES = [
         (TreeGEP, "tournament", 0, r"a float in the range \(0.0, 1.0\]"),
         (TreeGEP, "tournament", None, r"a float in the range \(0.0, 1.0\]"),
         *(
-            (STRATEGIES[name], "initial_design", design, r"\{'\w+', '\w+'\}")
-            for name in STRATEGIES
+            (SEARCHES[name], "initial_design", design, r"\{'\w+', '\w+'\}")
+            for name in SEARCHES
             if name not in {"greedy", "skc"}  # with their own design
             for design in ("large", None)
         ),
@@ -151,7 +151,7 @@ def test_proposals_are_a_function_of_the_arguments_alone(strategy, task, history
     assert strategy.get_params() == params
 
 
-@pytest.mark.parametrize("name", sorted(set(STRATEGIES) - {"boms"}))
+@pytest.mark.parametrize("name", sorted(set(SEARCHES) - {"boms"}))
 def test_other_random_numbers_give_other_proposals(name):
     # BOMS draws from a stream of the history: which kernels it may choose depends on that alone
     task = task_of(2)
@@ -254,7 +254,7 @@ def test_proposals_are_better_than_what_walks_find(name):
     ],
 )
 @pytest.mark.parametrize("batch_size", [1, 3])
-@pytest.mark.parametrize("name", [name for name in STRATEGIES if name not in {"greedy", "skc"}])
+@pytest.mark.parametrize("name", [name for name in SEARCHES if name not in {"greedy", "skc"}])
 def test_a_tiny_space_is_evaluated_exactly_once_and_then_exhausted(
     name, limits, n_expected, batch_size
 ):

@@ -495,6 +495,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         beyond,
     ),
     (r"How it goes on is open: .+", is_said),
+    (r"Its level drifts by about .+ from one row to the next\.", is_said),
     (rf"(?P<n>)?(?:It|The cycle) repeats beyond the data{PERHAPS}\.", repeats),
     (rf"Beyond the data half of its swing is left after {N}{UNIT}{PERHAPS}\.", repeats),
     (r"Rows? (?P<rows>.+?) do(?:es)? not fit the others, .+", far_off),

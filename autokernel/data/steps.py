@@ -1,0 +1,94 @@
+"""The seasons of a column of dates, and the rows that follow a series."""
+
+import numpy as np
+
+from autokernel.data.dates import dates_of, days_since_1970
+from autokernel.typing import FloatArray, IntArray
+
+SEASONS = (1.0, 7.0, 91.310625, 365.2425)
+"""Day, week, quarter and year, in days."""
+
+_ROWS_OF_CYCLE, _CYCLES = 4, 2
+_UNEQUAL = 0.02  # by which months and quarters differ from their mean
+_TOLERANCE = 1e-6  # of a step, by which equal steps differ through rounding
+_WORK_DAYS = 5
+_MIN_SHARE = 0.5  # of the steps that are equal, from which they are the spacing
+
+
+def rows_ahead(x: FloatArray, horizon: int, *, are_dates: bool) -> FloatArray:
+    """Return the next values (horizon,) of a column (n_samples,), at its spacing.
+
+    Dates, in days since 1970, go on by months if all are on one day of the month, or at the ends of
+    months, and by working days if none is on a weekend and most are one day apart. Otherwise, and
+    for numbers, the spacing is the step between neighbours that is most frequent.
+
+    Raises
+    ------
+    ValueError
+        If fewer than half of the steps are equal.
+    """
+    known = np.unique(x[~np.isnan(x)])
+    ahead = np.arange(1, horizon + 1)
+    if are_dates:
+        found = _months_ahead(known, ahead)
+        if found is not None:
+            return found
+    step, share = _most_frequent(np.diff(known))
+    if share < _MIN_SHARE:
+        raise ValueError(
+            "forecast needs rows at equal steps, got steps from "
+            f"{np.diff(known).min():g} to {np.diff(known).max():g}, of which {share:.0%} are "
+            f"{step:g}: give the rows to predict_quantiles"
+        )
+    if are_dates and step == 1 and share < 1 and not np.any(_weekday(known) >= _WORK_DAYS):
+        last = np.datetime64("1970-01-01") + np.timedelta64(int(np.floor(known[-1])), "D")
+        return days_since_1970(np.busday_offset(last, ahead)) + known[-1] % 1
+    return known[-1] + step * ahead
+
+
+def seasons_of(x: FloatArray) -> tuple[float, ...]:
+    """Return the seasons in days that a column of dates (n_samples,), in days, can show.
+
+    They are those of :data:`SEASONS` with four rows in a cycle, by the median step between
+    neighbours, and two cycles within the extent.
+    """
+    known = np.unique(x[~np.isnan(x)])
+    if len(known) < 2:
+        return ()
+    step, extent = float(np.median(np.diff(known))), float(known[-1] - known[0])
+    return tuple(
+        season
+        for season in SEASONS
+        if _ROWS_OF_CYCLE * step <= season * (1 + _UNEQUAL) and _CYCLES * season <= extent + step
+    )
+
+
+def _most_frequent(steps: FloatArray) -> tuple[float, float]:
+    """Return the most frequent step, as the mean of those that are equal to it, and its share."""
+    order = np.sort(steps)
+    begins = np.flatnonzero(np.diff(order, prepend=-np.inf) > _TOLERANCE * order)
+    counts = np.diff([*begins, len(order)])
+    most = int(np.argmax(counts))
+    equal = order[begins[most] : begins[most] + counts[most]]
+    return float(equal.mean()), len(equal) / len(order)
+
+
+def _weekday(days: FloatArray) -> IntArray:
+    """Return the days of the week, from zero for Monday."""
+    return (np.floor(days).astype(int) + 3) % 7  # 1970-01-01 was a Thursday
+
+
+def _months_ahead(days: FloatArray, ahead: IntArray) -> FloatArray | None:
+    """Go on by the same number of months, None unless all rows do so."""
+    moments = dates_of(days)
+    months = moments.astype("datetime64[M]")
+    number = months.astype(int)
+    if len(np.unique(np.diff(number))) != 1 or number[1] == number[0]:
+        return None
+    nexts = months[-1] + (number[1] - number[0]) * ahead
+    since_first, to_next = (moments - months, (months + 1).astype("datetime64[us]") - moments)
+    if len(np.unique(since_first)) == 1:
+        return days_since_1970(nexts.astype("datetime64[us]") + since_first[0])
+    if len(np.unique(to_next)) == 1:
+        return days_since_1970((nexts + 1).astype("datetime64[us]") - to_next[0])
+    return None

@@ -1,0 +1,156 @@
+"""Base kernels of time series: RW, IRW, IOU and MAT12, whose functions are random walks.
+
+Each but MAT12 starts at the first row. The offset is the variance there, so that what happened
+before the data does not matter. On both sides of the first row it is a walk.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel, Matern
+
+from autokernel.kernels.base import BaseKernel, Exponent, ExponentialKernel, scaled_kernel
+from autokernel.kernels.pairs import Pairs
+from autokernel.kernels.parameters import LENGTHSCALE, OFFSET, SLOPE_VARIANCE, VARIANCE
+from autokernel.typing import FloatArray
+
+
+class RandomWalk(BaseKernel):
+    """``v min(x, x') + c``, a level whose steps are independent; R&W section 4.2.1.
+
+    ``v`` is the variance of the way from the first row to the last.
+    """
+
+    name = "RW"
+    parameters = (SLOPE_VARIANCE, OFFSET)
+    formula = r"\left(<variance>\,\frac{\min(<x><from>, <x>'<from>)}{<scale>} + <offset>\right)"
+    broadcasts = True
+    has_few_modes = True
+    closed_under_sums = True  # variances and offsets add up
+
+    def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
+        """Compute the kernel values, elementwise over the pairs."""
+        variance, offset = params
+        return variance * pairs.overlap + offset
+
+    def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
+        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
+        variance, offset = params
+        return np.array([variance * (adjoint * pairs.overlap).sum(), offset * adjoint.sum()])
+
+
+class IntegratedWalk(BaseKernel):
+    """``v m^2 (m + 3 |x - x'| / 2) + s x x' + c`` with ``m = min(x, x')``: a slope that wanders.
+
+    The integral of a random walk, a local linear trend (Wahba 1978). ``s`` is the variance of the
+    slope at the first row, and ``v`` that of what its wandering adds up to at the last row.
+    """
+
+    name = "IRW"
+    parameters = (SLOPE_VARIANCE, replace(SLOPE_VARIANCE, name="slope_variance"), OFFSET)
+    formula = (
+        r"\left(<variance>\,m^2 \left(m + \frac{3 |<x> - <x>'|}{2 \cdot <scale>}\right)"
+        r" + <slope_variance>\,\frac{<x><from>}{<scale>} \cdot \frac{<x>'<from>}{<scale>}"
+        r" + <offset>\right)_{m = \min(<x><from>, <x>'<from>) / <scale>}"
+    )
+    broadcasts = True
+    has_few_modes = True
+    closed_under_sums = True  # all three add up
+
+    def _terms(self, pairs: Pairs) -> tuple[FloatArray, FloatArray]:
+        overlap = pairs.overlap
+        return overlap**2 * (overlap + 1.5 * pairs.difference), pairs.product
+
+    def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
+        """Compute the kernel values, elementwise over the pairs."""
+        variance, slope_variance, offset = params
+        walk, line = self._terms(pairs)
+        return variance * walk + slope_variance * line + offset
+
+    def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
+        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
+        walk, line = self._terms(pairs)
+        return params * np.array([(adjoint * walk).sum(), (adjoint * line).sum(), adjoint.sum()])
+
+
+class DampedTrend(BaseKernel):
+    """The integral of an Ornstein-Uhlenbeck process, a slope that is forgotten; plus ``c``.
+
+    With ``h(z) = z - 1 + exp(-z)`` it is ``v (h(x / l) + h(x' / l) - h(|x - x'| / l)) / (2 h(1 /
+    l)) + c``: ``v`` is the variance of the way from the first row to the last. It is between a
+    random walk, where ``l`` is small, and a straight line, where it is large.
+    """
+
+    name = "IOU"
+    parameters = (LENGTHSCALE, SLOPE_VARIANCE, OFFSET)
+    formula = (
+        r"\left(<variance>\,\frac{h(<x><from>) + h(<x>'<from>) - h(<x> - <x>')}{2 h(<scale>)}"
+        r" + <offset>\right)_{h(d) = |d| / <lengthscale> - 1 + \exp(-|d| / <lengthscale>)}"
+    )
+    broadcasts = True
+    has_few_modes = True
+
+    @property
+    def limits(self) -> tuple[BaseKernel, ...]:
+        """The random walk, as the lengthscale vanishes."""
+        return (RandomWalk(),)
+
+    def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
+        """Compute the kernel values, elementwise over the pairs."""
+        lengthscale, variance, offset = params
+        return variance * _share(_way, lengthscale, pairs) / (2 * _way(1 / lengthscale)) + offset
+
+    def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
+        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
+        lengthscale, variance, offset = params
+        whole = _way(1 / lengthscale)
+        factor = variance / (2 * whole)
+        share = factor * float((adjoint * _share(_way, lengthscale, pairs)).sum())
+        slope = factor * float((adjoint * _share(_way_slope, lengthscale, pairs)).sum())
+        slope -= share * _way_slope(1 / lengthscale) / whole
+        return np.array([slope, share, offset * adjoint.sum()])
+
+
+def _share(
+    function: Callable[[FloatArray], FloatArray], lengthscale: float | FloatArray, pairs: Pairs
+) -> FloatArray:
+    """Compute ``f(x / l) + f(x' / l) - f(|x - x'| / l)`` for distances from the first row."""
+    apart = pairs.sum(lambda x: function(np.abs(x) / lengthscale))
+    return apart - function(pairs.difference / lengthscale)
+
+
+def _way(z: FloatArray) -> FloatArray:
+    """Compute ``z - 1 + exp(-z)``."""
+    return np.expm1(-z) + z
+
+
+def _way_slope(z: FloatArray) -> FloatArray:
+    """Differentiate :func:`_way` of ``d / l`` with respect to ``log l``."""
+    return z * np.expm1(-z)
+
+
+class Matern12(ExponentialKernel):
+    """``v exp(-|x-x'| / l)``, a level that wanders and returns; R&W eq. 4.18."""
+
+    name = "MAT12"
+    parameters = (LENGTHSCALE, VARIANCE)
+    formula = r"<variance>\,\exp\left(-\frac{|<x> - <x>'|}{<lengthscale>}\right)"
+    broadcasts = True
+    has_few_modes = True
+    is_stationary = True
+    closed_under_products = True  # 1 / l add up, variances multiply
+
+    def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
+        """Compute the logarithm of the kernel at unit variance, as a new array."""
+        return pairs.difference / -params[0]
+
+    def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
+        """Compute the gradient of ``sum(weights * exponent)``; the exponent scales as 1 / l."""
+        return np.array([-(weights @ at.values), 0.0])
+
+    def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
+        """Build ``ConstantKernel * Matern``."""
+        lengthscale, variance = params
+        return scaled_kernel(variance, partial(Matern, nu=0.5), length_scale=lengthscale * scale)

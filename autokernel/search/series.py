@@ -1,0 +1,48 @@
+"""No search: a few kernels that forecast series well."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from autokernel.expression import Expression
+from autokernel.search.design import kernels_of_series
+from autokernel.search.history import History
+from autokernel.search.strategy import Strategy, Task
+
+
+class SeriesKernels(Strategy):
+    """Fit the few kernels that forecast a series well, and average over them.
+
+    They are a random walk with a damped trend, and a line with a level that returns to it, each
+    without and with the known seasons, on each scale of the target. Nothing is searched or pruned:
+    what extrapolates well has often less evidence than a simpler kernel.
+    """
+
+    searches: ClassVar[bool] = False
+
+    def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:  # noqa: ARG002 - nothing is drawn
+        """Return the kernels of a series."""
+        n_columns = len(task.grammar.columns)
+        if n_columns > 1:
+            raise ValueError(
+                f"strategy='series' forecasts along one column, got {n_columns} that vary: choose "
+                "one, or another strategy"
+            )
+        found = kernels_of_series(task.grammar)
+        if not found and not task.start:
+            raise ValueError(
+                "strategy='series' needs base_kernels='auto', or the names RW, IOU, LIN and MAT12"
+            )
+        return tuple(found)
+
+    def propose(
+        self,
+        task: Task,  # noqa: ARG002 - there is no search
+        history: History,  # noqa: ARG002
+        *,
+        n_proposals: int,  # noqa: ARG002
+        rng: np.random.Generator,  # noqa: ARG002
+    ) -> Sequence[Expression]:
+        """Propose nothing."""
+        return []

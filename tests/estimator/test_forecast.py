@@ -1,0 +1,214 @@
+"""Series: dates in an index, the strategy "series", and forecasts of the next rows."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autokernel import AutoKernelGPRegressor
+from autokernel.data.dates import days_since_1970
+from autokernel.data.steps import rows_ahead, seasons_of
+from autokernel.datasets import load_airline
+from tests.fits import small
+
+N_AHEAD = 4
+
+
+def airline(n=120):
+    """The passengers of the airline, and those of the two years after the first ``n`` months."""
+    y = load_airline().target
+    dates = pd.date_range("1949-01", periods=len(y), freq="MS")
+    series = pd.Series(y, dates, name="passengers")
+    return series[:n], series[n : n + 24]
+
+
+def monthly(n=40, *, freq="MS", seed=0):
+    """A random walk with dates."""
+    rng = np.random.default_rng(seed)
+    return pd.Series(
+        10 + rng.normal(size=n).cumsum(), pd.date_range("2020-01-01", periods=n, freq=freq)
+    )
+
+
+def forecasts(**settings):
+    return AutoKernelGPRegressor(strategy="series", random_state=0, **settings)
+
+
+FREQUENCIES = ["MS", "ME", "2MS", "QS", "QE", "YS", "YE", "D", "W", "h", "B"]
+
+
+@pytest.mark.parametrize("freq", FREQUENCIES)
+@pytest.mark.parametrize("start", ["2019-03-01", "2020-01-31"])
+def test_dates_go_on_as_those_of_the_data(freq, start):
+    days = days_since_1970(pd.date_range(start, periods=30 + N_AHEAD, freq=freq).to_numpy())
+    found = rows_ahead(days[:30], N_AHEAD, are_dates=True)
+    np.testing.assert_allclose(found, days[30:], rtol=0, atol=1e-9)
+
+
+def test_rows_go_on_by_the_most_frequent_step():
+    x = np.delete(np.arange(30) / 12 + 1949, [3, 4, 17])  # with gaps, in any order
+    found = rows_ahead(np.random.default_rng(0).permutation(x), 2, are_dates=False)
+    np.testing.assert_allclose(found, 1949 + np.array([30, 31]) / 12, rtol=1e-12)
+    with pytest.raises(ValueError, match=r"rows at equal steps, .*: give the rows to predict_"):
+        rows_ahead(np.sqrt(np.arange(20.0)), 2, are_dates=False)
+
+
+@pytest.mark.parametrize(
+    ("freq", "n", "seasons"),
+    [
+        ("MS", 30, [365.2425]),
+        ("MS", 20, []),
+        ("QS", 12, [365.2425]),
+        ("YS", 40, []),
+        ("W", 110, [91.310625, 365.2425]),
+        ("D", 40, [7.0]),
+        ("h", 24 * 15, [1.0, 7.0]),
+        ("h", 30, []),
+    ],
+)
+def test_dates_have_the_seasons_that_their_spacing_and_extent_can_show(freq, n, seasons):
+    dates = pd.date_range("2019-03-01", periods=n, freq=freq)
+    assert list(seasons_of(days_since_1970(dates.to_numpy()))) == seasons
+
+
+def test_a_series_is_one_call():
+    series, later = airline()
+    model = forecasts().fit(series)
+    assert list(model.feature_names_in_) == ["time"]
+    assert model.target_name_ == "passengers"
+    table = model.forecast(24, quantiles=(0.025, 0.5, 0.975))
+    assert list(table) == ["time", "mean", "0.025", "0.5", "0.975"]
+    np.testing.assert_array_equal(table["time"].astype("datetime64[ns]"), later.index.to_numpy())
+    np.testing.assert_allclose(table["mean"], model.predict(later.index))
+    np.testing.assert_allclose(table["0.5"], model.predict_quantiles(later.index, [0.5])[:, 0])
+    assert np.mean((later > table["0.025"]) & (later < table["0.975"])) >= 0.9
+    assert len(pd.DataFrame(table)) == 24
+    assert "yearly season" in model.describe()
+    # it repeats the last year without the trend, and is 1.5 times as far off as the model
+    repeated = np.resize(series.to_numpy()[-12:], 24)
+    errors = np.array([table["mean"], repeated]) - later.to_numpy()
+    ours, theirs = np.sqrt((errors**2).mean(axis=1))
+    assert ours < theirs / 1.5
+
+
+def test_every_form_of_a_series_is_the_same_fit():
+    series = monthly()
+    expected = forecasts().fit(series).forecast(3)
+    frame = series.rename("y").to_frame()
+    forms = {
+        "index": (series.index, series),
+        "periods": (series.set_axis(series.index.to_period("M")), None),
+        "an index alone": (frame[[]], series),
+        "a column": (series.index.to_frame(name="time"), series.to_numpy()),
+        "a frame": (pd.DataFrame({"time": series.index}), series.to_numpy()),
+    }
+    for X, y in forms.values():
+        found = forecasts().fit(X, y).forecast(3)
+        assert list(found) == list(expected)
+        for name, values in expected.items():
+            np.testing.assert_array_equal(found[name], values)
+
+
+def test_the_dates_of_an_index_are_a_column_beside_others():
+    series = monthly()
+    frame = pd.DataFrame({"price": np.arange(40.0) % 7}, index=series.index.rename("month"))
+    model = small().refit(frame, series, "SE[month] + LIN[price]")
+    assert list(model.feature_names_in_) == ["month", "price"]
+    assert model.date_columns_ == [0]
+    with pytest.raises(ValueError, match="month"):
+        model.predict(frame.reset_index(drop=True))
+    with_dates = frame.reset_index()
+    with_dates.index = series.index
+    assert list(small().refit(with_dates, series, "NOISE").feature_names_in_) == ["month", "price"]
+
+
+def test_it_fits_few_kernels_which_are_equally_probable():
+    series = monthly(60)
+    model = forecasts(target_scale=None).fit(series)
+    season = "PER365_243[time]"
+    expected = {"IOU[time] + RW[time]", "LIN[time] + MAT12[time]"}
+    expected |= {f"IOU[time] + {season} + RW[time]", f"LIN[time] + MAT12[time] + {season}", "NOISE"}
+    assert set(model.search_history_["kernel"]) == expected
+    assert model.stop_reason_ == "exhausted"
+    assert set(model.posterior_["log_prior"]) == {0.0}
+    assert set(model.search_history_["phase"]) == {"initial"}
+
+
+def test_known_periods_take_the_place_of_those_of_dates():
+    model = forecasts(periods={"time": 182.6}, target_scale=None).fit(monthly(60))
+    kernels = " ".join(model.search_history_["kernel"])
+    assert "PER182_6" in kernels
+    assert "PER365" not in kernels
+
+
+@pytest.mark.parametrize(
+    ("X", "settings", "message"),
+    [
+        (
+            np.ones((20, 2)).cumsum(axis=0),
+            {},
+            "strategy='series' forecasts along one column, got 2",
+        ),
+        (np.arange(20.0)[:, None], {"base_kernels": ("SE",)}, "needs base_kernels='auto'"),
+    ],
+)
+def test_what_it_cannot_fit_is_refused(X, settings, message):
+    with pytest.raises(ValueError, match=message):
+        forecasts(**settings).fit(X, np.arange(20.0) % 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ({"horizon": 0}, "horizon"),
+        ({"horizon": 2, "quantiles": [5]}, "quantiles must be probabilities"),
+    ],
+)
+def test_wrong_horizons_and_levels_are_refused(call, message):
+    model = forecasts().refit(monthly().index, monthly(), "RW[time]")
+    with pytest.raises(ValueError, match=message):
+        model.forecast(**call)
+
+
+def test_next_rows_of_several_columns_are_not_known():
+    X = np.random.default_rng(0).uniform(size=(20, 2))
+    model = small().refit(X, X[:, 0], "LIN[0]")
+    with pytest.raises(ValueError, match=r"got 2 columns: give the rows to predict_quantiles"):
+        model.forecast(3)
+
+
+def test_a_target_is_needed_beside_other_inputs():
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        small().fit(np.arange(20.0)[:, None])
+
+
+@pytest.mark.parametrize(
+    "kernel", ["RW[0] + IOU[0]", "LIN[0] + MAT12[0] + PER12[0]", "RW[0] + IOU[0] + PER12[0]"]
+)
+def test_few_runs_from_any_draws_find_the_same_mode(kernel):
+    y = airline()[0].to_numpy()
+    settings = {"periods": {0: 12.0}, "averaging": None, "outliers": None}
+    scores = [
+        AutoKernelGPRegressor(random_state=seed, **settings)
+        .refit(np.arange(len(y))[:, None], y, f"log(y) ~ {kernel}")
+        .best_score_
+        for seed in range(4)
+    ]
+    assert np.ptp(scores) < 0.05
+
+
+def test_words_say_how_far_a_level_wanders():
+    steps = np.random.default_rng(0).normal(size=200)
+    y = pd.Series(3 * steps.cumsum(), pd.date_range("2020-01-01", periods=200), name="level")
+    text = small(outliers=None).refit(y, kernel="RW[time]").describe()
+    drift = float(re.search(r"Its level drifts by about (\S+) from one row to the next\.", text)[1])
+    assert drift == pytest.approx(3, rel=0.15)  # of 199 steps: three standard errors
+    assert "drifts" not in small(outliers=None).refit(y, kernel="IOU[time]").describe()
+
+
+def test_every_scale_of_a_positive_series_is_fitted():
+    series = 100 + monthly(30)
+    model = forecasts().fit(series)
+    kernels = set(model.search_history_["kernel"])
+    assert {f"{scale}(y) ~ IOU[time] + RW[time]" for scale in ("log", "sqrt")} <= kernels

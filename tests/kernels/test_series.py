@@ -1,0 +1,63 @@
+"""Base kernels of time series: what processes they are the covariances of."""
+
+import numpy as np
+import pytest
+from scipy.integrate import dblquad
+
+from autokernel.expression import Leaf
+from autokernel.kernels import BASE_KERNELS, BroadcastPairs
+from tests.batteries import covariance
+
+X = np.array([-0.4, 0.0, 0.15, 0.7, 1.0])
+
+
+def values(name, params, x=X):
+    return covariance(Leaf(BASE_KERNELS[name], 0), np.array(params), x[:, None])
+
+
+@pytest.mark.parametrize(("x", "z"), [(0.7, 0.3), (1.0, 1.0), (-0.4, 0.6), (-0.2, -0.9)])
+def test_the_damped_trend_is_the_integral_of_a_slope_that_is_forgotten(x, z):
+    length, variance, offset = 0.3, 2.0, 0.1
+
+    def way(a, b):  # the double integral of the covariance of the slope
+        return dblquad(lambda u, w: np.exp(-abs(u - w) / length), 0, a, 0, b, epsabs=1e-9)[0]
+
+    expected = variance * way(x, z) / way(1, 1) + offset
+    found = values("IOU", [length, variance, offset], np.array([x, z]))[0, 1]
+    assert found == pytest.approx(expected, rel=1e-6)  # the integrand has an edge
+
+
+@pytest.mark.parametrize(("x", "z"), [(0.7, 0.3), (1.0, 1.0), (-0.4, 0.6), (-0.2, -0.9)])
+def test_the_integrated_walk_is_the_integral_of_a_random_walk(x, z):
+    def walk(u, w):
+        return min(abs(u), abs(w)) if u * w > 0 else 0.0
+
+    variance = dblquad(walk, 0, 1, 0, 1)[0]
+    expected = dblquad(walk, 0, x, 0, z, epsabs=1e-9)[0] / variance
+    found = values("IRW", [1.0, 1e-12, 1e-12], np.array([x, z]))[0, 1]
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+def test_the_damped_trend_is_between_a_walk_and_a_line():
+    np.testing.assert_allclose(
+        values("IOU", [1e-6, 2.0, 0.5]), values("RW", [2.0, 0.5]), rtol=1e-5, atol=1e-5
+    )
+    np.testing.assert_allclose(
+        values("IOU", [1e5, 2.0, 0.5]), values("LIN", [2.0, 0.5]), rtol=1e-4, atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("name", ["RW", "IRW", "IOU"])
+def test_nothing_but_the_offset_is_known_of_the_first_row(name):
+    kernel = BASE_KERNELS[name]
+    params = np.linspace(0.5, 1.5, len(kernel.parameters))
+    first = kernel.value(params, BroadcastPairs(np.zeros((1, 1)), X[None]))
+    np.testing.assert_allclose(first, params[-1], rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["RW", "IRW", "IOU", "MAT12"])
+def test_many_rows_have_a_positive_definite_covariance(name):
+    kernel = BASE_KERNELS[name]
+    params = np.linspace(0.5, 1.5, len(kernel.parameters))
+    K = values(name, params, np.linspace(0, 1, 300))
+    assert np.linalg.eigvalsh(K)[0] > -1e-12 * np.trace(K)
