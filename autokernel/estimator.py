@@ -570,8 +570,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         ndarray of shape (n_samples, n_quantiles)
             Quantiles of the mixture, which need not be symmetric about its mean.
         """
-        levels = _check_levels(quantiles)
-        return self._fitted.quantiles(self._check_inputs(X), levels)
+        levels, inputs = _check_levels(quantiles), self._check_inputs(X)
+        return self._fitted.quantiles(inputs, levels)
 
     def forecast(
         self, horizon: int, quantiles: Sequence[float] = (0.025, 0.25, 0.5, 0.75, 0.975)

@@ -21,6 +21,7 @@ from autokernel.expression import (
     theta_order,
 )
 from autokernel.inference import cross_covariance
+from autokernel.kernels import Unit
 from tests.batteries import (
     EVERY_OPERATOR,
     Problem,
@@ -198,7 +199,7 @@ def test_a_rest_is_the_kernel_in_which_the_term_is_zero(problem):
     for split in splits(expression):
         without = params.copy()
         for node in split.term_nodes:
-            zero = [p.name in ("variance", "offset") for p in slots[node].node.parameters]
+            zero = [p.unit == Unit.SQUARED_TARGET for p in slots[node].node.parameters]
             without[slots[node].entries][zero] = 0.0
         rest = covariance(
             split.rest,
