@@ -102,7 +102,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Known periods by column, in the unit of the column, such as ``{"month": 12}`` or
         ``{"day": [7, 365.25]}``. Each becomes a periodic kernel such as ``PER12[month]``, and
         together they replace ``PER[month]``. The prior standard deviation of a known period is 5
-        percent.
+        percent. A column of dates without an entry has year, quarter, week and day in addition to
+        ``PER``, if there are four rows in a cycle and two cycles in its extent.
     start_kernel : str, Expression, list of them or None, default=None
         Kernels to evaluate first, such as ``"LIN[time] + PER[time]"``. The search continues from
         the best kernel so far, which may be another one.

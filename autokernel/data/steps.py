@@ -25,9 +25,11 @@ def rows_ahead(x: FloatArray, horizon: int, *, are_dates: bool) -> FloatArray:
     Raises
     ------
     ValueError
-        If fewer than half of the steps are equal.
+        If there is only one value, or if fewer than half of the steps are equal.
     """
     known = np.unique(x[~np.isnan(x)])
+    if len(known) < 2:
+        raise ValueError("forecast needs rows at different values, got one value in all rows")
     ahead = np.arange(1, horizon + 1)
     if are_dates:
         found = _months_ahead(known, ahead)

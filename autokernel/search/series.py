@@ -15,8 +15,8 @@ class SeriesKernels(Strategy):
     """Fit the few kernels that forecast a series well, and average over them.
 
     They are a random walk with a damped trend, and a line with a level that returns to it, each
-    without and with the known seasons, on each scale of the target. Nothing is searched or pruned:
-    what extrapolates well has often less evidence than a simpler kernel.
+    without and with the known seasons, on each scale of the target. Nothing is searched or pruned,
+    because kernels that extrapolate well often have less evidence than simpler ones.
     """
 
     searches: ClassVar[bool] = False

@@ -2,8 +2,8 @@
 How far is a forecast to be trusted?
 ====================================
 
-A series of pandas is one call: ``strategy="series"`` averages few kernels that forecast well. We
-forecast the last two years of a monthly series, and compare with exponential smoothing and the
+A series of pandas is one call: ``strategy="series"`` averages a few kernels that forecast well.
+We forecast the last two years of a monthly series, and compare with exponential smoothing and the
 Theta method of ``statsforecast``.
 """
 
@@ -45,8 +45,8 @@ print(model.leaderboard(6))
 print(model.describe())
 
 # %%
-# Beside other methods
-# --------------------
+# Comparison with other methods
+# -----------------------------
 # Each method forecasts two years from five origins, half a year apart. The error is relative to
 # that of repeating the last year.
 

@@ -52,6 +52,8 @@ def test_rows_go_on_by_the_most_frequent_step():
     np.testing.assert_allclose(found, 1949 + np.array([30, 31]) / 12, rtol=1e-12)
     with pytest.raises(ValueError, match=r"rows at equal steps, .*: give the rows to predict_"):
         rows_ahead(np.sqrt(np.arange(20.0)), 2, are_dates=False)
+    with pytest.raises(ValueError, match="rows at different values, got one value in all rows"):
+        rows_ahead(np.ones(5), 2, are_dates=True)
 
 
 @pytest.mark.parametrize(
