@@ -495,6 +495,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self.outliers_ = model.outliers[0]
         is_kept = slice(None) if data.rows is None else ~np.isin(data.rows, self.outliers_)
         self.X_train_, self.y_train_ = data.X[is_kept], data.y[is_kept]
+        self._end = float(np.nanmax(data.X[:, 0]))  # where forecasts begin
         self.best_kernel_ = model.kernel
         self.best_expression_ = model.evaluation.expression.to_text(model.feature_names)
         self.best_score_ = model.evaluation.score
@@ -611,7 +612,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
                 "give the rows to predict_quantiles"
             )
         are_dates = bool(self.date_columns_)
-        ahead = rows_ahead(self.X_train_[:, 0], horizon, are_dates=are_dates)
+        x = np.append(self.X_train_[:, 0], self._end)  # the last row may be excluded
+        ahead = rows_ahead(x, horizon, are_dates=are_dates)
         bands = self._fitted.quantiles(ahead[:, None], levels).T
         name = str(getattr(self, "feature_names_in_", ["x0"])[0])
         return Table(

@@ -173,6 +173,15 @@ def test_wrong_horizons_and_levels_are_refused(call, message):
         model.forecast(**call)
 
 
+def test_a_forecast_begins_after_the_last_row_even_if_it_is_excluded():
+    y = pd.Series(np.sin(np.arange(60) / 5), pd.date_range("2020-01-01", periods=60))
+    y += 0.05 * np.random.default_rng(0).normal(size=60)
+    y.iloc[-1] += 8
+    model = forecasts().refit(y, kernel="SE[time]")
+    np.testing.assert_array_equal(model.outliers_, [59])
+    assert model.forecast(1)["time"][0] == np.datetime64("2020-03-01")
+
+
 def test_next_rows_of_several_columns_are_not_known():
     X = np.random.default_rng(0).uniform(size=(20, 2))
     model = small().refit(X, X[:, 0], "LIN[0]")
