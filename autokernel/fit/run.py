@@ -82,6 +82,7 @@ from autokernel.model import (
     from_columns,
     posterior_over_kernels,
     to_sklearn,
+    with_shocks,
 )
 from autokernel.search import (
     MEANINGS,
@@ -546,6 +547,8 @@ class Run:
         try:
             with one_blas_thread():
                 components = averaging.components(evaluator, kernels, deadline=deadline)
+                if not self.arguments.strategy.searches:
+                    components = with_shocks(components)
                 mixture = MixturePredictor(components, evaluator.data, ExactPredictor)
         except (LinAlgError, OutOfTimeError, MemoryError) as error:
             warn_user(
