@@ -231,6 +231,7 @@ def _model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedMod
             expression_of(one["expression"]),
             _array(one["theta"]),
             float(one["weight"]),
+            bool(one.get("has_heavy_tails", False)),
         )
         for one in record["components"]
     ]

@@ -16,7 +16,6 @@ from autokernel.kernels import (
     MULTIPLY,
     OnScale,
     Operator,
-    Unit,
     WithGaps,
     default_name,
     of_known,
@@ -96,19 +95,6 @@ def with_gaps(expression: Expression, places: Mapping[int, tuple[float, ...]]) -
         return replace(leaf, kernel=kernel)
 
     return with_leaves(expression, wrapped)
-
-
-def are_variances(expression: Expression) -> list[bool]:
-    """Return which parameters of a kernel, multiplied by one factor, multiply the kernel by it.
-
-    They are the variances of all terms of a sum, or of all parts that a change-point joins, and
-    those of one factor of a product.
-    """
-    found = [one.unit is Unit.SQUARED_TARGET for one in expression.parameters]
-    for operand in expression.operands:
-        is_chosen = expression.declared is not MULTIPLY or not any(found)
-        found += [is_chosen and one for one in are_variances(operand)]
-    return found
 
 
 def with_leaves(expression: Expression, choose: Callable[[Leaf], Leaf]) -> Expression:

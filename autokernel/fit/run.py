@@ -82,7 +82,6 @@ from autokernel.model import (
     from_columns,
     posterior_over_kernels,
     to_sklearn,
-    with_shocks,
 )
 from autokernel.search import (
     MEANINGS,
@@ -203,6 +202,11 @@ class Run:
         """Whether the whole fit is exact and on all rows."""
         by_bounds = self.arguments.strategy.scores_by_bounds
         return self.approximation is None and self.n_searched == len(self.y) and not by_bounds
+
+    @property
+    def _has_heavy_tails(self) -> bool:
+        """Whether predictions allow for levels that break, as those of series do."""
+        return not self.arguments.strategy.searches
 
     @property
     def text(self) -> str:
@@ -547,8 +551,8 @@ class Run:
         try:
             with one_blas_thread():
                 components = averaging.components(evaluator, kernels, deadline=deadline)
-                if not self.arguments.strategy.searches:
-                    components = with_shocks(components)
+                if self._has_heavy_tails:
+                    components = [replace(one, has_heavy_tails=True) for one in components]
                 mixture = MixturePredictor(components, evaluator.data, ExactPredictor)
         except (LinAlgError, OutOfTimeError, MemoryError) as error:
             warn_user(
@@ -596,7 +600,7 @@ class Run:
         expression, theta, n = evaluation.expression, evaluation.theta, len(data.y)
         if not np.isfinite(evaluation.log_posterior):
             raise EvaluationError(f"{expression} could not be fitted because: {evaluation.status}")
-        point = [MixtureComponent(expression, theta, 1.0)]
+        point = [MixtureComponent(expression, theta, 1.0, self._has_heavy_tails)]
         try:
             with kernel_errors(), one_blas_thread():  # as in the search, for bit-identical results
                 mixture = MixturePredictor(point, data, make_predictor)

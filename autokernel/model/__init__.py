@@ -8,7 +8,6 @@ from autokernel.model.averaging import (
     PosteriorAveraging,
     Stacking,
     posterior_over_kernels,
-    with_shocks,
 )
 from autokernel.model.fitted import FittedModel
 from autokernel.model.mixture import MixturePredictor
@@ -29,5 +28,4 @@ __all__ = [
     "from_columns",
     "posterior_over_kernels",
     "to_sklearn",
-    "with_shocks",
 ]

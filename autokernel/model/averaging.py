@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -23,7 +23,7 @@ from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator
 from autokernel.evidence.importance import pareto_smoothed
 from autokernel.exceptions import EvaluationError, OutOfTimeError
-from autokernel.expression import Expression, are_variances
+from autokernel.expression import Expression
 from autokernel.typing import FloatArray, IntArray
 
 _SCORE_WINDOW = 5.0  # nats below the best score beyond which a kernel is left out
@@ -37,7 +37,6 @@ _N_KEPT_DRAWS = 100  # of each kernel
 _MAX_EXCHANGES = 20  # sweeps over the chosen draws
 _MAX_EM_STEPS = 1000
 _EM_TOLERANCE = 1e-7  # nats per row that a step gains at the end
-_SHOCK_PROBABILITY, _SHOCK_FACTOR = 0.1, 3.0  # chosen on series of M1 and M3
 _LOG_DENSITY_OF_FAILURE = -1e6  # of each row under a kernel without any density
 
 
@@ -59,6 +58,7 @@ class MixtureComponent:
     expression: Expression
     theta: FloatArray  # (n_params,)
     weight: float
+    has_heavy_tails: bool = False  # whether deviations are now and then larger
 
 
 def posterior_over_kernels(
@@ -167,21 +167,6 @@ class Averaging(ABC, BaseEstimator):
                 for theta, times in zip(*np.unique(chosen, axis=0, return_counts=True), strict=True)
             ]
         return components
-
-
-def with_shocks(components: Iterable[MixtureComponent]) -> list[MixtureComponent]:
-    """Give the future of a series heavy tails, like those of a t distribution with 5 degrees.
-
-    One in ten futures has three times the standard deviation, with the same mean. Levels break and
-    trends turn in ways that the past of a short series does not show.
-    """
-    found = []
-    for one in components:
-        is_variance = np.array([*are_variances(one.expression), True])  # noise last
-        wide = one.theta + 2 * np.log(_SHOCK_FACTOR) * is_variance
-        found.append(replace(one, weight=(1 - _SHOCK_PROBABILITY) * one.weight))
-        found.append(replace(one, theta=wide, weight=_SHOCK_PROBABILITY * one.weight))
-    return found
 
 
 class PosteriorAveraging(Averaging):

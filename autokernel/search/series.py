@@ -16,8 +16,8 @@ class SeriesKernels(Strategy):
 
     They are a random walk with a damped trend, and a line with a level that returns to it, each
     without and with the known seasons, on each scale of the target. Nothing is searched or pruned,
-    because kernels that extrapolate well often have less evidence than simpler ones. In one of ten
-    futures of the average, the deviation is three times as large.
+    because kernels that extrapolate well often have less evidence than simpler ones. Quantiles have
+    heavy tails, for levels that break.
     """
 
     searches: ClassVar[bool] = False

@@ -1,5 +1,6 @@
 """Series: dates in an index, the strategy "series", and forecasts of the next rows."""
 
+import json
 import re
 
 import numpy as np
@@ -10,6 +11,7 @@ from autokernel import AutoKernelGPRegressor
 from autokernel.data.dates import days_since_1970
 from autokernel.data.steps import rows_ahead, seasons_of
 from autokernel.datasets import load_airline
+from autokernel.export import from_dict, to_dict
 from tests.fits import small
 
 N_AHEAD = 4
@@ -133,6 +135,13 @@ def test_it_fits_few_kernels_which_are_equally_probable():
     expected |= {f"IOU[time] + {season} + RW[time]", f"LIN[time] + MAT12[time] + {season}", "NOISE"}
     assert set(model.search_history_["kernel"]) == expected
     assert model.stop_reason_ == "exhausted"
+    assert all(one.has_heavy_tails for one in model._fitted.mixture.components)
+    again, levels = from_dict(json.loads(json.dumps(to_dict(model)))), [0.005, 0.995]
+    np.testing.assert_array_equal(
+        model.predict_quantiles(series.index, levels), again.predict_quantiles(series.index, levels)
+    )
+    model.refit(series, kernel="RW[time]")
+    assert all(one.has_heavy_tails for one in model._fitted.mixture.components)
     assert set(model.posterior_["log_prior"]) == {0.0}
     assert set(model.search_history_["phase"]) == {"initial"}
 

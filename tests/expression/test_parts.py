@@ -11,7 +11,6 @@ from autokernel.expression import (
     Leaf,
     addends,
     align,
-    are_variances,
     arrange,
     meeting_operator,
     n_kernel_params,
@@ -210,17 +209,6 @@ def test_a_rest_is_the_kernel_in_which_the_term_is_zero(problem):
         whole = covariance(expression, without, problem.X)
         # sums and products in another order: rounding
         np.testing.assert_allclose(rest, whole, rtol=1e-12, atol=1e-13 * abs(whole).max())
-
-
-@given(problems(n_features=2))
-def test_variances_that_are_chosen_multiply_the_kernel_by_their_factor(problem):
-    params = np.exp(problem.theta[:-1])
-    K = covariance(problem.expression, params, problem.X)
-    larger = np.where(are_variances(problem.expression), 7.0 * params, params)
-    # sums and products in another order: rounding
-    np.testing.assert_allclose(
-        covariance(problem.expression, larger, problem.X), 7 * K, rtol=1e-12, atol=1e-13 * K.max()
-    )
 
 
 @given(trees)

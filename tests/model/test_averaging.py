@@ -19,16 +19,10 @@ from autokernel.evidence import CRITERIA, Evaluator
 from autokernel.evidence.importance import ImportanceSample
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import EvaluationError, OutOfTimeError
-from autokernel.expression import NOISE, Leaf, grammar_prior, n_kernel_params
-from autokernel.inference import ExactLikelihood, ExactPredictor, TrainingData
+from autokernel.expression import NOISE, Leaf, grammar_prior
+from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels.parameters import check_priors
-from autokernel.model import (
-    KernelPosterior,
-    MixtureComponent,
-    MixturePredictor,
-    posterior_over_kernels,
-    with_shocks,
-)
+from autokernel.model import KernelPosterior, posterior_over_kernels
 from autokernel.model.averaging import (
     loo_log_densities,
     stacking_weights,
@@ -293,22 +287,6 @@ def test_equal_draws_become_one_component_with_the_weight_of_all():
         (text_of(0), 2.0, 1 / 8),
         (text_of(1), 1.0, 1 / 2),  # the same numbers for another kernel
     ]
-
-
-@pytest.mark.parametrize("text", ["RW[0] + SE[0]", "LIN[0] * SE[0]", "NOISE"])
-def test_one_future_in_ten_has_three_times_the_deviation(text):
-    X, y = wave(15)
-    expression = parse_expression(text)
-    theta = np.log(np.linspace(0.3, 0.9, n_kernel_params(expression) + 1))
-    component, data = MixtureComponent(expression, theta, 1.0), TrainingData(X, y)
-    narrow = MixturePredictor([component], data, ExactPredictor)
-    found = MixturePredictor(with_shocks([component]), data, ExactPredictor)
-    new = np.array([[0.5], [1.2]])
-    mean, variance = narrow.moments(new)
-    z = (found.quantiles(new, np.array([0.975]))[:, 0] - mean) / np.sqrt(variance)
-    # two factorisations, and the tolerance of the root
-    np.testing.assert_allclose(0.9 * norm.sf(z) + 0.1 * norm.sf(z / 3), 0.025, rtol=1e-6)
-    np.testing.assert_allclose(found.mean(new), mean, rtol=1e-9, atol=1e-12)
 
 
 # Stacking

@@ -1,7 +1,7 @@
 """Predictions of a mixture of Gaussian processes."""
 
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -80,6 +80,47 @@ def distribution_function(value, means, stds, weights):
     return sum(
         w * norm.cdf(value, mean, std) for w, mean, std in zip(weights, means, stds, strict=True)
     )
+
+
+def heavy():
+    """The same mixture with heavy tails."""
+    made = [replace(one, has_heavy_tails=True) for one in components()]
+    return MixturePredictor(made, data(), ExactPredictor)
+
+
+def test_heavy_tails_are_a_tenth_of_three_times_the_deviation(mixture):
+    np.testing.assert_array_equal(heavy().moments(X_NEW), mixture.moments(X_NEW))
+    parts = [one.mean_and_variance(X_NEW) for one in mixture.predictors]
+    means = np.array([mean for mean, _ in parts] * 2)
+    stds = np.sqrt([variance for _, variance in parts])
+    stds, weights = np.concatenate([stds, 3 * stds]), np.outer([0.9, 0.1], mixture.weights).ravel()
+    levels = np.array([0.01, 0.3, 0.975])
+    below = distribution_function(
+        heavy().quantiles(X_NEW, levels), means[..., None], stds[..., None], weights
+    )
+    # the tolerance of the root
+    np.testing.assert_allclose(below, np.broadcast_to(levels, below.shape), rtol=1e-7)
+    y = np.linspace(-2, 2, len(X_NEW))
+    density = weights @ norm.pdf(y, means, stds)
+    np.testing.assert_allclose(heavy().log_density(X_NEW, y), np.log(density), rtol=1e-9)
+
+
+def test_draws_have_heavy_tails():
+    n, levels = 20_000, np.array([0.005, 0.5, 0.995])
+    draws = heavy().samples(X_NEW, n, np.random.RandomState(0))
+    for level, end in zip(levels, heavy().quantiles(X_NEW, levels).T, strict=True):
+        share = (draws < end[:, None]).mean(axis=1)
+        np.testing.assert_allclose(share, level, rtol=0, atol=5 * np.sqrt(level * (1 - level) / n))
+
+
+def test_rows_left_out_have_heavy_tails():
+    one = MixtureComponent(parse_expression(TEXTS[0]), THETAS[0], 1.0)
+    light, errors = MixturePredictor([one], data(), ExactPredictor).leave_one_out()
+    heavy_one = replace(one, has_heavy_tails=True)
+    found, same = MixturePredictor([heavy_one], data(), ExactPredictor).leave_one_out()
+    z = norm.ppf(light)
+    np.testing.assert_allclose(found, 0.9 * norm.cdf(z) + 0.1 * norm.cdf(z / 3), rtol=1e-9)
+    np.testing.assert_array_equal(same, errors)
 
 
 @pytest.mark.parametrize("n_features", [1, 3])
