@@ -104,6 +104,7 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         "target_name": model.target_name_,
         "X_train": _as_json(model.X_train_),
         "y_train": _as_json(model.y_train_),
+        "end": _as_json(model._end),
         "model": _model_record(model._fitted, model.X_train_, model.y_train_),
         "search": search,
     }
@@ -158,6 +159,7 @@ def _estimator(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
     }
     data = FitData(X, y, names, dates, record["target_name"], categories)
     model._set_fitted(_model(record["model"], X, y), data)
+    model._end = float(record.get("end", model._end))  # that of a row which is excluded
     search = record["search"]
     if search is not None:
         model._tried = search["tried"]

@@ -188,7 +188,9 @@ def test_a_forecast_begins_after_the_last_row_even_if_it_is_excluded():
     y.iloc[-1] += 8
     model = forecasts().refit(y, kernel="SE[time]")
     np.testing.assert_array_equal(model.outliers_, [59])
-    assert model.forecast(1)["time"][0] == np.datetime64("2020-03-01")
+    read = from_dict(json.loads(json.dumps(to_dict(model))))
+    for one in (model, read):
+        assert one.forecast(1)["time"][0] == np.datetime64("2020-03-01")
 
 
 def test_next_rows_of_several_columns_are_not_known():
