@@ -25,11 +25,14 @@ from autokernel.cli.options import check_outputs, parse
 from autokernel.cli.reading import PREDICTED, FitRows, airline, read_new_rows, read_table
 from autokernel.data import check_inputs
 from autokernel.data.columns import to_numbers
+from autokernel.data.dates import dates_of, days_since_1970
+from autokernel.data.steps import seasons_of
 from autokernel.displays import DecompositionDisplay, ForecastDisplay
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.exceptions import AutoKernelError
 from autokernel.export import write_report
 from autokernel.fit.progress import print_now
+from autokernel.kernels import Seasonal
 from autokernel.typing import FloatArray, IntArray
 from autokernel.version import __version__
 
@@ -39,6 +42,7 @@ _DAYS = {"hours": 1 / 24, "days": 1.0, "years": 365.25}  # in units of time
 _SEASONS = (("day", 1.0, 0.5), ("week", 7.0, 1.5), ("year", 365.25, 100.0))
 """Seasons with their length and the longest spacing of rows that has them, in days."""
 _MAX_RBF_ROWS = 200  # so that the fit of the RBF kernel takes seconds
+_MAX_SMOOTHED_ROWS = 300  # the last ones, for the same reason
 _MAX_RBF_LEVELS = 10  # of a category, as columns for the RBF kernel
 _PARAMETERS = ("strategy", "criterion", "operators", "n_iter", "max_time", "n_jobs", "random_state")
 
@@ -186,6 +190,8 @@ def _test(model: AutoKernelGPRegressor, table: FitRows, train: IntArray, test: I
         days = time * _DAYS.get(str(unit), 0.0)
         dated = train[np.isfinite(days[train])]
         forecasts |= _last_season(days[dated], table.y[dated], days[test])
+        when = dates_of(days) if days.any() else time
+        forecasts |= _smoothed(when[dated], table.y[dated], when[test])
     for name, forecast in forecasts.items():
         _print_error(name, forecast - y_test, table.weights[test])
 
@@ -201,6 +207,23 @@ def _last_season(days: FloatArray, y: FloatArray, ahead: FloatArray) -> dict[str
     n_seasons = np.maximum(1, np.ceil((ahead - days[-1] - spacing / 2) / season))
     rows = np.interp(ahead - n_seasons * season, days, np.arange(len(days)))
     return {f"the last {name} repeated (seasonal-naive)": y[np.rint(rows).astype(int)]}
+
+
+def _smoothed(time: Any, y: FloatArray, ahead: Any) -> dict[str, FloatArray]:
+    """Forecast by what exponential smoothing assumes: a level and a slope that wander, and seasons.
+
+    The times are dates, which have known seasons, or numbers, which have none.
+    """
+    time, y = time[-_MAX_SMOOTHED_ROWS:], y[-_MAX_SMOOTHED_ROWS:]
+    if len(np.unique(time)) < max(3, len(time) / 2):  # most rows share their times with others
+        return {}
+    are_dates = np.issubdtype(time.dtype, np.datetime64)
+    seasons = seasons_of(days_since_1970(time)) if are_dates else ()
+    kernels = ["RW", "IRW", *(Seasonal(one, scale=1.0).name for one in seasons)]
+    model = AutoKernelGPRegressor(outliers=None, random_state=0)
+    model.refit(time[:, None], y, " + ".join(f"{one}[0]" for one in kernels))
+    forecast: FloatArray = np.asarray(model.predict(ahead[:, None]))
+    return {"exponential smoothing, as a kernel": forecast}
 
 
 def _test_rbf(
@@ -234,7 +257,8 @@ def _print_error(name: str, errors: FloatArray, weights: FloatArray) -> None:
 
 def _fit_all_rows(model: AutoKernelGPRegressor, table: FitRows) -> None:
     print_now(f"\nFitting the kernel to all {len(table.y)} rows. Ctrl-C leaves this out.")
-    model.refit(table.X, table.y, sample_weight=table.weights)
+    fit = model.fit if model.strategy == "series" else model.refit  # which is an average of kernels
+    fit(table.X, table.y, sample_weight=table.weights)
 
 
 def _predict(model: AutoKernelGPRegressor, new: Any, options: argparse.Namespace) -> None:
