@@ -8,6 +8,7 @@ from functools import cached_property, partial, reduce
 from numbers import Integral
 from operator import mul
 from typing import Any
+from warnings import catch_warnings
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -16,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from autokernel.data import FitData
 from autokernel.data.checks import MAX_ROWS_NAMED
 from autokernel.data.gaps import FIRST_NEW, mark_missing
+from autokernel.data.scales import IDENTITY
 from autokernel.data.scaling import (
     Scaling,
     TargetScaling,
@@ -94,6 +96,7 @@ from autokernel.search import (
     Trial,
     evaluate_in_parallel,
 )
+from autokernel.search.design import kernels_of_series
 from autokernel.typing import FloatArray, IntArray
 from autokernel.validation import check_seed
 
@@ -381,16 +384,31 @@ class Run:
         some, name = np.arange(len(y)), self.arguments.target_scale
         if name == AUTO and np.mean(y > 0) >= 1 - MAX_SHARE:
             some = np.flatnonzero(y > 0)  # as the others may be outliers
-        periodic = [leaf.column for leaf in leaves if leaf.kernel == SMOOTH]
-        if len(leaves) > MAX_FEW_COLUMNS:
-            periodic = []
+        numeric = [leaf.column for leaf in leaves if leaf.kernel == SMOOTH]
+        rivals: list[Expression] = [
+            Leaf(PERIODIC, column) + kernel for column in numeric if column not in gaps
+        ]
+        if not self.arguments.strategy.searches:
+            with catch_warnings(action="ignore"):  # the same come again without the outliers
+                space = Space(
+                    given,
+                    replace(self.arguments, target_scale=IDENTITY),
+                    gaps=gaps,
+                    scaling=of_columns,
+                    target_scaling=scaling,
+                    find_seasons=tuple,
+                    weights=of_target,
+                )
+            rivals = kernels_of_series(space.grammar)
+        elif len(leaves) > MAX_FEW_COLUMNS:
+            rivals = []
         numbers = given.numbers_of(some)
         targets = targets_of(name, y[some], numbers, scaling, of_target[some])
         try:
             return find_outliers(
                 _training_data(given, of_columns, scaling),
                 [kernel.on(target) for target in targets],
-                [Leaf(PERIODIC, column) + kernel for column in periodic if column not in gaps],
+                rivals,
                 priors=self.arguments.priors,
                 seed=self.seed,
                 deadline=deadline,
