@@ -5,7 +5,8 @@ import numpy as np
 from autokernel.data.dates import dates_of, days_since_1970
 from autokernel.typing import FloatArray, IntArray
 
-SEASONS = (1.0, 7.0, 91.310625, 365.2425)
+YEAR = 365.2425  # days
+SEASONS = (1.0, 7.0, YEAR / 4, YEAR)
 """Day, week, quarter and year, in days."""
 
 _ROWS_OF_CYCLE, _CYCLES = 4, 2

@@ -100,22 +100,31 @@ def checked(
 
 
 def of_outliers(model: FittedModel) -> Iterator[Said]:
-    """Say which rows are excluded, and how far off they are."""
+    """Say which rows are excluded, and how far off they are.
+
+    Those without a density on the scale of the target are infinitely far off.
+    """
     rows, deviations = model.outliers
-    if not len(rows):
-        return
-    sizes, n = np.abs(deviations), len(rows)
-    by = [f"{float(f'{size:.2g}'):g}" for size in (sizes if n == 2 else np.sort(sizes))]
-    far = by[0] if by[0] == by[-1] else f"{by[0]} {'and' if n == 2 else 'to'} {by[-1]}"
-    named = listing([str(row) for row in rows[:MAX_NAMED].tolist()])
-    subject, is_off, are = f"row {named}", "does not fit: it is", "is"
-    if n > 1:
-        subject, is_off, are = f"rows {named}", "do not fit: they are", "are"
-    if n > MAX_NAMED:
-        subject = f"{n} rows, of which the first are {named},"
-    claim = Claim(subject, "excluded", float(sizes.max()), evidence="predictions by other rows")
-    text = f"{subject} {is_off} {far} standard deviations off, and {are} excluded"
-    yield claim, f"{text[0].upper()}{text[1:]} (rows are counted from 0)."
+    sizes = np.abs(deviations)
+    for chosen in (np.isfinite(sizes), np.isinf(sizes)):
+        of_rows, n = sizes[chosen], int(chosen.sum())
+        if not n:
+            continue
+        by = [f"{float(f'{size:.2g}'):g}" for size in (of_rows if n == 2 else np.sort(of_rows))]
+        far = by[0] if by[0] == by[-1] else f"{by[0]} {'and' if n == 2 else 'to'} {by[-1]}"
+        named = listing([str(row) for row in rows[chosen][:MAX_NAMED].tolist()])
+        subject, is_off, are = f"row {named}", "does not fit: it is", "is"
+        if n > 1:
+            subject, is_off, are = f"rows {named}", "do not fit: they are", "are"
+        if n > MAX_NAMED:
+            subject = f"{n} rows, of which the first are {named},"
+        what = f"{is_off} {far} standard deviations off"
+        if np.isinf(of_rows).all():
+            what = f"{'has a value' if n == 1 else 'have values'} where the target's scale ends"
+        largest = float(of_rows.max())
+        claim = Claim(subject, "excluded", largest, evidence="predictions by other rows")
+        text = f"{subject} {what}, and {are} excluded"
+        yield claim, f"{text[0].upper()}{text[1:]} (rows are counted from 0)."
 
 
 def _stand_apart(residuals: FloatArray) -> bool:

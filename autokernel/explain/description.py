@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import connected_components
 
 from autokernel.data.columns import Levels
 from autokernel.data.scales import IDENTITY, LARGEST_LOG, Scale
+from autokernel.data.steps import YEAR
 from autokernel.explain.checks import can_leave_out, checked, of_outliers
 from autokernel.explain.claims import (
     MIN_GROWTH,
@@ -76,6 +77,7 @@ MAX_GAP = 2.5  # median gaps, up to which rows are regular
 MAX_BLUR = 0.25  # of a column, up to which the place of a jump is named
 MAX_LEVELS = 6  # of a category whose differences are listed
 MAX_NAMED = 4  # columns of a component of many whose effects are described
+MIN_YEARS = 2  # of a column of dates, from which a line is measured per year
 MAX_LOG_STEP = np.log(100.0)  # of a factor per unit of a column, above which it is per less
 _SCALE_WORDS = {"log": "log", "sqrt": "square root", "logit": "logit"}
 _LINES = {  # on a scale of a column, of the log of the target or not: what is said of a line
@@ -764,6 +766,8 @@ class Description:
         axis, name, way = self.axes[column], self.names[column], claim.predicate.split()[0]
         step, unit, per, where = 1 / axis.scale, axis.unit, singular(axis.unit) or "unit", ""
         per = "level" if axis.levels else per
+        if scale is None and axis.origin is not None and axis.scale > MIN_YEARS * YEAR:
+            step, unit, per = step * YEAR, "years", "year"
         if scale is None and self.scale == "log":
             most = abs(claim.value) * step / MAX_LOG_STEP
             if most > 1:  # a factor of 1e9 says nothing

@@ -61,6 +61,7 @@ from autokernel.kernels import (
     CATEGORICAL,
     PERIODIC,
     SMOOTH,
+    OnScale,
     Seasonal,
     of_known,
     possible_values,
@@ -635,7 +636,8 @@ class Run:
             feature_names=self.feature_names,
         )
         only = KernelPosterior(evaluation, 1.0, evaluation.score, theta[None])
-        outliers = self._given.numbers_of(self.outliers), self._deviations(mixture)
+        deviations = self._deviations(mixture, expression.target)
+        outliers = self._given.numbers_of(self.outliers), deviations
         return FittedModel(
             evaluation,
             predictor.noise_variance,
@@ -650,8 +652,11 @@ class Run:
             self._rows,
         )
 
-    def _deviations(self, mixture: MixturePredictor) -> FloatArray:
-        """Compute how far the excluded rows are from predictions, in deviations."""
+    def _deviations(self, mixture: MixturePredictor, target: OnScale | None) -> FloatArray:
+        """Compute how far the excluded rows are from predictions, in deviations.
+
+        Those without a density on the scale of the target are infinitely far.
+        """
         if not len(self.outliers):
             return np.empty(0)
         X, y = (values[self.outliers] for values in (self._given.X, self._given.y))
@@ -661,8 +666,12 @@ class Run:
         of_function = mixture.moments(inputs, noise=False)[1]
         variance = of_function + (variance - of_function) / weights  # of these rows, not new ones
         variance += (noise_std / self._target_scaling.scale) ** 2
-        errors = self._target_scaling.apply(y) - mean
-        return errors / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+        u = self._target_scaling.apply(y)
+        deviations = (u - mean) / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+        if target is None:
+            return deviations
+        _, log_slopes = target.scale.forward_and_log_slope(u)
+        return np.where(np.isfinite(log_slopes), deviations, np.inf)
 
     def _evaluator(self, data: TrainingData, *, by_bounds: bool = False) -> Evaluator:
         """Build the evaluator of exact fits, or that of a search by bounds."""

@@ -23,9 +23,7 @@ from autokernel.model.averaging import MixtureComponent
 from autokernel.model.packing import as_columns, from_columns
 from autokernel.typing import FloatArray
 
-_Tails = tuple[tuple[float, float], ...]
-
-_HEAVY_TAILS: _Tails = ((0.9, 1.0), (0.1, 3.0))
+_HEAVY_TAILS = ((0.9, 1.0), (0.1, 3.0))
 """Shares of futures and factors of their deviation, where tails are heavy.
 
 They are close to a t distribution with 5 degrees of freedom, and were chosen on series of M1 and
@@ -208,7 +206,8 @@ class MixturePredictor:
         """Predict each row of the data from all others, with the parameters of all rows.
 
         Returns the predicted probabilities (n,) of a smaller target, and the errors (n,) of the
-        means. O(n_components n_samples^3).
+        means. Tails are not heavy, as rows on both sides show whether a level breaks.
+        O(n_components n_samples^3).
         """
         probability, error, data = np.zeros(len(self._y)), np.zeros(len(self._y)), self.data
         every = zip(self.weights, self.components, self.predictors, self._scales, strict=True)
@@ -218,9 +217,7 @@ class MixturePredictor:
                 residual, variance = likelihood.leave_one_out_errors(
                     component.theta, jitter=predictor.jitter
                 )
-            z = residual / np.sqrt(variance)
-            for share, factor in _tails_of(component):
-                probability += weight * share * ndtr(z / factor)
+            probability += weight * ndtr(residual / np.sqrt(variance))
             if scale is not None:
                 residual = self._y - scale.moments(likelihood.data.y - residual, variance)[0]
             error += weight * residual
@@ -244,13 +241,10 @@ class MixturePredictor:
         every = zip(self.weights, self._scales, self.components, self.predictors, strict=True)
         for weight, scale, component, predictor in every:
             mean, variance = predictor.mean_and_variance(X)
-            for share, factor in _tails_of(component):
+            tails = _HEAVY_TAILS if component.has_heavy_tails else ((1.0, 1.0),)
+            for share, factor in tails:
                 weights.append(share * weight)
                 scales.append(scale)
                 means.append(mean)
                 stds.append(factor * np.sqrt(variance))
         return np.array(weights), scales, np.array(means), np.array(stds)
-
-
-def _tails_of(component: MixtureComponent) -> _Tails:
-    return _HEAVY_TAILS if component.has_heavy_tails else ((1.0, 1.0),)

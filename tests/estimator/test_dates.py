@@ -80,7 +80,9 @@ def test_dates_stand_beside_numbers_and_the_frame_of_the_user_stays_as_it_is():
 def test_dates_are_described_as_dates_and_their_lengths_in_days():
     model = small().refit(FORMS["datetime64"], Y, "PER[month] + LIN[month]")
     assert "yearly season" in model.describe()
-    assert "per day" in model.describe()
+    assert "per year" in model.describe()
+    short = small().refit(FORMS["datetime64"][:20], np.arange(20) + 0.1 * Y[:20], "LIN[month]")
+    assert "per day" in short.describe()
     change = small(operators=("+", "cp")).refit(
         FORMS["datetime64"], np.repeat([0.0, 5.0], 18) + 0.1 * Y, "CP[month](SE[month], LIN[month])"
     )

@@ -211,6 +211,15 @@ def test_outliers_are_said_with_a_claim(rows, sentence):
     assert claims["text"][place] in said
 
 
+def test_rows_without_a_density_on_the_scale_are_said_to_be_at_its_end():
+    x = np.linspace(0, 1, 60)[:, None]
+    y = (2 + np.sin(9 * x[:, 0]) + 0.05 * np.random.default_rng(0).normal(size=60)) ** 2
+    y[[7, 30]] = 0.0, 400.0
+    said = refitted(x, y, "sqrt(y) ~ SE[0]").describe()
+    assert "Row 7 has a value where the target's scale ends, and is excluded" in said
+    assert re.search(r"Row 30 does not fit: it is \d+ standard deviations off", said)
+
+
 @pytest.mark.parametrize(
     "duplicate",
     [

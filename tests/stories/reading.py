@@ -500,6 +500,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (rf"Beyond the data half of its swing is left after {N}{UNIT}{PERHAPS}\.", repeats),
     (r"Rows? (?P<rows>.+?) do(?:es)? not fit the others, .+", far_off),
     (r"Rows? (?P<rows>.+?) do(?:es)? not fit: .+ excluded .+", far_off),
+    (r"Rows? .+? (?:has a value|have values) where the target's scale ends, .+", is_said),
     (r"\d+ rows, of which the first are (?P<rows>.+?), do not fit: .+", far_off),
     (r"The noise (?P<way>grows|shrinks) with (?P<x>.+?): it is .+", spread),
     (r"Large residuals are more often (?P<way>above|below) the prediction than not.*", skew),
