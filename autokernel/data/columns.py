@@ -142,9 +142,15 @@ def with_dates_of_index(X: Any) -> Any:
 
 def series_with_dates(X: Any, y: Any) -> tuple[Any, Any]:
     """Return the index and the values of a series of pandas that is given without a target."""
-    index = getattr(X, "index", None)
-    is_series = y is None and not hasattr(X, "columns") and is_of_dates(index)
-    return (index, X) if is_series else (X, y)
+    if y is not None or not hasattr(X, "to_frame") or not hasattr(X, "index"):
+        return X, y
+    if not is_of_dates(X.index):
+        raise ValueError(
+            "a series without a target must have a DatetimeIndex or a PeriodIndex, got one with a "
+            f"{type(X.index).__name__}: give it dates, or call "
+            "fit(numpy.arange(len(series))[:, None], series)"
+        )
+    return X.index, X
 
 
 def _is_index(X: Any) -> bool:

@@ -200,6 +200,13 @@ def test_next_rows_of_several_columns_are_not_known():
         model.forecast(3)
 
 
+def test_a_series_alone_needs_dates():
+    message = r"must have a DatetimeIndex or a PeriodIndex, got one with a RangeIndex: give it"
+    for call in (forecasts().fit, forecasts().refit):
+        with pytest.raises(ValueError, match=message):
+            call(monthly().reset_index(drop=True))
+
+
 def test_a_target_is_needed_beside_other_inputs():
     with pytest.raises(ValueError, match="requires y to be passed"):
         small().fit(np.arange(20.0)[:, None])
