@@ -103,7 +103,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         ``{"day": [7, 365.25]}``. Each becomes a periodic kernel such as ``PER12[month]``, and
         together they replace ``PER[month]``. The prior standard deviation of a known period is 5
         percent. A column of dates without an entry has year, quarter, week and day in addition to
-        ``PER``, if there are four rows in a cycle and two cycles in its extent.
+        ``PER``, if there are four rows in a cycle and two cycles in its extent, and
+        ``base_kernels`` leaves the choice to ``"auto"``; an empty list leaves them out.
     start_kernel : str, Expression, list of them or None, default=None
         Kernels to evaluate first, such as ``"LIN[time] + PER[time]"``. The search continues from
         the best kernel so far, which may be another one.
@@ -527,6 +528,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     ) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Predict the target, by averaging over kernels and their parameters.
 
+        The heavy tails of ``strategy="series"`` are those of quantiles, densities and draws: means
+        and deviations do not have them.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -616,6 +620,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         ahead = rows_ahead(x, horizon, are_dates=are_dates)
         bands = self._fitted.quantiles(ahead[:, None], levels).T
         name = str(getattr(self, "feature_names_in_", ["x0"])[0])
+        if name == "mean":
+            raise ValueError(
+                "forecast has a column 'mean', got a column of X of this name: rename it"
+            )
         return Table(
             {
                 name: dates_of(ahead) if are_dates else ahead,

@@ -26,7 +26,7 @@ from autokernel.cli.reading import PREDICTED, FitRows, airline, read_new_rows, r
 from autokernel.data import check_inputs
 from autokernel.data.columns import to_numbers
 from autokernel.data.dates import dates_of, days_since_1970
-from autokernel.data.steps import seasons_of
+from autokernel.data.steps import YEAR, rows_ahead, seasons_of
 from autokernel.displays import DecompositionDisplay, ForecastDisplay
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.exceptions import AutoKernelError
@@ -38,8 +38,8 @@ from autokernel.version import __version__
 
 _REFUSED, _INTERRUPTED = 2, 130  # exit statuses; the second is that of the shell for Ctrl-C
 _TEST_SHARE = 0.1  # of the rows
-_DAYS = {"hours": 1 / 24, "days": 1.0, "years": 365.25}  # in units of time
-_SEASONS = (("day", 1.0, 0.5), ("week", 7.0, 1.5), ("year", 365.25, 100.0))
+_DAYS = {"hours": 1 / 24, "days": 1.0, "years": YEAR}  # in units of time
+_SEASONS = (("day", 1.0, 0.5), ("week", 7.0, 1.5), ("year", YEAR, 100.0))
 """Seasons with their length and the longest spacing of rows that has them, in days."""
 _MAX_RBF_ROWS = 200  # so that the fit of the RBF kernel takes seconds
 _MAX_SMOOTHED_ROWS = 300  # the last ones, for the same reason
@@ -90,6 +90,8 @@ def _run(options: argparse.Namespace) -> int:
             f"--horizon needs a single column of dates or numbers, got {table.names}: leave others "
             "out by --drop, or give rows by --predict FILE"
         )
+    if options.horizon and (time := _time(table)) is not None:
+        rows_ahead(time, 1, are_dates=bool(table.dates))  # refuses unequal steps before the search
     train, test = _split(table, options.random_state)
     print_now(f"autokernel {__version__}: {table.title}")
     for note in table.notes:
@@ -274,7 +276,8 @@ def _predict(model: AutoKernelGPRegressor, new: Any, options: argparse.Namespace
     if options.horizon:
         forecast = model.forecast(options.horizon, (0.025, 0.5, 0.975))
         if path := options.predictions:
-            import_module("pandas").DataFrame(forecast).to_csv(path, index=False)
+            frame = import_module("pandas").DataFrame(forecast)
+            frame.to_csv(path, float_format="%.8g", index=False)
             print_now(f"Forecast: {path}")
         else:
             print_now(f"Forecast\n\n{forecast}")

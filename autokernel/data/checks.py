@@ -192,7 +192,8 @@ def _in_numbers(
     estimator: BaseEstimator, X: Any, *, reset: bool
 ) -> tuple[Any, list[int], Mapping[int, Levels]]:
     """Replace dates and categories by numbers, as in the fit unless it is one."""
-    X = with_dates_of_index(X)
+    if reset or estimator.date_columns_:
+        X = with_dates_of_index(X)
     if reset:
         return to_numbers(X, estimator.categorical_features)
     if estimator.categories_ and hasattr(X, "columns"):

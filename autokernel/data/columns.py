@@ -133,7 +133,7 @@ def with_dates_of_index(X: Any) -> Any:
     name = _NAME_OF_INDEX if index.name is None else index.name
     if not hasattr(X, "columns"):
         return index.to_frame(index=False, name=name)
-    if name in X.columns or any(is_of_dates(X[one]) for one in X.columns):
+    if name in X.columns or any(holds_only_dates(X[one]) for one in X.columns):
         return X
     changed = X.copy()
     changed.insert(0, name, index)
@@ -142,7 +142,14 @@ def with_dates_of_index(X: Any) -> Any:
 
 def series_with_dates(X: Any, y: Any) -> tuple[Any, Any]:
     """Return the index and the values of a series of pandas that is given without a target."""
-    if y is not None or not hasattr(X, "to_frame") or not hasattr(X, "index"):
+    if hasattr(X, "columns") or not hasattr(X, "to_frame") or not hasattr(X, "index"):
+        return X, y
+    if y is not None and X is not y and is_of_dates(X.index) and not is_of_dates(X):
+        raise ValueError(
+            "X must have two dimensions, got a series: leave y out if the series is the target, or "
+            "give X.to_frame() for a column next to its dates"
+        )
+    if y is not None:
         return X, y
     if not is_of_dates(X.index):
         raise ValueError(

@@ -12,6 +12,7 @@ SEASONS = (1.0, 7.0, YEAR / 4, YEAR)
 _ROWS_OF_CYCLE, _CYCLES = 4, 2
 _UNEQUAL = 0.02  # by which months and quarters differ from their mean
 _TOLERANCE = 1e-6  # of a step, by which equal steps differ through rounding
+_ROUNDED = 0.15  # of a step, by which steps of rounded numbers differ from it
 _WORK_DAYS = 5
 _MIN_SHARE = 0.5  # of the steps that are equal, from which they are the spacing
 
@@ -21,7 +22,8 @@ def rows_ahead(x: FloatArray, horizon: int, *, are_dates: bool) -> FloatArray:
 
     Dates, in days since 1970, go on by months if all are on one day of the month, or at the ends of
     months, and by working days if none is on a weekend and most are one day apart. Otherwise, and
-    for numbers, the spacing is the step between neighbours that is most frequent.
+    for numbers, the spacing is the step between neighbours that is most frequent. Rows may be
+    missing, and numbers may be rounded.
 
     Raises
     ------
@@ -46,6 +48,9 @@ def rows_ahead(x: FloatArray, horizon: int, *, are_dates: bool) -> FloatArray:
     if are_dates and step == 1 and share < 1 and not np.any(_weekday(known) >= _WORK_DAYS):
         last = np.datetime64("1970-01-01") + np.timedelta64(int(np.floor(known[-1])), "D")
         return days_since_1970(np.busday_offset(last, ahead)) + known[-1] % 1
+    steps = np.diff(known) / step
+    if np.all(np.abs(steps - np.rint(steps)) < _ROUNDED) and np.all(np.rint(steps) > 0):
+        step = float(np.ptp(known) / np.rint(steps).sum())
     return known[-1] + step * ahead
 
 
@@ -82,13 +87,14 @@ def _weekday(days: FloatArray) -> IntArray:
 
 
 def _months_ahead(days: FloatArray, ahead: IntArray) -> FloatArray | None:
-    """Go on by the same number of months, None unless all rows do so."""
+    """Go on by the number of months between most rows, None unless all steps are multiples."""
     moments = dates_of(days)
     months = moments.astype("datetime64[M]")
-    number = months.astype(int)
-    if len(np.unique(np.diff(number))) != 1 or number[1] == number[0]:
+    steps, counts = np.unique(np.diff(months.astype(int)), return_counts=True)
+    step = steps[np.argmax(counts)]
+    if step == 0 or np.any(steps % step) or counts.max() < _MIN_SHARE * counts.sum():
         return None
-    nexts = months[-1] + (number[1] - number[0]) * ahead
+    nexts = months[-1] + step * ahead
     since_first, to_next = (moments - months, (months + 1).astype("datetime64[us]") - moments)
     if len(np.unique(since_first)) == 1:
         return days_since_1970(nexts.astype("datetime64[us]") + since_first[0])

@@ -119,7 +119,7 @@ def of_outliers(model: FittedModel) -> Iterator[Said]:
         if n > MAX_NAMED:
             subject = f"{n} rows, of which the first are {named},"
         what = f"{is_off} {far} standard deviations off"
-        if np.isinf(of_rows).all():
+        if np.isinf(of_rows[0]):
             what = f"{'has a value' if n == 1 else 'have values'} where the target's scale ends"
         largest = float(of_rows.max())
         claim = Claim(subject, "excluded", largest, evidence="predictions by other rows")

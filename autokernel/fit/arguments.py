@@ -264,7 +264,7 @@ def check_periods(periods: Any) -> Mapping[str | int, tuple[float, ...]]:
             and 0 < float(one) < np.inf
             for one in several
         )
-        if not is_valid or not len(several):
+        if not is_valid:
             raise ValueError(
                 f"periods[{key!r}] must be a positive number, or a list of them, in the unit of "
                 f"the column, which is days for dates, got {given!r}"

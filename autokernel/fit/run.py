@@ -360,7 +360,16 @@ class Run:
             sorted(arguments.priors.items()),
             (self.seed, arguments.target_scale, arguments.excludes_outliers),
             sorted(given.categories),
+            *(() if arguments.strategy.searches else self._of_series),
         )
+
+    @property
+    def _of_series(self) -> tuple[object, ...]:
+        """What the kernels of series depend on, by which their outliers are judged."""
+        arguments = self.arguments
+        kernels = arguments.base_kernels, sorted(map(str, arguments.by_column.items()))
+        periods = sorted(map(str, arguments.periods.items()))
+        return kernels, periods, arguments.operators, arguments.max_leaves, self._given.date_columns
 
     def _find_outliers(self, past: Past | None, deadline: Deadline) -> IntArray:
         """Find the rows that do not fit a smooth function of all columns, before the search."""
@@ -393,7 +402,7 @@ class Run:
             with catch_warnings(action="ignore"):  # the same come again without the outliers
                 space = Space(
                     given,
-                    replace(self.arguments, target_scale=IDENTITY),
+                    replace(self.arguments, target_scale=IDENTITY, start_kernel=()),
                     gaps=gaps,
                     scaling=of_columns,
                     target_scaling=scaling,
@@ -538,7 +547,8 @@ class Run:
         best_first = [best.evaluation, *others]
         try:
             if self.approximation is not None:
-                return self._approximated(self.approximation, best_first, grammar, deadline)
+                more = grammar if self.arguments.strategy.searches else None  # kernels to try
+                return self._approximated(self.approximation, best_first, more, deadline)
             evaluator = self._evaluator(self._data)
             first, *others = race_exactly(best_first, evaluator, deadline=deadline) or best_first
             point = self._conditioned(first, self._data)

@@ -110,7 +110,7 @@ class BaseKernel(Declared, ABC):
         such a kernel, and any of it. Redundant terms are then removed from expressions.
     has_few_modes : bool
         Whether a few runs find the highest mode of the posterior of sums and products of such
-        kernels. Their fits take a sixth of the time.
+        kernels. Their fits take a quarter of the time.
     is_categorical : bool
         Whether its values depend only on whether the two inputs are equal. ``"auto"`` gives such
         kernels to columns of categories and to no others.

@@ -1,4 +1,4 @@
-"""Base kernels of time series: RW, IRW, IOU and MAT12, whose functions are random walks.
+"""Base kernels of time series: RW, IRW, IOU and MAT12, whose functions wander.
 
 Each but MAT12 starts at the first row. The offset is the variance there, so that what happened
 before the data does not matter. On both sides of the first row it is a walk.
@@ -20,7 +20,7 @@ from autokernel.typing import FloatArray
 class RandomWalk(BaseKernel):
     """``v min(x, x') + c``, a level whose steps are independent; R&W section 4.2.1.
 
-    ``v`` is the variance of the way from the first row to the last.
+    ``v`` is the variance of the change from the first row to the last.
     """
 
     name = "RW"
@@ -45,7 +45,7 @@ class IntegratedWalk(BaseKernel):
     """``v m^2 (m + 3 |x - x'| / 2) + s x x' + c`` with ``m = min(x, x')``: a slope that wanders.
 
     The integral of a random walk, a local linear trend (Wahba 1978). ``s`` is the variance of the
-    slope at the first row, and ``v`` that of what its wandering adds up to at the last row.
+    slope at the first row, and ``v`` that which its wandering adds at the last row.
     """
 
     name = "IRW"
@@ -79,7 +79,7 @@ class DampedTrend(BaseKernel):
     """The integral of an Ornstein-Uhlenbeck process, a slope that is forgotten; plus ``c``.
 
     With ``h(z) = z - 1 + exp(-z)`` it is ``v (h(x / l) + h(x' / l) - h(|x - x'| / l)) / (2 h(1 /
-    l)) + c``: ``v`` is the variance of the way from the first row to the last. It is between a
+    l)) + c``: ``v`` is the variance of the change from the first row to the last. It is between a
     random walk, where ``l`` is small, and a straight line, where it is large.
     """
 

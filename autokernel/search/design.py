@@ -75,17 +75,14 @@ def kernels_of_series(grammar: Grammar) -> list[Expression]:
     They are a walk with a damped trend, and a line with a level that returns to it, without and
     with the seasons of known periods.
     """
-    if len(grammar.columns) > 1:
+    if len(grammar.columns) != 1:
         return []
-    (column,) = grammar.columns
-    walk, trend, line, level = (
-        Leaf(kernel, column) for kernel in (RANDOM_WALK, DAMPED_TREND, LINEAR, RETURNING)
-    )
-    seasons = [
-        leaf
-        for leaf in grammar.leaves
-        if leaf.column == column and isinstance(of_known(leaf.kernel), Seasonal)
-    ]
+    by_kernel = {of_known(leaf.kernel): leaf for leaf in grammar.leaves if leaf.scale is None}
+    kernels = (RANDOM_WALK, DAMPED_TREND, LINEAR, RETURNING)
+    if not by_kernel.keys() >= set(kernels):
+        return []
+    walk, trend, line, level = (by_kernel[kernel] for kernel in kernels)
+    seasons = [leaf for kernel, leaf in by_kernel.items() if isinstance(kernel, Seasonal)]
     found = []
     for target in grammar.targets:
         for body in (walk + trend, line + level):

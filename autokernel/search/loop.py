@@ -90,6 +90,8 @@ class Search:
         """Largest number of trials to come; each of the two prunings counts as one."""
         history = self._history
         n_designed = len(history.without_known(self.design))
+        if not self._strategy.searches:
+            return n_designed
         return n_designed + max(0, self._n_iter - history.n_searched) + 2
 
     def run(
@@ -129,14 +131,16 @@ class Search:
         return self._reason_to_stop()
 
     def _reason_to_stop(self) -> StopReason:
+        if self._task.deadline.has_passed and not self._strategy.searches:
+            return StopReason.MAX_TIME
+        if not self._strategy.searches:
+            return StopReason.EXHAUSTED
         if self._history.n_searched >= self._n_iter:
             return StopReason.N_ITER
         if self._task.deadline.has_passed:
             return StopReason.MAX_TIME
         if self._history.has_converged(self._tol):
             return StopReason.CONVERGED
-        if not self._strategy.searches:
-            return StopReason.EXHAUSTED
         evaluated = (evaluation.expression for evaluation in self._history.evaluations)
         known = [expression for expression in evaluated if expression.leaves]  # not NOISE
         is_exhausted = self._task.any_unknown(known) is None

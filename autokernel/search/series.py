@@ -16,8 +16,8 @@ class SeriesKernels(Strategy):
 
     They are a random walk with a damped trend, and a line with a level that returns to it, each
     without and with the known seasons, on each scale of the target. Nothing is searched or pruned,
-    because kernels that extrapolate well often have less evidence than simpler ones. Quantiles have
-    heavy tails, for levels that break.
+    because kernels that extrapolate well often have less evidence than simpler ones. Quantiles,
+    densities and draws have heavy tails, for levels that break; means and deviations do not.
     """
 
     searches: ClassVar[bool] = False
@@ -33,7 +33,8 @@ class SeriesKernels(Strategy):
         found = kernels_of_series(task.grammar)
         if not found and not task.start:
             raise ValueError(
-                "strategy='series' needs base_kernels='auto', or the names RW, IOU, LIN and MAT12"
+                "strategy='series' needs sums of the base kernels RW, IOU, LIN and MAT12: "
+                "base_kernels='auto' has them, operators must have '+', and max_leaves be 2 or more"
             )
         return tuple(found)
 

@@ -144,7 +144,11 @@ class Strategy(ABC, BaseEstimator):
     scores_by_bounds: ClassVar[bool] = False
     """Whether scores are lower bounds on many rows, next to upper bounds."""
     searches: ClassVar[bool] = True
-    """Whether there are proposals, and simpler forms of the best kernel are tried."""
+    """Whether there are proposals, and simpler forms of the best kernel are tried.
+
+    Otherwise its kernels are those of a series: they are equally probable before the data, on all
+    scales of the target, may have the base kernels of series, and their quantiles have heavy tails.
+    """
 
     @abstractmethod
     def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:

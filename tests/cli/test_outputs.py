@@ -78,6 +78,11 @@ def test_next_rows_of_a_table_are_refused_before_the_search(tmp_path, capsys):
     assert "--horizon needs a single column of dates or numbers, got" in lines(
         capsys.readouterr().err
     )
+    path = write(tmp_path, "a,y\n" + "".join(f"{i**0.5},{i % 5}\n" for i in range(20)))
+    assert main([str(path), "--horizon", "3"]) == 2
+    shown = capsys.readouterr()
+    assert "forecast needs rows at equal steps" in lines(shown.err)
+    assert "best kernel" not in shown.out
 
 
 def test_a_series_with_dates_is_predicted_printed_and_drawn_and_kept_by_skops(tmp_path, capsys):

@@ -12,6 +12,7 @@ from autokernel.data.dates import days_since_1970
 from autokernel.data.steps import rows_ahead, seasons_of
 from autokernel.datasets import load_airline
 from autokernel.export import from_dict, to_dict
+from autokernel.kernels import WithGaps
 from tests.fits import small
 
 N_AHEAD = 4
@@ -46,6 +47,20 @@ def test_dates_go_on_as_those_of_the_data(freq, start):
     days = days_since_1970(pd.date_range(start, periods=30 + N_AHEAD, freq=freq).to_numpy())
     found = rows_ahead(days[:30], N_AHEAD, are_dates=True)
     np.testing.assert_allclose(found, days[30:], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("freq", FREQUENCIES)
+def test_rows_that_are_missing_change_nothing(freq):
+    days = days_since_1970(pd.date_range("2019-03-01", periods=34, freq=freq).to_numpy())
+    found = rows_ahead(np.delete(days[:30], [7, 15, 16]), N_AHEAD, are_dates=True)
+    np.testing.assert_allclose(found, days[30:], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_digits", [2, 3])
+def test_rounded_numbers_do_not_drift(n_digits):
+    x = 1949 + np.arange(72) / 12
+    found = rows_ahead(np.round(x[:48], n_digits), 24, are_dates=False)
+    np.testing.assert_allclose(found, x[48:], rtol=0, atol=1.5 * 10.0**-n_digits)
 
 
 def test_rows_go_on_by_the_most_frequent_step():
@@ -161,7 +176,7 @@ def test_known_periods_take_the_place_of_those_of_dates():
             {},
             "strategy='series' forecasts along one column, got 2",
         ),
-        (np.arange(20.0)[:, None], {"base_kernels": ("SE",)}, "needs base_kernels='auto'"),
+        (np.arange(20.0)[:, None], {"base_kernels": ("SE",)}, "needs sums of the base kernels RW"),
     ],
 )
 def test_what_it_cannot_fit_is_refused(X, settings, message):
@@ -205,6 +220,39 @@ def test_a_series_alone_needs_dates():
     for call in (forecasts().fit, forecasts().refit):
         with pytest.raises(ValueError, match=message):
             call(monthly().reset_index(drop=True))
+
+
+def test_kernels_of_series_know_of_gaps_and_constant_columns():
+    series = monthly(40)
+    x = np.arange(40.0)
+    x[[5, 20]] = np.nan
+    model = forecasts(periods={0: 12}).fit(x[:, None], series.to_numpy())
+    leaves = [leaf for one in model._fitted.kernels for leaf in one.evaluation.expression.leaves]
+    assert leaves
+    assert all(isinstance(leaf.kernel, WithGaps) for leaf in leaves)
+    with pytest.warns(UserWarning, match="every column of X is constant"):
+        constant = forecasts(target_scale=None).fit(np.ones((40, 1)), series.to_numpy())
+    assert constant.best_expression_ == "NOISE"
+    started = forecasts(start_kernel="log(y) ~ RW[time]").fit(series)
+    assert "log(y) ~ RW[time]" in started.search_history_["kernel"]
+
+
+def test_no_season_is_known_if_the_user_says_so():
+    model = forecasts(periods={"time": []}, target_scale=None).fit(monthly(60))
+    assert set(model.search_history_["kernel"]) == {
+        "IOU[time] + RW[time]",
+        "LIN[time] + MAT12[time]",
+        "NOISE",
+    }
+
+
+def test_a_series_next_to_a_target_would_lose_its_values():
+    with pytest.raises(ValueError, match=r"got a series: leave y out .* or give X\.to_frame\(\)"):
+        forecasts().fit(monthly(), np.arange(40.0))
+    frame = pd.DataFrame(
+        {"day": monthly().index.strftime("%Y-%m-%d"), "size": range(40)}, index=monthly().index
+    )
+    assert list(small().refit(frame, monthly(), "NOISE").feature_names_in_) == ["day", "size"]
 
 
 def test_a_target_is_needed_beside_other_inputs():
