@@ -144,7 +144,8 @@ def series_with_dates(X: Any, y: Any) -> tuple[Any, Any]:
     """Return the index and the values of a series of pandas that is given without a target."""
     if hasattr(X, "columns") or not hasattr(X, "to_frame") or not hasattr(X, "index"):
         return X, y
-    if y is not None and X is not y and is_of_dates(X.index) and not is_of_dates(X):
+    is_lost = is_of_dates(X.index) and not is_of_dates(X) and not np.array_equal(X, y)
+    if y is not None and is_lost:
         raise ValueError(
             "X must have two dimensions, got a series: leave y out if the series is the target, or "
             "give X.to_frame() for a column next to its dates"
