@@ -237,6 +237,15 @@ def test_kernels_of_series_know_of_gaps_and_constant_columns():
     assert "log(y) ~ RW[time]" in started.search_history_["kernel"]
 
 
+def test_a_peak_of_every_season_is_no_outlier():
+    y = monthly(60).to_numpy()
+    y[11::12] += 10
+    model = forecasts(periods={0: 12}).fit(np.arange(60)[:, None], y)
+    assert len(model.outliers_) == 0
+    peak = model.forecast(12)["mean"]
+    assert np.argmax(peak) == 11
+
+
 def test_no_season_is_known_if_the_user_says_so():
     model = forecasts(periods={"time": []}, target_scale=None).fit(monthly(60))
     assert set(model.search_history_["kernel"]) == {
