@@ -238,7 +238,7 @@ def test_kernels_of_series_know_of_gaps_and_constant_columns():
 
 
 def test_a_peak_of_every_season_is_no_outlier():
-    y = monthly(60).to_numpy()
+    y = monthly(60).to_numpy().copy()
     y[11::12] += 10
     model = forecasts(periods={0: 12}).fit(np.arange(60)[:, None], y)
     assert len(model.outliers_) == 0
