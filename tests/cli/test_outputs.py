@@ -70,6 +70,10 @@ def test_the_next_rows_of_a_series_are_printed_or_written(tmp_path, capsys):
     table = pd.read_csv(made, parse_dates=["month"])
     assert table["month"].tolist() == list(pd.date_range("2022-05-01", periods=3, freq="MS"))
     assert np.all(np.diff(table["0.975"] - table["0.025"]) > 0)
+    rows = pd.read_csv(path, parse_dates=["month"])  # the average of all kernels, given all rows
+    model = AutoKernelGPRegressor(strategy="series", random_state=0)
+    expected = model.fit(rows[["month"]], rows["level"]).forecast(3)
+    np.testing.assert_allclose(table["mean"], expected["mean"], rtol=1e-7)
 
 
 def test_next_rows_of_a_table_are_refused_before_the_search(tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import re
 
 import matplotlib as mpl
 import numpy as np
@@ -80,7 +81,9 @@ def test_dates_stand_beside_numbers_and_the_frame_of_the_user_stays_as_it_is():
 def test_dates_are_described_as_dates_and_their_lengths_in_days():
     model = small().refit(FORMS["datetime64"], Y, "PER[month] + LIN[month]")
     assert "yearly season" in model.describe()
-    assert "per year" in model.describe()
+    steady = small().refit(FORMS["datetime64"], np.arange(36) / 4 + 0.01 * Y, "LIN[month]")
+    rate = re.search(r"by ([\d.]+) per year", steady.describe())
+    assert float(rate[1]) == pytest.approx(3.0, rel=0.01)  # a quarter of a unit each month
     short = small().refit(FORMS["datetime64"][:20], np.arange(20) + 0.1 * Y[:20], "LIN[month]")
     assert "per day" in short.describe()
     change = small(operators=("+", "cp")).refit(
