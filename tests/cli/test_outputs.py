@@ -11,6 +11,7 @@ import pytest
 import skops.io
 from sklearn.base import clone
 
+from autokernel import AutoKernelGPRegressor
 from autokernel.cli.run import main
 from tests.cli.files import SHORT, lines, wave, write
 
