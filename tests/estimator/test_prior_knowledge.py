@@ -212,7 +212,7 @@ WRONG = [
     ({"periods": {"moth": 12}}, r"periods .*columns.*'month'.*got 'moth'"),
     ({"periods": {"month": -1}}, r"periods\['month'\] must be a positive number.*got -1"),
     ({"periods": {"month": "12"}}, r"periods\['month'\] must be a positive number.*got '12'"),
-    ({"periods": {"month": []}}, r"periods\['month'\] must be a positive number"),
+    ({"periods": {"month": [12, -1]}}, r"periods\['month'\] must be a positive number"),
     ({"periods": {"month": [12, 12.0]}}, r"periods\['month'\] must hold periods that differ"),
     ({"periods": {2: 12}}, r"periods must have columns of X as keys.*got 2"),
     ({"periods": {"month": 12, 0: 4}}, r"periods must name each column once"),
