@@ -87,11 +87,11 @@ class Search:
 
     @property
     def n_trials(self) -> int:
-        """Largest number of trials to come; each of the two prunings counts as one."""
+        """Largest number of trials to come; each pruning, and a search on other rows, is one."""
         history = self._history
         n_designed = len(history.without_known(self.design))
         if not self._strategy.searches:
-            return n_designed
+            return n_designed + 1
         return n_designed + max(0, self._n_iter - history.n_searched) + 2
 
     def run(

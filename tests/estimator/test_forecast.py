@@ -237,6 +237,15 @@ def test_kernels_of_series_know_of_gaps_and_constant_columns():
     assert "log(y) ~ RW[time]" in started.search_history_["kernel"]
 
 
+@pytest.mark.parametrize("seed", [4, 5, 8])
+def test_series_are_fitted_again_if_the_best_kernel_has_other_outliers(seed):
+    rng = np.random.default_rng(seed)
+    y = 20 + rng.normal(size=60).cumsum()
+    y[[20, 41]] += rng.choice([-1, 1], 2) * rng.uniform(6, 12, 2)
+    model = forecasts(target_scale=None).fit(np.arange(60)[:, None], y)
+    assert set(model.outliers_) <= {20, 41}
+
+
 def test_a_peak_of_every_season_is_no_outlier():
     y = monthly(60).to_numpy().copy()
     y[11::12] += 10
