@@ -528,8 +528,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     ) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Predict the target, by averaging over kernels and their parameters.
 
-        The heavy tails of ``strategy="series"`` are those of quantiles, densities and draws: means
-        and deviations do not have them.
+        With ``strategy="series"``, quantiles, densities and draws have heavy tails; means and
+        standard deviations do not.
 
         Parameters
         ----------

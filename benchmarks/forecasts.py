@@ -8,8 +8,8 @@ are those of statsforecast, where it is installed.
 MASE is the mean absolute error over that of seasonal naive within the training part, for medians,
 and WQL the quantile loss at .1 to .9 over the sum of the targets of all series. Both are divided by
 those of seasonal naive, and the summary is the geometric mean over the six sets. ``WQL, points`` is
-divided by that of seasonal naive without bands, as the published one is: its absolute errors in the
-result files of fev are what its WQL is there. ``worst`` is the largest MASE of a series over that
+divided by that of seasonal naive without bands, to which the published figures are relative.
+``worst`` is the largest MASE of a series over that
 of seasonal naive.
 
 Rows go to results/forecasts.csv; rows of any commit count.

@@ -212,7 +212,7 @@ def _last_season(days: FloatArray, y: FloatArray, ahead: FloatArray) -> dict[str
 
 
 def _smoothed(time: Any, y: FloatArray, ahead: Any) -> dict[str, FloatArray]:
-    """Forecast by what exponential smoothing assumes: a level and a slope that wander, and seasons.
+    """Forecast with the model of exponential smoothing: a wandering level and slope, and seasons.
 
     The times are dates, which have known seasons, or numbers, which have none.
     """
@@ -259,7 +259,7 @@ def _print_error(name: str, errors: FloatArray, weights: FloatArray) -> None:
 
 def _fit_all_rows(model: AutoKernelGPRegressor, table: FitRows) -> None:
     print_now(f"\nFitting the kernel to all {len(table.y)} rows. Ctrl-C leaves this out.")
-    fit = model.fit if model.strategy == "series" else model.refit  # which is an average of kernels
+    fit = model.fit if model.strategy == "series" else model.refit  # a series averages kernels
     fit(table.X, table.y, sample_weight=table.weights)
 
 

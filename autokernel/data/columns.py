@@ -144,15 +144,15 @@ def series_with_dates(X: Any, y: Any) -> tuple[Any, Any]:
     """Return the index and the values of a series of pandas that is given without a target."""
     if hasattr(X, "columns") or not hasattr(X, "to_frame") or not hasattr(X, "index"):
         return X, y
-    is_lost = is_of_dates(X.index) and not is_of_dates(X) and not np.array_equal(X, y)
-    if y is not None and is_lost:
-        raise ValueError(
-            "X must have two dimensions, got a series: leave y out if the series is the target, or "
-            "give X.to_frame() for a column next to its dates"
-        )
+    has_dates = is_of_dates(X.index)
     if y is not None:
+        if has_dates and not is_of_dates(X) and not np.array_equal(X, y):  # values would be lost
+            raise ValueError(
+                "X must have two dimensions, got a series: leave y out if the series is the "
+                "target, or give X.to_frame() for a column next to its dates"
+            )
         return X, y
-    if not is_of_dates(X.index):
+    if not has_dates:
         raise ValueError(
             "a series without a target must have a DatetimeIndex or a PeriodIndex, got one with a "
             f"{type(X.index).__name__}: give it dates, or call "

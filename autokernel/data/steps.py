@@ -49,8 +49,9 @@ def rows_ahead(x: FloatArray, horizon: int, *, are_dates: bool) -> FloatArray:
         last = np.datetime64("1970-01-01") + np.timedelta64(int(np.floor(known[-1])), "D")
         return days_since_1970(np.busday_offset(last, ahead)) + known[-1] % 1
     steps = np.diff(known) / step
-    if np.all(np.abs(steps - np.rint(steps)) < _ROUNDED) and np.all(np.rint(steps) > 0):
-        step = float(np.ptp(known) / np.rint(steps).sum())
+    whole = np.rint(steps)
+    if whole.min() > 0 and np.abs(steps - whole).max() < _ROUNDED:
+        step = float(np.ptp(known) / whole.sum())
     return known[-1] + step * ahead
 
 

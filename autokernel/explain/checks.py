@@ -110,17 +110,18 @@ def of_outliers(model: FittedModel) -> Iterator[Said]:
         of_rows, n = sizes[chosen], int(chosen.sum())
         if not n:
             continue
-        by = [f"{float(f'{size:.2g}'):g}" for size in (of_rows if n == 2 else np.sort(of_rows))]
-        far = by[0] if by[0] == by[-1] else f"{by[0]} {'and' if n == 2 else 'to'} {by[-1]}"
         named = listing([str(row) for row in rows[chosen][:MAX_NAMED].tolist()])
         subject, is_off, are = f"row {named}", "does not fit: it is", "is"
         if n > 1:
             subject, is_off, are = f"rows {named}", "do not fit: they are", "are"
         if n > MAX_NAMED:
             subject = f"{n} rows, of which the first are {named},"
-        what = f"{is_off} {far} standard deviations off"
         if np.isinf(of_rows[0]):
             what = f"{'has a value' if n == 1 else 'have values'} where the target's scale ends"
+        else:
+            by = [f"{float(f'{one:.2g}'):g}" for one in (of_rows if n == 2 else np.sort(of_rows))]
+            far = by[0] if by[0] == by[-1] else f"{by[0]} {'and' if n == 2 else 'to'} {by[-1]}"
+            what = f"{is_off} {far} standard deviations off"
         largest = float(of_rows.max())
         claim = Claim(subject, "excluded", largest, evidence="predictions by other rows")
         text = f"{subject} {what}, and {are} excluded"

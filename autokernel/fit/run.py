@@ -399,7 +399,7 @@ class Run:
             Leaf(PERIODIC, column) + kernel for column in numeric if column not in gaps
         ]
         if not self.arguments.strategy.searches:
-            with catch_warnings(action="ignore"):  # the same come again without the outliers
+            with catch_warnings(action="ignore"):  # the space without outliers repeats them
                 space = Space(
                     given,
                     replace(self.arguments, target_scale=IDENTITY, start_kernel=()),

@@ -45,7 +45,7 @@ class IntegratedWalk(BaseKernel):
     """``v m^2 (m + 3 |x - x'| / 2) + s x x' + c`` with ``m = min(x, x')``: a slope that wanders.
 
     The integral of a random walk, a local linear trend (Wahba 1978). ``s`` is the variance of the
-    slope at the first row, and ``v`` that which its wandering adds at the last row.
+    slope at the first row, and ``v`` the variance that its wandering adds at the last row.
     """
 
     name = "IRW"

@@ -58,7 +58,7 @@ class MixtureComponent:
     expression: Expression
     theta: FloatArray  # (n_params,)
     weight: float
-    has_heavy_tails: bool = False  # whether deviations are now and then larger
+    has_heavy_tails: bool = False  # in quantiles, densities and draws
 
 
 def posterior_over_kernels(

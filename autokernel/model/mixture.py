@@ -34,8 +34,8 @@ M3, whose levels break now and then.
 class MixturePredictor:
     """A mixture of predictive distributions, one for each kernel with its parameters.
 
-    Quantiles, densities and draws have heavy tails where a component has. Moments do not: on the
-    scale of the logarithm the means of rare large deviations would be huge.
+    Quantiles, densities and draws have heavy tails if a component has them. Moments do not: on the
+    log scale, rare large deviations would dominate the mean.
 
     A component whose covariance matrix has no Cholesky factor is left out of ``components`` and of
     their ``weights`` (n_components,), which sum to one.

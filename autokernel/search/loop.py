@@ -131,10 +131,9 @@ class Search:
         return self._reason_to_stop()
 
     def _reason_to_stop(self) -> StopReason:
-        if self._task.deadline.has_passed and not self._strategy.searches:
-            return StopReason.MAX_TIME
         if not self._strategy.searches:
-            return StopReason.EXHAUSTED
+            has_passed = self._task.deadline.has_passed
+            return StopReason.MAX_TIME if has_passed else StopReason.EXHAUSTED
         if self._history.n_searched >= self._n_iter:
             return StopReason.N_ITER
         if self._task.deadline.has_passed:

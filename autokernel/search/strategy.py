@@ -146,8 +146,8 @@ class Strategy(ABC, BaseEstimator):
     searches: ClassVar[bool] = True
     """Whether there are proposals, and simpler forms of the best kernel are tried.
 
-    Otherwise its kernels are those of a series: they are equally probable before the data, on all
-    scales of the target, may have the base kernels of series, and their quantiles have heavy tails.
+    Otherwise the kernels are for series: they are equally probable a priori, have the base kernels
+    of series, act on all scales of the target, and predict with heavy tails.
     """
 
     @abstractmethod
