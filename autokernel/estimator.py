@@ -218,7 +218,12 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     noise_variance_ : float
         Variance of the noise, in squared units of y, or of y on the scale of the best kernel; zero
         up to rounding for a constant target. It is that of a row of weight one without a known
-        error.
+        error. The rounding of a recorded target adds ``resolution_**2 / 12``, which is included
+        unless the best kernel acts on another scale.
+    resolution_ : float
+        The largest step of 1, 2 or 5 times a power of ten, or 1/2, 1/4 or 1/8, of which all targets
+        are multiples, in the unit of y; zero if there is none above a millionth of their range.
+        Its rounding is a known error of every row, as ``noise_std`` is, and of new observations.
     outliers_ : ndarray of shape (n_outliers,)
         Zero-based indices of the rows of ``X`` that do not fit and are excluded, sorted.
     approximation_ : str
@@ -493,6 +498,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             del self.feature_names_in_
         self.date_columns_, self.categories_ = data.date_columns, dict(data.categories)
         self.target_name_ = data.target_name
+        self.resolution_ = data.resolution
         self.outliers_ = model.outliers[0]
         is_kept = slice(None) if data.rows is None else ~np.isin(data.rows, self.outliers_)
         self.X_train_, self.y_train_ = data.X[is_kept], data.y[is_kept]

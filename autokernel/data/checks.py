@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_feature_names, validate_data
 
 from autokernel.data.columns import Levels, to_numbers, with_dates_of_index
 from autokernel.data.dates import is_number
+from autokernel.data.resolution import resolution_of
 from autokernel.data.scaling import MIN_SPREAD
 from autokernel.typing import FloatArray, IntArray
 
@@ -53,6 +54,7 @@ class FitData:
     weights: FloatArray | None = None  # (n_samples,), positive; None for one
     noise_std: FloatArray | None = None  # (n_samples,), None for zero
     rows: IntArray | None = None  # (n_samples,), indices among the given rows, None for all
+    resolution: float = 0.0  # of y, zero if it is not known to be rounded
 
     @property
     def row_noise(self) -> tuple[FloatArray, FloatArray]:
@@ -143,8 +145,18 @@ def check_fit_data(
     check_range(inputs, target)
     names, name = None if names is None else list(map(str, names)), getattr(y, "name", None)
     target_name = str(name) if name not in (None, "", *(names or [])) else None
-    rows = np.flatnonzero(kept)
-    return FitData(inputs, target, names, dates, target_name, categories, weights, errors, rows)
+    return FitData(
+        inputs,
+        target,
+        names,
+        dates,
+        target_name,
+        categories,
+        weights,
+        errors,
+        rows=np.flatnonzero(kept),
+        resolution=resolution_of(target),
+    )
 
 
 def _check_of_rows(

@@ -141,9 +141,9 @@ class Scale:
         return centre / self.unit - self.origin, spread / self.unit**2
 
     def variance_of_function(
-        self, mean: FloatArray, variance: FloatArray, noise: float
+        self, mean: FloatArray, variance: FloatArray, noise: FloatArray
     ) -> FloatArray:
-        """Compute the variance (n,) of the mean of ``u`` given all of ``t`` but its noise."""
+        """Compute the variance (n,) of the mean of ``u`` given all of ``t`` but its noise (n,)."""
         a, b = self.shift + self.width * mean, self.width**2 * variance
         kept = np.maximum(variance - noise, 0.0)
         if self.name == "log":

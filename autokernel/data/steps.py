@@ -1,4 +1,4 @@
-"""The seasons of a column of dates, and the rows that follow a series."""
+"""The periods that a column can show, and the rows that follow a series."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ YEAR = 365.2425  # days
 SEASONS = (1.0, 7.0, YEAR / 4, YEAR)
 """Day, week, quarter and year, in days."""
 
-_ROWS_OF_CYCLE, _CYCLES = 4, 2
+_ROWS_OF_CYCLE, _CYCLES = 4, 2  # that a period needs to be seen
 _UNEQUAL = 0.02  # by which months and quarters differ from their mean
 _TOLERANCE = 1e-6  # of a step, by which equal steps differ through rounding
 _ROUNDED = 0.15  # of a step, by which steps of rounded numbers differ from it
@@ -70,6 +70,16 @@ def seasons_of(x: FloatArray) -> tuple[float, ...]:
         for season in SEASONS
         if _ROWS_OF_CYCLE * step <= season * (1 + _UNEQUAL) and _CYCLES * season <= extent + step
     )
+
+
+def shows_cycles(x: FloatArray) -> bool:
+    """Return whether a column (n_samples,) can show a period.
+
+    The longest period of which two cycles lie in the extent needs four distinct values in both.
+    """
+    known = np.unique(x[~np.isnan(x)])
+    of_cycle = np.histogram(known, bins=_CYCLES)[0]
+    return bool(of_cycle.min() >= _ROWS_OF_CYCLE)
 
 
 def _most_frequent(steps: FloatArray) -> tuple[float, float]:

@@ -283,7 +283,8 @@ class _Pursuit:
             data.X[kept],
             (data.y[kept] - mean) / scale,
             data.weights[kept],
-            data.known_noise[kept] / variance,
+            data.errors[kept] / variance,
+            data.rounding[kept] / variance,
         )
         likelihood = ExactLikelihood(self._expression, local)
         posterior = LogPosterior(likelihood, priors=self._priors, deadline=self._deadline)
@@ -315,7 +316,7 @@ class _Pursuit:
             errors[~kept] = (data.y[~kept] - mean) / scale - predicted
             noise = predictor.noise_variance
             of_rows = noise / data.weights[~kept] + data.known_noise[~kept] / scale**2
-            variances[~kept] = of_new - noise + of_rows
+            variances[~kept] = of_new - predictor.noise_at(predicted) + of_rows
         freed = self.rows & ~kept
         log_factors = data.log_factors(float(theta[-1]) + 2 * np.log(scale))
         own = _log_density_at_best(errors, variances) - np.log(scale) + log_factors

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from autokernel.data.columns import Levels
+from autokernel.data.resolution import resolution_with
 from autokernel.data.scales import IDENTITY, LARGEST_LOG, Scale
 from autokernel.data.steps import YEAR
 from autokernel.explain.checks import can_leave_out, checked, of_outliers
@@ -72,6 +73,7 @@ ALIKE, SAME_COLUMN = 0.95, 1 - 1e-9  # correlations from which two columns are h
 LEVELS = (0.1, 0.9)  # quantiles of a column at which the effect of another one is shown
 MAX_VALUES = 20  # of a column, up to which a curve is followed from one to the next
 MISSED = 1.5  # deviations of the noise, from which it is said how far rows are missed
+ROUNDED = 0.1  # of the variance of the noise, from which rounding is worth a sentence
 MIN_LEVEL = 0.2  # of its swing, from which a change of the average of a cycle is mentioned
 MAX_GAP = 2.5  # median gaps, up to which rows are regular
 MAX_BLUR = 0.25  # of a column, up to which the place of a jump is named
@@ -335,6 +337,7 @@ class Description:
             (mean, f"The {what} of {self._target} is {average_text}."),
             *self._how_much(),
             (noise, f"{left} {has} {deviation}{more}."),
+            *self._of_resolution(),
         ]
 
     def _of_scale(self) -> Iterator[tuple[Claim, str]]:
@@ -360,10 +363,28 @@ class Description:
 
     def _noise(self) -> tuple[Claim, str]:
         """Return the standard deviation of the noise, and its text."""
-        deviation, how = float(np.sqrt(self._model.noise_variance)), "parameter of the best kernel"
-        low, high = (self._spread * interval(np.exp(self._best.draws[:, -1] / 2))).tolist()
+        model, how = self._model, "parameter of the best kernel"
+        target = model.evaluation.expression.target
+        rounding = float(np.median(model.mixture.data.on(target).rounding))
+        deviation = self._spread * float(np.sqrt(model.scaled_noise_variance + rounding))
+        variances = np.exp(self._best.draws[:, -1]) + rounding
+        low, high = (self._spread * np.sqrt(interval(variances))).tolist()
         claim = Claim(TARGET, "noise", deviation, low, high, evidence=how)
         return self._measured(claim), self._amount(deviation, low, high)
+
+    def _of_resolution(self) -> Iterator[tuple[Claim, str]]:
+        """Say to what the target is rounded, if rounding is a part of the noise that matters."""
+        model = self._model
+        data = model.mixture.data.on(model.evaluation.expression.target)
+        share = float(np.median(data.rounding / data.noise(model.scaled_noise_variance)))
+        if share < ROUNDED:
+            return
+        variance = data.on(None).rounding[0] * model.target_scaling.scale**2
+        step, unit = resolution_with(variance), self._target_unit
+        claim = Claim(TARGET, "is rounded to", step, unit=unit, evidence="training targets")
+        nearest = f"{step:g} {unit}".rstrip()
+        text = f"{_capital(self._target)} is recorded to the nearest {nearest}"
+        yield claim, f"{text}: rounding is {percent(share)} of the variance of the noise."
 
     def _how_much(self) -> Iterator[tuple[Claim, str]]:
         """Say how much of the variance is explained, and how far rows are missed if it is far."""

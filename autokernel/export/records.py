@@ -1,7 +1,7 @@
 """Fitted estimators as plain data, which JSON can hold."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from functools import partial
 from typing import Any
 
@@ -37,6 +37,7 @@ from autokernel.model import (
     KernelPosterior,
     MixtureComponent,
     MixturePredictor,
+    common_rounding,
     to_sklearn,
 )
 from autokernel.typing import FloatArray
@@ -46,7 +47,8 @@ FORMAT_VERSION = 2
 """Version of the records; it changes whenever an older reader would misread one."""
 
 _WITH_ROW_NOISE, _WITH_CATEGORIES = 3, 4  # versions with row noise, with categories or gaps
-_VERSIONS = (FORMAT_VERSION, _WITH_ROW_NOISE, _WITH_CATEGORIES)
+_WITH_ROUNDING = 5  # version with rounded targets, and maybe all of these
+_VERSIONS = (FORMAT_VERSION, _WITH_ROW_NOISE, _WITH_CATEGORIES, _WITH_ROUNDING)
 
 _PREDICTORS = {
     "exact": ExactPredictor,
@@ -93,9 +95,10 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
     version = FORMAT_VERSION if has_plain_noise else _WITH_ROW_NOISE
     categories = {str(column): one._asdict() for column, one in model.categories_.items()}
     has_gaps = bool(np.isnan(model.X_train_).any())
+    version = _WITH_CATEGORIES if categories or has_gaps else version
     return {
         "format": _FORMAT,
-        "version": _WITH_CATEGORIES if categories or has_gaps else version,
+        "version": _WITH_ROUNDING if model.resolution_ else version,
         "autokernel": __version__,
         "settings": {name: _as_json(value) for name, value in settings if _is_plain(value)},
         "feature_names_in": None if names is None else [str(name) for name in names],
@@ -105,6 +108,7 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         "X_train": _as_json(model.X_train_),
         "y_train": _as_json(model.y_train_),
         "end": _as_json(model._end),
+        "resolution": model.resolution_,
         "model": _model_record(model._fitted, model.X_train_, model.y_train_),
         "search": search,
     }
@@ -158,6 +162,7 @@ def _estimator(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
         for column, one in record.get("categories", {}).items()
     }
     data = FitData(X, y, names, dates, record["target_name"], categories)
+    data = replace(data, resolution=float(record.get("resolution", 0.0)))
     model._set_fitted(_model(record["model"], X, y), data)
     model._end = float(record.get("end", model._end))  # that of a row which is excluded
     search = record["search"]
@@ -191,7 +196,7 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
         data.y, model.target_scaling.apply(y)
     )
     places = gaps_of(_expressions(model))
-    noise = {"row_noise": [_as_json(values) for values in data.row_noise or ()]}
+    noise = {"row_noise": [_as_json(_common(values)) for values in data.row_noise or ()]}
     return {
         "scaling": _fields(model.scaling),
         "target_scaling": _fields(model.target_scaling),
@@ -252,7 +257,7 @@ def _model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedMod
         evaluation.expression,
         evaluation.theta,
         scaling=scaling,
-        noise_variance=noise,
+        noise_variance=noise + common_rounding(evaluation.expression, data),
         feature_names=names,
     )
     rows, deviations = record.get("outliers", ([], []))
@@ -288,6 +293,11 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, (float, np.floating)):
         return float(value) if np.isfinite(value) else str(float(value))
     return value
+
+
+def _common(values: FloatArray) -> FloatArray:
+    """Return the one number that all values are, or else the values."""
+    return values[0] if (values == values[0]).all() else values
 
 
 def _array(values: Sequence[Any]) -> FloatArray:

@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from autokernel.data import FitData
 from autokernel.data.checks import MAX_ROWS_NAMED
 from autokernel.data.gaps import FIRST_NEW, mark_missing
+from autokernel.data.resolution import variance_of_rounding
 from autokernel.data.scales import IDENTITY
 from autokernel.data.scaling import (
     Scaling,
@@ -82,6 +83,7 @@ from autokernel.model import (
     MixtureComponent,
     MixturePredictor,
     as_columns,
+    common_rounding,
     from_columns,
     posterior_over_kernels,
     to_sklearn,
@@ -642,7 +644,7 @@ class Run:
             expression,
             theta,
             scaling=self._scaling,
-            noise_variance=predictor.noise_variance,
+            noise_variance=predictor.noise_variance + common_rounding(expression, data),
             feature_names=self.feature_names,
         )
         only = KernelPosterior(evaluation, 1.0, evaluation.score, theta[None])
@@ -715,6 +717,7 @@ def _training_data(given: FitData, scaling: Scaling, target_scaling: TargetScali
         target_scaling.apply(given.y),
         weights,
         (noise_std / target_scaling.scale) ** 2,
+        variance_of_rounding(given.resolution / target_scaling.scale),
     )
 
 

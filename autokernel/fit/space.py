@@ -18,7 +18,7 @@ from autokernel.data.scales import (
     target_scale,
 )
 from autokernel.data.scaling import Scaling, TargetScaling, varying_columns
-from autokernel.data.steps import seasons_of
+from autokernel.data.steps import seasons_of, shows_cycles
 from autokernel.evidence import check_expression
 from autokernel.exceptions import warn_user
 from autokernel.expression import Expression, Grammar, Leaf, changes_along, with_gaps, with_leaves
@@ -130,11 +130,12 @@ class Space:
         """Return the base kernels of each column, with its known periods, which know its gaps."""
         categories, strategy = given.categories, self._arguments.strategy
         numeric = [column for column in columns if column not in categories]
-        with_periods_too = numeric if len(numeric) <= MAX_FEW_COLUMNS else find_seasons()
+        few = len(numeric) <= MAX_FEW_COLUMNS
+        periodic = [c for c in (numeric if few else find_seasons()) if shows_cycles(given.X[:, c])]
         found = []
         for column in columns:
             selection = chosen.get(column, self._arguments.base_kernels)
-            kernels = selection or (FEW_COLUMNS if column in with_periods_too else MANY_COLUMNS)
+            kernels = selection or (FEW_COLUMNS if column in periodic else MANY_COLUMNS)
             has_dates, scale = column in given.date_columns, float(self._scaling.scale[column])
             if not selection and (has_dates or not strategy.searches):
                 kernels = tuple(dict.fromkeys((*kernels, *SERIES)))

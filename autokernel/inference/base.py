@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from scipy.special import expit
 
 from autokernel.expression import Expression, View, n_kernel_params
 from autokernel.inference.covariance import cross_covariance, diagonal_covariance
@@ -15,8 +16,8 @@ _LARGEST_LOG = 690.0  # so that its exponential does not overflow
 _LOG_2PI = float(np.log(2 * np.pi))
 
 
-RowNoise = tuple[FloatArray, FloatArray]
-"""Weights and known noise variances of rows, both (n_samples,)."""
+RowNoise = tuple[FloatArray, FloatArray, FloatArray]
+"""Weights, variances of known errors, and variances of rounding of rows, all (n_samples,)."""
 
 
 class TrainingData:
@@ -25,28 +26,35 @@ class TrainingData:
     The targets may be on another scale; ``log_slopes`` (n_samples,) then are the logs of the
     derivatives of this scale, which turn a density on it into one of the target as it was.
 
-    A row with the weight w and the known variance v has noise of the variance ``s / w + v``, with
-    one noise variance s of all rows. By default, weights are one and known variances zero.
+    A row with the weight w, the variance v of its known error and the variance r of rounding has
+    noise of the variance ``(s + r) / w + v``, with one noise variance s of all rows: each of the
+    readings that the row stands for is rounded. By default, weights are one and v and r are zero.
+    The ``known_noise`` (n_samples,) is ``r / w + v``.
     """
 
     def __init__(
         self,
         X: FloatArray,
         y: FloatArray,
-        weights: FloatArray | None = None,
-        known_noise: FloatArray | None = None,
+        weights: FloatArray | float = 1.0,
+        errors: FloatArray | float = 0.0,
+        rounding: FloatArray | float = 0.0,
         log_slopes: FloatArray | None = None,
     ) -> None:
         self.X, self.y = X, y
         self.log_slopes = np.zeros(len(y)) if log_slopes is None else log_slopes
-        self.weights = np.ones(len(y)) if weights is None else weights
-        self.known_noise = np.zeros(len(y)) if known_noise is None else known_noise
+        self.weights, self.errors, self.rounding = (
+            np.full(len(y), one) if np.ndim(one) == 0 else one for one in (weights, errors, rounding)
+        )
+        self.known_noise = self.rounding / self.weights + self.errors
         self.total_weight = float(self.weights.sum())
-        self.slope_of_factor = 0.5 * (len(y) - self.total_weight)
+        self._has_weights = bool(np.any(self.weights != 1))
         self.mean_square = float(np.average(y**2, weights=self.influence)) if len(y) else 0.0
         scatter = (self.weights - 1) * _LOG_2PI + np.log(self.weights)
         self._factors = self.weights * self.log_slopes - 0.5 * scatter
         self._factor = float(self._factors.sum())
+        with np.errstate(divide="ignore"):
+            self._log_rounding = np.log(self.rounding)
         self._pairs: dict[View, PackedPairs] = {}
         self._target: OnScale | None = None
         self._plain: TrainingData | None = None  # with the target as it was, None for these data
@@ -60,22 +68,22 @@ class TrainingData:
             return plain
         y, log_slopes = target.scale.forward_and_log_slope(plain.y)
         slopes_squared = np.exp(np.minimum(2 * log_slopes, _LARGEST_LOG))  # the delta method
-        known_noise = plain.known_noise * slopes_squared
-        other = TrainingData(self.X, y, plain.weights, known_noise, log_slopes)
+        errors, rounding = plain.errors * slopes_squared, plain.rounding * slopes_squared
+        other = TrainingData(self.X, y, plain.weights, errors, rounding, log_slopes)
         other._pairs, other._target, other._plain = self._pairs, target, plain
         return other
 
     def take(self, rows: IntArray) -> "TrainingData":
         """Return the data of these rows."""
         plain = self._plain or self
-        noise = plain.weights[rows], plain.known_noise[rows]
+        noise = plain.weights[rows], plain.errors[rows], plain.rounding[rows]
         return TrainingData(plain.X[rows], plain.y[rows], *noise).on(self._target)
 
     @property
     def row_noise(self) -> RowNoise | None:
-        """The weights and the known variances, None if all are the default."""
-        differs = np.any(self.weights != 1) or np.any(self.known_noise)
-        return (self.weights, self.known_noise) if differs else None
+        """Weights and variances of errors and rounding, None if all are the default."""
+        differs = self._has_weights or np.any(self.known_noise)
+        return (self.weights, self.errors, self.rounding) if differs else None
 
     @property
     def influence(self) -> FloatArray:
@@ -86,17 +94,40 @@ class TrainingData:
         """Compute the noise variance (n_samples,) of each row from that of all rows."""
         return variance / self.weights + self.known_noise
 
+    @property
+    def rounding_by_target(self) -> tuple[FloatArray, FloatArray]:
+        """Targets in order, and the variances of their rounding; one of them where all agree.
+
+        On another scale it depends on the slope at the target.
+        """
+        if not len(self.y) or self.rounding.min() == self.rounding.max():
+            return np.zeros(1), self.rounding[:1] if len(self.y) else np.zeros(1)
+        order = np.argsort(self.y, kind="stable")
+        return self.y[order], self.rounding[order]
+
     def log_factors(self, log_noise: float) -> FloatArray:
         """Compute what turns the log density of each row into that of the target as it was.
 
         A row of the weight w is w readings of one target, and their mean has the noise variance
-        ``s / w``. Their scatter has the density ``(2 pi s)^(-(w - 1) / 2) w^(-1 / 2)``.
+        ``s / w``. Their scatter has the density ``(2 pi s)^(-(w - 1) / 2) w^(-1 / 2)``. With
+        rounding, s is that of a rounded reading.
         """
-        return self._factors + 0.5 * (1 - self.weights) * log_noise
+        with np.errstate(invalid="ignore"):  # of a noise that is no number
+            log_noises = np.logaddexp(log_noise, self._log_rounding)
+        return self._factors + 0.5 * (1 - self.weights) * log_noises
 
     def log_factor(self, log_noise: float) -> float:
-        """Compute the sum of :meth:`log_factors`, whose derivative is ``slope_of_factor``."""
-        return self._factor + self.slope_of_factor * log_noise
+        """Compute the sum of :meth:`log_factors`."""
+        if not self._has_weights:
+            return self._factor
+        return float(self.log_factors(log_noise).sum())
+
+    def slope_of_factor(self, log_noise: float) -> float:
+        """Compute the derivative of :meth:`log_factor`."""
+        if not self._has_weights:
+            return 0.0
+        shares = expit(log_noise - self._log_rounding)  # of the noise that is not rounding
+        return float(0.5 * ((1 - self.weights) * shares).sum())
 
     def pairs(self, view: View) -> PackedPairs:
         """Return the pairs of one view of a column, computed once."""
@@ -170,15 +201,23 @@ class Predictor(ABC):
     Inputs must be scaled like the inputs of the fit. Predictions are of the standardised target, on
     the scale on which the kernel acts.
     Moments are computed for one block of rows after the other, so that memory does not grow with
-    the number of rows. The ``noise_variance`` includes the jitter that the factorisation needed.
+    the number of rows. The ``noise_variance`` includes the jitter that the factorisation needed,
+    and not the variance of rounding, which new observations have too.
     """
 
     text: str  # how predictions are computed, as the user reads it
 
     def __init__(
-        self, expression: Expression, theta: FloatArray, *, jitter: float = 0.0, block: int
+        self,
+        expression: Expression,
+        theta: FloatArray,
+        data: TrainingData,
+        *,
+        jitter: float = 0.0,
+        block: int,
     ) -> None:
         self.jitter, self.noise_variance = jitter, float(np.exp(theta[-1])) + jitter
+        self._rounding_by_target = data.on(expression.target).rounding_by_target
         self._whole, self._block = Term(expression, np.exp(theta[:-1])), max(1, block)
         self._terms: list[Term] = []
         self._last_means: dict[Term, tuple[FloatArray, FloatArray]] = {}
@@ -206,6 +245,13 @@ class Predictor(ABC):
         mean = np.concatenate(parts) if len(rows) == len(X) else np.repeat(parts[0], len(X))
         self._last_means[term] = inputs, mean
         return mean
+
+    def noise_at(self, mean: FloatArray) -> FloatArray:
+        """Compute the variance (n,) of the noise of new observations with these means (n,).
+
+        Their rounding is that of training targets nearby.
+        """
+        return self.noise_variance + np.interp(mean, *self._rounding_by_target)
 
     def mean_and_variance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and variance (n,), noise included."""
@@ -261,7 +307,7 @@ class Predictor(ABC):
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""
         mean, covariance = self._joint(self._whole, X)
-        covariance[np.diag_indices(len(X))] += self.noise_variance
+        covariance[np.diag_indices(len(X))] += self.noise_at(mean)
         return mean, covariance
 
     @abstractmethod
@@ -278,7 +324,7 @@ class Predictor(ABC):
 
     def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         mean, variance = self._part_of_block(self._whole, X)
-        return mean, variance + self.noise_variance
+        return mean, variance + self.noise_at(mean)
 
     def _blocks(self, X: FloatArray) -> Iterator[FloatArray]:
         for start in range(0, len(X), self._block):

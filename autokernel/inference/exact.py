@@ -84,7 +84,7 @@ class ExactLikelihood(Likelihood):
             return failure
         adjoint = cholesky.evidence_adjoint(alpha)
         of_noise = (adjoint[self.diagonal] / self._weights).sum()
-        noise_gradient = np.exp(theta[-1]) * of_noise + self.data.slope_of_factor
+        noise_gradient = np.exp(theta[-1]) * of_noise + self.data.slope_of_factor(theta[-1])
         return value, np.append(self._covariance.backward(adjoint), noise_gradient)
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
@@ -166,12 +166,12 @@ class ExactPredictor(Predictor):
 
     def __init__(self, expression: Expression, theta: FloatArray, data: TrainingData) -> None:
         data = data.on(expression.target)
-        if not expression.leaves:  # rows are independent, and one is enough
-            data = data.take(np.arange(1))
-        self._cholesky, jitter = _factorise(expression, theta, data)
-        block = max(_MIN_ROWS_PER_BLOCK, _COVARIANCES_PER_BLOCK // len(data.X))
-        super().__init__(expression, theta, jitter=jitter, block=block)
-        self._X, self._alpha = data.X, self._cholesky.solve(data.y)
+        # without a kernel rows are independent, and one is enough
+        rows = data if expression.leaves else data.take(np.arange(1))
+        self._cholesky, jitter = _factorise(expression, theta, rows)
+        block = max(_MIN_ROWS_PER_BLOCK, _COVARIANCES_PER_BLOCK // len(rows.X))
+        super().__init__(expression, theta, data, jitter=jitter, block=block)
+        self._X, self._alpha = rows.X, self._cholesky.solve(rows.y)
 
     def _joint(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         cross = term.cross(X, self._X)

@@ -95,7 +95,7 @@ class InducingLikelihood(Likelihood):
         trace = (len(y) - len(M) + np.trace(inverse_B)) / s
         of_s = 0.5 * (square - trace) + 0.5 * at.unexplained / s**2
         # log s moves the noise V of a row by V less what is known of it
-        of_noise = s * of_s - 0.5 * of_known + self.data.slope_of_factor
+        of_noise = s * of_s - 0.5 * of_known + self.data.slope_of_factor(theta[-1])
         return at.bound + self.data.log_factor(theta[-1]), np.append(gradient, of_noise)
 
     def condition(self, theta: FloatArray) -> "Conditioned":
@@ -297,7 +297,7 @@ class InducingPredictor(Predictor):
     ) -> None:
         some = np.random.default_rng(_SEED).permutation(len(data.X))[:_CANDIDATE_ROWS]
         points = data.X[some[choose_inducing(expression, theta, data.X[some], n_inducing)]]
-        super().__init__(expression, theta, block=_COVARIANCES_PER_BLOCK // len(points))
+        super().__init__(expression, theta, data, block=_COVARIANCES_PER_BLOCK // len(points))
         self.text = f"{len(points)} inducing points"
         at = InducingLikelihood(expression, data, points).condition(theta)
         self._points, self._L, self._L_B, self._weights = points, at.L, at.L_B, at.weights

@@ -283,7 +283,7 @@ class NeighbourLikelihood(Likelihood):
             value += self.rows_for_each * of_blocks
             gradient = gradient + self.rows_for_each * slopes
         value += self.rows_for_each * self._tail.log_factor(theta[-1])
-        gradient[-1] += self.rows_for_each * self._tail.slope_of_factor
+        gradient[-1] += self.rows_for_each * self._tail.slope_of_factor(theta[-1])
         return (value, gradient) if np.isfinite(value) else (-np.inf, np.zeros(len(theta)))
 
     def _sweep(self) -> Iterator[tuple[Blocks, FloatArray]]:
@@ -312,7 +312,7 @@ class NeighbourPredictor(Predictor):
         self._n_neighbours = min(n_neighbours, len(data.X))
         self.text = f"{self._n_neighbours} neighbours"
         n_pairs = (self._n_neighbours + 1) * (self._n_neighbours + 2) // 2
-        super().__init__(expression, theta, block=_PAIRS_PER_BLOCK // n_pairs)
+        super().__init__(expression, theta, data, block=_PAIRS_PER_BLOCK // n_pairs)
         self._expression, self._theta = expression, theta
         self._data = data.on(expression.target)
         self._nearest = NearestRows(expression, theta, data.X, np.random.default_rng(_SEED))
@@ -360,4 +360,5 @@ class NeighbourPredictor(Predictor):
         blocks = Blocks(self._expression, self._data, rows, X)
         w = blocks.last_columns(np.exp(self._theta))
         weighted = np.einsum("ij,ij->i", w[:, :-1], self._data.y[rows])
-        return -weighted / w[:, -1], 1 / w[:, -1]
+        mean = -weighted / w[:, -1]
+        return mean, 1 / w[:, -1] + (self.noise_at(mean) - self.noise_variance)

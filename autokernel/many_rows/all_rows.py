@@ -233,9 +233,9 @@ def _held_out_density(fit: RowsFit, make_predictor: MakePredictor, rows: ManyRow
     except EvaluationError as error:
         rows.failures.append(f"prediction of held-out rows by {expression}: {error}")
         return -np.inf
-    held_out = held_out.on(expression.target)
-    noise = float(np.exp(theta[-1]))
-    variance = variance + (held_out.noise(noise) - noise)  # of these rows, not of new ones
+    held_out, noise = held_out.on(expression.target), float(np.exp(theta[-1]))
+    of_rows = held_out.noise(noise + predictor.jitter)
+    variance = variance - predictor.noise_at(mean) + of_rows  # of these rows, not of new ones
     density = log_normal(held_out.y - mean, variance) + held_out.log_factors(theta[-1])
     return float(density.sum() / held_out.total_weight)
 

@@ -9,7 +9,7 @@ from autokernel.model.averaging import (
     Stacking,
     posterior_over_kernels,
 )
-from autokernel.model.fitted import FittedModel
+from autokernel.model.fitted import FittedModel, common_rounding
 from autokernel.model.mixture import MixturePredictor
 from autokernel.model.packing import as_columns, from_columns
 from autokernel.model.sklearn_kernel import FeatureKernel, to_sklearn
@@ -25,6 +25,7 @@ __all__ = [
     "PosteriorAveraging",
     "Stacking",
     "as_columns",
+    "common_rounding",
     "from_columns",
     "posterior_over_kernels",
     "to_sklearn",

@@ -13,7 +13,8 @@ from autokernel.data.scales import Scale, rows_beyond
 from autokernel.data.scaling import Scaling, TargetScaling
 from autokernel.evidence import Evaluation
 from autokernel.exceptions import warn_user
-from autokernel.expression import changes_along, gaps_of, with_gaps
+from autokernel.expression import Expression, changes_along, gaps_of, with_gaps
+from autokernel.inference import TrainingData
 from autokernel.kernels import possible_values
 from autokernel.model.averaging import KernelPosterior
 from autokernel.model.mixture import MixturePredictor
@@ -25,12 +26,17 @@ Outliers = tuple[IntArray, FloatArray]
 """Rows that are excluded, as they are counted in ``X``, and their deviations from predictions."""
 
 
+def common_rounding(expression: Expression, data: TrainingData) -> float:
+    """Return the variance of rounding that all rows have; zero on another scale of the target."""
+    return float(data.on(None).rounding[0]) if expression.target is None else 0.0
+
+
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
 class FittedModel:
     """The best kernel, the kernels that are believed, the mixture that predicts and the scaling."""
 
     evaluation: Evaluation  # of the best kernel
-    scaled_noise_variance: float  # of the best kernel, for the standardised target
+    scaled_noise_variance: float  # of the best kernel and the standardised target, not rounded
     mixture: MixturePredictor
     kernel: Kernel  # scikit-learn kernel on inputs before scaling, noise included
     scaling: Scaling
@@ -55,7 +61,8 @@ class FittedModel:
             best.expression,
             best.theta,
             scaling=state["scaling"],
-            noise_variance=state["scaled_noise_variance"],
+            noise_variance=state["scaled_noise_variance"]
+            + common_rounding(best.expression, state["mixture"].data),
             feature_names=state["feature_names"],
         )
         read = {"kernels": kernels, "evaluation": best, "kernel": kernel}
@@ -83,8 +90,12 @@ class FittedModel:
 
     @property
     def noise_variance(self) -> float:
-        """Variance of the noise of the best kernel, in squared units of its scale of the target."""
-        return self.scaled_noise_variance * self.location_and_spread[1] ** 2
+        """Variance of the noise of the best kernel, in squared units of its scale of the target.
+
+        It includes rounding unless that is a matter of the row, as it is on another scale.
+        """
+        rounding = common_rounding(self.evaluation.expression, self.mixture.data)
+        return (self.scaled_noise_variance + rounding) * self.location_and_spread[1] ** 2
 
     def warn_beyond_scales(self, X: FloatArray) -> None:
         """Warn of numbers in X (n, n_features) that the scale of a column does not have."""

@@ -117,11 +117,11 @@ class MixturePredictor:
         for scale, one in zip(self._scales, self.predictors, strict=True):
             mean, variance = one.mean_and_variance(X)
             if scale is None:
-                both.append((mean, variance if noise else variance - one.noise_variance))
+                both.append((mean, variance if noise else variance - one.noise_at(mean)))
             elif noise:
                 both.append(scale.moments(mean, variance))
             else:
-                of_function = scale.variance_of_function(mean, variance, one.noise_variance)
+                of_function = scale.variance_of_function(mean, variance, one.noise_at(mean))
                 both.append((scale.moments(mean, variance)[0], of_function))
         means, variances = (np.array(part) for part in zip(*both, strict=True))
         variances = np.maximum(variances, 0.0)

