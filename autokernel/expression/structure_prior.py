@@ -6,7 +6,7 @@ from math import comb, log
 from types import MappingProxyType
 
 from autokernel.expression.tree import Expression, Leaf, Operation
-from autokernel.kernels import ADD, MULTIPLY, Operator
+from autokernel.kernels import ADD, LINEAR, MULTIPLY, Operator
 
 PROBABILITY_OF_IDENTITY = 0.8  # of a column or a target that has other scales
 
@@ -43,7 +43,8 @@ def grammar_prior(
     A target is only noise with probability 1/2. Otherwise an expression is generated: it is a unit
     with probability 1/2, and else two expressions joined by an operator, each operator being
     equally probable. A unit is one base kernel over a set of columns: the product, or the sum, over
-    these columns, each with probability 1/2. The base kernel, the number of columns, and the
+    these columns, each with probability 1/2. A product of lines is a polynomial, each line of which
+    is a unit. The base kernel, the number of columns, and the
     columns given their number are uniformly distributed; on a category, the kernel of its levels
     stands for any base kernel. The probability is that of one derivation: the orders of the
     operands are not added up. ``n_kernels`` is the number of base kernels on a column of numbers,
@@ -96,28 +97,31 @@ def _units(
 
     A unit has a number of columns, and is one of numbers unless all its columns are categories.
     Leaves that an operator in ``grouping`` joins, and that are one base kernel on different
-    columns, form one unit. If a column occurs twice, its second leaf belongs to another unit. A
-    leaf on a category belongs to the largest unit without its column.
+    columns, form one unit, but for lines that are multiplied. If a column occurs twice, its second
+    leaf belongs to another unit. A leaf on a category belongs to the largest unit without its
+    column.
     """
     if not isinstance(expression, Operation):
         assert isinstance(expression, Leaf)  # the only other kind of tree
         return [(1, not expression.kernel.is_categorical)], 0
     units: list[tuple[int, bool]] = []
     n_choices = 0 if expression.column is None else 1
-    columns: dict[str, list[int]] = {}  # of the leaves that are grouped, by base kernel
+    columns: dict[tuple[str, int], list[int]] = {}  # of the leaves that are grouped
     of_categories: list[int] = []
     for term in expression.children:
         if expression.operator in grouping and isinstance(term, Leaf):
             if term.kernel.is_categorical:
                 of_categories.append(term.column)
             else:
-                columns.setdefault(term.kernel.name, []).append(term.column)
+                is_factor = expression.operator == MULTIPLY and term.kernel == LINEAR
+                group = term.kernel.name, term.column if is_factor else -1
+                columns.setdefault(group, []).append(term.column)
         else:
             below, n_below = _units(term, grouping)
             units += below
             n_choices += n_below
-    names = sorted(columns, key=lambda name: (-len(columns[name]), name))
-    groups, has_numbers = [columns[name] for name in names] or [[]], bool(columns)
+    names = sorted(columns, key=lambda group: (-len(columns[group]), group))
+    groups, has_numbers = [columns[group] for group in names] or [[]], bool(columns)
     for column in sorted(of_categories):
         next((one for one in groups if column not in one), groups[0]).append(column)
     for of_kernel in filter(None, groups):
