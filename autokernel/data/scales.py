@@ -19,6 +19,7 @@ MIN_RATIO = 10.0  # of the largest to the smallest value of a column that has ot
 MIN_RATIO_OF_TARGET = 2.0  # the same of a target; below it all scales are nearly the same
 MIN_DISTINCT = 10  # values of a column or a target that has other scales
 MIN_SHARE = 1e-9  # of the largest target, below which rounding would blur the smallest one
+MAX_VARIANCE = 1.0  # on the scale of the target, for means; that of all targets, standardised
 LARGEST_LOG = 690.0  # so that the square of its exponential does not overflow
 _ROUNDING = 1e-12  # standard deviations of the target, within which a number is zero
 _N_NODES, _N_TERMS = 64, 32  # of a Gauss-Hermite rule, and of a Hermite series
@@ -121,9 +122,11 @@ class Scale:
     def moments(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute mean and variance (n,) of ``u`` where ``t`` is normal.
 
-        They are in closed form for the logarithm and the square root, and by a Gauss-Hermite rule
-        for the logit.
+        A variance of ``t`` above that of all targets counts as :data:`MAX_VARIANCE`, since a mean
+        of exponentials would be that of their tail. The moments are in closed form for the
+        logarithm and the square root, and by a Gauss-Hermite rule for the logit.
         """
+        variance = np.minimum(variance, MAX_VARIANCE)
         a, b = self.shift + self.width * mean, self.width**2 * variance
         if self.name == "log":
             centre = np.exp(np.minimum(a + b / 2, LARGEST_LOG))
@@ -144,8 +147,9 @@ class Scale:
         self, mean: FloatArray, variance: FloatArray, noise: FloatArray
     ) -> FloatArray:
         """Compute the variance (n,) of the mean of ``u`` given all of ``t`` but its noise (n,)."""
+        limit = np.minimum(1.0, MAX_VARIANCE / variance)
+        kept, variance = np.maximum(variance - noise, 0.0) * limit, variance * limit
         a, b = self.shift + self.width * mean, self.width**2 * variance
-        kept = np.maximum(variance - noise, 0.0)
         if self.name == "log":
             return _covariance_of_exponentials(2 * a + b, self.width**2 * kept) / self.unit**2
         coefficients = self._hermite_coefficients(mean, variance)
@@ -158,6 +162,8 @@ class Scale:
         It is in closed form for the logarithm, and otherwise the series of Mehler's formula in the
         correlations, with the coefficients of ``u`` in Hermite polynomials.
         """
+        limit = np.sqrt(np.minimum(1.0, MAX_VARIANCE / np.diag(covariance)))
+        covariance = covariance * np.outer(limit, limit)
         variance = np.diag(covariance)
         if self.name == "log":
             log_level = self.shift + self.width * mean + self.width**2 * variance / 2

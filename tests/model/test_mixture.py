@@ -60,6 +60,9 @@ class Fixed:
     variance: float
     noise_variance: float = 0.0
 
+    def noise_at(self, mean):
+        return self.noise_variance
+
     def mean(self, X):
         return np.full(len(X), self.mean_)
 
