@@ -33,6 +33,7 @@ from autokernel.inference.inducing import InducingPredictor
 from autokernel.inference.neighbours import NeighbourPredictor
 from autokernel.kernels import BASE_KERNELS, OPERATORS, Seasonal, of_known
 from autokernel.model import (
+    TAIL_SHARE,
     FittedModel,
     KernelPosterior,
     MixtureComponent,
@@ -43,12 +44,10 @@ from autokernel.model import (
 from autokernel.typing import FloatArray
 from autokernel.version import __version__
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 5
 """Version of the records; it changes whenever an older reader would misread one."""
 
-_WITH_ROW_NOISE, _WITH_CATEGORIES = 3, 4  # versions with row noise, with categories or gaps
-_WITH_ROUNDING = 5  # version with rounded targets, and maybe all of these
-_VERSIONS = (FORMAT_VERSION, _WITH_ROW_NOISE, _WITH_CATEGORIES, _WITH_ROUNDING)
+_VERSIONS = (2, 3, 4, FORMAT_VERSION)
 
 _PREDICTORS = {
     "exact": ExactPredictor,
@@ -91,14 +90,10 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         search = {"history": history, "tried": model._tried}
         search |= {name: _as_json(getattr(model, name)) for name in _OF_SEARCH}
     settings = model.get_params(deep=False).items()
-    has_plain_noise = model._fitted.mixture.data.row_noise is None
-    version = FORMAT_VERSION if has_plain_noise else _WITH_ROW_NOISE
     categories = {str(column): one._asdict() for column, one in model.categories_.items()}
-    has_gaps = bool(np.isnan(model.X_train_).any())
-    version = _WITH_CATEGORIES if categories or has_gaps else version
     return {
         "format": _FORMAT,
-        "version": _WITH_ROUNDING if model.resolution_ else version,
+        "version": FORMAT_VERSION,
         "autokernel": __version__,
         "settings": {name: _as_json(value) for name, value in settings if _is_plain(value)},
         "feature_names_in": None if names is None else [str(name) for name in names],
@@ -214,6 +209,7 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
         "numbers": _as_json(model.rows),
         "predictor": _predictor_record(mixture.make_predictor),
         "components": [_fields(one) for one in mixture.components],
+        "tail_share": mixture.tail_share,
         "rows": None if has_all else {"X": _as_json(data.X), "y": _as_json(data.y)},
         **(noise if data.row_noise else {}),
     }
@@ -238,10 +234,10 @@ def _model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedMod
             expression_of(one["expression"]),
             _array(one["theta"]),
             float(one["weight"]),
-            bool(one.get("has_heavy_tails", False)),
         )
         for one in record["components"]
     ]
+    had_tails = TAIL_SHARE * record["components"][0].get("has_heavy_tails", False)
     rows, row_noise = record["rows"], map(_array, record.get("row_noise", ()))
     if rows is None:
         data = TrainingData(mark_missing(scaling.apply(X)), target_scaling.apply(y), *row_noise)
@@ -250,7 +246,12 @@ def _model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedMod
             _array(rows["X"]).reshape(-1, X.shape[1]), _array(rows["y"]), *row_noise
         )
     with one_blas_thread():  # as in the fit, for bit-identical results
-        mixture = MixturePredictor(components, data, _make_predictor(record["predictor"]))
+        mixture = MixturePredictor(
+            components,
+            data,
+            _make_predictor(record["predictor"]),
+            tail_share=float(record.get("tail_share", had_tails)),
+        )
     noise = float(record["noise"])
     names = record["feature_names"]
     kernel = to_sklearn(

@@ -78,6 +78,7 @@ from autokernel.many_rows import (
     shuffled_rows,
 )
 from autokernel.model import (
+    TAIL_SHARE,
     FittedModel,
     KernelPosterior,
     MixtureComponent,
@@ -86,6 +87,7 @@ from autokernel.model import (
     common_rounding,
     from_columns,
     posterior_over_kernels,
+    share_of_tails,
     to_sklearn,
 )
 from autokernel.search import (
@@ -210,11 +212,6 @@ class Run:
         return self.approximation is None and self.n_searched == len(self.y) and not by_bounds
 
     @property
-    def _has_heavy_tails(self) -> bool:
-        """Whether predictions allow for levels that break, as those of series do."""
-        return not self.arguments.strategy.searches
-
-    @property
     def text(self) -> str:
         """How all rows are fitted, in one line."""
         how = "exactly" if self.approximation is None else self.approximation.text
@@ -306,7 +303,8 @@ class Run:
                 return best
             others = [one for one in scored if one is not best.evaluation]
             deadline = self._deadline.earlier(self._conditioning_seconds)
-            return self._completed(best, others, self.space.grammar, deadline)
+            found = self._completed(best, others, self.space.grammar, deadline)
+            return self._with_tails(found, best, deadline)
         rough = (self._rough or self._fit_roughly()) if reason in EARLY else None
         if rough is None:
             failed = self.history.evaluations[:1]
@@ -346,7 +344,8 @@ class Run:
         other = self.on_other_rows(best) if n_left else None
         if other is not None:
             return other.refit(best, n_left=n_left - 1)
-        return self._completed(self._conditioned(best), [], None, NEVER)
+        searched = self._conditioned(best)
+        return self._with_tails(self._completed(searched, [], None, NEVER), searched, NEVER)
 
     def past(self) -> Past:
         """Return the present state of the search, which another search can continue."""
@@ -564,6 +563,20 @@ class Run:
             )
             return best
 
+    def _with_tails(
+        self, model: FittedModel, searched: FittedModel, deadline: Deadline
+    ) -> FittedModel:
+        """Estimate how heavy tails are from rows left out, those of the search if there are more.
+
+        Rows of a series do not show it, as those on both sides of a row know whether a level
+        breaks.
+        """
+        share, is_exact = TAIL_SHARE, model.mixture.make_predictor is ExactPredictor
+        if self.arguments.strategy.searches and not deadline.has_passed:
+            rows = (model if is_exact else searched).mixture
+            share = share_of_tails(rows.leave_one_out()[0], len(self.outliers))
+        return replace(model, mixture=model.mixture.with_tails(share))
+
     def _averaged(
         self,
         best: FittedModel,
@@ -582,8 +595,6 @@ class Run:
         try:
             with one_blas_thread():
                 components = averaging.components(evaluator, kernels, deadline=deadline)
-                if self._has_heavy_tails:
-                    components = [replace(one, has_heavy_tails=True) for one in components]
                 mixture = MixturePredictor(components, evaluator.data, ExactPredictor)
         except (LinAlgError, OutOfTimeError, MemoryError) as error:
             warn_user(
@@ -631,10 +642,10 @@ class Run:
         expression, theta, n = evaluation.expression, evaluation.theta, len(data.y)
         if not np.isfinite(evaluation.log_posterior):
             raise EvaluationError(f"{expression} could not be fitted because: {evaluation.status}")
-        point = [MixtureComponent(expression, theta, 1.0, self._has_heavy_tails)]
+        point = [MixtureComponent(expression, theta, 1.0)]
         try:
             with kernel_errors(), one_blas_thread():  # as in the search, for bit-identical results
-                mixture = MixturePredictor(point, data, make_predictor)
+                mixture = MixturePredictor(point, data, make_predictor, tail_share=TAIL_SHARE)
         except EvaluationError as error:
             raise EvaluationError(
                 f"{expression} cannot be conditioned on {n} rows ({error})"

@@ -10,12 +10,13 @@ from autokernel.model.averaging import (
     posterior_over_kernels,
 )
 from autokernel.model.fitted import FittedModel, common_rounding
-from autokernel.model.mixture import MixturePredictor
+from autokernel.model.mixture import TAIL_SHARE, MixturePredictor, share_of_tails
 from autokernel.model.packing import as_columns, from_columns
 from autokernel.model.sklearn_kernel import FeatureKernel, to_sklearn
 
 __all__ = [
     "AVERAGES",
+    "TAIL_SHARE",
     "Averaging",
     "FeatureKernel",
     "FittedModel",
@@ -28,5 +29,6 @@ __all__ = [
     "common_rounding",
     "from_columns",
     "posterior_over_kernels",
+    "share_of_tails",
     "to_sklearn",
 ]

@@ -58,7 +58,6 @@ class MixtureComponent:
     expression: Expression
     theta: FloatArray  # (n_params,)
     weight: float
-    has_heavy_tails: bool = False  # in quantiles, densities and draws
 
 
 def posterior_over_kernels(

@@ -138,7 +138,8 @@ class FittedModel:
             replace(one, expression=with_gaps(one.expression, {**places, **new}))
             for one in components
         ]
-        return MixturePredictor(knowing, rows, self.mixture.make_predictor), self.scaled(X)
+        mixture = MixturePredictor(knowing, rows, self.mixture.make_predictor)
+        return mixture.with_tails(self.mixture.tail_share), self.scaled(X)
 
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean (n,) at inputs (n, n_features)."""

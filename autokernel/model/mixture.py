@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from copy import copy
 from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.optimize import elementwise
 from scipy.special import logsumexp, ndtr, ndtri
+from scipy.stats import beta, norm
 
 from autokernel.data.scales import Scale
 from autokernel.expression import Expression
@@ -23,19 +25,33 @@ from autokernel.model.averaging import MixtureComponent
 from autokernel.model.packing import as_columns, from_columns
 from autokernel.typing import FloatArray
 
-_HEAVY_TAILS = ((0.9, 1.0), (0.1, 3.0))
-"""Shares of futures and factors of their deviation, where tails are heavy.
+TAIL_FACTOR = 3.0  # of the deviation, in a share of all new observations
+TAIL_SHARE = 0.1  # before any row is left out: close to a t distribution with 5 degrees of freedom
+_PRIOR_ROWS = 20.0  # that the prior of the share counts as
+_SHARES = (np.arange(400) + 0.5) / 400  # of a grid
 
-They are close to a t distribution with 5 degrees of freedom, and were chosen on series of M1 and
-M3, whose levels break now and then.
-"""
+
+def share_of_tails(probabilities: FloatArray, n_outliers: int) -> float:
+    """Estimate the share of observations with three times the deviation.
+
+    It is the posterior mean given the ``probabilities`` (n,) of smaller targets for rows that are
+    predicted from all others, and outliers, which surely have it. The prior is a beta distribution
+    whose mean is :data:`TAIL_SHARE`.
+    """
+    z = ndtri(np.clip(probabilities, 1e-12, 1 - 1e-12))
+    far = norm.pdf(z, scale=TAIL_FACTOR)[:, None] * _SHARES
+    near = norm.pdf(z)[:, None] * (1 - _SHARES)
+    a, b = TAIL_SHARE * _PRIOR_ROWS, (1 - TAIL_SHARE) * _PRIOR_ROWS
+    log_posterior = np.log(far + near).sum(axis=0) + beta.logpdf(_SHARES, a + n_outliers, b)
+    return float(np.average(_SHARES, weights=np.exp(log_posterior - log_posterior.max())))
 
 
 class MixturePredictor:
     """A mixture of predictive distributions, one for each kernel with its parameters.
 
-    Quantiles, densities and draws have heavy tails if a component has them. Moments do not: on the
-    log scale, rare large deviations would dominate the mean.
+    Quantiles, densities and draws allow for rare large deviations: a share of new observations, the
+    ``tail_share``, has three times the deviation. Moments do not, as such deviations would dominate
+    them on the log scale.
 
     A component whose covariance matrix has no Cholesky factor is left out of ``components`` and of
     their ``weights`` (n_components,), which sum to one.
@@ -56,8 +72,11 @@ class MixturePredictor:
         components: Sequence[MixtureComponent],
         data: TrainingData,
         make_predictor: MakePredictor,
+        *,
+        tail_share: float = 0.0,
     ) -> None:
         self.make_predictor, self._X, self._y = make_predictor, data.X, data.y
+        self.tail_share = tail_share
         self._row_noise = data.row_noise
         predictors: dict[MixtureComponent, Predictor] = {}
         for one in components:
@@ -85,6 +104,18 @@ class MixturePredictor:
                     self.make_predictor(one.expression, one.theta, data) for one in self.components
                 ]
         return self._predictors
+
+    def with_tails(self, share: float) -> "MixturePredictor":
+        """Return the same mixture with another share of large deviations."""
+        other = copy(self)
+        other.tail_share = share
+        return other
+
+    @property
+    def _tails(self) -> tuple[tuple[float, float], ...]:
+        """Shares of observations, and factors of their deviation."""
+        share = self.tail_share
+        return ((1 - share, 1.0), (share, TAIL_FACTOR)) if share else ((1.0, 1.0),)
 
     def is_of(self, expression: Expression, theta: FloatArray) -> bool:
         """Return whether one kernel with these parameters makes up the whole mixture."""
@@ -146,12 +177,11 @@ class MixturePredictor:
         """Draw new observations (n, n_samples), each from one component."""
         n_each = rng.multinomial(n_samples, self.weights) if len(self.weights) > 1 else [n_samples]
         draws = []
-        every = zip(self.components, self._scales, self.predictors, n_each, strict=True)
-        for component, scale, one, number in every:
+        for scale, one, number in zip(self._scales, self.predictors, n_each, strict=True):
             if number or not n_samples:
                 drawn = one.samples(X, int(number), rng)
-                if component.has_heavy_tails:
-                    shares, factors = zip(*_HEAVY_TAILS, strict=True)
+                if self.tail_share:
+                    shares, factors = zip(*self._tails, strict=True)
                     mean = one.mean(X)[:, None]
                     drawn = mean + rng.choice(factors, int(number), p=shares) * (drawn - mean)
                 draws.append(drawn if scale is None else scale.inverse(drawn))
@@ -206,7 +236,7 @@ class MixturePredictor:
         """Predict each row of the data from all others, with the parameters of all rows.
 
         Returns the predicted probabilities (n,) of a smaller target, and the errors (n,) of the
-        means. Tails are not heavy, as rows on both sides show whether a level breaks.
+        means. Tails are not heavy: they are what such probabilities show.
         O(n_components n_samples^3).
         """
         probability, error, data = np.zeros(len(self._y)), np.zeros(len(self._y)), self.data
@@ -235,14 +265,14 @@ class MixturePredictor:
         """Compute the normal distributions of which the mixture consists.
 
         Returns weights (n_normals,), scales of the target, and means and standard deviations
-        (n_normals, n) on them. A component with heavy tails is several.
+        (n_normals, n) on them. With tails, each component is two.
         """
         weights, scales, means, stds = [], [], [], []
-        every = zip(self.weights, self._scales, self.components, self.predictors, strict=True)
-        for weight, scale, component, predictor in every:
+        for weight, scale, predictor in zip(
+            self.weights, self._scales, self.predictors, strict=True
+        ):
             mean, variance = predictor.mean_and_variance(X)
-            tails = _HEAVY_TAILS if component.has_heavy_tails else ((1.0, 1.0),)
-            for share, factor in tails:
+            for share, factor in self._tails:
                 weights.append(share * weight)
                 scales.append(scale)
                 means.append(mean)

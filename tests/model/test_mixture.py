@@ -87,8 +87,7 @@ def distribution_function(value, means, stds, weights):
 
 def heavy():
     """The same mixture with heavy tails."""
-    made = [replace(one, has_heavy_tails=True) for one in components()]
-    return MixturePredictor(made, data(), ExactPredictor)
+    return MixturePredictor(components(), data(), ExactPredictor, tail_share=0.1)
 
 
 def test_heavy_tails_are_a_tenth_of_three_times_the_deviation(mixture):
@@ -106,6 +105,21 @@ def test_heavy_tails_are_a_tenth_of_three_times_the_deviation(mixture):
     y = np.linspace(-2, 2, len(X_NEW))
     density = weights @ norm.pdf(y, means, stds)
     np.testing.assert_allclose(heavy().log_density(X_NEW, y), np.log(density), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("share", "n_samples"), [(0.0, 4000), (0.2, 4000)])
+def test_the_share_of_tails_is_that_of_the_rows_left_out(share, n_samples):
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=n_samples) * np.where(rng.uniform(size=n_samples) < share, 3.0, 1.0)
+    # the standard error of the share, by the Fisher information of the two densities
+    assert abs(share_of_tails(norm.cdf(z), 0) - share) < 4 * 0.012
+
+
+def test_few_rows_leave_the_share_of_tails_near_its_prior():
+    assert share_of_tails(np.empty(0), 0) == pytest.approx(0.1, abs=1e-4)  # the mean of the prior
+    # of a beta distribution, whose mean changes by one row in 20 + 1
+    assert share_of_tails(np.empty(0), 1) == pytest.approx(3 / 21, abs=1e-3)
+    assert share_of_tails(norm.cdf([6.0]), 0) > share_of_tails(norm.cdf([1.0]), 0)
 
 
 def test_draws_have_heavy_tails():
