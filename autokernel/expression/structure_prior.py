@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from math import comb, log
 from types import MappingProxyType
+from typing import NamedTuple
 
 from autokernel.expression.tree import Expression, Leaf, Operation
 from autokernel.kernels import ADD, LINEAR, MULTIPLY, Operator
@@ -22,10 +23,10 @@ def uniform_prior(expression: Expression) -> float:  # noqa: ARG001 - the same f
 def unit_prior(expression: Expression, *, nats: float, n_columns: int) -> float:
     """Return minus ``nats`` for each unit.
 
-    A unit is a product of one base kernel over all columns, or any other leaf.
+    A unit is a product of one base kernel over all columns, but not of lines, or any other leaf.
     """
     units = _units(expression.body, (MULTIPLY,))[0]
-    return -nats * sum(1 if size == n_columns else size for size, _ in units)
+    return -nats * sum(1 if one.size == n_columns else one.size for one in units)
 
 
 def grammar_prior(
@@ -43,10 +44,10 @@ def grammar_prior(
     A target is only noise with probability 1/2. Otherwise an expression is generated: it is a unit
     with probability 1/2, and else two expressions joined by an operator, each operator being
     equally probable. A unit is one base kernel over a set of columns: the product, or the sum, over
-    these columns, each with probability 1/2. A product of lines is a polynomial, each line of which
-    is a unit. The base kernel, the number of columns, and the
-    columns given their number are uniformly distributed; on a category, the kernel of its levels
-    stands for any base kernel. The probability is that of one derivation: the orders of the
+    these columns, each with probability 1/2. Lines on several columns are always a sum: their
+    product is a polynomial, each line of which is a unit. The base kernel, the number of columns,
+    and the columns given their number are uniformly distributed; on a category, the kernel of its
+    levels stands for any base kernel. The probability is that of one derivation: the orders of the
     operands are not added up. ``n_kernels`` is the number of base kernels on a column of numbers,
     the average if columns differ. Scales are as probable as :func:`scale_prior` says. The power
     ``strength`` of the probability was chosen with ``benchmarks/structure_prior.py``, see
@@ -58,11 +59,11 @@ def grammar_prior(
     units, n_choices = _units(expression.body, (ADD, MULTIPLY))
     price = log(2) + (2 * len(units) - 1) * log(2)  # not noise; a unit or an operation
     price += (len(units) - 1) * log(max(1, n_operators))
-    for size, is_of_numbers in units:
-        n_possible = max(n_columns, size)  # a kernel by hand may use constant columns too
-        price += log(n_kernels) if is_of_numbers else 0.0
-        price += log(n_possible) + log(comb(n_possible, size))
-        price += log(2) if size > 1 else 0.0  # a product or a sum
+    for unit in units:
+        n_possible = max(n_columns, unit.size)  # a kernel by hand may use constant columns too
+        price += log(n_kernels) if unit.is_of_numbers else 0.0
+        price += log(n_possible) + log(comb(n_possible, unit.size))
+        price += log(2) if unit.size > 1 and unit.n_lines < 2 else 0.0  # a product or a sum
     return of_scales - strength * (price + n_choices * log(max(1, n_columns)))
 
 
@@ -90,12 +91,19 @@ def scale_prior(expression: Expression, n_scales: Mapping[int, int], n_targets: 
     return price(expression.target, n_targets) + sum(sorted(prices))
 
 
+class _Unit(NamedTuple):
+    """One base kernel over a set of columns."""
+
+    size: int  # number of columns
+    is_of_numbers: bool  # unless all columns are categories
+    n_lines: int  # columns on which it is LIN
+
+
 def _units(
     expression: Expression, grouping: Collection[Operator]
-) -> tuple[list[tuple[int, bool]], int]:
+) -> tuple[list[_Unit], int]:
     """List the units, and count the operators that act on a column.
 
-    A unit has a number of columns, and is one of numbers unless all its columns are categories.
     Leaves that an operator in ``grouping`` joins, and that are one base kernel on different
     columns, form one unit, but for lines that are multiplied. If a column occurs twice, its second
     leaf belongs to another unit. A leaf on a category belongs to the largest unit without its
@@ -103,8 +111,9 @@ def _units(
     """
     if not isinstance(expression, Operation):
         assert isinstance(expression, Leaf)  # the only other kind of tree
-        return [(1, not expression.kernel.is_categorical)], 0
-    units: list[tuple[int, bool]] = []
+        kernel = expression.kernel
+        return [_Unit(1, not kernel.is_categorical, int(kernel == LINEAR))], 0
+    units: list[_Unit] = []
     n_choices = 0 if expression.column is None else 1
     columns: dict[tuple[str, int], list[int]] = {}  # of the leaves that are grouped
     of_categories: list[int] = []
@@ -122,10 +131,12 @@ def _units(
             n_choices += n_below
     names = sorted(columns, key=lambda group: (-len(columns[group]), group))
     groups, has_numbers = [columns[group] for group in names] or [[]], bool(columns)
+    of_lines = [Counter(one) if name == LINEAR.name else {} for one, (name, _) in zip(groups, names)]
     for column in sorted(of_categories):
         next((one for one in groups if column not in one), groups[0]).append(column)
-    for of_kernel in filter(None, groups):
+    for of_kernel, lines in zip(groups, of_lines or [{}], strict=True):
         counts = Counter(of_kernel).values()
-        sizes = (sum(n > number for n in counts) for number in range(max(counts)))
-        units += [(size, has_numbers) for size in sizes]
+        for number in range(max(counts, default=0)):
+            n_lines = sum(n > number for n in lines.values())
+            units.append(_Unit(sum(n > number for n in counts), has_numbers, n_lines))
     return units, n_choices
