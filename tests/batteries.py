@@ -1,7 +1,7 @@
 """Random expressions, parameters and data, and derivatives by differences."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from hypothesis import strategies as st
@@ -31,7 +31,7 @@ from autokernel.kernels import (
     Operator,
 )
 from autokernel.model import to_sklearn
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 from tests.kernels.gate import GATE
 
 EPS = float(np.finfo(float).eps)
@@ -135,8 +135,13 @@ class Problem:
     @property
     def noise(self) -> FloatArray:
         """Noise variance (n_samples,) of each row, by its definition."""
-        weights, known = self.row_noise or (np.ones(len(self.y)), np.zeros(len(self.y)))
-        return np.exp(self.theta[-1]) / weights + known
+        weights, errors, rounding = self.row_noise or (1.0, np.zeros(len(self.y)), 0.0)
+        return (np.exp(self.theta[-1]) + rounding) / weights + errors
+
+    def take(self, rows: IntArray) -> "Problem":
+        """The same kernel and parameters with these rows."""
+        noise = self.row_noise and tuple(one[rows] for one in self.row_noise)
+        return replace(self, X=self.X[rows], y=self.y[rows], row_noise=noise)
 
 
 @st.composite
@@ -161,7 +166,8 @@ def problems(draw: st.DrawFn, *, n_features: int, has_row_noise: bool = False) -
     X[:, 0] += 1.1  # positive, as some scales need
     y, row_noise = rng.standard_normal(n_samples), None
     if has_row_noise:
-        row_noise = rng.uniform(0.3, 4, n_samples), rng.choice([0.0, 0.05, 1.0], n_samples)
+        weights, errors = rng.uniform(0.3, 4, n_samples), rng.choice([0.0, 0.05, 1.0], n_samples)
+        row_noise = weights, errors, rng.choice([0.0, 0.1, 0.5], n_samples)
     return Problem(expression, theta, X, y, row_noise)
 
 

@@ -73,7 +73,8 @@ def scatter(problem):
     """Log densities (n,) of the scatter of the readings of each row, whose targets are equal."""
     if problem.row_noise is None:
         return np.zeros(len(problem.y))
-    weights, noise = problem.row_noise[0], np.exp(problem.theta[-1])
+    weights, _, rounding = problem.row_noise
+    noise = np.exp(problem.theta[-1]) + rounding
     return -0.5 * ((weights - 1) * np.log(2 * np.pi * noise) + np.log(weights))
 
 
@@ -466,7 +467,7 @@ def test_a_likelihood_on_a_scale_is_that_of_the_transformed_target_with_its_slop
     own = make(replace(problem, expression=problem.expression.on(target), y=y))
     row_noise = problem.row_noise
     if row_noise is not None:  # the delta method
-        row_noise = row_noise[0], row_noise[1] * np.exp(2 * log_slopes)
+        row_noise = row_noise[0], *(one * np.exp(2 * log_slopes) for one in row_noise[1:])
         log_slopes = row_noise[0] * log_slopes  # once for each reading
     by_hand = make(replace(problem, y=t, row_noise=row_noise))
     # with all rows in neighbourhoods, each row stands for itself in every likelihood
@@ -483,22 +484,17 @@ def test_a_likelihood_on_a_scale_is_that_of_the_transformed_target_with_its_slop
 # Rows that stand for several readings
 
 
-def repeated(problem, weights):
-    """The same rows, each as often as its weight."""
-    X, y = (np.repeat(values, weights, axis=0) for values in (problem.X, problem.y))
-    return replace(problem, X=X, y=y)
-
-
 @settings(max_examples=50)
 @given(st.one_of(problems(n_features=1), problems(n_features=3)), seeds)
 def test_a_row_with_a_weight_is_as_many_rows(problem, seed):
-    n = len(problem.y)
-    weights = np.random.default_rng(seed).integers(1, 5, n)
-    weighted = replace(problem, row_noise=(weights.astype(float), np.zeros(n)))
-    copies = repeated(problem, weights)
+    n, rng = len(problem.y), np.random.default_rng(seed)
+    weights, rounding = rng.integers(1, 5, n), rng.choice([0.0, 0.3], n)
+    weighted = replace(problem, row_noise=(weights.astype(float), np.zeros(n), rounding))
+    single = replace(problem, row_noise=(np.ones(n), np.zeros(n), rounding))
+    copies = single.take(np.repeat(np.arange(n), weights))
     first = np.cumsum(weights) - weights
     order = np.concatenate([first, np.delete(np.arange(len(copies.y)), first)])
-    shuffled = replace(copies, X=copies.X[order], y=copies.y[order])
+    shuffled = copies.take(order)
     every = np.arange(n - 1), np.arange(n)[None]  # the last row given all others
     all_copies = np.arange(weights[:-1].sum())
     given_them = [
@@ -524,9 +520,7 @@ def test_a_row_with_a_weight_is_as_many_rows(problem, seed):
         )
         last = exact(weighted).held_out(problem.theta, n - 1)[0]
         one_by_one = sum(
-            exact(replace(copies, X=copies.X[rows], y=copies.y[rows])).held_out(
-                problem.theta, len(rows) - 1
-            )[0]
+            exact(copies.take(rows)).held_out(problem.theta, len(rows) - 1)[0]
             for rows in given_them
         )
         assert last == pytest.approx(one_by_one, rel=0, abs=tolerance)
@@ -535,10 +529,11 @@ def test_a_row_with_a_weight_is_as_many_rows(problem, seed):
 def test_noise_alone_has_the_noise_of_each_row():
     problem = noise()
     rng = np.random.default_rng(1)
-    weights, known = rng.uniform(0.5, 3, 12), rng.uniform(0, 2, 12)
-    likelihood = exact(replace(problem, row_noise=(weights, known)))
-    problem = replace(problem, row_noise=(weights, known))
-    expected = norm.logpdf(problem.y, scale=np.sqrt(0.7 / weights + known)) + scatter(problem)
+    weights, errors, rounding = rng.uniform(0.5, 3, 12), rng.uniform(0, 2, 12), np.full(12, 0.2)
+    problem = replace(problem, row_noise=(weights, errors, rounding))
+    likelihood = exact(problem)
+    of_rows = np.sqrt((0.7 + 0.2) / weights + errors)
+    expected = norm.logpdf(problem.y, scale=of_rows) + scatter(problem)
     assert likelihood.value(problem.theta) == pytest.approx(expected.sum(), rel=1e-13)
     np.testing.assert_allclose(likelihood.leave_one_out(problem.theta), expected, rtol=1e-13)
     gradient = likelihood.value_and_gradient(problem.theta)[1]

@@ -9,6 +9,7 @@ import pytest
 from scipy.linalg import LinAlgError
 
 from autokernel import BaseKernel, parse_expression
+from autokernel.data.scales import Scale
 from autokernel.expression import NOISE, Leaf
 from autokernel.inference import (
     ExactLikelihood,
@@ -21,7 +22,7 @@ from autokernel.inference import (
     diagonal_covariance,
     has_memory_for_exact,
 )
-from autokernel.kernels import BASE_KERNELS, VARIANCE
+from autokernel.kernels import BASE_KERNELS, VARIANCE, OnScale
 from tests.model.cases import dense_covariance, dense_predictions, random_case
 from tests.own_kernels import OrnsteinUhlenbeck
 
@@ -75,6 +76,33 @@ def table(n_samples, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(n_samples, 2))
     return TrainingData(X, X[:, 0] + np.sin(5 * X[:, 1]) + 0.2 * rng.normal(size=n_samples))
+
+
+@every_predictor
+def test_new_observations_of_a_rounded_target_are_rounded_too(make, tolerance):
+    data, X_new, rounding = table(25), new_rows(9, n_features=2), 0.04
+    rounded = make(WHOLE, THETA, TrainingData(data.X, data.y, rounding=rounding))
+    theta = np.append(THETA[:-1], np.log(np.exp(THETA[-1]) + rounding))
+    noisier = make(WHOLE, theta, data)
+    same = {"rtol": max(tolerance, 1e-9), "atol": max(tolerance, 1e-9)}
+    for moments in ("mean_and_variance", "mean_and_covariance"):
+        for ours, theirs in zip(
+            getattr(rounded, moments)(X_new), getattr(noisier, moments)(X_new), strict=True
+        ):
+            np.testing.assert_allclose(ours, theirs, **same)
+    assert rounded.noise_variance == pytest.approx(np.exp(THETA[-1]), rel=1e-12)
+
+
+def test_on_a_scale_a_new_observation_has_the_rounding_of_targets_nearby():
+    X, target = np.linspace(0, 1, 30)[:, None], OnScale(Scale("log"))
+    data = TrainingData(X, np.round(np.exp(3 * X[:, 0])), rounding=1 / 12)
+    predictor = ExactPredictor(parse_expression("SE[0]").on(target), np.log([0.5, 9, 1e-3]), data)
+    mean, _ = predictor.mean_and_variance(X)
+    of_rounding = predictor.noise_at(mean) - predictor.noise_variance
+    # the delta method at the target, between that of the targets around it
+    np.testing.assert_allclose(of_rounding[5:], 1 / 12 / np.exp(2 * mean[5:]), rtol=0.3)
+    far = predictor.noise_at(np.array([-50.0, 50.0])) - predictor.noise_variance
+    np.testing.assert_allclose(far, 1 / 12 / np.array([1.0, data.y.max()]) ** 2, rtol=1e-9)
 
 
 class Counting(OrnsteinUhlenbeck):

@@ -1,7 +1,7 @@
 """Predictions of a mixture of Gaussian processes."""
 
 import pickle
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from autokernel import parse_expression
 from autokernel.inference import TrainingData, one_blas_thread
 from autokernel.inference.exact import ExactPredictor
 from autokernel.model import MixtureComponent
-from autokernel.model.mixture import MixturePredictor
+from autokernel.model.mixture import MixturePredictor, share_of_tails
 from tests.fits import wave
 from tests.model.cases import random_case
 
