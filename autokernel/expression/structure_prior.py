@@ -10,6 +10,7 @@ from autokernel.expression.tree import Expression, Leaf, Operation
 from autokernel.kernels import ADD, LINEAR, MULTIPLY, Operator
 
 PROBABILITY_OF_IDENTITY = 0.8  # of a column or a target that has other scales
+PROBABILITY_OF_LINES = 0.01  # of a product of functions of several columns: that one is a line
 
 StructurePrior = Callable[[Expression], float]
 """The log prior of an expression, in nats; it must be importable by worker processes."""
@@ -45,7 +46,9 @@ def grammar_prior(
     with probability 1/2, and else two expressions joined by an operator, each operator being
     equally probable. A unit is one base kernel over a set of columns: the product, or the sum, over
     these columns, each with probability 1/2. Lines on several columns are always a sum: their
-    product is a polynomial, each line of which is a unit. The base kernel, the number of columns,
+    product is a polynomial, each line of which is a unit. Where functions of several columns are
+    multiplied, one of them is a line with probability :data:`PROBABILITY_OF_LINES`, since beyond
+    the data such products grow without bound. The base kernel, the number of columns,
     and the columns given their number are uniformly distributed; on a category, the kernel of its
     levels stands for any base kernel. The probability is that of one derivation: the orders of the
     operands are not added up. ``n_kernels`` is the number of base kernels on a column of numbers,
@@ -64,6 +67,7 @@ def grammar_prior(
         price += log(n_kernels) if unit.is_of_numbers else 0.0
         price += log(n_possible) + log(comb(n_possible, unit.size))
         price += log(2) if unit.size > 1 and unit.n_lines < 2 else 0.0  # a product or a sum
+    price -= _products_with_lines(expression.body) * log(PROBABILITY_OF_LINES)
     return of_scales - strength * (price + n_choices * log(max(1, n_columns)))
 
 
@@ -89,6 +93,29 @@ def scale_prior(expression: Expression, n_scales: Mapping[int, int], n_targets: 
     }
     prices = [price(scale, n_scales.get(column, 1)) for column, scale in views]
     return price(expression.target, n_targets) + sum(sorted(prices))
+
+
+def _products_with_lines(expression: Expression) -> int:
+    """Count the products in which a line is multiplied with a function of another column."""
+    if not isinstance(expression, Operation):
+        return 0
+    factors = expression.children
+    count = sum(map(_products_with_lines, factors))
+    if expression.operator != MULTIPLY:
+        return count
+    numeric = [
+        {leaf.column for leaf in one.leaves if not leaf.kernel.is_categorical} for one in factors
+    ]
+    lines = [
+        {t.column for t in one.terms(ADD) if isinstance(t, Leaf) and t.kernel == LINEAR}
+        for one in factors
+    ]
+    is_with_others = any(
+        i != j and of_lines and columns and len(of_lines | columns) > 1
+        for i, of_lines in enumerate(lines)
+        for j, columns in enumerate(numeric)
+    )
+    return count + is_with_others
 
 
 class _Unit(NamedTuple):

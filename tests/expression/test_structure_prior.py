@@ -98,9 +98,18 @@ def test_the_unit_prior_has_one_price_for_each_unit(text, n_columns, n_units, na
         ("SE[0] * SE[1] * SE[0]", (4, 2, 2), 1 / (2 * 2**3 * 2 * (4 * 2 * 2) * (4 * 2 * 2))),
         # lines on several columns are a sum, and a product of them is several units
         ("LIN[0] + LIN[1]", (4, 2, 3), 1 / (2 * 2 * 4 * 3 * 3)),
-        ("LIN[0] * LIN[1]", (4, 2, 3), 1 / (2 * 2**3 * 2 * (4 * 3 * 3) ** 2)),
-        ("LIN[0] * LIN[1] * LIN[0]", (4, 2, 2), 1 / (2 * 2**5 * 2**2 * (4 * 2 * 2) ** 3)),
-        ("LIN[0] * LIN[1] * SE[2]", (4, 2, 3), 1 / (2 * 2**5 * 2**2 * (4 * 3 * 3) ** 3)),
+        ("LIN[0] * LIN[1]", (4, 2, 3), 0.01 / (2 * 2**3 * 2 * (4 * 3 * 3) ** 2)),
+        ("LIN[0] * LIN[1] * LIN[0]", (4, 2, 2), 0.01 / (2 * 2**5 * 2**2 * (4 * 2 * 2) ** 3)),
+        ("LIN[0] * LIN[1] * SE[2]", (4, 2, 3), 0.01 / (2 * 2**5 * 2**2 * (4 * 3 * 3) ** 3)),
+        ("LIN[0] * LIN[0]", (4, 2, 3), 1 / (2 * 2**3 * 2 * (4 * 3 * 3) ** 2)),
+        # a line is rarely multiplied with a function of another column
+        ("LIN[0] * SE[0]", (4, 2, 3), 1 / (2 * 2**3 * 2 * (4 * 3 * 3) ** 2)),
+        ("LIN[0] * SE[1]", (4, 2, 3), 0.01 / (2 * 2**3 * 2 * (4 * 3 * 3) ** 2)),
+        (
+            "(LIN[0] + PER[1]) * SE[1]",
+            (4, 2, 3),
+            0.01 / (2 * 2**5 * 2**2 * (4 * 3 * 3) ** 3),
+        ),
         ("(SE[0] + SE[1]) * SE[1]", (4, 2, 2), 1 / (2 * 2**3 * 2 * (4 * 2 * 2) * (4 * 2 * 2))),
         (
             "(SE[0] * SE[1] + LIN[0]) * SE[0] * SE[1]",
@@ -139,6 +148,9 @@ def test_the_kernel_of_a_category_stands_for_any_base_kernel():
     without = read("LIN[1] + SE[0] + SE[2] + SE[3]")
     assert prior(several) == pytest.approx(prior(without), rel=1e-12)
     assert unit_prior(read("CAT[0] * SE[1]"), nats=2.0, n_columns=2) == -2.0
+    # slopes that differ between levels are one unit as well
+    slopes, trees = read("CAT[0] * LIN[1]"), read("CAT[0] * SE[1]")
+    assert prior(slopes) == pytest.approx(prior(trees), rel=1e-12)
 
 
 @pytest.mark.parametrize("text", ["SE[0] * SE[1]", "SE[1]"])
