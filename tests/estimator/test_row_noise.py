@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from autokernel import AutoKernelGPRegressor
+from autokernel.data.resolution import resolution_of
 from autokernel.evidence import CRITERIA
 from autokernel.export import from_dict, to_dict
 from tests.fits import small, wave
@@ -281,3 +282,113 @@ def test_intervals_hold_their_share_of_rows_in_every_third_of_the_noise():
     coverage = np.mean(inside, axis=0)
     # 15 * 27 readings: a standard error of .011, and parameters are uncertain
     assert np.all((coverage > 0.92) & (coverage < 0.98)), coverage
+
+
+# Targets that are rounded
+
+
+def rounded_table(n_samples=60, *, step=1.0):
+    """Rows that repeat, whose targets agree when they are rounded."""
+    rng = np.random.default_rng(3)
+    inputs = np.repeat(rng.uniform(size=(n_samples // 3, 2)), 3, axis=0)
+    target = 12 + 4 * np.sin(5 * inputs[:, 0]) + 0.2 * rng.normal(size=len(inputs))
+    return inputs, np.round(target / step) * step
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1, 2, 3], 1.0),
+        ([10, 20, 40], 10.0),
+        ([-50, 0, 100], 50.0),
+        ([0.1, 0.2, 0.5], 0.1),
+        ([20.2, 20.6, 21.0], 0.2),
+        ([0.5, 1, 2.5], 0.5),
+        ([0.25, 0.5, 1.75], 0.25),
+        ([0.125, 1, 3], 0.125),
+        ([1e6 + 0.1, 1e6 + 0.7, 1e6 + 1.3], 0.1),
+        ([5, 5, 5], 0.0),  # a constant does not show how it was recorded
+        ([0, 1], 0.0),  # nor do the names of two cases
+        (np.sqrt([2, 3, 5, 7]), 0.0),
+        (np.linspace(0, 1, 30) * 2, 0.0),
+        (np.float32([0.1, 0.7, 12.3]), 0.1),
+    ],
+)
+def test_the_resolution_is_the_largest_round_step_of_all_targets(values, expected):
+    assert resolution_of(np.asarray(values, dtype=float)) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("step", [1.0, 0.5, 2.0])
+@pytest.mark.parametrize("target_scale", [None, "log"])
+def test_rounded_targets_of_equal_rows_do_not_let_the_noise_collapse(step, target_scale):
+    inputs, target = rounded_table(step=step)
+    target += 40 * step  # positive
+    model = small(target_scale=target_scale).fit(inputs, target)
+    assert model.resolution_ == step
+    _, std = model.predict(inputs, return_std=True)
+    assert std.min() > 0.95 * step / np.sqrt(12)
+    _, of_function = model.predict(inputs, return_std="function")
+    # the standard deviation of rounding is known, up to the slope of the scale nearby
+    assert np.sqrt(std**2 - of_function**2).min() > 0.95 * step / np.sqrt(12)
+
+
+def test_a_known_error_of_rounding_changes_predictions_as_noise_std_does():
+    inputs, target = rounded_table()
+    point = {"settings": {"averaging": None, "target_scale": None}}
+    rounded = refitted(data=(inputs, target), **point)
+    shifted = target + 1e-3 * np.sqrt(2)  # as far as a fit knows, not rounded
+    known = refitted(data=(inputs, shifted), noise_std=1 / np.sqrt(12), **point)
+    assert known.resolution_ == 0.0
+    assert rounded.noise_variance_ == pytest.approx(known.noise_variance_ + 1 / 12, rel=1e-3)
+    (mean, std), (other, without) = (one.predict(inputs, return_std=True) for one in (rounded, known))
+    np.testing.assert_allclose(mean + 1e-3 * np.sqrt(2), other, atol=1e-3)
+    np.testing.assert_allclose(std**2, without**2 + 1 / 12, rtol=1e-3)  # new rows are rounded too
+
+
+def test_one_kernel_of_a_rounded_target_predicts_as_scikit_learn():
+    inputs, target = rounded_table()
+    model = refitted("SE[0]", (inputs, target), settings={"averaging": None, "target_scale": None})
+    gpr = GaussianProcessRegressor(model.best_kernel_, optimizer=None, normalize_y=True, alpha=0)
+    expected = gpr.fit(inputs, target).predict(inputs + 0.01, return_std=True)
+    np.testing.assert_allclose(model.predict(inputs + 0.01, return_std=True), expected, rtol=1e-6)
+    model = refitted("log(y) ~ SE[0]", (inputs, target), settings={"averaging": None})
+    # on a scale, the rounding of each row is that at its target
+    alpha = model.resolution_**2 / 12 / target**2 / np.log(target).std() ** 2
+    gpr = GaussianProcessRegressor(model.best_kernel_, optimizer=None, normalize_y=True, alpha=alpha)
+    median = np.exp(gpr.fit(inputs, np.log(target)).predict(inputs + 0.01))
+    found = model.predict_quantiles(inputs + 0.01, [0.5])[:, 0]
+    np.testing.assert_allclose(found, median, rtol=1e-6)
+
+
+def test_an_exact_line_of_whole_numbers_has_sensible_intervals():
+    x = np.arange(30.0)[:, None]
+    model = small(target_scale=None).fit(x, 3 * x[:, 0] + 1)
+    low, high = model.predict_interval([[10.5], [30.0]]).T
+    assert np.all((0.5 < high - low) & (high - low < 3))
+    assert small().fit(x, np.full(30, 7.0)).predict(x, return_std=True)[1].max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    "duplicate",
+    [
+        lambda model: pickle.loads(pickle.dumps(model)),
+        lambda model: from_dict(json.loads(json.dumps(to_dict(model)))),
+    ],
+    ids=["pickle", "json"],
+)
+@pytest.mark.parametrize("target_scale", [None, "log"])
+def test_copies_know_of_rounding_and_say_so_where_it_matters(duplicate, target_scale):
+    inputs, target = rounded_table()
+    model = small(target_scale=target_scale).fit(inputs, target)
+    twin = duplicate(model)
+    assert twin.resolution_ == 1.0
+    np.testing.assert_array_equal(
+        twin.predict_interval(inputs + 0.1), model.predict_interval(inputs + 0.1)
+    )
+    assert twin.noise_variance_ == model.noise_variance_
+    assert repr(twin.best_kernel_) == repr(model.best_kernel_)
+    text = model.describe(units={"y": "kg"})
+    assert "recorded to the nearest 1 kg" in text
+    assert twin.describe(units={"y": "kg"}) == text
+    noisy = target + np.round(30 * np.random.default_rng(0).normal(size=len(target)))
+    assert "recorded" not in small(target_scale=None, outliers=None).fit(inputs, noisy).describe()
