@@ -65,8 +65,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         (rough), ``"RW"`` (a random walk), ``"IRW"`` (its integral), ``"IOU"`` (a trend that is
         forgotten), and custom :class:`BaseKernel` objects. ``"auto"`` is SE, LIN, PER and RQ for
         one or two columns. For more it is SE, LIN and RQ, and PER too for columns along which the
-        target has a period of at least four cycles that chance does not explain. Columns of dates
-        have LIN, RW, IOU and MAT12 too.
+        target has a period of at least four cycles that chance does not explain. Only columns with
+        four distinct values in each of two cycles have PER. Columns of dates have LIN, RW, IOU and
+        MAT12 too.
         A mapping chooses base kernels by column, as in ``{"month": ("PER", "SE"), "*": "auto"}``.
         Its keys are names or zero-based indices of columns, and ``"*"`` for all other columns,
         which by default have ``"auto"``. A column with ``()`` is not used. Columns of categories
@@ -193,7 +194,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         target that is standardised by its weighted mean and standard deviation, the ``scale``. If
         ``best_expression_`` begins with a scale of the target, such as ``log(y) ~``, this regressor
         in ``TransformedTargetRegressor(regressor, func=np.log, inverse_func=np.exp)`` predicts the
-        median, as ``predict_quantiles(X, [0.5])`` does.
+        median, as ``predict_quantiles(X, [0.5])`` does; ``alpha`` then also holds the rounding of
+        each row, ``resolution_**2 / 12`` times the squared slope of the scale at its target.
     best_expression_ : str
         Structure of the best kernel, such as ``"LIN[time] * PER[time]"``. ``"NOISE"`` is a model
         without any base kernel.

@@ -11,25 +11,28 @@ two thirds if these are fewer, and the rest to test. Methods:
 - ``catboost``: CatBoost with its defaults, if it is installed.
 
 Errors are in standard deviations of the target over the whole table, and the NLL is that of the
-standardised target. ``--task steps`` follows what each gain of evidence in a search does to held-out
-density. Rows go to results/accuracy.csv and accuracy_steps.csv. ``--label`` names the version that
-runs; it is compared with that of ``--against``.
+standardised target. A fit is ``too far`` if its RMSE is above 1.15 times the best of the design, a
+Matern kernel and ridge regression, or its NLL more than 0.25 above the best of the first two. What
+each gain of the score in a search does to held-out rows is in a second file, and ``--steps`` prints
+it. Rows go to results/accuracy.csv and accuracy_steps.csv. ``--label`` names the version that runs,
+which is compared with that of ``--against``.
 
-    AUTOKERNEL_DATA=folder python benchmarks/accuracy.py --jobs 2     # two hours
-    python benchmarks/accuracy.py --small --jobs 2                    # 8 sets, 3 splits: 10 minutes
+    AUTOKERNEL_DATA=folder python benchmarks/accuracy.py --jobs 2            # two hours
+    AUTOKERNEL_DATA=folder python benchmarks/accuracy.py --small --jobs 2    # 8 sets, 3 splits
 """
 
 import importlib.util
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from common import (  # isort: skip
     Row,
     append_rows,
     group,
     make_parser,
-    numbers,
     parse,
     print_environment,
     print_table,
@@ -44,6 +47,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from sklearn.impute import SimpleImputer
@@ -52,6 +56,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from autokernel import AutoKernelGPRegressor, parse_expression
+from autokernel.expression import Expression, Leaf, Operation
 from autokernel.inference import ExactPredictor
 from autokernel.model import MixtureComponent, MixturePredictor
 
@@ -61,6 +66,7 @@ N_TRAIN, SHARE = 100, 2 / 3  # rows to train on, at most this share of a table
 N_TRAIN_OF_TAUGHT = 120
 QUICK = list(JUDGED)[:8]
 MAX_RMSE, MAX_NLL = 1.15, 0.25  # times, and nats above, what the best simpler model reaches
+BINS = (0.5, 1, 2, 4, np.inf)  # nats that a step gains
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,49 +166,45 @@ def follow(unit: Fit, model: AutoKernelGPRegressor, split: Split) -> None:
 
 def fit_other(method: str, split: Split) -> dict[str, object]:
     """Fit a method of another package."""
-    empty = {"rmse_of_medians": np.nan, "score": np.nan, "kernel": ""}
+    row = {"rmse": np.nan, "nll": np.nan, "coverage": np.nan, "rmse_of_medians": np.nan}
+    row |= {"score": np.nan, "kernel": ""}
     if method == "catboost":
-        return {**errors(split, predict_by_catboost(split)), "nll": np.nan, "coverage": np.nan} | empty
+        return row | errors(split, predict_by_catboost(split))
     if method == "ridge":
-        model = prepared(split, RidgeCV(np.logspace(-4, 4, 33)))
-        model.fit(split.X, split.y)
-        return {**errors(split, model.predict(split.X_test)), "nll": np.nan, "coverage": np.nan} | empty
-    n_inputs = prepared(split, None)[:-1].fit_transform(split.X).shape[1]
+        model = prepared(RidgeCV(np.logspace(-4, 4, 33))).fit(split.X, split.y)
+        return row | errors(split, model.predict(split.X_test))
+    n_inputs = prepared(None)[:-1].fit_transform(split.X).shape[1]
     kernel = ConstantKernel() * Matern(np.ones(n_inputs), (1e-2, 1e3), nu=2.5) + WhiteKernel(0.1)
     process = GaussianProcessRegressor(
-        kernel, normalize_y=True, n_restarts_optimizer=2, random_state=unit_seed(split)
+        kernel, normalize_y=True, n_restarts_optimizer=2, random_state=len(split.y)
     )
-    model = prepared(split, process).fit(split.X, split.y)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        model = prepared(process).fit(split.X, split.y)
     mean, std = model.predict(split.X_test, return_std=True)
     z = (split.y_test - mean) / std
+    density = float(np.mean(norm.logpdf(z) - np.log(std)))
     return {
+        **row,
         **errors(split, mean),
-        "nll": rounded(-float(np.mean(norm.logpdf(z) - np.log(std))) - np.log(split.scale)),
+        "nll": rounded(-density - np.log(split.scale)),
         "coverage": rounded(float(np.mean(np.abs(z) <= norm.ppf(0.975)))),
-    } | empty
+    }
 
 
-def unit_seed(split: Split) -> int:
-    """Seed other packages by the number of rows to train on."""
-    return len(split.y)
-
-
-def prepared(split: Split, model: object) -> Pipeline:
+def prepared(model: object) -> Pipeline:
     """Standardise numbers, and turn categories and gaps into indicators."""
-    numeric = make_column_selector(dtype_include="number")
+    numbers_of = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+    levels_of = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     steps = make_column_transformer(
-        (make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()), numeric),
-        (
-            OneHotEncoder(handle_unknown="ignore", sparse_output=False),
-            make_column_selector(dtype_exclude="number"),
-        ),
+        (numbers_of, make_column_selector(dtype_include="number")),
+        (levels_of, make_column_selector(dtype_exclude="number")),
     )
     return make_pipeline(steps, model)
 
 
 def predict_by_catboost(split: Split) -> np.ndarray:
     """Predict with CatBoost's defaults."""
-    from catboost import CatBoostRegressor  # noqa: PLC0415 - optional
+    from catboost import CatBoostRegressor
 
     names = list(split.X.select_dtypes(exclude="number").columns)
     X, X_test = (one.astype(dict.fromkeys(names, str)) for one in (split.X, split.X_test))
@@ -212,81 +214,101 @@ def predict_by_catboost(split: Split) -> np.ndarray:
     return model.fit(X, split.y).predict(X_test)
 
 
-def table_of(rows: Sequence[Mapping[str, str]], label: str) -> list[dict[str, object]]:
-    """Compute means and worst splits by set for one version."""
+def numbers_of(rows: Sequence[Mapping[str, str]]) -> pd.DataFrame:
+    """Turn rows into a table by set and split, the last of several for one method."""
+    table = pd.DataFrame(rows).replace("", np.nan)
+    table = table.drop_duplicates(["dataset", "split", "method"], keep="last")
+    values = ["rmse", "nll", "coverage", "cpu_seconds"]
+    table[values] = table[values].astype(float)
+    return table.pivot(index=["dataset", "split"], columns="method", values=values)
+
+
+def summarise(rows: Sequence[Mapping[str, str]], label: str) -> None:
+    """Print means and worst splits by set for one version."""
+    table = numbers_of([row for row in rows if row["label"] in (label, "")])
+    if "default" not in table["nll"]:
+        return
+    table = table[table["nll"]["default"].notna()]
+    rmse, nll = table["rmse"], table["nll"]
+    ratio = rmse["default"] / rmse[["design", "matern", "ridge"]].min(axis=1)
+    above = nll["default"] - nll[["design", "matern"]].min(axis=1)
+    less = nll["default"] - nll["design"]
+    is_far = (ratio > MAX_RMSE) | (above > MAX_NLL)
     lines = []
-    for dataset, of_set in group(rows, lambda row: row["dataset"]).items():
-        by = group(of_set, lambda row: row["method"])
-        own = {m: {r["split"]: r for r in by.get(m, []) if r["label"] == label} for m in OWN}
-        other = {m: {r["split"]: r for r in by.get(m, [])} for m in OTHERS}
-        splits = sorted(set(own["default"]) & set(own["design"]))
-        if not splits:
-            continue
-
-        def column(found: Mapping[str, Mapping[str, str]], name: str) -> np.ndarray:
-            return np.array([float(found[s][name]) if s in found else np.nan for s in splits])
-
-        rmse = column(own["default"], "rmse")
-        nll = column(own["default"], "nll")
-        simple = np.nanmin(
-            [column(own["design"], "rmse"), *(column(other[m], "rmse") for m in OTHERS[:2])], axis=0
-        )
-        floor = np.nanmin([column(own["design"], "nll"), column(other["matern"], "nll")], axis=0)
-        less = nll - column(own["design"], "nll")
-        lines.append(
-            {
-                "set": dataset,
-                "splits": len(splits),
-                **{f"rmse {m}": float(np.mean(column(own[m], "rmse"))) for m in OWN},
-                **{f"rmse {m}": float(np.mean(column(other[m], "rmse"))) for m in OTHERS},
-                "worst ratio": float(np.max(rmse / simple)),
-                **{f"nll {m}": float(np.mean(column(own[m], "nll"))) for m in OWN},
-                "nll matern": float(np.mean(column(other["matern"], "nll"))),
-                "nll less design": f"{less.mean():.3f} ± {standard_error(less):.3f}",
-                "worst nll": float(np.max(nll - floor)),
-                "coverage": float(np.mean(column(own["default"], "coverage"))),
-                "too far": int(np.sum((rmse > MAX_RMSE * simple) | (nll > floor + MAX_NLL))),
-                "cpu": float(np.mean(column(own["default"], "cpu_seconds"))),
-            }
-        )
-    return lines
+    for dataset in table.index.unique("dataset"):
+        found = table.loc[[dataset]]
+        line: dict[str, object] = {"set": dataset, "splits": len(found)}
+        line |= {f"RMSE {m}": float(found["rmse"][m].mean()) for m in (*OWN, *OTHERS)}
+        line |= {f"NLL {m}": float(found["nll"][m].mean()) for m in (*OWN, "matern")}
+        own = less.loc[[dataset]].to_numpy()
+        line["less design"] = f"{own.mean():.3f} ± {standard_error(own):.3f}"
+        line["coverage"] = float(found["coverage"]["default"].mean())
+        line["worst RMSE"] = float(ratio.loc[dataset].max())
+        line["worst NLL"] = float(above.loc[dataset].max())
+        line["too far"] = int(is_far.loc[dataset].sum())
+        line["CPU s"] = float(found["cpu_seconds"]["default"].mean())
+        lines.append(line)
+    coverage = table["coverage"]["default"].groupby("dataset").mean()
+    is_right = coverage.between(0.93, 0.97)
+    print(f"\n{label}:")
+    print_table(lines)
+    print(
+        f"{is_far.sum()} of {len(table)} fits too far; NLL less design {less.mean():.4f}; coverage "
+        f"in .93 to .97 on {is_right.sum()} of {len(coverage)} sets, least {coverage.min():.3f}"
+    )
 
 
-def summarise(rows: Sequence[Mapping[str, str]], labels: Sequence[str]) -> None:
-    """Print the table of each version, and differences of the two split by split."""
-    for label in labels:
-        lines = table_of(rows, label)
-        if not lines:
-            continue
-        print(f"\n{label}:")
-        print_table(lines)
-        less = [
-            float(line["nll default"]) - float(line["nll design"])  # type: ignore[arg-type]
-            for line in lines
-        ]
-        covered = [float(line["coverage"]) for line in lines]  # type: ignore[arg-type]
-        print(
-            f"{sum(int(line['too far']) for line in lines)} of "  # type: ignore[call-overload]
-            f"{sum(int(line['splits']) for line in lines)} fits too far; NLL less design "  # type: ignore[call-overload]
-            f"{np.mean(less):.3f}; coverage in .93 to .97 on "
-            f"{sum(0.93 <= one <= 0.97 for one in covered)} of {len(lines)}, least {min(covered):.3f}"
-        )
-    default = {
-        (row["label"], row["dataset"], row["split"]): row
-        for row in rows
-        if row["method"] == "default"
-    }
-    pairs = [
-        (default[labels[0], d, s], row)
-        for (label, d, s), row in default.items()
-        if label == labels[-1] and len(labels) > 1 and (labels[0], d, s) in default
+def compare(rows: Sequence[Mapping[str, str]], before: str, now: str) -> None:
+    """Print how two versions differ, split by split."""
+    both = [
+        numbers_of([row for row in rows if (row["label"], row["method"]) == (one, "default")])
+        for one in (before, now)
     ]
-    if pairs:
-        print(f"\n{labels[-1]} less {labels[0]}, {len(pairs)} fits:")
-        for name in ("rmse", "nll", "coverage", "cpu_seconds"):
-            old, new = (numbers(side, name) for side in zip(*pairs, strict=True))
-            less = new - old
-            print(f"{name}: {less.mean():.4f} ± {standard_error(less):.4f}, median {np.median(less):.4f}")
+    common = both[0].index.intersection(both[1].index)
+    old, new = (one.loc[common] for one in both)
+    print(f"\n{now} less {before}, {len(common)} fits:")
+    for name in ("rmse", "nll", "coverage"):
+        less = (new[name] - old[name])["default"].to_numpy()
+        print(f"{name}: {less.mean():.4f} ± {standard_error(less):.4f}, worst {less.max():.3f}")
+    seconds = [float(one["cpu_seconds"]["default"].sum()) for one in (old, new)]
+    print(f"CPU: {seconds[1] / seconds[0]:.2f} times")
+
+
+def summarise_steps(label: str, datasets: Sequence[str]) -> None:
+    """Print what gains of the score in searches do to the NLL of held-out rows."""
+    rows = [row for row in read_rows(STEPS) if row["label"] == label and row["dataset"] in datasets]
+    steps: dict[str, list[tuple[float, float]]] = {}
+    for search in group(rows, lambda row: (row["dataset"], row["split"])).values():
+        for old, new in pairwise(search):
+            gain, less = (float(new[name]) - float(old[name]) for name in ("score", "nll"))
+            n_leaves = int(new["n_leaves"]) - int(old["n_leaves"])
+            kinds = ["all", f"gain {next(b for b in BINS if gain <= b)} and less"]
+            kinds.append("leaves added" if n_leaves > 0 else "leaves removed or exchanged")
+            kinds.append("lines added" if degree(new) > degree(old) else "no more lines multiplied")
+            for kind in kinds if new["phase"] != "initial" else ():
+                steps.setdefault(kind, []).append((gain, less))
+    lines = []
+    for kind, pairs in sorted(steps.items()):
+        gains, less = np.array(pairs).T
+        change = f"{less.mean():.3f} ± {standard_error(less):.3f}"
+        lines.append(
+            {"steps": kind, "n": len(less), "gain": gains.mean(), "NLL": change}
+            | {"median": float(np.median(less)), "worse": float(np.mean(less > 0))}
+        )
+    print(f"\nsteps of {label}:")
+    print_table(lines)
+
+
+def degree(row: Mapping[str, str]) -> int:
+    """Count the lines that are multiplied with each other, at most, in a kernel."""
+
+    def of(tree: Expression) -> int:
+        if isinstance(tree, Operation):
+            below = list(map(of, tree.operands))
+            return sum(below) if tree.operator.symbol == "*" else max(below, default=0)
+        return int(isinstance(tree, Leaf) and tree.kernel.name == "LIN")
+
+    return of(parse_expression(row["kernel"]).body)
 
 
 def main() -> None:
@@ -296,6 +318,7 @@ def main() -> None:
     parser.add_argument("--label", default="now", help="name of the version that runs")
     parser.add_argument("--against", default="before", help="name of the version to compare with")
     parser.add_argument("--methods", nargs="+", default=[*OWN, *OTHERS], choices=[*OWN, *OTHERS])
+    parser.add_argument("--steps", action="store_true", help="print the steps of searches as well")
     arguments = parse(parser, small={"datasets": QUICK, "seeds": 3})
     print_environment()
     methods = list(arguments.methods)
@@ -309,7 +332,13 @@ def main() -> None:
     ]
     run_missing(NAME, units, measure, n_jobs=arguments.jobs, any_commit=True)
     rows = [row for row in read_rows(NAME) if row["dataset"] in arguments.datasets]
-    summarise(rows, list(dict.fromkeys([arguments.against, arguments.label])))
+    labels = list(dict.fromkeys([arguments.against, arguments.label]))
+    for label in labels:
+        summarise(rows, label)
+        if arguments.steps:
+            summarise_steps(label, arguments.datasets)
+    if len(labels) == 2 and all(any(row["label"] == one for row in rows) for one in labels):
+        compare(rows, *labels)
 
 
 if __name__ == "__main__":

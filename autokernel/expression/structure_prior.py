@@ -126,9 +126,7 @@ class _Unit(NamedTuple):
     n_lines: int  # columns on which it is LIN
 
 
-def _units(
-    expression: Expression, grouping: Collection[Operator]
-) -> tuple[list[_Unit], int]:
+def _units(expression: Expression, grouping: Collection[Operator]) -> tuple[list[_Unit], int]:
     """List the units, and count the operators that act on a column.
 
     Leaves that an operator in ``grouping`` joins, and that are one base kernel on different
@@ -158,7 +156,10 @@ def _units(
             n_choices += n_below
     names = sorted(columns, key=lambda group: (-len(columns[group]), group))
     groups, has_numbers = [columns[group] for group in names] or [[]], bool(columns)
-    of_lines = [Counter(one) if name == LINEAR.name else {} for one, (name, _) in zip(groups, names)]
+    of_lines = [
+        Counter(one) if name == LINEAR.name else {}
+        for one, (name, _) in zip(groups, names, strict=False)
+    ]
     for column in sorted(of_categories):
         next((one for one in groups if column not in one), groups[0]).append(column)
     for of_kernel, lines in zip(groups, of_lines or [{}], strict=True):

@@ -44,7 +44,8 @@ class TrainingData:
         self.X, self.y = X, y
         self.log_slopes = np.zeros(len(y)) if log_slopes is None else log_slopes
         self.weights, self.errors, self.rounding = (
-            np.full(len(y), one) if np.ndim(one) == 0 else one for one in (weights, errors, rounding)
+            np.full(len(y), one) if np.ndim(one) == 0 else one
+            for one in (weights, errors, rounding)
         )
         self.known_noise = self.rounding / self.weights + self.errors
         self.total_weight = float(self.weights.sum())

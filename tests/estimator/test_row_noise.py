@@ -340,7 +340,9 @@ def test_a_known_error_of_rounding_changes_predictions_as_noise_std_does():
     known = refitted(data=(inputs, shifted), noise_std=1 / np.sqrt(12), **point)
     assert known.resolution_ == 0.0
     assert rounded.noise_variance_ == pytest.approx(known.noise_variance_ + 1 / 12, rel=1e-3)
-    (mean, std), (other, without) = (one.predict(inputs, return_std=True) for one in (rounded, known))
+    (mean, std), (other, without) = (
+        one.predict(inputs, return_std=True) for one in (rounded, known)
+    )
     np.testing.assert_allclose(mean + 1e-3 * np.sqrt(2), other, atol=1e-3)
     np.testing.assert_allclose(std**2, without**2 + 1 / 12, rtol=1e-3)  # new rows are rounded too
 
@@ -354,7 +356,9 @@ def test_one_kernel_of_a_rounded_target_predicts_as_scikit_learn():
     model = refitted("log(y) ~ SE[0]", (inputs, target), settings={"averaging": None})
     # on a scale, the rounding of each row is that at its target
     alpha = model.resolution_**2 / 12 / target**2 / np.log(target).std() ** 2
-    gpr = GaussianProcessRegressor(model.best_kernel_, optimizer=None, normalize_y=True, alpha=alpha)
+    gpr = GaussianProcessRegressor(
+        model.best_kernel_, optimizer=None, normalize_y=True, alpha=alpha
+    )
     median = np.exp(gpr.fit(inputs, np.log(target)).predict(inputs + 0.01))
     found = model.predict_quantiles(inputs + 0.01, [0.5])[:, 0]
     np.testing.assert_allclose(found, median, rtol=1e-6)
@@ -364,7 +368,7 @@ def test_an_exact_line_of_whole_numbers_has_sensible_intervals():
     x = np.arange(30.0)[:, None]
     model = small(target_scale=None).fit(x, 3 * x[:, 0] + 1)
     low, high = model.predict_interval([[10.5], [30.0]]).T
-    assert np.all((0.5 < high - low) & (high - low < 3))
+    assert np.all((high - low > 0.5) & (high - low < 3))
     assert small().fit(x, np.full(30, 7.0)).predict(x, return_std=True)[1].max() < 1e-9
 
 
