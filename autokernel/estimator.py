@@ -539,12 +539,12 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         On the log scale of the target, the mean of a wide distribution is dominated by its upper
         tail. Means and standard deviations are therefore those of distributions that are at most as
         wide, on a scale other than the identity, as the training targets are: with w the standard
-        deviation of the logarithms of the targets, the mean of a kernel is at most ``exp(w**2 / 2)``
-        times its median, which ``predict_quantiles(X, [0.5])`` predicts. Quantiles, densities and
-        draws have the full width.
+        deviation of the logarithms of the targets, the mean of a kernel is at most
+        ``exp(w**2 / 2)`` times its median, which ``predict_quantiles(X, [0.5])`` predicts.
 
-        With ``strategy="series"``, quantiles, densities and draws have heavy tails; means and
-        standard deviations do not.
+        Quantiles, densities and draws have the full width, and tails as heavy as rows show that are
+        left out; with ``strategy="series"``, one of ten futures has three times the deviation.
+        Means and standard deviations have no such tails.
 
         Parameters
         ----------

@@ -48,13 +48,13 @@ def grammar_prior(
     these columns, each with probability 1/2. Lines on several columns are always a sum: their
     product is a polynomial, each line of which is a unit. Where functions of several columns are
     multiplied, one of them is a line with probability :data:`PROBABILITY_OF_LINES`, since beyond
-    the data such products grow without bound. The base kernel, the number of columns,
-    and the columns given their number are uniformly distributed; on a category, the kernel of its
-    levels stands for any base kernel. The probability is that of one derivation: the orders of the
+    the data such products grow without bound. The base kernel, the number of columns, and the
+    columns given their number are uniformly distributed; on a category, the kernel of its levels
+    stands for any base kernel. The probability is that of one derivation: the orders of the
     operands are not added up. ``n_kernels`` is the number of base kernels on a column of numbers,
     the average if columns differ. Scales are as probable as :func:`scale_prior` says. The power
-    ``strength`` of the probability was chosen with ``benchmarks/structure_prior.py``, see
-    docs/theory.md.
+    ``strength`` of the probability was chosen with ``benchmarks/structure_prior.py``, the price of
+    lines with ``benchmarks/accuracy.py``, see docs/theory.md.
     """
     of_scales = strength * scale_prior(expression, n_scales, n_targets)
     if not expression.leaves:
@@ -106,16 +106,17 @@ def _products_with_lines(expression: Expression) -> int:
     numeric = [
         {leaf.column for leaf in one.leaves if not leaf.kernel.is_categorical} for one in factors
     ]
-    lines = [
-        {t.column for t in one.terms(ADD) if isinstance(t, Leaf) and t.kernel == LINEAR}
-        for one in factors
-    ]
+    lines = [{term.column for term in one.terms(ADD) if _is_line(term)} for one in factors]
     is_with_others = any(
         i != j and of_lines and columns and len(of_lines | columns) > 1
         for i, of_lines in enumerate(lines)
         for j, columns in enumerate(numeric)
     )
     return count + is_with_others
+
+
+def _is_line(expression: Expression) -> bool:
+    return isinstance(expression, Leaf) and expression.kernel.name == LINEAR.name
 
 
 class _Unit(NamedTuple):
@@ -136,8 +137,7 @@ def _units(expression: Expression, grouping: Collection[Operator]) -> tuple[list
     """
     if not isinstance(expression, Operation):
         assert isinstance(expression, Leaf)  # the only other kind of tree
-        kernel = expression.kernel
-        return [_Unit(1, not kernel.is_categorical, int(kernel == LINEAR))], 0
+        return [_Unit(1, not expression.kernel.is_categorical, int(_is_line(expression)))], 0
     units: list[_Unit] = []
     n_choices = 0 if expression.column is None else 1
     columns: dict[tuple[str, int], list[int]] = {}  # of the leaves that are grouped
@@ -147,8 +147,8 @@ def _units(expression: Expression, grouping: Collection[Operator]) -> tuple[list
             if term.kernel.is_categorical:
                 of_categories.append(term.column)
             else:
-                is_factor = expression.operator == MULTIPLY and term.kernel == LINEAR
-                group = term.kernel.name, term.column if is_factor else -1
+                is_alone = expression.operator == MULTIPLY and _is_line(term)
+                group = term.kernel.name, term.column if is_alone else -1
                 columns.setdefault(group, []).append(term.column)
         else:
             below, n_below = _units(term, grouping)

@@ -43,10 +43,8 @@ class TrainingData:
     ) -> None:
         self.X, self.y = X, y
         self.log_slopes = np.zeros(len(y)) if log_slopes is None else log_slopes
-        self.weights, self.errors, self.rounding = (
-            np.full(len(y), one) if np.ndim(one) == 0 else one
-            for one in (weights, errors, rounding)
-        )
+        self.weights, self.errors = _of_rows(weights, len(y)), _of_rows(errors, len(y))
+        self.rounding = _of_rows(rounding, len(y))
         self.known_noise = self.rounding / self.weights + self.errors
         self.total_weight = float(self.weights.sum())
         self._has_weights = bool(np.any(self.weights != 1))
@@ -135,6 +133,11 @@ class TrainingData:
         if view not in self._pairs:
             self._pairs[view] = PackedPairs(np.ascontiguousarray(view(self.X)))
         return self._pairs[view]
+
+
+def _of_rows(values: FloatArray | float, n_rows: int) -> FloatArray:
+    """Return the values, or one value for all rows, as an array (n_rows,)."""
+    return np.full(n_rows, values) if np.ndim(values) == 0 else np.asarray(values)
 
 
 def log_normal(residual: FloatArray, variance: FloatArray) -> FloatArray:

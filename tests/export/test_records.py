@@ -111,7 +111,7 @@ def test_objects_among_the_parameters_are_left_out():
         ({"settings": {"foo": 1}}, "but cannot be read: .*unexpected keyword argument 'foo'"),
         (
             {"version": 6},
-            r"record must have a version out of \(2, 3, 4, 5\), got 6: autokernel 0\.\S+ has written",
+            r"must have a version out of \(2, 3, 4, 5\), got 6: autokernel 0\.\S+ has written",
         ),
         ({"model": {}}, "record must be the dict that to_dict returns, but has no 'scaling'"),
     ],
