@@ -220,8 +220,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     noise_variance_ : float
         Variance of the noise, in squared units of y, or of y on the scale of the best kernel; zero
         up to rounding for a constant target. It is that of a row of weight one without a known
-        error. The rounding of a recorded target adds ``resolution_**2 / 12``, which is included
-        unless the best kernel acts on another scale.
+        error. The rounding of a recorded target is included, on another scale that of a typical
+        row.
     resolution_ : float
         The largest step of 1, 2 or 5 times a power of ten, or 1/2, 1/4 or 1/8, of which all targets
         are multiples, in the unit of y; zero if there is none above a millionth of their range.
@@ -706,7 +706,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         X : array-like of shape (n_samples_X, n_features)
             Inputs.
         n_samples : int, default=1
-            Number of draws. Each begins with a draw of a kernel and its parameters.
+            Number of draws. Each begins with a draw of a kernel and its parameters, and of whether
+            its deviation from the mean is a large one, which happens rarely.
         random_state : int, RandomState instance or None, default=0
             Source of the draws.
 
@@ -789,7 +790,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         The columns of the table are ``component``, numbered from one in the order of the kernel,
         zero for the noise; ``leaf`` and ``column``, the base kernel and its column; ``parameter``
         with its ``value`` and the central 90 % interval from ``low`` to ``high``; and ``unit``,
-        which is a column in whose unit the value is, ``"variance of y"``, or empty.
+        which is a column in whose unit the value is, ``"variance of y"``, or empty. The variance of
+        the noise is that without rounding.
         """
         check_is_fitted(self, "best_kernel_")
         return parameter_table(self._fitted)

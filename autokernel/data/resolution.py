@@ -7,7 +7,8 @@ from autokernel.typing import FloatArray
 _MIN_DISTINCT = 3  # values that show a resolution; two are names of two cases
 _FRACTIONS = (0.5, 0.25, 0.125)  # as of inches
 _MIN_SHARE = 1e-6  # of the range, below which a resolution has no effect
-_TOLERANCE = 1e-4  # of a step, by which multiples of it differ from whole numbers
+_TOLERANCE = 1e-4  # of a step, by which multiples of it may differ from whole numbers
+_PRECISION = 2 * float(np.finfo(np.float32).eps)  # of numbers, relative to the largest one
 
 
 def resolution_of(y: FloatArray) -> float:
@@ -25,7 +26,8 @@ def resolution_of(y: FloatArray) -> float:
     steps = np.concatenate([np.outer(powers, (1, 2, 5)).ravel(), _FRACTIONS])
     for step in np.unique(steps[(steps >= least) & (steps <= extent)])[::-1]:
         multiples = values / step
-        if np.abs(multiples - np.rint(multiples)).max() <= _TOLERANCE:
+        tolerance = min(_TOLERANCE, _PRECISION * largest / step)
+        if np.abs(multiples - np.rint(multiples)).max() <= tolerance:
             return float(step)
     return 0.0
 

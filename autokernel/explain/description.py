@@ -363,11 +363,8 @@ class Description:
 
     def _noise(self) -> tuple[Claim, str]:
         """Return the standard deviation of the noise, and its text."""
-        model, how = self._model, "parameter of the best kernel"
-        target = model.evaluation.expression.target
-        rounding = float(np.median(model.mixture.data.on(target).rounding))
-        deviation = self._spread * float(np.sqrt(model.scaled_noise_variance + rounding))
-        variances = np.exp(self._best.draws[:, -1]) + rounding
+        deviation, how = float(np.sqrt(self._model.noise_variance)), "parameter of the best kernel"
+        variances = np.exp(self._best.draws[:, -1]) + self._model.typical_rounding
         low, high = (self._spread * np.sqrt(interval(variances))).tolist()
         claim = Claim(TARGET, "noise", deviation, low, high, evidence=how)
         return self._measured(claim), self._amount(deviation, low, high)
@@ -375,11 +372,11 @@ class Description:
     def _of_resolution(self) -> Iterator[tuple[Claim, str]]:
         """Say to what the target is rounded, if rounding is a part of the noise that matters."""
         model = self._model
-        data = model.mixture.data.on(model.evaluation.expression.target)
-        share = float(np.median(data.rounding / data.noise(model.scaled_noise_variance)))
+        rounding = model.typical_rounding
+        share = rounding / max(rounding + model.scaled_noise_variance, np.finfo(float).tiny)
         if share < ROUNDED:
             return
-        variance = data.on(None).rounding[0] * model.target_scaling.scale**2
+        variance = model.mixture.data.rounding[0] * model.target_scaling.scale**2
         step, unit = resolution_with(variance), self._target_unit
         claim = Claim(TARGET, "is rounded to", step, unit=unit, evidence="training targets")
         nearest = f"{step:g} {unit}".rstrip()

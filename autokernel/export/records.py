@@ -1,7 +1,7 @@
 """Fitted estimators as plain data, which JSON can hold."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from functools import partial
 from typing import Any
 
@@ -156,8 +156,8 @@ def _estimator(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
         int(column): Levels(tuple(one["values"]), one["is_ordered"])
         for column, one in record.get("categories", {}).items()
     }
-    data = FitData(X, y, names, dates, record["target_name"], categories)
-    data = replace(data, resolution=float(record.get("resolution", 0.0)))
+    resolution = float(record.get("resolution", 0.0))
+    data = FitData(X, y, names, dates, record["target_name"], categories, resolution=resolution)
     model._set_fitted(_model(record["model"], X, y), data)
     model._end = float(record.get("end", model._end))  # that of a row which is excluded
     search = record["search"]

@@ -103,16 +103,24 @@ def _products_with_lines(expression: Expression) -> int:
     count = sum(map(_products_with_lines, factors))
     if expression.operator != MULTIPLY:
         return count
-    numeric = [
-        {leaf.column for leaf in one.leaves if not leaf.kernel.is_categorical} for one in factors
-    ]
-    lines = [{term.column for term in one.terms(ADD) if _is_line(term)} for one in factors]
+    numeric = [{leaf.column for leaf in _numeric_leaves(one)} for one in factors]
+    lines = [set().union(*map(_columns_of_lines, one.terms(ADD))) for one in factors]
     is_with_others = any(
         i != j and of_lines and columns and len(of_lines | columns) > 1
         for i, of_lines in enumerate(lines)
         for j, columns in enumerate(numeric)
     )
     return count + is_with_others
+
+
+def _numeric_leaves(expression: Expression) -> list[Leaf]:
+    return [leaf for leaf in expression.leaves if not leaf.kernel.is_categorical]
+
+
+def _columns_of_lines(term: Expression) -> set[int]:
+    """Return the columns of a term that is made of lines, also if they differ between levels."""
+    leaves = _numeric_leaves(term)
+    return {leaf.column for leaf in leaves} if all(map(_is_line, leaves)) else set()
 
 
 def _is_line(expression: Expression) -> bool:

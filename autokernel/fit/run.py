@@ -112,6 +112,7 @@ N_STARTS_AGAIN = 3  # best kernels with which a search on other rows begins
 MAX_RUNS_AGAIN = 2  # on other rows, if the best kernel changes which of them fit
 SHARE_FOR_OUTLIERS = 0.1  # of max_time, before the search
 RESERVED_REFITS = 3.0  # times to condition a kernel that are reserved for the best one
+TIMES_TO_LEAVE_OUT = 2.0  # of these, for the rows of one component
 
 
 @dataclass
@@ -569,13 +570,17 @@ class Run:
         """Estimate how heavy tails are from rows left out, those of the search if there are more.
 
         Rows of a series do not show it, as those on both sides of a row know whether a level
-        breaks.
+        breaks. Without the time to leave rows out, tails are those of the prior.
         """
-        share, is_exact = TAIL_SHARE, model.mixture.make_predictor is ExactPredictor
-        if self.arguments.strategy.searches and not deadline.has_passed:
-            rows = (model if is_exact else searched).mixture
-            share = share_of_tails(rows.leave_one_out()[0], len(self.outliers))
-        return replace(model, mixture=model.mixture.with_tails(share))
+        mixture, share = model.mixture, TAIL_SHARE
+        rows = mixture if self.searches_all_exactly else searched.mixture
+        needed = TIMES_TO_LEAVE_OUT * len(rows.components) * self._conditioning_seconds
+        if self.arguments.strategy.searches and deadline.seconds_left > needed:
+            with suppress(LinAlgError), one_blas_thread():
+                probabilities, _ = rows.leave_one_out()
+                n_outliers = len(self.outliers) * len(probabilities) / len(self.y)
+                share = share_of_tails(probabilities, n_outliers)
+        return replace(model, mixture=mixture.with_tails(share))
 
     def _averaged(
         self,

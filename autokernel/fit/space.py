@@ -41,6 +41,9 @@ from autokernel.validation import did_you_mean
 
 MAX_FEW_COLUMNS = 2  # with which "auto" is FEW_COLUMNS, the first of SOT's two spaces
 DEFAULT_MAX_LEAVES = 10
+NO_CYCLES = (
+    ", as it has less than four values in each of two cycles; name PER in base_kernels to have it"
+)
 MAX_EXTENTS = 2.0  # of a column, within which a known period shows
 
 Entry = TypeVar("Entry")
@@ -217,9 +220,11 @@ class Space:
         for tree in tidy.leaves:
             if not grammar.spans(tree.on(grammar.targets[0])):
                 own = [leaf.kernel.name for leaf in grammar.leaves if leaf.column == tree.column]
+                is_short = tree.kernel == PERIODIC and not shows_cycles(self._X[:, tree.column])
                 raise ValueError(
                     "start_kernel must be made of the base kernels of the search, got "
                     f"{tree.to_text(names)}: its column has {own or 'none'}"
+                    f"{NO_CYCLES if is_short else ''}"
                 )
         if not grammar.spans(tidy if tidy.target else tidy.on(grammar.targets[0])):
             raise ValueError(

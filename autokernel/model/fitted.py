@@ -89,13 +89,19 @@ class FittedModel:
         return scale.shift, scale.width
 
     @property
+    def typical_rounding(self) -> float:
+        """The median variance of rounding, for the standardised target on its scale."""
+        data = self.mixture.data.on(self.evaluation.expression.target)
+        return float(np.median(data.rounding))
+
+    @property
     def noise_variance(self) -> float:
         """Variance of the noise of the best kernel, in squared units of its scale of the target.
 
-        It includes rounding unless that is a matter of the row, as it is on another scale.
+        It includes the rounding of a typical row.
         """
-        rounding = common_rounding(self.evaluation.expression, self.mixture.data)
-        return (self.scaled_noise_variance + rounding) * self.location_and_spread[1] ** 2
+        variance = self.scaled_noise_variance + self.typical_rounding
+        return variance * self.location_and_spread[1] ** 2
 
     def warn_beyond_scales(self, X: FloatArray) -> None:
         """Warn of numbers in X (n, n_features) that the scale of a column does not have."""
@@ -138,8 +144,11 @@ class FittedModel:
             replace(one, expression=with_gaps(one.expression, {**places, **new}))
             for one in components
         ]
-        mixture = MixturePredictor(knowing, rows, self.mixture.make_predictor)
-        return mixture.with_tails(self.mixture.tail_share), self.scaled(X)
+        mixture = self.mixture
+        asked = MixturePredictor(
+            knowing, rows, mixture.make_predictor, tail_share=mixture.tail_share
+        )
+        return asked, self.scaled(X)
 
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean (n,) at inputs (n, n_features)."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ _PRIOR_ROWS = 20.0  # that the prior of the share counts as
 _SHARES = (np.arange(400) + 0.5) / 400  # of a grid
 
 
-def share_of_tails(probabilities: FloatArray, n_outliers: int) -> float:
+def share_of_tails(probabilities: FloatArray, n_outliers: float) -> float:
     """Estimate the share of observations with three times the deviation.
 
     It is the posterior mean given the ``probabilities`` (n,) of smaller targets for rows that are
@@ -49,9 +48,9 @@ def share_of_tails(probabilities: FloatArray, n_outliers: int) -> float:
 class MixturePredictor:
     """A mixture of predictive distributions, one for each kernel with its parameters.
 
-    Quantiles, densities and draws allow for rare large deviations: a share of new observations, the
-    ``tail_share``, has three times the deviation. Moments do not, as such deviations would dominate
-    them on the log scale.
+    Quantiles, densities and draws allow for rare large deviations: in a share of all cases, the
+    ``tail_share``, the process has three times the deviation. Moments do not, as such deviations
+    would dominate them on the log scale.
 
     A component whose covariance matrix has no Cholesky factor is left out of ``components`` and of
     their ``weights`` (n_components,), which sum to one.
@@ -107,8 +106,8 @@ class MixturePredictor:
 
     def with_tails(self, share: float) -> "MixturePredictor":
         """Return the same mixture with another share of large deviations."""
-        other = copy(self)
-        other.tail_share = share
+        other = object.__new__(type(self))  # with the factorisations, which a copy would not have
+        vars(other).update(vars(self), tail_share=share)
         return other
 
     @property
@@ -192,33 +191,39 @@ class MixturePredictor:
     def quantiles(self, X: FloatArray, levels: FloatArray) -> FloatArray:
         """Compute the quantiles (n, n_levels) of new observations."""
         weights, scales, means, stds = self._normals(X)
+        scale = scales[0]
+        are_on_one = all(other == scale for other in scales)  # where quantiles are found, then
+        maps = [None] * len(scales) if are_on_one else scales
         ends = means[..., None] + stds[..., None] * ndtri(levels)  # of each component
-        for number, scale in enumerate(scales):
-            if scale is not None:
-                ends[number] = scale.inverse(ends[number])
-        centre = weights @ ends.mean(axis=-1)
-        low, high = (end - centre[:, None] for end in (ends.min(axis=0), ends.max(axis=0)))
-        if len(weights) == 1:
-            return ends[0]
+        for number, own in enumerate(maps):
+            if own is not None:
+                ends[number] = own.inverse(ends[number])
+        low = ends.min(axis=0)
+        if len(weights) > 1:
+            width = ends.max(axis=0) - low
 
-        def excess(value: FloatArray, level: FloatArray, row: FloatArray) -> FloatArray:
-            index = row.astype(int)
-            below = np.zeros(value.shape)
-            for weight, scale, mean, std in zip(weights, scales, means, stds, strict=True):
-                if scale is None:
-                    z = (value - (mean - centre)[index]) / std[index]
-                    below += weight * ndtr(z)
-                else:
-                    t, is_possible = scale.forward_and_log_slope(value + centre[index])
-                    z = (t - mean[index]) / std[index]
-                    below += weight * np.where(np.isfinite(is_possible), ndtr(z), 0.0)
-            return below - level
+            def excess(
+                value: FloatArray, level: FloatArray, row: FloatArray, start: FloatArray
+            ) -> FloatArray:
+                index = row.astype(int)
+                below = np.zeros(value.shape)
+                for weight, own, mean, std in zip(weights, maps, means, stds, strict=True):
+                    if own is None:
+                        below += weight * ndtr((value + (start - mean[index])) / std[index])
+                    else:
+                        t, log_slope = own.forward_and_log_slope(value + start)
+                        z = (t - mean[index]) / std[index]
+                        below += weight * np.where(np.isfinite(log_slope), ndtr(z), 0.0)
+                return below - level
 
-        level, row = np.broadcast_arrays(levels, np.arange(len(X), dtype=float)[:, None])
-        margin = 1e-9 * np.maximum(high - low, 1e-9)  # rounding must not hide the change of sign
-        found = elementwise.find_root(excess, (low - margin, high + margin), args=(level, row))
-        roots = np.where(found.success, found.x, (low + high) / 2)  # equal ends, but for rounding
-        return roots + centre[:, None]
+            rows = np.arange(len(X), dtype=float)[:, None]
+            level, row, start = np.broadcast_arrays(levels, rows, low)
+            margin = 1e-9 * np.maximum(width, 1e-9)  # rounding must not hide the change of sign
+            found = elementwise.find_root(
+                excess, (-margin, width + margin), args=(level, row, start)
+            )
+            low = low + np.where(found.success, found.x, width / 2)  # equal ends, but for rounding
+        return scale.inverse(low) if are_on_one and scale is not None else low
 
     def log_density(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """Compute the log density (n,) of targets (n,), in nats."""

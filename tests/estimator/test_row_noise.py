@@ -312,6 +312,7 @@ def rounded_table(n_samples=60, *, step=1.0):
         (np.sqrt([2, 3, 5, 7]), 0.0),
         (np.linspace(0, 1, 30) * 2, 0.0),
         (np.float32([0.1, 0.7, 12.3]), 0.1),
+        (100 * np.arange(30) + 0.002 * np.cos(np.arange(30.0)), 0.0),
     ],
 )
 def test_the_resolution_is_the_largest_round_step_of_all_targets(values, expected):
@@ -391,6 +392,7 @@ def test_copies_know_of_rounding_and_say_so_where_it_matters(duplicate, target_s
     )
     assert twin.noise_variance_ == model.noise_variance_
     assert repr(twin.best_kernel_) == repr(model.best_kernel_)
+    assert model.decompose().noise_std == pytest.approx(np.sqrt(model.noise_variance_))
     text = model.describe(units={"y": "kg"})
     assert "recorded to the nearest 1 kg" in text
     assert twin.describe(units={"y": "kg"}) == text

@@ -150,8 +150,11 @@ def test_the_kernel_of_a_category_stands_for_any_base_kernel():
     assert prior(several) == pytest.approx(prior(without), rel=1e-12)
     assert unit_prior(read("CAT[0] * SE[1]"), nats=2.0, n_columns=2) == -2.0
     # slopes that differ between levels are one unit as well
-    slopes, trees = read("CAT[0] * LIN[1]"), read("CAT[0] * SE[1]")
-    assert prior(slopes) == pytest.approx(prior(trees), rel=1e-12)
+    slopes, curves = read("CAT[0] * LIN[1]"), read("CAT[0] * SE[1]")
+    assert prior(slopes) == pytest.approx(prior(curves), rel=1e-12)
+    # and in brackets they count as lines
+    slopes, curves = (read(f"(CAT[0] * {one}[1] + SE[0]) * SE[2]") for one in ("LIN", "PER"))
+    assert prior(slopes) == pytest.approx(prior(curves) + log(0.01), rel=1e-12)
 
 
 @pytest.mark.parametrize("text", ["SE[0] * SE[1]", "SE[1]"])

@@ -9,8 +9,10 @@ from scipy.linalg import LinAlgError
 from scipy.stats import norm
 
 from autokernel import parse_expression
+from autokernel.data.scales import Scale
 from autokernel.inference import TrainingData, one_blas_thread
 from autokernel.inference.exact import ExactPredictor
+from autokernel.kernels import OnScale
 from autokernel.model import MixtureComponent
 from autokernel.model.mixture import MixturePredictor, share_of_tails
 from tests.fits import wave
@@ -120,6 +122,37 @@ def test_few_rows_leave_the_share_of_tails_near_its_prior():
     # of a beta distribution, whose mean changes by one row in 20 + 1
     assert share_of_tails(np.empty(0), 1) == pytest.approx(3 / 21, abs=1e-3)
     assert share_of_tails(norm.cdf([6.0]), 0) > share_of_tails(norm.cdf([1.0]), 0)
+
+
+def test_quantiles_far_from_the_data_do_not_depend_on_one_another():
+    target = OnScale(Scale("log", width=3.0))
+    X, y = np.linspace(0, 1, 20)[:, None], np.exp(np.linspace(-6, 6, 20))
+    kernel = parse_expression("LIN[0] * LIN[0]").on(target)
+    given = TrainingData(X, y)
+    component = MixtureComponent(kernel, np.log([4, 0.1, 4, 0.1, 0.01]), 1.0)
+    for share in (0.0, 0.1):
+        mixture = MixturePredictor([component], given, ExactPredictor, tail_share=share)
+        far, levels = np.array([[2.5], [4.0]]), np.array([0.01, 0.5, 0.99])
+        together = mixture.quantiles(far, levels)
+        for number, level in enumerate(levels):
+            alone = mixture.quantiles(far, np.array([level]))[:, 0]
+            np.testing.assert_allclose(together[:, number], alone, rtol=1e-6)
+        mean, _ = mixture.predictors[0].mean_and_variance(far)
+        np.testing.assert_allclose(together[:, 1], target.scale.inverse(mean), rtol=1e-6)
+
+
+def test_tails_are_given_without_another_factorisation():
+    made = []
+
+    def counting(*args):
+        made.append(ExactPredictor(*args))
+        return made[-1]
+
+    one = MixturePredictor(components(), data(), counting)
+    other, n = one.with_tails(0.1), len(made)
+    other.quantiles(X_NEW, np.array([0.9]))
+    assert len(made) == n
+    assert (one.tail_share, other.tail_share) == (0.0, 0.1)
 
 
 def test_draws_have_heavy_tails():
