@@ -288,3 +288,29 @@ def test_two_columns_may_have_the_same_known_period():
     scales = [leaf.kernel.scale for leaf in model._fitted.evaluation.expression.leaves]
     assert scales == pytest.approx(np.ptp(X, axis=0))
     assert period_of(model) == pytest.approx(5, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("values", "has_periods"),
+    [
+        ([0, 10, 20, 40, 80, 160, 320, 640], False),  # doses, of which one is in the upper half
+        ([1, 2, 3, 4, 5], False),  # numbered trees
+        ([1, 2, 3, 4, 5, 6, 7, 8], True),
+        ([1, 2, 3, 4, 5, 6, 7, np.nan], False),
+        (np.linspace(0, 1, 30), True),
+    ],
+)
+def test_the_default_has_periods_if_two_cycles_of_four_values_can_be_seen(values, has_periods):
+    x = np.repeat(np.asarray(values, dtype=float), 3)[:, None]
+    y = np.random.default_rng(0).normal(size=len(x))
+    settings = {"n_iter": 0, "random_state": 0, "outliers": None, "target_scale": None}
+    model = AutoKernelGPRegressor(column_scales=None, **settings).fit(x, y)
+    assert ("PER[0]" in model.search_history_["kernel"]) == has_periods
+    named = AutoKernelGPRegressor(base_kernels=["SE", "PER"], **settings).fit(x, y)
+    assert "PER[0]" in named.search_history_["kernel"]
+
+
+def test_a_first_kernel_with_a_period_that_cannot_be_seen_is_refused_with_the_reason():
+    x = np.repeat([0.0, 1.0, 5.0], 4)[:, None]
+    with pytest.raises(ValueError, match=r"four values in each of two cycles; name PER in base"):
+        AutoKernelGPRegressor(start_kernel="PER[0]").fit(x, np.arange(12.0))

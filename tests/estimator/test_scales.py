@@ -411,3 +411,23 @@ def test_scales_work_in_a_pipeline_that_is_searched():
     X, y = drawn(n=40)
     pipeline = Pipeline([("model", small(target_scale="log"))])
     assert pipeline.set_params(model__target_scale=None).fit(X, y).score(X, y) > 0.5
+
+
+def test_a_mean_far_from_the_data_is_near_its_median():
+    x = np.linspace(0, 1, 40)[:, None]
+    y = np.exp(6 * np.sin(3 * x[:, 0]) + 0.3 * np.random.default_rng(0).normal(size=40))
+    model = small(averaging=None).refit(x, y, "log(y) ~ LIN[0] * LIN[0] * SE[0]")
+    w = np.log(y).std()
+    near, far = np.array([[0.5]]), np.array([[2.0], [5.0]])
+    largest = np.exp(w**2 / 2)
+    for rows, factor in ((near, 1.2), (far, largest)):
+        mean, std = model.predict(rows, return_std=True)
+        median = model.predict_quantiles(rows, [0.5])[:, 0]
+        assert np.all((mean / median > 1) & (mean / median < factor * (1 + 1e-9)))
+        # of a lognormal distribution with the limited variance
+        np.testing.assert_allclose(std / mean, np.sqrt((mean / median) ** 2 - 1), rtol=1e-6)
+        _, covariance = model.predict(rows, return_cov=True)
+        np.testing.assert_allclose(np.sqrt(np.diag(covariance)), std, rtol=1e-6)
+        _, of_function = model.predict(rows, return_std="function")
+        assert np.all((of_function > 0) & (of_function < std))
+    assert np.all(model.predict_interval(far)[:, 1] > np.exp(2 * w) * median)  # of the full width
