@@ -4,7 +4,7 @@ The target and the columns are in their own units; errors are on the scale of th
 standardised over the whole set. Modes are ``with`` scales, ``without``, and with those of the
 ``target`` or of the ``columns`` only (``--ablate``). Tasks:
 
-- ``random``: the sets of default_fits.py, with the same numbers of rows to train on, and others
+- ``random``: the sets of the SOT paper, with its numbers of rows to train on, and others
   that were chosen before the first fit; rows to test on are drawn at random.
 - ``beyond``: the largest fifth of the column that goes most with the target, by rank, is to test
   on, that is the last fifth of a series; rows to train on are drawn from the others.

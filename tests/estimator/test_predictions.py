@@ -75,14 +75,18 @@ def test_quantiles_are_in_the_order_of_their_levels(fitted):
     np.testing.assert_allclose(median, found[:, [2]], rtol=1e-12, atol=1e-12)
 
 
-def test_the_best_kernel_alone_has_a_normal_distribution(pointwise):
+def test_the_best_kernel_alone_has_a_normal_distribution_with_tails(pointwise):
     assert len(pointwise._fitted.mixture.predictors) == 1
     mean, std = pointwise.predict(X_NEW, return_std=True)
-    expected = mean[:, None] + std[:, None] * norm.ppf(LEVELS)
-    np.testing.assert_allclose(pointwise.predict_quantiles(X_NEW, LEVELS), expected, rtol=1e-9)
-    expected = norm.logpdf(Y_NEW, mean, std)
+    share = pointwise._fitted.mixture.tail_share
+    assert 0 < share < 0.2
+    z = (pointwise.predict_quantiles(X_NEW, LEVELS) - mean[:, None]) / std[:, None]
+    below = (1 - share) * norm.cdf(z) + share * norm.cdf(z / 3)
+    # the tolerance of the root
+    np.testing.assert_allclose(below, np.broadcast_to(LEVELS, below.shape), rtol=1e-7)
+    near, far = norm.pdf(Y_NEW, mean, std), norm.pdf(Y_NEW, mean, 3 * std)
     found = pointwise.log_predictive_density(X_NEW, Y_NEW)
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    np.testing.assert_allclose(found, np.log((1 - share) * near + share * far), rtol=1e-9)
 
 
 def test_predictions_follow_the_units_of_the_target(fitted):
