@@ -576,7 +576,7 @@ class Run:
         rows = mixture if self.searches_all_exactly else searched.mixture
         needed = TIMES_TO_LEAVE_OUT * len(rows.components) * self._conditioning_seconds
         if self.arguments.strategy.searches and deadline.seconds_left > needed:
-            with suppress(LinAlgError), one_blas_thread():
+            with suppress(LinAlgError, MemoryError), one_blas_thread():
                 probabilities, _ = rows.leave_one_out()
                 n_outliers = len(self.outliers) * len(probabilities) / len(self.y)
                 share = share_of_tails(probabilities, n_outliers)
