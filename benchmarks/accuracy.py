@@ -66,7 +66,7 @@ N_TRAIN, SHARE = 100, 2 / 3  # rows to train on, at most this share of a table
 N_TRAIN_OF_TAUGHT = 120
 QUICK = list(JUDGED)[:8]
 MAX_RMSE, MAX_NLL = 1.15, 0.25  # times, and nats above, what the best simpler model reaches
-BINS = (0.5, 1, 2, 4, np.inf)  # nats that a step gains
+BINS = (0, 0.5, 1, 2, 4)  # nats that a step gains, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +282,8 @@ def summarise_steps(label: str, datasets: Sequence[str]) -> None:
         for old, new in pairwise(search):
             gain, less = (float(new[name]) - float(old[name]) for name in ("score", "nll"))
             n_leaves = int(new["n_leaves"]) - int(old["n_leaves"])
-            kinds = ["all", f"gain {next(b for b in BINS if gain <= b)} and less"]
+            low = max(b for b in BINS if b < max(gain, 1e-9))
+            kinds = ["all", f"gain above {low:g} nats"]
             kinds.append("leaves added" if n_leaves > 0 else "leaves removed or exchanged")
             kinds.append("lines added" if degree(new) > degree(old) else "no more lines multiplied")
             for kind in kinds if new["phase"] != "initial" else ():

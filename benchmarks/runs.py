@@ -38,6 +38,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 
 from autokernel import AutoKernelGPRegressor, parse_expression
+from autokernel.data import FitData
 from autokernel.fit import Arguments
 from autokernel.fit import Run as RunOfFit
 from autokernel.search import SOT, STRATEGIES, History, Search, Strategy
@@ -159,7 +160,7 @@ def draw_split(dataset: str, seed: int, *, n_train: int | None = None) -> Split:
 
 def pose(X: np.ndarray, y: np.ndarray, *, seed: int) -> RunOfFit:
     """Pose the problem that the estimator poses itself by default."""
-    return RunOfFit(X, y, Arguments.of(AutoKernelGPRegressor(random_state=seed)))
+    return RunOfFit(FitData(X, y), Arguments.of(AutoKernelGPRegressor(random_state=seed)))
 
 
 def n_iter_of(run: Run, X: np.ndarray, y: np.ndarray) -> int:
