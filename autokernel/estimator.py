@@ -542,9 +542,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         deviation of the logarithms of the targets, the mean of a kernel is at most
         ``exp(w**2 / 2)`` times its median, which ``predict_quantiles(X, [0.5])`` predicts.
 
-        Quantiles, densities and draws have the full width, and tails as heavy as rows show that are
-        left out; with ``strategy="series"``, one of ten futures has three times the deviation.
-        Means and standard deviations have no such tails.
+        Quantiles, densities and draws have the full width, and tails as heavy as those of held-out
+        rows; with ``strategy="series"``, one of ten futures has three times the deviation. Means
+        and standard deviations do not include these tails.
 
         Parameters
         ----------

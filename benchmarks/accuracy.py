@@ -193,11 +193,11 @@ def fit_other(method: str, split: Split) -> dict[str, object]:
 
 def prepared(model: object) -> Pipeline:
     """Standardise numbers, and turn categories and gaps into indicators."""
-    numbers_of = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
-    levels_of = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    numeric = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+    categorical = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     steps = make_column_transformer(
-        (numbers_of, make_column_selector(dtype_include="number")),
-        (levels_of, make_column_selector(dtype_exclude="number")),
+        (numeric, make_column_selector(dtype_include="number")),
+        (categorical, make_column_selector(dtype_exclude="number")),
     )
     return make_pipeline(steps, model)
 
