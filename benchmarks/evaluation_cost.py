@@ -147,7 +147,7 @@ def timed(call: Callable[[], T]) -> Timed[T]:
 def evaluate(case: Case) -> Timed[Evaluation]:
     """Evaluate once on fresh data, so that the first kernel of a data set costs what others do."""
     data = case.data()
-    return timed(lambda: Evaluator(data.X, data.y, priors=PRIORS, seed=0)(case.expression))
+    return timed(lambda: Evaluator(data, priors=PRIORS, seed=0)(case.expression))
 
 
 def cost(case: Case, repeats: int) -> dict[str, object]:

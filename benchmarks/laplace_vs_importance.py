@@ -33,8 +33,8 @@ Row = dict[str, str]
 def measure(case: Case) -> dict[str, object]:
     """Evaluate once by both."""
     data = case.data()
-    laplace = Evaluator(data.X, data.y, priors=PRIORS, seed=0)(case.expression)
-    fit = Evaluator(data.X, data.y, priors=PRIORS, seed=0, criterion="importance")(case.expression)
+    laplace = Evaluator(data, priors=PRIORS, seed=0)(case.expression)
+    fit = Evaluator(data, priors=PRIORS, seed=0, criterion="importance")(case.expression)
     return {
         **dict(zip(FIELDS, case.key, strict=True)),
         "n_params": fit.n_params,

@@ -37,7 +37,7 @@ Finding = dict[str, object]
 def autokernel_evaluation(case: Case, seed: int) -> tuple[Finding, np.ndarray]:
     """Evaluate as evaluate_kernel does."""
     data = case.data()
-    fit = Evaluator(data.X, data.y, priors=PRIORS, seed=seed)(case.expression)
+    fit = Evaluator(data, priors=PRIORS, seed=seed)(case.expression)
     found = {
         "log_posterior": fit.log_posterior,
         "log_evidence": fit.log_evidence,

@@ -103,7 +103,7 @@ def predict(
 def fit_all(expression: Expression, data: TrainingData, seeds: Iterable[int]) -> Fits:
     """Evaluate from nothing, under each prior from each seed."""
     return {
-        prior: [Evaluator(data.X, data.y, priors=priors, seed=s)(expression) for s in seeds]
+        prior: [Evaluator(data, priors=priors, seed=s)(expression) for s in seeds]
         for prior, priors in CANDIDATES.items()
     }
 

@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Kernel
 
+from autokernel.data import RowNoise
 from autokernel.data.scales import Scale
 from autokernel.data.scaling import Scaling
 from autokernel.expression import (
@@ -17,7 +18,6 @@ from autokernel.expression import (
     n_kernel_params,
 )
 from autokernel.inference import TrainingData
-from autokernel.inference.base import RowNoise
 from autokernel.inference.covariance import Covariance
 from autokernel.inference.packed import unpack
 from autokernel.inference.pairs import PackedPairs
@@ -125,12 +125,12 @@ class Problem:
     theta: FloatArray  # (n_params,), noise variance last
     X: FloatArray  # (n_samples, n_features)
     y: FloatArray  # (n_samples,)
-    row_noise: RowNoise | None = None
+    row_noise: tuple[FloatArray, FloatArray, FloatArray] | None = None  # as RowNoise has them
 
     @property
     def data(self) -> TrainingData:
         """The data with the noise of each row."""
-        return TrainingData(self.X, self.y, *(self.row_noise or ()))
+        return TrainingData(self.X, self.y, self.row_noise and RowNoise(*self.row_noise))
 
     @property
     def noise(self) -> FloatArray:

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from autokernel import CallableKernel, KernelParameter, evaluate_kernel, parse_expression
 from autokernel.evidence import Evaluator
+from autokernel.inference import TrainingData
 from autokernel.kernels import BASE_KERNELS, VARIANCE
 from autokernel.kernels.built_in import Periodic
 from tests.fits import assert_predicts_as_its_kernel
@@ -94,7 +95,7 @@ def test_memory_distinguishes_kernels_of_one_name():
     X, y = rough(20)
     keys = set()
     for kernel in (OU, ByDifferences("OU"), CallableKernel("OU", exponential, OU.parameters)):
-        evaluator = Evaluator(X, y, priors={}, seed=0)
+        evaluator = Evaluator(TrainingData(X, y), priors={}, seed=0)
         job = evaluator.prepare(parse_expression("OU[0]", base_kernels=[kernel]))
         keys.add(evaluator.key(job))
     assert len(keys) == 3

@@ -14,6 +14,7 @@ from autokernel import (
 )
 from autokernel.evidence import Evaluator
 from autokernel.expression import Leaf
+from autokernel.inference import TrainingData
 from autokernel.kernels import LENGTHSCALE, VARIANCE
 from autokernel.model import AVERAGES, posterior_over_kernels
 from tests.fits import SEARCHES
@@ -69,7 +70,7 @@ class FailsLater(OrnsteinUhlenbeck):
 @pytest.mark.parametrize("average", AVERAGES.values())
 def test_a_kernel_that_fails_at_a_draw_counts_at_its_best_parameters(average):
     kernel = FailsLater()
-    evaluator = Evaluator(*rough(), priors={}, seed=0)
+    evaluator = Evaluator(TrainingData(*rough()), priors={}, seed=0)
     later, same = (evaluator(Leaf(one, 0)) for one in (kernel, OU))
     kernel.only = np.exp(later.theta[:2])
     kernels = posterior_over_kernels(evaluator, [later, same])
@@ -106,10 +107,10 @@ def test_a_warm_start_forgets_what_was_found_with_another_kernel_of_the_same_nam
 def test_one_evaluator_distinguishes_kernels_of_one_name():
     X, y = rough(15)
     text = "POW[0] * PER[0] + SE[0]"  # with a period, parts are fitted and kept
-    shared = Evaluator(X, y, priors={}, seed=0)
+    shared = Evaluator(TrainingData(X, y), priors={}, seed=0)
     for power in (1.0, 1.5):
         expression = parse_expression(text, base_kernels=[Power(power)])
-        alone = Evaluator(X, y, priors={}, seed=0)(expression)
+        alone = Evaluator(TrainingData(X, y), priors={}, seed=0)(expression)
         np.testing.assert_array_equal(shared(expression).theta, alone.theta)
 
 

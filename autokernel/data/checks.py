@@ -13,7 +13,8 @@ from sklearn.utils.validation import _check_feature_names, validate_data
 
 from autokernel.data.columns import Levels, to_numbers, with_dates_of_index
 from autokernel.data.dates import is_number
-from autokernel.data.resolution import resolution_of
+from autokernel.data.noise import RowNoise
+from autokernel.data.resolution import resolution_of, variance_of_rounding
 from autokernel.data.scaling import MIN_SPREAD
 from autokernel.typing import FloatArray, IntArray
 
@@ -47,23 +48,13 @@ class FitData:
 
     X: FloatArray  # (n_samples, n_features); dates are days since 1970-01-01, levels their numbers
     y: FloatArray  # (n_samples,)
+    noise: RowNoise  # in squared units of y
     feature_names: list[str] | None = None
     date_columns: list[int] = field(default_factory=list)
     target_name: str | None = None  # that of a Series
     categories: Mapping[int, Levels] = field(default_factory=dict)  # by column
-    weights: FloatArray | None = None  # (n_samples,), positive; None for one
-    noise_std: FloatArray | None = None  # (n_samples,), None for zero
     rows: IntArray | None = None  # (n_samples,), indices among the given rows, None for all
     resolution: float = 0.0  # of y, zero if it is not known to be rounded
-
-    @property
-    def row_noise(self) -> tuple[FloatArray, FloatArray]:
-        """Weights and known errors (n_samples,) of the rows."""
-        n = len(self.y)
-        return (
-            np.ones(n) if self.weights is None else self.weights,
-            np.zeros(n) if self.noise_std is None else self.noise_std,
-        )
 
     @property
     def columns_with_gaps(self) -> list[int]:
@@ -76,14 +67,12 @@ class FitData:
 
     def without(self, rows: IntArray) -> "FitData":
         """Return the data without some rows."""
-        weights, noise_std = self.row_noise
         kept = np.delete(np.arange(len(self.y)), rows)
         return replace(
             self,
             X=self.X[kept],
             y=self.y[kept],
-            weights=weights[kept],
-            noise_std=noise_std[kept],
+            noise=self.noise.take(kept),
             rows=self.numbers_of(kept),
         )
 
@@ -144,18 +133,18 @@ def check_fit_data(
         )
     check_range(inputs, target)
     names, name = None if names is None else list(map(str, names)), getattr(y, "name", None)
+    resolution = resolution_of(target)
     target_name = str(name) if name not in (None, "", *(names or [])) else None
     return FitData(
         inputs,
         target,
-        names,
-        dates,
-        target_name,
-        categories,
-        weights,
-        errors,
+        RowNoise(weights, errors**2, variance_of_rounding(resolution)),
+        feature_names=names,
+        date_columns=dates,
+        target_name=target_name,
+        categories=categories,
         rows=np.flatnonzero(kept),
-        resolution=resolution_of(target),
+        resolution=resolution,
     )
 
 

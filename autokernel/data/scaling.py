@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from autokernel.data.noise import RowNoise
 from autokernel.data.scales import Scale, mean_and_variance
 from autokernel.typing import BoolArray, FloatArray
 
@@ -63,12 +64,12 @@ class TargetScaling:
         return self.shift + self.scale * y
 
 
-def standardising_weights(y: FloatArray, weights: FloatArray, noise_std: FloatArray) -> FloatArray:
+def standardising_weights(y: FloatArray, noise: RowNoise) -> FloatArray:
     """Weight rows (n,) less, the larger their known error is, compared with the spread of all."""
-    found = weights
-    for _ in range(_ROUNDS if noise_std.any() else 0):
+    found = noise.weights
+    for _ in range(_ROUNDS if noise.errors.any() else 0):
         _, variance = mean_and_variance(y, found)
-        found = 1 / (1 / weights + noise_std**2 / max(variance, MIN_SPREAD**2))
+        found = noise.multiplied(1 / max(variance, MIN_SPREAD**2)).influence
     return found
 
 

@@ -69,7 +69,7 @@ class KernelFit:
     ) -> None:
         self._posterior, self._maximum, self._others = posterior, maximum, others
         self.expression, self.X, self.y = posterior.expression, posterior.data.X, posterior.data.y
-        self.n_samples = posterior.data.total_weight
+        self.n_samples = posterior.data.noise.total_weight
         self.theta, self.log_posterior = maximum.mode.theta, maximum.mode.log_posterior
         self.log_likelihood = self.log_posterior - float(posterior.prior.log_density(self.theta))
         self.hessian, self.rng = maximum.hessian, rng

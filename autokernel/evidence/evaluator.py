@@ -40,7 +40,6 @@ from autokernel.expression import (
     uniform_prior,
 )
 from autokernel.inference import ExactLikelihood, TrainingData, one_blas_thread
-from autokernel.inference.base import RowNoise
 from autokernel.kernels import (
     BASE_KERNELS,
     BaseKernel,
@@ -81,35 +80,30 @@ class Evaluator:
     depend on the order of evaluation or on the process. A pickled evaluator leaves out its caches;
     a process that unpickles it keeps one evaluator for all of its jobs.
 
-    Inputs and targets are used as they come. ``priors`` are as :func:`check_priors` returns them.
-    The structure prior of an expression is added to the criterion. ``row_noise`` holds weights and
-    known noise variances of the rows, as :class:`TrainingData` takes them.
+    The data are used as they come. ``priors`` are as :func:`check_priors` returns them. The
+    structure prior of an expression is added to the criterion.
     """
 
     def __init__(
         self,
-        X: FloatArray,
-        y: FloatArray,
+        data: TrainingData,
         *,
         priors: Priors,
         seed: int,
         criterion: str | Criterion = "laplace",
         structure_prior: StructurePrior = uniform_prior,
-        row_noise: RowNoise | None = None,
     ) -> None:
         self.criterion = check_criterion(criterion)
-        self.criterion.check_data(X, y)
-        self.data = TrainingData(X, y, *(row_noise or ()))
+        self.criterion.check_data(data.X, data.y)
+        self.data = data
         self.priors, self.seed = priors, seed
         self.structure_prior = structure_prior
         self._settings: dict[str, Any] = {  # from which another process rebuilds this evaluator
-            "X": X,
-            "y": y,
+            "data": data,
             "priors": priors,
             "seed": seed,
             "criterion": self.criterion,
             "structure_prior": structure_prior,
-            "row_noise": row_noise,
         }
         self._find_modes = ModeSearch(self.data, priors=priors, seed=seed)
 
@@ -196,7 +190,7 @@ class Evaluator:
     @property
     def n_samples(self) -> float:
         """Number of rows of the score, or the sum of their weights."""
-        return self.data.total_weight
+        return self.data.noise.total_weight
 
     @cached_property
     def _few_rows(self) -> TrainingData:
@@ -285,9 +279,7 @@ class Evaluator:
         """Digest the data and the settings: all that a score depends on besides the job."""
         criterion = type(self.criterion)
         return digest(
-            self.data.X.tobytes(),
-            self.data.y.tobytes(),
-            *(values.tobytes() for values in self.data.row_noise or ()),
+            *self.data.definition,
             sorted(self.priors.items()),
             self.seed,
             (criterion.__module__, criterion.__qualname__),
@@ -471,8 +463,7 @@ def evaluate_kernel(
     own = [one for one in (*base_kernels, *operators) if not isinstance(one, str)]
     known = parameters_of((*BASE_KERNELS.values(), *own, *expression.nodes))
     evaluator = Evaluator(
-        X,
-        y,
+        TrainingData(X, y),
         priors=check_priors(priors, parameters=known.values()),
         seed=check_seed(random_state),
         criterion=criterion,

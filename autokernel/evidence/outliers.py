@@ -160,7 +160,7 @@ class _Pursuit:
         self._priors, self._seed, self._deadline = priors, seed, deadline
         self._price = float(np.log(n))
         self._starts: list[FloatArray] = []
-        self.has_target = np.isfinite(data.log_slopes)  # on its scale, the other rows cannot fit
+        self.has_target = np.isfinite(data.noise.log_slopes)
         self._has_gap = is_missing(data.X[:, sorted(expression.columns)]).any(axis=1)
         self.rows = np.ones(n, dtype=bool)
         if n > MAX_ROWS:
@@ -277,14 +277,12 @@ class _Pursuit:
         """Return the posterior given some rows, with the mean and the scale of their target."""
         data, mean, variance = self._data, 0.0, 1.0
         if self._standardises:
-            mean, variance = mean_and_variance(data.y[kept], data.influence[kept])
+            mean, variance = mean_and_variance(data.y[kept], data.noise.influence[kept])
         scale = float(np.sqrt(variance))
         local = TrainingData(
             data.X[kept],
             (data.y[kept] - mean) / scale,
-            data.weights[kept],
-            data.errors[kept] / variance,
-            data.rounding[kept] / variance,
+            data.noise.take(np.flatnonzero(kept)).multiplied(1 / variance),
         )
         likelihood = ExactLikelihood(self._expression, local)
         posterior = LogPosterior(likelihood, priors=self._priors, deadline=self._deadline)
@@ -305,7 +303,7 @@ class _Pursuit:
         point = max(ends, key=lambda end: end.log_posterior)
         data, theta, local = self._data, point.theta, posterior.data
         K = cross_covariance(self._expression, local.X, local.X).forward(np.exp(theta[:-1])).copy()
-        K[np.diag_indices(len(K))] += local.noise(np.exp(theta[-1]))
+        K[np.diag_indices(len(K))] += local.noise.variance(np.exp(theta[-1]))
         precision = cho_solve((cholesky(K, lower=True), True), np.eye(len(K)))
         alpha = precision @ local.y
         errors, variances = np.empty(len(data.y)), np.empty(len(data.y))
@@ -315,15 +313,15 @@ class _Pursuit:
             predicted, of_new = predictor.mean_and_variance(data.X[~kept])
             errors[~kept] = (data.y[~kept] - mean) / scale - predicted
             noise = predictor.noise_variance
-            of_rows = noise / data.weights[~kept] + data.known_noise[~kept] / scale**2
+            of_rows = data.noise.multiplied(1 / scale**2).variance(noise)[~kept]
             variances[~kept] = of_new - predictor.noise_at(predicted) + of_rows
         freed = self.rows & ~kept
-        log_factors = data.log_factors(float(theta[-1]) + 2 * np.log(scale))
+        log_factors = data.noise.log_factors(float(theta[-1]) + 2 * np.log(scale))
         own = _log_density_at_best(errors, variances) - np.log(scale) + log_factors
         score = (
             point.log_posterior
-            - local.total_weight * np.log(scale)
-            + float((data.weights * data.log_slopes)[kept].sum())
+            - local.noise.total_weight * np.log(scale)
+            + float((data.noise.weights * data.noise.log_slopes)[kept].sum())
             + float(own[freed & self.has_target].sum())
             + self._log_density_beyond(freed & ~self.has_target, kept)
             - self._price * freed.sum()

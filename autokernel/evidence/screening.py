@@ -127,7 +127,7 @@ class Screening:
         before = self._screened_at(
             self._posterior(self.parent), fit.theta, self._likelihood.value(fit.theta)
         )
-        if self._data.total_weight < self._n_samples:  # the others adapt to these rows too
+        if self._data.noise.total_weight < self._n_samples:  # the others adapt to these rows too
             for n_steps in _STEPS:
                 before = self._refined(before, n_steps)
         own_prior = structure_prior(fit.expression)
@@ -235,7 +235,7 @@ class Screening:
         shared = self._shared_nodes(posterior.expression)
         entries = [np.r_[self._slots[theirs].entries] for _, theirs in shared]
         taken = np.concatenate([*entries, [len(self._fit.theta) - 1]]).astype(int)
-        share_of_rows = self._data.total_weight / self._n_samples
+        share_of_rows = self._data.noise.total_weight / self._n_samples
         hessian = share_of_rows * self._fit.hessian[np.ix_(taken, taken)]
         known = WarmStart([ours for ours, _ in shared], self._fit.theta[taken], hessian)
         scales = posterior.step_scales(theta)
@@ -440,7 +440,7 @@ class Screening:
     def _scales_beside(self, K: FloatArray) -> DataScales:
         """Compute the scales of what a packed covariance without noise leaves unexplained."""
         noise, data = np.exp(self._fit.theta[-1]), self._likelihood.data
-        return DataScales(data, unpack(K, len(data.y)) + np.diag(data.noise(noise)), noise)
+        return DataScales(data, unpack(K, len(data.y)) + np.diag(data.noise.variance(noise)), noise)
 
     def _log_likelihood(self, K: FloatArray, noise: float) -> float:
         """Compute the log likelihood in nats of a covariance, to which noise is added in place."""
@@ -464,7 +464,7 @@ class Screening:
 
     def _gain(self, one: ScreenedKernel, before: ScreenedKernel) -> float:
         """Estimate the gain of log evidence, in nats, on the rows of the score."""
-        scale = self._n_samples / self._data.total_weight
+        scale = self._n_samples / self._data.noise.total_weight
         n_more = len(one.theta) - len(before.theta)
         gain = scale * (one.log_likelihood - before.log_likelihood)
         gain += float(

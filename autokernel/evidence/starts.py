@@ -40,10 +40,10 @@ class DataScales:
         if covariance is not None:
             with suppress(np.linalg.LinAlgError):
                 self._precision = precision = np.linalg.inv(covariance).astype(float)
-                unexplained = (data.noise(noise)[:, None] * precision) @ data.y
+                unexplained = (data.noise.variance(noise)[:, None] * precision) @ data.y
         self._scales: dict[View, tuple[float, float]] = {}
         self._periods: dict[tuple[View, tuple[float, float] | None], FloatArray] = {}
-        self.mean_square = float(np.average(unexplained**2, weights=data.influence)) or 1.0
+        self.mean_square = float(np.average(unexplained**2, weights=data.noise.influence)) or 1.0
         self.largest_mean_square = max(self.mean_square, data.mean_square)
         self.n_samples = len(data.y)
 
@@ -65,7 +65,7 @@ class DataScales:
         if (view, within) not in self._periods:
             x, precision = view(self._data.X), self._precision
             known = np.flatnonzero(~is_missing(x))
-            x, y, weights = (one[known] for one in (x, self._data.y, self._data.influence))
+            x, y, weights = (one[known] for one in (x, self._data.y, self._data.noise.influence))
             if precision is not None and len(known) < len(precision):
                 precision = precision[np.ix_(known, known)]
             found = periodogram_periods(x, y, within, weights=weights, precision=precision)
@@ -132,7 +132,7 @@ def columns_with_season(data: TrainingData) -> list[int]:
 
     A periodogram of noise exceeds its mean z times with probability ``exp(-z)`` (Scargle 1982).
     """
-    X, y, weights = fill_missing(data.X), data.y, data.influence
+    X, y, weights = fill_missing(data.X), data.y, data.noise.influence
     roots, with_constant = np.sqrt(weights), np.column_stack([np.ones(len(y)), X])
     line = np.linalg.lstsq(with_constant * roots[:, None], y * roots, rcond=None)[0]
     residual = y - with_constant @ line

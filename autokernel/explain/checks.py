@@ -289,7 +289,7 @@ def _innovations(model: FittedModel, column: int) -> tuple[FloatArray, FloatArra
     data = data.take(np.argsort(fill_missing(data.X)[:, column], kind="stable"))
     params = np.exp(evaluation.theta)
     K = cross_covariance(evaluation.expression, data.X, data.X).forward(params[:-1]).copy()
-    K[np.diag_indices(len(K))] += data.noise(model.scaled_noise_variance)
+    K[np.diag_indices(len(K))] += data.noise.variance(model.scaled_noise_variance)
     try:
         residuals = solve_triangular(cholesky(K, lower=True), data.y, lower=True)
     except LinAlgError:

@@ -376,7 +376,7 @@ class Description:
         share = rounding / max(rounding + model.scaled_noise_variance, np.finfo(float).tiny)
         if share < ROUNDED:
             return
-        variance = model.mixture.data.rounding[0] * model.target_scaling.scale**2
+        variance = model.mixture.data.noise.rounding[0] * model.target_scaling.scale**2
         step, unit = resolution_with(variance), self._target_unit
         claim = Claim(TARGET, "is rounded to", step, unit=unit, evidence="training targets")
         nearest = f"{step:g} {unit}".rstrip()
@@ -397,7 +397,8 @@ class Description:
         text = f"{_capital(n)} {verb} {percent(explained)} of its variance{where}."
         yield Claim(TARGET, "explained", explained, evidence=how), text
         data = model.mixture.data.on(model.evaluation.expression.target)
-        size, noise = float(np.sqrt(np.mean(errors**2))), data.noise(model.scaled_noise_variance)
+        size = float(np.sqrt(np.mean(errors**2)))
+        noise = data.noise.variance(model.scaled_noise_variance)
         if model.target_scale is not None:
             _, noise = model.target_scale.moments(data.y, noise)
         if self._left_out is not None and size > MISSED * np.sqrt(noise.mean()):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.data import FitData
+from autokernel.data import FitData, RowNoise
 from autokernel.data.columns import Levels
 from autokernel.data.gaps import mark_missing
 from autokernel.data.scales import Scale
@@ -157,7 +157,16 @@ def _estimator(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
         for column, one in record.get("categories", {}).items()
     }
     resolution = float(record.get("resolution", 0.0))
-    data = FitData(X, y, names, dates, record["target_name"], categories, resolution=resolution)
+    data = FitData(
+        X,
+        y,
+        RowNoise.equal(len(y)),
+        feature_names=names,
+        date_columns=dates,
+        target_name=record["target_name"],
+        categories=categories,
+        resolution=resolution,
+    )
     model._set_fitted(_model(record["model"], X, y), data)
     model._end = float(record.get("end", model._end))  # that of a row which is excluded
     search = record["search"]
@@ -191,7 +200,7 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
         data.y, model.target_scaling.apply(y)
     )
     places = gaps_of(_expressions(model))
-    noise = {"row_noise": [_as_json(_common(values)) for values in data.row_noise or ()]}
+    noise = {"row_noise": [_as_json(_common(values)) for values in _row_noise(data)]}
     return {
         "scaling": _fields(model.scaling),
         "target_scaling": _fields(model.target_scaling),
@@ -211,7 +220,7 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
         "components": [_fields(one) for one in mixture.components],
         "tail_share": mixture.tail_share,
         "rows": None if has_all else {"X": _as_json(data.X), "y": _as_json(data.y)},
-        **(noise if data.row_noise else {}),
+        **(noise if data.noise.differs else {}),
     }
 
 
@@ -238,12 +247,15 @@ def _model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedMod
         for one in record["components"]
     ]
     had_tails = TAIL_SHARE * record["components"][0].get("has_heavy_tails", False)
-    rows, row_noise = record["rows"], map(_array, record.get("row_noise", ()))
+    rows = record["rows"]
+    n = len(y) if rows is None else len(rows["y"])
+    row_noise = (np.broadcast_to(_array(one), n) for one in record.get("row_noise", [1.0]))
+    noise_of_rows = RowNoise(*row_noise)
     if rows is None:
-        data = TrainingData(mark_missing(scaling.apply(X)), target_scaling.apply(y), *row_noise)
+        data = TrainingData(mark_missing(scaling.apply(X)), target_scaling.apply(y), noise_of_rows)
     else:
         data = TrainingData(
-            _array(rows["X"]).reshape(-1, X.shape[1]), _array(rows["y"]), *row_noise
+            _array(rows["X"]).reshape(-1, X.shape[1]), _array(rows["y"]), noise_of_rows
         )
     with one_blas_thread():  # as in the fit, for bit-identical results
         mixture = MixturePredictor(
@@ -294,6 +306,11 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, (float, np.floating)):
         return float(value) if np.isfinite(value) else str(float(value))
     return value
+
+
+def _row_noise(data: TrainingData) -> tuple[FloatArray, ...]:
+    noise = data.noise
+    return noise.weights, noise.errors, noise.rounding
 
 
 def _common(values: FloatArray) -> FloatArray:

@@ -17,7 +17,6 @@ from sklearn.exceptions import ConvergenceWarning
 from autokernel.data import FitData
 from autokernel.data.checks import MAX_ROWS_NAMED
 from autokernel.data.gaps import FIRST_NEW, mark_missing
-from autokernel.data.resolution import variance_of_rounding
 from autokernel.data.scales import IDENTITY
 from autokernel.data.scaling import (
     Scaling,
@@ -171,7 +170,7 @@ class Run:
         given = given.without(self.outliers)
         X, y = self.X, self.y = given.X, given.y
         self._rows = given.numbers_of(np.arange(len(y)))
-        of_target = standardising_weights(y, *given.row_noise)
+        of_target = standardising_weights(y, given.noise)
         self._scaling, self._target_scaling = unit_scaling(X), TargetScaling.of(y, of_target)
         n, by_bounds = len(y), arguments.strategy.scores_by_bounds
         self.approximation = approximation_for(arguments.approximation, n, arguments.n_inducing)
@@ -358,7 +357,7 @@ class Run:
         """Digest of the data with all rows, and of what the search for outliers depends on."""
         arguments, given = self.arguments, self._given
         return digest(
-            *(values.tobytes() for values in (given.X, given.y, *given.row_noise)),
+            *(one.tobytes() for one in (given.X, given.y, given.noise.weights, given.noise.errors)),
             sorted(arguments.priors.items()),
             (self.seed, arguments.target_scale, arguments.excludes_outliers),
             sorted(given.categories),
@@ -382,7 +381,7 @@ class Run:
             return past.outliers
         given = self._given
         X, y = given.X, given.y
-        of_target = standardising_weights(y, *given.row_noise)
+        of_target = standardising_weights(y, given.noise)
         scaling, of_columns = TargetScaling.of(y, of_target), unit_scaling(X)
         leaves = [
             Leaf(CATEGORICAL if column in given.categories else SMOOTH, column)
@@ -688,12 +687,12 @@ class Run:
         if not len(self.outliers):
             return np.empty(0)
         X, y = (values[self.outliers] for values in (self._given.X, self._given.y))
-        weights, noise_std = (values[self.outliers] for values in self._given.row_noise)
         inputs = mark_missing(self._scaling.apply(X), FIRST_NEW)
         mean, variance = mixture.moments(inputs)
         of_function = mixture.moments(inputs, noise=False)[1]
-        variance = of_function + (variance - of_function) / weights  # of these rows, not new ones
-        variance += (noise_std / self._target_scaling.scale) ** 2
+        noise = self._given.noise.take(self.outliers).multiplied(self._target_scaling.scale**-2)
+        of_new = variance - of_function
+        variance = of_function + of_new / noise.weights + noise.errors  # of these rows
         u = self._target_scaling.apply(y)
         deviations = (u - mean) / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
         if target is None:
@@ -715,25 +714,20 @@ class Run:
                 f"criterion='laplace', 'importance', 'bic' or 'aic', got {arguments.criterion!r}"
             )
         return make(
-            data.X,
-            data.y,
+            data,
             priors=arguments.priors,
             seed=self.seed,
             criterion=criterion,
             structure_prior=self._structure_prior,
-            row_noise=data.row_noise,
         )
 
 
 def _training_data(given: FitData, scaling: Scaling, target_scaling: TargetScaling) -> TrainingData:
     """Return data on the scales of the search."""
-    weights, noise_std = given.row_noise
     return TrainingData(
         mark_missing(scaling.apply(given.X)),
         target_scaling.apply(given.y),
-        weights,
-        (noise_std / target_scaling.scale) ** 2,
-        variance_of_rounding(given.resolution / target_scaling.scale),
+        given.noise.multiplied(target_scaling.scale**-2),
     )
 
 

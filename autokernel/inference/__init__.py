@@ -1,7 +1,8 @@
 """Likelihoods and predictions of one kernel: exact, with inducing points, from neighbours."""
 
-from autokernel.inference.base import Likelihood, MakePredictor, Predictor, TrainingData, log_normal
+from autokernel.inference.base import Likelihood, MakePredictor, Predictor, log_normal
 from autokernel.inference.covariance import Covariance, cross_covariance, diagonal_covariance
+from autokernel.inference.data import TrainingData
 from autokernel.inference.exact import (
     ExactLikelihood,
     ExactPredictor,

@@ -1,143 +1,15 @@
-"""What exact and approximate inference share: the data, the likelihood and the predictor."""
+"""What exact and approximate inference share: the likelihood and the predictor."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from scipy.special import expit
 
-from autokernel.expression import Expression, View, n_kernel_params
+from autokernel.expression import Expression, n_kernel_params
 from autokernel.inference.covariance import cross_covariance, diagonal_covariance
-from autokernel.inference.pairs import PackedPairs
-from autokernel.kernels import ADD, NOISE_VARIANCE, OnScale
-from autokernel.typing import FloatArray, IntArray
-
-_LARGEST_LOG = 690.0  # so that its exponential does not overflow
-_LOG_2PI = float(np.log(2 * np.pi))
-
-
-RowNoise = tuple[FloatArray, FloatArray, FloatArray]
-"""Weights, variances of known errors, and variances of rounding of rows, all (n_samples,)."""
-
-
-class TrainingData:
-    """Inputs X (n_samples, n_features), targets y (n_samples,), and the pairs of each view.
-
-    The targets may be on another scale; ``log_slopes`` (n_samples,) then are the logs of the
-    derivatives of this scale, which turn a density on it into one of the target as it was.
-
-    A row with the weight w, the variance v of its known error and the variance r of rounding has
-    noise of the variance ``(s + r) / w + v``, with one noise variance s of all rows: each of the
-    readings that the row stands for is rounded. By default, weights are one and v and r are zero.
-    The ``known_noise`` (n_samples,) is ``r / w + v``.
-    """
-
-    def __init__(
-        self,
-        X: FloatArray,
-        y: FloatArray,
-        weights: FloatArray | float = 1.0,
-        errors: FloatArray | float = 0.0,
-        rounding: FloatArray | float = 0.0,
-        log_slopes: FloatArray | None = None,
-    ) -> None:
-        self.X, self.y = X, y
-        self.log_slopes = np.zeros(len(y)) if log_slopes is None else log_slopes
-        self.weights, self.errors = _of_rows(weights, len(y)), _of_rows(errors, len(y))
-        self.rounding = _of_rows(rounding, len(y))
-        self.known_noise = self.rounding / self.weights + self.errors
-        self.total_weight = float(self.weights.sum())
-        self._has_weights = bool(np.any(self.weights != 1))
-        self.mean_square = float(np.average(y**2, weights=self.influence)) if len(y) else 0.0
-        scatter = (self.weights - 1) * _LOG_2PI + np.log(self.weights)
-        self._factors = self.weights * self.log_slopes - 0.5 * scatter
-        self._factor = float(self._factors.sum())
-        with np.errstate(divide="ignore"):
-            self._log_rounding = np.log(self.rounding)
-        self._pairs: dict[View, PackedPairs] = {}
-        self._target: OnScale | None = None
-        self._plain: TrainingData | None = None  # with the target as it was, None for these data
-
-    def on(self, target: OnScale | None) -> "TrainingData":
-        """Return the data with the target on a scale, None for the target as it was."""
-        plain = self._plain or self
-        if target == self._target:
-            return self
-        if target is None:
-            return plain
-        y, log_slopes = target.scale.forward_and_log_slope(plain.y)
-        slopes_squared = np.exp(np.minimum(2 * log_slopes, _LARGEST_LOG))  # the delta method
-        errors, rounding = plain.errors * slopes_squared, plain.rounding * slopes_squared
-        other = TrainingData(self.X, y, plain.weights, errors, rounding, log_slopes)
-        other._pairs, other._target, other._plain = self._pairs, target, plain
-        return other
-
-    def take(self, rows: IntArray) -> "TrainingData":
-        """Return the data of these rows."""
-        plain = self._plain or self
-        noise = plain.weights[rows], plain.errors[rows], plain.rounding[rows]
-        return TrainingData(plain.X[rows], plain.y[rows], *noise).on(self._target)
-
-    @property
-    def row_noise(self) -> RowNoise | None:
-        """Weights and variances of errors and rounding, None if all are the default."""
-        differs = self._has_weights or np.any(self.known_noise)
-        return (self.weights, self.errors, self.rounding) if differs else None
-
-    @property
-    def influence(self) -> FloatArray:
-        """Weights (n_samples,) of the rows before any fit, for a target of unit variance."""
-        return 1 / (1 / self.weights + self.known_noise)
-
-    def noise(self, variance: float) -> FloatArray:
-        """Compute the noise variance (n_samples,) of each row from that of all rows."""
-        return variance / self.weights + self.known_noise
-
-    @property
-    def rounding_by_target(self) -> tuple[FloatArray, FloatArray]:
-        """Targets in order, and the variances of their rounding; one of them where all agree.
-
-        On another scale it depends on the slope at the target.
-        """
-        if not len(self.y) or self.rounding.min() == self.rounding.max():
-            return np.zeros(1), self.rounding[:1] if len(self.y) else np.zeros(1)
-        order = np.argsort(self.y, kind="stable")
-        return self.y[order], self.rounding[order]
-
-    def log_factors(self, log_noise: float) -> FloatArray:
-        """Compute what turns the log density of each row into that of the target as it was.
-
-        A row of the weight w is w readings of one target, and their mean has the noise variance
-        ``s / w``. Their scatter has the density ``(2 pi s)^(-(w - 1) / 2) w^(-1 / 2)``. With
-        rounding, s is that of a rounded reading.
-        """
-        with np.errstate(invalid="ignore"):  # of a noise that is no number
-            log_noises = np.logaddexp(log_noise, self._log_rounding)
-        return self._factors + 0.5 * (1 - self.weights) * log_noises
-
-    def log_factor(self, log_noise: float) -> float:
-        """Compute the sum of :meth:`log_factors`."""
-        if not self._has_weights:
-            return self._factor
-        return float(self.log_factors(log_noise).sum())
-
-    def slope_of_factor(self, log_noise: float) -> float:
-        """Compute the derivative of :meth:`log_factor`."""
-        if not self._has_weights:
-            return 0.0
-        shares = expit(log_noise - self._log_rounding)  # of the noise that is not rounding
-        return float(0.5 * ((1 - self.weights) * shares).sum())
-
-    def pairs(self, view: View) -> PackedPairs:
-        """Return the pairs of one view of a column, computed once."""
-        if view not in self._pairs:
-            self._pairs[view] = PackedPairs(np.ascontiguousarray(view(self.X)))
-        return self._pairs[view]
-
-
-def _of_rows(values: FloatArray | float, n_rows: int) -> FloatArray:
-    """Return the values, or one value for all rows, as an array (n_rows,)."""
-    return np.full(n_rows, values) if np.ndim(values) == 0 else np.asarray(values)
+from autokernel.inference.data import TrainingData
+from autokernel.kernels import ADD, NOISE_VARIANCE
+from autokernel.typing import FloatArray
 
 
 def log_normal(residual: FloatArray, variance: FloatArray) -> FloatArray:

@@ -7,14 +7,9 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from autokernel.expression import Expression
-from autokernel.inference.base import (
-    Likelihood,
-    Predictor,
-    Term,
-    TrainingData,
-    log_normal,
-)
+from autokernel.inference.base import Likelihood, Predictor, Term, log_normal
 from autokernel.inference.covariance import Covariance, cross_covariance, diagonal_covariance
+from autokernel.inference.data import TrainingData
 from autokernel.inference.packed import (
     Cholesky,
     DiagonalCholesky,
@@ -48,10 +43,7 @@ class ExactLikelihood(Likelihood):
             self._covariance = Covariance(expression, data.pairs)
             self.diagonal, rows = packed_diagonal(len(data.y)), rows_of_diagonal(len(data.y))
             self.factorise = PackedCholesky
-        self._weights: FloatArray | float = 1.0  # of all rows, unless they differ
-        self._known_noise: FloatArray | float = 0.0
-        if data.row_noise is not None:
-            self._weights, self._known_noise = data.weights[rows], data.known_noise[rows]
+        self._noise = data.noise.take(rows)
 
     def value(self, theta: FloatArray) -> float:
         """Compute the log likelihood in nats. O(n^3 / 3)."""
@@ -83,8 +75,8 @@ class ExactLikelihood(Likelihood):
         if not np.isfinite(value):
             return failure
         adjoint = cholesky.evidence_adjoint(alpha)
-        of_noise = (adjoint[self.diagonal] / self._weights).sum()
-        noise_gradient = np.exp(theta[-1]) * of_noise + self.data.slope_of_factor(theta[-1])
+        of_noise = adjoint[self.diagonal] @ self._noise.slope
+        noise_gradient = np.exp(theta[-1]) * of_noise + self.data.noise.slope_of_factor(theta[-1])
         return value, np.append(self._covariance.backward(adjoint), noise_gradient)
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
@@ -94,7 +86,7 @@ class ExactLikelihood(Likelihood):
         with a weight is that of all readings that it stands for.
         """
         try:
-            log_factors = self.data.log_factors(theta[-1])
+            log_factors = self.data.noise.log_factors(theta[-1])
             return log_normal(*self.leave_one_out_errors(theta)) + log_factors
         except LinAlgError:
             return np.full(len(self.data.y), -np.inf)
@@ -123,7 +115,7 @@ class ExactLikelihood(Likelihood):
         except LinAlgError:
             return np.full(len(self.data.y) - n_given, -np.inf)
         predicted = cholesky.predict_later(self.data.y, n_given)
-        return log_normal(*predicted) + self.data.log_factors(theta[-1])[n_given:]
+        return log_normal(*predicted) + self.data.noise.log_factors(theta[-1])[n_given:]
 
     def matrix(self, theta: FloatArray, jitter: float = 0.0) -> FloatArray:
         """Compute ``K_theta + (s + jitter) I`` in the storage of its Cholesky factor."""
@@ -132,15 +124,15 @@ class ExactLikelihood(Likelihood):
         K[self.diagonal] += self.diagonal_noise(params[-1]) + jitter
         return K
 
-    def diagonal_noise(self, variance: float) -> FloatArray | float:
+    def diagonal_noise(self, variance: float) -> FloatArray:
         """Compute the noise of the rows in the order of ``diagonal``."""
-        return variance / self._weights + self._known_noise
+        return self._noise.variance(variance)
 
     def _value(self, cholesky: Cholesky, alpha: FloatArray, log_noise: float) -> float:
         """Compute the log likelihood in nats from ``alpha`` (R&W alg. 2.1, line 7)."""
         y, n = self.data.y, len(self.data.y)
         value = -0.5 * (y @ alpha + cholesky.log_determinant() + n * np.log(2 * np.pi))
-        return float(value) + self.data.log_factor(log_noise)
+        return float(value) + self.data.noise.log_factor(log_noise)
 
 
 _MAX_ROWS_AS_IN_LIKELIHOOD = 2000  # with more, the covariance is computed by blocks of rows
@@ -198,7 +190,7 @@ def _factorise(
     A large matrix is computed by blocks of rows, without the arrays of each base kernel.
     """
     n, params = len(data.X), np.exp(theta)
-    noise = data.noise(params[-1])
+    noise = data.noise.variance(params[-1])
     diagonal = diagonal_covariance(expression, data.X).forward(params[:-1]) + noise
     scale = float(diagonal.mean())
     if n <= _MAX_ROWS_AS_IN_LIKELIHOOD:

@@ -7,7 +7,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.sparse.linalg import LinearOperator, cg
 
 from autokernel.expression import Expression
-from autokernel.inference.base import Likelihood, Predictor, Term, TrainingData
+from autokernel.inference.base import Likelihood, Predictor, Term
 from autokernel.inference.covariance import (
     MAX_KEPT_LEAF_VALUES,
     Covariance,
@@ -15,6 +15,7 @@ from autokernel.inference.covariance import (
     diagonal_covariance,
     paired_covariance,
 )
+from autokernel.inference.data import TrainingData
 from autokernel.inference.packed import pack, packed_diagonal, unpack
 from autokernel.typing import FloatArray, IntArray
 
@@ -42,7 +43,7 @@ class InducingLikelihood(Likelihood):
 
     def __init__(self, expression: Expression, data: TrainingData, points: FloatArray) -> None:
         super().__init__(expression, data)
-        self.points, self._differs = points, data.row_noise is not None
+        self.points, self._differs = points, data.noise.differs
         self._between = Covariance(expression, TrainingData(points, np.zeros(len(points))).pairs)
         self._variances = diagonal_covariance(expression, data.X)
         n, m = len(data.y), len(points)
@@ -55,7 +56,7 @@ class InducingLikelihood(Likelihood):
     def value(self, theta: FloatArray) -> float:
         """Compute the lower bound in nats."""
         try:
-            return self.condition(theta).bound + self.data.log_factor(theta[-1])
+            return self.condition(theta).bound + self.data.noise.log_factor(theta[-1])
         except LinAlgError:
             return -np.inf
 
@@ -69,7 +70,7 @@ class InducingLikelihood(Likelihood):
         if not np.isfinite(at.bound):
             return failure
         params, s, roots = np.exp(theta), at.noise, at.roots
-        y, known = roots * self.data.y, self.data.known_noise
+        y, known = roots * self.data.y, self.data.noise.known * roots**2 / s  # shares of noise
         inverse_B = at.solve_b(np.eye(len(self.points)))
         M = at.from_both_sides(np.eye(len(self.points)) - inverse_B) / s
         of_P = -0.5 * at.from_both_sides(
@@ -88,15 +89,15 @@ class InducingLikelihood(Likelihood):
             adjoint = C @ M
             if self._differs:
                 of_rows = s * alpha**2 + left[rows] - np.einsum("ij,ij->i", adjoint, C)
-                of_known += float(of_rows @ (known[rows] * roots[rows] ** 2)) / s
+                of_known += float(of_rows @ known[rows])
                 adjoint *= roots[rows, None]
             adjoint += np.outer(alpha * roots[rows], at.weights)
             gradient += covariance.backward(adjoint.ravel())
         trace = (len(y) - len(M) + np.trace(inverse_B)) / s
         of_s = 0.5 * (square - trace) + 0.5 * at.unexplained / s**2
         # log s moves the noise V of a row by V less what is known of it
-        of_noise = s * of_s - 0.5 * of_known + self.data.slope_of_factor(theta[-1])
-        return at.bound + self.data.log_factor(theta[-1]), np.append(gradient, of_noise)
+        of_noise = s * of_s - 0.5 * of_known + self.data.noise.slope_of_factor(theta[-1])
+        return at.bound + self.data.noise.log_factor(theta[-1]), np.append(gradient, of_noise)
 
     def condition(self, theta: FloatArray) -> "Conditioned":
         """Compute the bound, and what predictions need, at log parameters.
@@ -107,7 +108,7 @@ class InducingLikelihood(Likelihood):
             If a matrix has no Cholesky factor.
         """
         params, m = np.exp(theta), len(self.points)
-        roots = np.sqrt(1 / (1 / self.data.weights + self.data.known_noise / params[-1]))
+        roots = np.sqrt(params[-1] / self.data.noise.variance(params[-1]))
         y = roots * self.data.y
         packed = self._between.forward(params[:-1]).copy()
         diagonal = packed_diagonal(m)
@@ -245,7 +246,7 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
     y, n, s = likelihood.data.y, len(likelihood.data.y), at.noise
     X, step = likelihood.data.X, max(1, _COVARIANCES_PER_BLOCK // n)
     projected = likelihood.whitened(theta, at)  # (n_inducing, n), L^-1 K_mn R
-    noise, roots = likelihood.data.noise(s), at.roots
+    noise, roots = likelihood.data.noise.variance(s), at.roots
 
     def covariance() -> Iterator[FloatArray]:
         for first in range(0, n, step):
@@ -272,7 +273,7 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
     )
     data_fit = 0.5 * a @ noisy(a) - a @ y
     bound = data_fit - 0.5 * (at.log_determinant + n * np.log(2 * np.pi))
-    bound += likelihood.data.log_factor(theta[-1])
+    bound += likelihood.data.noise.log_factor(theta[-1])
     return float(bound) if np.isfinite(bound) else np.inf
 
 

@@ -7,13 +7,14 @@ from scipy.spatial import KDTree
 
 from autokernel.data.gaps import fill_missing
 from autokernel.expression import Expression
-from autokernel.inference.base import Likelihood, Predictor, Term, TrainingData
+from autokernel.inference.base import Likelihood, Predictor, Term
 from autokernel.inference.covariance import (
     MAX_KEPT_LEAF_VALUES,
     cross_covariance,
     diagonal_covariance,
     paired_covariance,
 )
+from autokernel.inference.data import TrainingData
 from autokernel.inference.exact import ExactLikelihood, ExactPredictor
 from autokernel.typing import FloatArray, IntArray
 
@@ -125,11 +126,10 @@ class Blocks:
         rows: IntArray,
         new: FloatArray | None = None,
     ) -> None:
-        X, self._weights, self._known = data.X[rows], data.weights[rows], data.known_noise[rows]
+        X, self._noise = data.X[rows], data.noise.take(rows)
         if new is not None:
             X = np.concatenate([X, new[:, None]], axis=1)
-            self._weights = np.pad(self._weights, ((0, 0), (0, 1)), constant_values=1.0)
-            self._known = np.pad(self._known, ((0, 0), (0, 1)))
+            self._noise = self._noise.with_new()
         self.shape = X.shape[:2]
         self._i, self._j = i, j = np.tril_indices(X.shape[1])
         self._last = np.zeros(self.shape)  # the last unit vector for each block
@@ -181,7 +181,7 @@ class Blocks:
         adjoint = w[:, self._i] * v[:, self._j]
         adjoint += v[:, self._i] * w[:, self._j]
         adjoint[:, self._i == self._j] *= 0.5
-        noise_gradient = params[-1] * np.vdot(w, v / self._weights)
+        noise_gradient = params[-1] * np.vdot(w, v * self._noise.slope)
         return value, np.append(self._covariance.backward(adjoint.ravel()), noise_gradient)
 
     def solve(self, params: FloatArray, right: FloatArray) -> FloatArray:
@@ -192,7 +192,7 @@ class Blocks:
         K[:, self._i, self._j] = values
         K[:, self._j, self._i] = values
         numbers = np.arange(n_rows)
-        K[:, numbers, numbers] += params[-1] / self._weights + self._known
+        K[:, numbers, numbers] += self._noise.variance(params[-1])
         # the static type of solve allows for less than double precision
         return np.linalg.solve(K, right).astype(float, copy=False)
 
@@ -270,7 +270,7 @@ class NeighbourLikelihood(Likelihood):
     def value(self, theta: FloatArray) -> float:
         """Compute the log likelihood in nats."""
         params, value = np.exp(theta), self._head.value(theta)
-        value += self.rows_for_each * self._tail.log_factor(theta[-1])
+        value += self.rows_for_each * self._tail.noise.log_factor(theta[-1])
         for blocks, y in self._sweep():
             value += self.rows_for_each * blocks.value(params, y)
         return value
@@ -282,8 +282,8 @@ class NeighbourLikelihood(Likelihood):
             of_blocks, slopes = blocks.value_and_gradient(np.exp(theta), y)
             value += self.rows_for_each * of_blocks
             gradient = gradient + self.rows_for_each * slopes
-        value += self.rows_for_each * self._tail.log_factor(theta[-1])
-        gradient[-1] += self.rows_for_each * self._tail.slope_of_factor(theta[-1])
+        value += self.rows_for_each * self._tail.noise.log_factor(theta[-1])
+        gradient[-1] += self.rows_for_each * self._tail.noise.slope_of_factor(theta[-1])
         return (value, gradient) if np.isfinite(value) else (-np.inf, np.zeros(len(theta)))
 
     def _sweep(self) -> Iterator[tuple[Blocks, FloatArray]]:

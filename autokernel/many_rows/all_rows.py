@@ -68,7 +68,7 @@ def fit_all_rows(
             if not rows.deadline.has_passed:
                 fit, make_predictor = again
     n_rows, how = len(rows.data.y), rows.approximation.text
-    _warn(rows.failures, how, n_rows=n_rows, has_fit=fit.n_rows == rows.data.total_weight)
+    _warn(rows.failures, how, n_rows=n_rows, has_fit=fit.n_rows == rows.data.noise.total_weight)
     noise = not fit.evaluation.expression.leaves
     return fit.evaluation, fit.evaluation.theta[None] if noise else rows.draw(fit), make_predictor
 
@@ -234,10 +234,10 @@ def _held_out_density(fit: RowsFit, make_predictor: MakePredictor, rows: ManyRow
         rows.failures.append(f"prediction of held-out rows by {expression}: {error}")
         return -np.inf
     held_out, noise = held_out.on(expression.target), float(np.exp(theta[-1]))
-    of_rows = held_out.noise(noise + predictor.jitter)
+    of_rows = held_out.noise.variance(noise + predictor.jitter)
     variance = variance - predictor.noise_at(mean) + of_rows  # of these rows, not of new ones
-    density = log_normal(held_out.y - mean, variance) + held_out.log_factors(theta[-1])
-    return float(density.sum() / held_out.total_weight)
+    density = log_normal(held_out.y - mean, variance) + held_out.noise.log_factors(theta[-1])
+    return float(density.sum() / held_out.noise.total_weight)
 
 
 def _has_time_for_exact(fit: RowsFit, rows: ManyRows) -> bool:

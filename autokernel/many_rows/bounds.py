@@ -11,10 +11,8 @@ from autokernel.evidence import Evaluation, Evaluator, Job
 from autokernel.evidence.evaluator import digest
 from autokernel.exceptions import EvaluationError, kernel_errors
 from autokernel.inference import TrainingData, one_blas_thread, upper_bound
-from autokernel.inference.base import RowNoise
 from autokernel.many_rows.approximation import ByInducingPoints
 from autokernel.many_rows.climb import ManyRows, RowsFit
-from autokernel.typing import FloatArray
 
 N_FIRST_ROWS = 500  # on which parameters are searched from nothing
 FEWEST_POINTS = 128  # to begin with: with fewer, a rough function seems smooth
@@ -34,24 +32,21 @@ class BoundedEvaluator(Evaluator):
 
     def __init__(
         self,
-        X: FloatArray,
-        y: FloatArray,
+        data: TrainingData,
         *,
         n_inducing: int,
         seed: int,
-        row_noise: RowNoise | None = None,
         **settings: Any,
     ) -> None:
-        rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:N_FIRST_ROWS])
-        self._many, self._n_inducing = TrainingData(X, y, *(row_noise or ())), n_inducing
-        few = self._many.take(rows)
-        super().__init__(few.X, few.y, seed=seed, row_noise=few.row_noise, **settings)
-        self._settings |= {"X": X, "y": y, "row_noise": row_noise, "n_inducing": n_inducing}
+        rows = np.sort(np.random.default_rng(seed).permutation(len(data.y))[:N_FIRST_ROWS])
+        self._many, self._n_inducing = data, n_inducing
+        super().__init__(data.take(rows), seed=seed, **settings)
+        self._settings |= {"data": data, "n_inducing": n_inducing}
 
     def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:
         """Fit and score one kernel, or raise an ``OutOfTimeError``."""
         began = time.perf_counter()
-        times = self.data.total_weight / self._many.total_weight
+        times = self.data.noise.total_weight / self._many.noise.total_weight
         warm_starts = tuple(
             tuple(
                 start if start.hessian is None else start._replace(hessian=times * start.hessian)
@@ -72,13 +67,11 @@ class BoundedEvaluator(Evaluator):
     @property
     def n_samples(self) -> float:
         """Number of rows of the score, or the sum of their weights."""
-        return self._many.total_weight
+        return self._many.noise.total_weight
 
     def fingerprint(self) -> str:
         """Digest the data and the settings: all that a score depends on besides the job."""
-        many = (self._many.X.tobytes(), self._many.y.tobytes())
-        noise = (values.tobytes() for values in self._many.row_noise or ())
-        return digest(super().fingerprint(), *many, *noise, self._n_inducing)
+        return digest(super().fingerprint(), *self._many.definition, self._n_inducing)
 
     def _enclose(self, of_few: Evaluation, best: float, deadline: Deadline) -> Evaluation:
         """Fit a kernel with more and more inducing points, and compute both bounds of its score.
@@ -86,7 +79,7 @@ class BoundedEvaluator(Evaluator):
         A bound by few points is highest for smooth functions. Therefore, the fit to few rows is
         enclosed too, and the next climb begins where the bound by more points is higher.
         """
-        first = RowsFit(of_few, self.data.total_weight)
+        first = RowsFit(of_few, self.data.noise.total_weight)
         if not of_few.expression.leaves:
             rows = ManyRows(ByInducingPoints(1), self._many, self, deadline=deadline)
             exact = rows.fit_exactly(first).evaluation

@@ -129,7 +129,7 @@ class ManyRows:
         """
         began, start = time.perf_counter(), before.evaluation
         posterior = LogPosterior(likelihood, priors=self.evaluator.priors, deadline=self.deadline)
-        n_rows, n_all = likelihood.data.total_weight, self.data.total_weight
+        n_rows, n_all = likelihood.data.noise.total_weight, self.data.noise.total_weight
         curvature = _for_more_rows(start.hessian, n_rows / before.n_rows, posterior, start.theta)
         mode = maximise(posterior, start.theta, max_iterations=MAX_STEPS, curvature=curvature)
         log_structure_prior = self.evaluator.structure_prior(start.expression)

@@ -28,7 +28,7 @@ Outliers = tuple[IntArray, FloatArray]
 
 def common_rounding(expression: Expression, data: TrainingData) -> float:
     """Return the variance of rounding that all rows have; zero on another scale of the target."""
-    return float(data.on(None).rounding[0]) if expression.target is None else 0.0
+    return float(data.on(None).noise.rounding[0]) if expression.target is None else 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
@@ -92,7 +92,7 @@ class FittedModel:
     def typical_rounding(self) -> float:
         """The median variance of rounding, for the standardised target on its scale."""
         data = self.mixture.data.on(self.evaluation.expression.target)
-        return float(np.median(data.rounding))
+        return float(np.median(data.noise.rounding))
 
     @property
     def noise_variance(self) -> float:

@@ -74,9 +74,7 @@ class MixturePredictor:
         *,
         tail_share: float = 0.0,
     ) -> None:
-        self.make_predictor, self._X, self._y = make_predictor, data.X, data.y
-        self.tail_share = tail_share
-        self._row_noise = data.row_noise
+        self.make_predictor, self.data, self.tail_share = make_predictor, data, tail_share
         predictors: dict[MixtureComponent, Predictor] = {}
         for one in components:
             with suppress(LinAlgError):
@@ -89,18 +87,13 @@ class MixturePredictor:
         self._predictors: list[Predictor] | None = list(predictors.values())
 
     @property
-    def data(self) -> TrainingData:
-        """The rows that the predictors are conditioned on."""
-        return TrainingData(self._X, self._y, *(self._row_noise or ()))
-
-    @property
     def predictors(self) -> list[Predictor]:
         """The predictors of the components."""
         if self._predictors is None:
-            data = self.data
             with one_blas_thread():  # as in the fit, for bit-identical results
                 self._predictors = [
-                    self.make_predictor(one.expression, one.theta, data) for one in self.components
+                    self.make_predictor(one.expression, one.theta, self.data)
+                    for one in self.components
                 ]
         return self._predictors
 
@@ -244,7 +237,8 @@ class MixturePredictor:
         means. Tails are not heavy: they are what such probabilities show.
         O(n_components n_samples^3).
         """
-        probability, error, data = np.zeros(len(self._y)), np.zeros(len(self._y)), self.data
+        data = self.data
+        probability, error = np.zeros(len(data.y)), np.zeros(len(data.y))
         every = zip(self.weights, self.components, self.predictors, self._scales, strict=True)
         for weight, component, predictor, scale in every:
             likelihood = ExactLikelihood(component.expression, data)
@@ -254,7 +248,7 @@ class MixturePredictor:
                 )
             probability += weight * ndtr(residual / np.sqrt(variance))
             if scale is not None:
-                residual = self._y - scale.moments(likelihood.data.y - residual, variance)[0]
+                residual = data.y - scale.moments(likelihood.data.y - residual, variance)[0]
             error += weight * residual
         return probability, error
 

@@ -147,7 +147,7 @@ def test_left_out_rows_are_predicted_with_the_noise_of_their_own():
             one.expression, one.theta, data.take(others)
         )
         mean, variance = predictor.mean_and_variance(data.X[[row]])
-        variance += data.noise(np.exp(one.theta[-1]))[row] - np.exp(one.theta[-1])
+        variance += data.noise.variance(np.exp(one.theta[-1]))[row] - np.exp(one.theta[-1])
         assert errors[row] == pytest.approx(data.y[row] - mean[0], rel=1e-6)
         expected = norm.cdf(errors[row] / np.sqrt(variance[0]))
         assert probability[row] == pytest.approx(expected, rel=1e-6)

@@ -212,7 +212,7 @@ def test_left_out_rows_are_predicted_as_from_all_others(models, name):
 def test_densities_of_held_out_rows_choose_predictors_in_the_units_of_the_target(models, name):
     _, _, model, _ = models
     evaluation, data = model._fitted.evaluation, model._fitted.mixture.data
-    evaluator = Evaluator(data.X, data.y, priors=PRESETS["default"], seed=0)
+    evaluator = Evaluator(data, priors=PRESETS["default"], seed=0)
     rows = ManyRows(ByInducingPoints(20), data, evaluator)
     found = _held_out_density(RowsFit(evaluation, N), ExactPredictor, rows)
     point = [MixtureComponent(evaluation.expression, evaluation.theta, 1.0)]

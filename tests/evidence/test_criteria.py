@@ -53,6 +53,7 @@ from autokernel.evidence.maximise import Point
 from autokernel.evidence.maximum import Maximum, measure_maximum
 from autokernel.evidence.posterior import NOISE_FLOOR, LogPosterior
 from autokernel.expression import NOISE
+from autokernel.inference import TrainingData
 from autokernel.kernels import VARIANCE
 from tests.fits import rows, small, wave
 from tests.high_precision import mp
@@ -586,7 +587,7 @@ def test_a_fold_without_a_factor_is_a_failure_with_its_reason():
 def test_rows_that_cannot_be_divided_in_one_way_are_an_error_before_any_kernel(cv, message):
     criterion = check_criterion(CrossValidation(cv=cv))  # the rows are not known yet
     with pytest.raises(ValueError, match=message):
-        Evaluator(*TABLE, priors={}, seed=0, criterion=criterion)
+        Evaluator(TrainingData(*TABLE), priors={}, seed=0, criterion=criterion)
 
 
 @pytest.mark.parametrize("n_rows", [2, 5])

@@ -10,6 +10,7 @@ from autokernel import CallableKernel, NotAMaximumError, evaluate_kernel, parse_
 from autokernel.evidence import BIC, Evaluator
 from autokernel.evidence.posterior import NOISE_FLOOR
 from autokernel.expression import Leaf, unit_prior
+from autokernel.inference import TrainingData
 from autokernel.kernels import SMOOTH, VARIANCE
 from autokernel.kernels.parameters import check_priors
 from tests.maxima import posterior_of
@@ -296,7 +297,7 @@ def smooth_table():
 
 
 def make_evaluator(table, **settings):
-    return Evaluator(*table, priors=check_priors({}), seed=0, **settings)
+    return Evaluator(TrainingData(*table), priors=check_priors({}), seed=0, **settings)
 
 
 @pytest.fixture(scope="module")

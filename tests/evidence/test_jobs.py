@@ -16,6 +16,7 @@ from autokernel.evidence import CRITERIA, CrossValidation, Evaluator, Importance
 from autokernel.evidence.warm_starts import WarmStart, warm_starts_from_similar
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import NOISE
+from autokernel.inference import TrainingData
 from autokernel.kernels import LENGTHSCALE, VARIANCE
 from autokernel.kernels.parameters import check_priors
 from tests.processes import outputs_under_two_hash_seeds
@@ -31,6 +32,7 @@ import pickle
 import numpy as np
 from autokernel import parse_expression
 from autokernel.evidence import Evaluator
+from autokernel.inference import TrainingData
 from autokernel.kernels.parameters import check_priors
 def show(fit):
     bits = fit.theta.tobytes().hex(), fit.hessian.tobytes().hex()
@@ -38,9 +40,8 @@ def show(fit):
 evaluator, job = pickle.loads(bytes.fromhex("{sent}"))
 show(evaluator.run(job))
 print(evaluator.fingerprint(), evaluator.key(job))
-again = Evaluator(
-    evaluator.data.X, evaluator.data.y, priors=check_priors("paper"), seed=0, criterion="importance"
-)
+data = TrainingData(evaluator.data.X, evaluator.data.y)
+again = Evaluator(data, priors=check_priors("paper"), seed=0, criterion="importance")
 known = [again(parse_expression("PER[0]"))]
 job = again.prepare(parse_expression("LIN[1] + PER[0]"), known)
 assert job.warm_starts
@@ -62,7 +63,7 @@ def table():
 
 
 def evaluator(table, **options):
-    return Evaluator(*table, **{"priors": PRIORS, "seed": 0, **options})
+    return Evaluator(TrainingData(*table), **{"priors": PRIORS, "seed": 0, **options})
 
 
 def bits(fit):

@@ -39,7 +39,7 @@ def series():
 
 
 def evaluator(series, seed=0):
-    return Evaluator(*series, priors=PRIORS, seed=seed)
+    return Evaluator(TrainingData(*series), priors=PRIORS, seed=seed)
 
 
 def read(text):

@@ -61,7 +61,7 @@ def test_the_likelihood_of_every_operation_is_that_of_the_changed_kernel(text, o
     """What is put together from parts agrees with the covariance of the whole kernel."""
     data = TrainingData(*season_on_a_trend(20, 2))
     expression = arrange(parse_expression(text))[0]
-    fit = Evaluator(data.X, data.y, priors=PRIORS, seed=0).run_roughly(expression)
+    fit = Evaluator(data, priors=PRIORS, seed=0).run_roughly(expression)
     screening = Screening(fit, data, n_samples=20, priors=PRIORS, seed=0)
     neighbours = list(grammar_of(2, operators=operators, reduces=reduces).changes(screening.parent))
     assert len(neighbours) > 15
@@ -74,7 +74,7 @@ def test_the_likelihood_of_every_operation_is_that_of_the_changed_kernel(text, o
 
 @pytest.mark.parametrize("n_columns", [1, 2])
 def test_the_best_of_the_first_three_is_nearly_the_best_of_all(n_columns):
-    evaluator = Evaluator(*season_on_a_trend(60, n_columns), priors=PRIORS, seed=0)
+    evaluator = Evaluator(TrainingData(*season_on_a_trend(60, n_columns)), priors=PRIORS, seed=0)
     parent = evaluator(parse_expression(f"PER[0] + SE[{n_columns - 1}]"))
     estimates = neighbours(evaluator, parent, grammar_of(n_columns))
     scores = [
@@ -91,7 +91,7 @@ def test_a_period_comes_from_what_the_kernel_leaves_unexplained():
     x = np.linspace(0, 1, 100)
     y = 2 * np.sin(2 * np.pi * x / 0.25) + 0.3 * np.sin(2 * np.pi * x / 0.04)
     y += 0.05 * np.random.default_rng(0).normal(size=100)
-    evaluator = Evaluator(x[:, None], (y - y.mean()) / y.std(), priors=PRIORS, seed=0)
+    evaluator = Evaluator(TrainingData(x[:, None], (y - y.mean()) / y.std()), priors=PRIORS, seed=0)
     parent = evaluator(parse_expression("PER[0]"))
     best = neighbours(evaluator, parent, grammar_of())[0]
     periods = np.exp(best.start.theta[:-1])
@@ -102,7 +102,7 @@ def test_a_period_comes_from_what_the_kernel_leaves_unexplained():
 def test_a_useless_factor_is_removed_at_the_variance_of_the_whole():
     """The factor that is constant has scaled the other one by nine."""
     X, y = season_on_a_trend(60, 2)
-    evaluator = Evaluator(X, y, priors=PRIORS, seed=0)
+    evaluator = Evaluator(TrainingData(X, y), priors=PRIORS, seed=0)
     whole = parse_expression("SE[0] * SE[1]")
     theta = np.log([0.1, 1 / 9, 50.0, 9.0, 0.02])
     fit = evaluator.run_roughly(whole)
@@ -120,14 +120,14 @@ class Refusing(OrnsteinUhlenbeck):
 
 
 def test_a_kernel_that_fails_is_left_out_and_the_others_are_estimated():
-    evaluator = Evaluator(*season_on_a_trend(20), priors=PRIORS, seed=0)
+    evaluator = Evaluator(TrainingData(*season_on_a_trend(20)), priors=PRIORS, seed=0)
     parent = evaluator(parse_expression("SE[0]"))
     grammar = Grammar((BASE_KERNELS["SE"], Refusing()), (OPERATORS["+"],), (0,), 4, reduces=True)
     assert [str(e.expression) for e in neighbours(evaluator, parent, grammar)] == ["SE[0] + SE[0]"]
 
 
 def test_nothing_is_estimated_after_the_deadline():
-    evaluator = Evaluator(*season_on_a_trend(20), priors=PRIORS, seed=0)
+    evaluator = Evaluator(TrainingData(*season_on_a_trend(20)), priors=PRIORS, seed=0)
     parent = evaluator(parse_expression("SE[0]"))
     with pytest.raises(OutOfTimeError):
         neighbours(evaluator, parent, grammar_of(), deadline=Deadline(0.0))
@@ -135,7 +135,7 @@ def test_nothing_is_estimated_after_the_deadline():
 
 def test_estimates_on_some_of_the_rows_are_those_of_all():
     X, y = season_on_a_trend(400, 1)
-    evaluator = Evaluator(X, y, priors=PRIORS, seed=0)
+    evaluator = Evaluator(TrainingData(X, y), priors=PRIORS, seed=0)
     parent = evaluator(parse_expression("PER[0] + SE[0]"))
     best = neighbours(evaluator, parent, grammar_of(kernels=("SE", "LIN")))[0]
     score = evaluator.run(evaluator.prepare(best.expression, [parent], best.start)).score
@@ -152,7 +152,7 @@ def test_a_season_is_seen_behind_a_term_that_wiggles_as_fast(seed):
     x = np.linspace(0, 1, 90)[:, None]
     K = np.exp(-((x - x.T) ** 2) / (2 * 0.03**2)) + 0.05**2 * np.eye(90)
     y = np.linalg.cholesky(K) @ rng.normal(size=90) + 0.6 * np.sin(2 * np.pi * x[:, 0] / 0.07)
-    evaluator = Evaluator(x, (y - y.mean()) / y.std(), priors=PRIORS, seed=seed)
+    evaluator = Evaluator(TrainingData(x, (y - y.mean()) / y.std()), priors=PRIORS, seed=seed)
     parent = evaluator(parse_expression("SE[0]"))
     estimates = neighbours(evaluator, parent, grammar_of(operators="+"))
     [found] = [one for one in estimates if str(one.expression) == "PER[0] + SE[0]"]
@@ -166,7 +166,7 @@ def test_a_season_is_seen_behind_a_term_that_wiggles_as_fast(seed):
 def test_a_common_factor_is_estimated_from_either_leaf(reverse):
     data = TrainingData(*season_on_a_trend(20, 2))
     whole = arrange(parse_expression("LIN[0] * SE[1] + PER[0] * SE[1]"))[0]
-    fit = Evaluator(data.X, data.y, priors=PRIORS, seed=0).run_roughly(whole)
+    fit = Evaluator(data, priors=PRIORS, seed=0).run_roughly(whole)
     screening = Screening(fit, data, n_samples=20, priors=PRIORS, seed=0)
     neighbour = normal_form([*factorings(screening.parent)][reverse])
     found = screening.screened(neighbour)
@@ -184,7 +184,7 @@ def test_a_cycle_is_seen_as_a_factor_of_what_has_followed_every_wave(period, len
     distances = np.abs(x[:, None] - x)
     K = np.exp(-2 * np.sin(np.pi * distances / period) ** 2 - (distances / lengthscale) ** 2 / 2)
     y = np.linalg.cholesky(K + 0.01 * np.eye(100)) @ np.random.default_rng(seed).normal(size=100)
-    evaluator = Evaluator(x[:, None], (y - y.mean()) / y.std(), priors=PRIORS, seed=0)
+    evaluator = Evaluator(TrainingData(x[:, None], (y - y.mean()) / y.std()), priors=PRIORS, seed=0)
     parent = evaluator(parse_expression("SE[0]"))
     estimates = neighbours(evaluator, parent, grammar_of(operators="*"))
     [found] = [one for one in estimates if str(one.expression) == "PER[0] * SE[0]"]
@@ -208,7 +208,7 @@ class Squared(Operator):
 
 def test_an_operator_that_is_not_linear_is_computed_as_a_whole():
     data = TrainingData(*season_on_a_trend(20))
-    fit = Evaluator(data.X, data.y, priors=PRIORS, seed=0).run_roughly(parse_expression("SE[0]"))
+    fit = Evaluator(data, priors=PRIORS, seed=0).run_roughly(parse_expression("SE[0]"))
     screening = Screening(fit, data, n_samples=20, priors=PRIORS, seed=0)
     grammar = Grammar((BASE_KERNELS["SE"],), (Squared(),), (0,), 3, reduces=False)
     (grown, *_) = grammar.changes(screening.parent)
@@ -231,7 +231,7 @@ def test_estimates_on_other_scales_are_near_the_scores(text):
         scales=((None, scale), (None,)),
         targets=(None, target),
     )
-    evaluator = Evaluator(X, (y - y.mean()) / y.std(), priors=PRIORS, seed=0)
+    evaluator = Evaluator(TrainingData(X, (y - y.mean()) / y.std()), priors=PRIORS, seed=0)
     fit = evaluator(parse_expression(text))
 
     def rescaled(expression):

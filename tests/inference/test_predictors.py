@@ -9,6 +9,7 @@ import pytest
 from scipy.linalg import LinAlgError
 
 from autokernel import BaseKernel, parse_expression
+from autokernel.data import RowNoise
 from autokernel.data.scales import Scale
 from autokernel.expression import NOISE, Leaf
 from autokernel.inference import (
@@ -81,7 +82,8 @@ def table(n_samples, seed=0):
 @every_predictor
 def test_new_observations_of_a_rounded_target_are_rounded_too(make, tolerance):
     data, X_new, rounding = table(25), new_rows(9, n_features=2), 0.04
-    rounded = make(WHOLE, THETA, TrainingData(data.X, data.y, rounding=rounding))
+    noise = RowNoise(np.ones(25), rounding=rounding)
+    rounded = make(WHOLE, THETA, TrainingData(data.X, data.y, noise))
     theta = np.append(THETA[:-1], np.log(np.exp(THETA[-1]) + rounding))
     noisier = make(WHOLE, theta, data)
     same = {"rtol": max(tolerance, 1e-9), "atol": max(tolerance, 1e-9)}
@@ -95,7 +97,9 @@ def test_new_observations_of_a_rounded_target_are_rounded_too(make, tolerance):
 
 def test_on_a_scale_a_new_observation_has_the_rounding_of_targets_nearby():
     X, target = np.linspace(0, 1, 30)[:, None], OnScale(Scale("log"))
-    data = TrainingData(X, np.round(np.exp(3 * X[:, 0])), rounding=1 / 12)
+    data = TrainingData(
+        X, np.round(np.exp(3 * X[:, 0])), RowNoise(np.ones(len(X)), rounding=1 / 12)
+    )
     predictor = ExactPredictor(parse_expression("SE[0]").on(target), np.log([0.5, 9, 1e-3]), data)
     mean, _ = predictor.mean_and_variance(X)
     of_rounding = predictor.noise_at(mean) - predictor.noise_variance

@@ -220,7 +220,7 @@ def test_workers_and_memory_carry_an_operator_from_outside(tmp_path):
 
 def test_a_warm_start_takes_over_the_parameter_of_the_operator():
     X, y = level_shift(30)
-    evaluator = Evaluator((X - 1950) / 10, y, priors={}, seed=0)
+    evaluator = Evaluator(TrainingData((X - 1950) / 10, y), priors={}, seed=0)
     known = evaluator(read("GATE[0](LIN[0], SE[0])"))
     job = evaluator.prepare(read("GATE[0](LIN[0], SE[0]) + PER[0]"), [known])
     ((start, *_), *_) = job.warm_starts
@@ -307,7 +307,7 @@ class Steep(Gate):
 
 
 def test_operators_are_distinguished_by_their_attributes():
-    evaluator = Evaluator(*level_shift(10), priors={}, seed=0)
+    evaluator = Evaluator(TrainingData(*level_shift(10)), priors={}, seed=0)
     trees = [
         parse_expression("GATE[0](SE[0], LIN[0])", operators=[Steep(steepness)])
         for steepness in (8.0, 40.0)

@@ -349,7 +349,7 @@ def test_no_fit_to_all_rows_begins_after_the_deadline(column, signal):
     y = signal * y + np.random.default_rng(1).normal(size=N)
     data = TrainingData(X, (y - y.mean()) / y.std())
     settings = {"priors": PRESETS["default"], "seed": 0, "criterion": EndingOnAllRows()}
-    evaluator = Evaluator(data.X[:500], data.y[:500], **settings)
+    evaluator = Evaluator(data.take(np.arange(500)), **settings)
     fits = [evaluator(parse_expression(text)) for text in ("SE[0]", "NOISE")]
     best_first = sorted(fits, key=lambda one: -one.score)
     all_rows = ManyRows(approximation_for("auto", N, 64), data, evaluator, deadline=deadline)

@@ -10,6 +10,7 @@ from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluator, Job, Laplace
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import parse_expression, uniform_prior
+from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS
 from autokernel.many_rows import BoundedEvaluator
 from tests.fits import rows, small
@@ -26,11 +27,12 @@ def table(n=N):
 
 
 def evaluator(n_inducing):
-    return BoundedEvaluator(*table(), n_inducing=n_inducing, criterion=Laplace(), **SETTINGS)
+    data = TrainingData(*table())
+    return BoundedEvaluator(data, n_inducing=n_inducing, criterion=Laplace(), **SETTINGS)
 
 
 def exact(text):
-    return Evaluator(*table(), **SETTINGS)(parse_expression(text))
+    return Evaluator(TrainingData(*table()), **SETTINGS)(parse_expression(text))
 
 
 @pytest.mark.parametrize("text", ["SE[0]", "SE[0] + LIN[1]", "NOISE"])
@@ -54,7 +56,8 @@ def test_a_kernel_that_cannot_win_is_dropped_with_fewer_points():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(200, 2))
     y = np.sin(30 * X[:, 0]) * np.sin(30 * X[:, 1])
-    made = BoundedEvaluator(X, y / y.std(), n_inducing=200, criterion=Laplace(), **SETTINGS)
+    data = TrainingData(X, y / y.std())
+    made = BoundedEvaluator(data, n_inducing=200, criterion=Laplace(), **SETTINGS)
     expression = parse_expression("SE[0] * SE[1]")
     whole, dropped = made.run(Job(expression)), made.run(Job(expression, best=1e6))
     assert dropped.score < whole.score - 20

@@ -22,7 +22,7 @@ PRIORS = dict(PRESETS["default"])
 
 def many_rows(X, y, approximation):
     """Rows of which the first hundred are searched."""
-    evaluator = Evaluator(X[:100], y[:100], priors=PRIORS, seed=0)
+    evaluator = Evaluator(TrainingData(X[:100], y[:100]), priors=PRIORS, seed=0)
     return ManyRows(approximation_for(approximation, len(y), 20), TrainingData(X, y), evaluator)
 
 

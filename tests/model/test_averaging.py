@@ -88,7 +88,7 @@ def probabilities(kernels):
 def evaluator(n_samples=15, *, criterion="laplace", **options):
     X, y = wave(n_samples)
     y = (y - y.mean()) / y.std()
-    return Evaluator(X, y, priors=PRIORS, seed=0, criterion=criterion, **options)
+    return Evaluator(TrainingData(X, y), priors=PRIORS, seed=0, criterion=criterion, **options)
 
 
 @given(scores=st.lists(st.floats(-20, 0), min_size=1, max_size=30))
@@ -176,7 +176,7 @@ def test_draws_have_the_moments_of_the_posterior_of_the_parameters():
     """Against a grid over the one parameter of noise alone."""
     rng = np.random.default_rng(3)
     X, y = rng.uniform(size=(12, 1)), rng.normal(size=12)
-    subject = Evaluator(X, y, priors=PRIORS, seed=0)
+    subject = Evaluator(TrainingData(X, y), priors=PRIORS, seed=0)
     found = subject(NOISE)
     (kernel,) = posterior_over_kernels(subject, [found])
     posterior = LogPosterior(ExactLikelihood(NOISE, TrainingData(X, y)), priors=PRIORS)
@@ -334,7 +334,7 @@ def test_leave_one_out_densities_are_quotients_of_evidences(expression, on_a_gri
         for row in every
     ]
     draws = theta[systematic(softmax(log_posterior), N_DRAWS)]
-    subject = Evaluator(X, y, priors=PRIORS, seed=0)
+    subject = Evaluator(TrainingData(X, y), priors=PRIORS, seed=0)
     found = loo_log_densities(subject, expression, draws)
     # Draws are spread evenly, so that all but the outlier has an error of some 1 / N_DRAWS. Its
     # weights have a heavy tail, which draws do not reach

@@ -10,6 +10,7 @@ import pytest
 
 from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluator
+from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS
 from autokernel.search import SOT, History, Search, StopReason, evaluate_in_parallel
 from tests.search.stand_ins import Diary, Laboratory, Script, history_of, planted, task_of
@@ -230,7 +231,7 @@ def test_the_best_is_the_first_with_the_highest_score():
 
 def searched(x, y, *, n_iter=0, **of_task):
     """Search without stand-ins."""
-    evaluator = Evaluator(x[:, None], y, priors=PRESETS["default"], seed=0)
+    evaluator = Evaluator(TrainingData(x[:, None], y), priors=PRESETS["default"], seed=0)
     strategy, history = SOT(population_size=20, initial_design="paper"), History(len(y))
     Search(strategy, task_of(**of_task), history, n_iter=n_iter, seed=0).run(
         partial(evaluate_in_parallel, evaluator)
