@@ -16,10 +16,10 @@ from sklearn.utils import Tags, check_array, check_consistent_length, check_scal
 from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.data import SINCE, FitData, check_fit_data, check_inputs
-from autokernel.data.columns import series_with_dates
+from autokernel.data import SINCE, FitData, Kind, check_fit_data, check_inputs
 from autokernel.data.dates import dates_of
 from autokernel.data.steps import rows_ahead
+from autokernel.data.tables import series_with_dates
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion
 from autokernel.exceptions import EvaluationError
@@ -397,13 +397,13 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         try:
             reason = self._search(runs, monitor, deadline)
             run = _last_with_kernel(runs)
-            self._set_fitted(run.result(reason), data, run, reason)
+            self._set_model(run.result(reason), data, run, reason)
             if self.verbose and not run.searches_all_exactly:
                 print_now(f"predictions: {self.approximation_}")
         except KeyboardInterrupt:
             with suppress(EvaluationError):  # nothing can be fitted: Ctrl-C comes first
                 interrupted, run = StopReason.INTERRUPTED, _last_with_kernel(runs)
-                self._set_fitted(run.result(interrupted), data, run, interrupted)
+                self._set_model(run.result(interrupted), data, run, interrupted)
             raise
         except Exception:  # of a callback, say: a warm start goes on from here
             self._past = runs[-1].past()
@@ -476,7 +476,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         is_first = not hasattr(self, "_fitted")
         data = check_fit_data(self, X, y, sample_weight, noise_std, reset=is_first)
         run = self._run(data, arguments, NEVER)
-        self._set_fitted(run.refit(self._fitted.evaluation if kernel is None else kernel), data)
+        self._set_model(run.refit(self._fitted.evaluation if kernel is None else kernel), data)
         return self
 
     def _run(self, data: FitData, arguments: Arguments, deadline: Deadline) -> Run:
@@ -484,29 +484,38 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         past = getattr(self, "_past", None) if self.warm_start else None
         return Run(data, arguments, past=past, deadline=deadline)
 
+    def _set_model(
+        self, model: FittedModel, data: FitData, run: Run | None = None, reason: str = "refit"
+    ) -> None:
+        """Set all fitted attributes, those of the data among them."""
+        is_kept = ~np.isin(data.rows, model.outliers[0])
+        self._set_fitted(model, data.X[is_kept], data.y[is_kept], run, reason)
+        self.target_name_, self.resolution_ = data.target_name, data.resolution
+        self._end = data.end  # where forecasts begin
+
     def _set_fitted(
         self,
         model: FittedModel,
-        data: FitData,
+        X: FloatArray,
+        y: FloatArray,
         run: Run | None = None,
         reason: str = "refit",
     ) -> None:
-        """Set all fitted attributes; those of a search only after one, the ``run``."""
+        """Set what follows from a model and its rows, and the attributes of a search, the run."""
         self._fitted = model
-        self.n_features_in_ = data.X.shape[1]
-        if data.feature_names is not None:
-            self.feature_names_in_ = np.array(data.feature_names, dtype=object)
+        self.X_train_, self.y_train_ = X, y
+        self.n_features_in_ = X.shape[1]
+        columns = model.columns
+        if columns.has_names:
+            self.feature_names_in_ = np.array(columns.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):  # of an earlier fit
             del self.feature_names_in_
-        self.date_columns_, self.categories_ = data.date_columns, dict(data.categories)
-        self.target_name_ = data.target_name
-        self.resolution_ = data.resolution
+        self.date_columns_ = columns.of_kind(Kind.DATE)
+        levels = enumerate(column.levels for column in columns.every)
+        self.categories_ = {number: own for number, own in levels if own is not None}
         self.outliers_ = model.outliers[0]
-        is_kept = slice(None) if data.rows is None else ~np.isin(data.rows, self.outliers_)
-        self.X_train_, self.y_train_ = data.X[is_kept], data.y[is_kept]
-        self._end = float(np.nanmax(data.X[:, 0]))  # where forecasts begin
         self.best_kernel_ = model.kernel
-        self.best_expression_ = model.evaluation.expression.to_text(model.feature_names)
+        self.best_expression_ = model.evaluation.expression.to_text(columns.feature_names)
         self.best_score_ = model.evaluation.score
         self.noise_variance_ = model.noise_variance
         self.approximation_ = model.approximation
@@ -516,7 +525,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         if run is not None:
             self._past = run.past()
             self._tried = [e.expression.canonical for e in run.history.evaluations]
-            self.search_history_ = history_table(run.history.to_columns(data.feature_names))
+            self.search_history_ = history_table(run.history.to_columns(columns.feature_names))
             self.n_iter_, self.stop_reason_ = run.history.n_searched, reason
         elif not hasattr(self, "search_history_"):
             self.n_iter_, self.stop_reason_ = 0, reason
@@ -528,7 +537,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         if best is None:
             return None
         other = copy(self)
-        other._set_fitted(best, data, run, StopReason.CALLBACK)
+        other._set_model(best, data, run, StopReason.CALLBACK)
         return {n: value for n, value in vars(other).items() if vars(self).get(n) is not value}
 
     def predict(
@@ -836,18 +845,18 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         """Check the units and build the description of the best kernel."""
         if units is not None and not isinstance(units, Mapping):
             raise ValueError(f"units must be a mapping such as {{'time': 'years'}}, got {units!r}")
-        dates = [self._fitted.column_names[column] for column in self.date_columns_]
+        dates = [self._fitted.columns.names[column] for column in self.date_columns_]
         units = {**dict.fromkeys(dates, SINCE), **(units or {})}
         if self.target_name_ is not None and self.target_name_ in units:
             units[TARGET] = units.pop(self.target_name_)
-        known = {*self._fitted.column_names, TARGET}
+        known = {*self._fitted.columns.names, TARGET}
         for name, unit in units.items():
             if name not in known or not isinstance(unit, str):
                 raise ValueError(
                     f"units must map names out of {sorted(known)} to texts such as 'years', got "
                     f"{name!r}: {unit!r}{did_you_mean(name, known - {name})}"
                 )
-        if TARGET in units and TARGET in self._fitted.column_names:
+        if TARGET in units and TARGET in self._fitted.columns.names:
             raise ValueError(
                 f"units[{TARGET!r}] is that of the target, and a column has this name too: give "
                 "the column another name"
@@ -861,7 +870,6 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             units,
             self.target_name_,
             cut,
-            categories=self.categories_,
             has_tried_log=has_log,
         )
 

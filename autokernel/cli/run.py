@@ -24,9 +24,9 @@ from sklearn.utils import _safe_indexing
 from autokernel.cli.options import check_outputs, parse
 from autokernel.cli.reading import PREDICTED, FitRows, airline, read_new_rows, read_table
 from autokernel.data import check_inputs
-from autokernel.data.columns import to_numbers
 from autokernel.data.dates import dates_of, days_since_1970
 from autokernel.data.steps import YEAR, rows_ahead, seasons_of
+from autokernel.data.tables import to_numbers
 from autokernel.displays import DecompositionDisplay, ForecastDisplay
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.exceptions import AutoKernelError
@@ -221,7 +221,7 @@ def _smoothed(time: Any, y: FloatArray, ahead: Any) -> dict[str, FloatArray]:
         return {}
     are_dates = np.issubdtype(time.dtype, np.datetime64)
     seasons = seasons_of(days_since_1970(time)) if are_dates else ()
-    kernels = ["RW", "IRW", *(Seasonal(one, scale=1.0).name for one in seasons)]
+    kernels = ["RW", "IRW", *(Seasonal(one).name for one in seasons)]
     model = AutoKernelGPRegressor(outliers=None, random_state=0)
     model.refit(time[:, None], y, " + ".join(f"{one}[0]" for one in kernels))
     forecast: FloatArray = np.asarray(model.predict(ahead[:, None]))

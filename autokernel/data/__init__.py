@@ -1,7 +1,21 @@
-"""Checks and scaling of inputs and targets."""
+"""The table of the user: its columns, its target, and the noise of its rows."""
 
 from autokernel.data.checks import FitData, check_fit_data, check_inputs
+from autokernel.data.columns import Column, Columns, Inputs, Kind, Levels
 from autokernel.data.dates import SINCE
 from autokernel.data.noise import RowNoise
+from autokernel.data.target import Target
 
-__all__ = ["SINCE", "FitData", "RowNoise", "check_fit_data", "check_inputs"]
+__all__ = [
+    "SINCE",
+    "Column",
+    "Columns",
+    "FitData",
+    "Inputs",
+    "Kind",
+    "Levels",
+    "RowNoise",
+    "Target",
+    "check_fit_data",
+    "check_inputs",
+]

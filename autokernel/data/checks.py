@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import _check_feature_names, validate_data
 
-from autokernel.data.columns import Levels, to_numbers, with_dates_of_index
+from autokernel.data.columns import Column, Columns, Kind, Levels
 from autokernel.data.dates import is_number
 from autokernel.data.noise import RowNoise
 from autokernel.data.resolution import resolution_of, variance_of_rounding
-from autokernel.data.scaling import MIN_SPREAD
+from autokernel.data.tables import to_numbers, with_dates_of_index
+from autokernel.data.target import MIN_SPREAD
 from autokernel.typing import FloatArray, IntArray
 
 MAX_MAGNITUDE = 1e100  # of a number, so that its square does not overflow
@@ -49,21 +50,11 @@ class FitData:
     X: FloatArray  # (n_samples, n_features); dates are days since 1970-01-01, levels their numbers
     y: FloatArray  # (n_samples,)
     noise: RowNoise  # in squared units of y
-    feature_names: list[str] | None = None
-    date_columns: list[int] = field(default_factory=list)
+    columns: Columns
+    rows: IntArray  # (n_samples,), indices among the rows that are given
+    end: float  # largest known value of the first column, also in rows of weight zero
     target_name: str | None = None  # that of a Series
-    categories: Mapping[int, Levels] = field(default_factory=dict)  # by column
-    rows: IntArray | None = None  # (n_samples,), indices among the given rows, None for all
     resolution: float = 0.0  # of y, zero if it is not known to be rounded
-
-    @property
-    def columns_with_gaps(self) -> list[int]:
-        """The columns of which values are missing."""
-        return np.flatnonzero(np.isnan(self.X).any(axis=0)).tolist()
-
-    def numbers_of(self, rows: IntArray) -> IntArray:
-        """Return the numbers of some rows as the user counts them."""
-        return rows if self.rows is None else self.rows[rows]
 
     def without(self, rows: IntArray) -> "FitData":
         """Return the data without some rows."""
@@ -73,7 +64,7 @@ class FitData:
             X=self.X[kept],
             y=self.y[kept],
             noise=self.noise.take(kept),
-            rows=self.numbers_of(kept),
+            rows=self.rows[kept],
         )
 
 
@@ -124,6 +115,13 @@ def check_fit_data(
             f"sample_weight must not be zero in all rows but {kept.sum()}: give at least "
             f"{MIN_ROWS} rows a positive weight"
         )
+    if weights.sum() < MIN_ROWS:
+        raise ValueError(
+            f"sample_weight must add up to at least {MIN_ROWS} readings, got {weights.sum():.3g}: "
+            "a weight is the number of readings that a row stands for, so divide relative weights "
+            "by their mean"
+        )
+    end = float(np.nanmax(inputs[:, 0], initial=-np.inf))
     inputs, target, weights, errors = (one[kept] for one in (inputs, target, weights, errors))
     empty = np.flatnonzero(np.isnan(inputs).all(axis=0))
     if len(empty):
@@ -139,13 +137,29 @@ def check_fit_data(
         inputs,
         target,
         RowNoise(weights, errors**2, variance_of_rounding(resolution)),
-        feature_names=names,
-        date_columns=dates,
+        columns=_columns(names, inputs.shape[1], dates, categories),
         target_name=target_name,
-        categories=categories,
         rows=np.flatnonzero(kept),
+        end=end,
         resolution=resolution,
     )
+
+
+def _columns(
+    names: Sequence[str] | None,
+    n_features: int,
+    dates: Sequence[int],
+    categories: Mapping[int, Levels],
+) -> Columns:
+    """Return the columns with their kinds."""
+    columns = Columns.of_names(names, n_features)
+
+    def known(number: int, column: Column) -> Column:
+        if number in categories:
+            return replace(column, kind=Kind.CATEGORY, levels=categories[number])
+        return replace(column, kind=Kind.DATE) if number in dates else column
+
+    return replace(columns, every=tuple(map(known, *zip(*enumerate(columns.every), strict=True))))
 
 
 def _check_of_rows(
@@ -242,10 +256,11 @@ def check_range(X: FloatArray, y: FloatArray) -> None:
     """Refuse numbers whose squares overflow, and spreads whose squares vanish."""
     for name, values in (("X", X), ("y", y)):
         refuse_large(name, values)
-        spreads = np.nanmax(values, axis=0) - np.nanmin(values, axis=0)
-        if np.any((spreads > 0) & (spreads < MIN_SPREAD)):
+        spreads = np.ravel(np.nanmax(values, axis=0) - np.nanmin(values, axis=0))
+        tiny = spreads[(spreads > 0) & (spreads < MIN_SPREAD)]
+        if len(tiny):
             raise ValueError(
-                f"{name} must not vary by less than {MIN_SPREAD:.0e}, got {spreads.min():.3g}: "
+                f"{name} must not vary by less than {MIN_SPREAD:.0e}, got {tiny[0]:.3g}: "
                 "multiply it by a constant"
             )
 

@@ -43,8 +43,8 @@ class RowNoise:
         """Return the noise of rows of which nothing is known."""
         return cls(np.ones(n_rows))
 
-    def variance(self, s: float) -> FloatArray:
-        """Compute the noise variance of each row from that of all rows."""
+    def variance(self, s: float | FloatArray) -> FloatArray:
+        """Compute the noise variance of each row from that of all rows, or of single readings."""
         return s / self.weights + self.known
 
     @property

@@ -3,17 +3,15 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss, hermevander
 from scipy.special import expit, gammaln, log_ndtr, logit, ndtr
 from scipy.stats import norm
 
+from autokernel.expression import COLUMN_SCALES, IDENTITY
 from autokernel.typing import BoolArray, FloatArray, IntArray
-
-IDENTITY = "identity"
-"""Name of the scale of a column or a target as it is."""
 
 MIN_RATIO = 10.0  # of the largest to the smallest value of a column that has other scales
 MIN_RATIO_OF_TARGET = 2.0  # the same of a target; below it all scales are nearly the same
@@ -57,9 +55,6 @@ SCALES: Mapping[str, _Map] = MappingProxyType(
 )
 """The scales besides the identity, by name."""
 
-COLUMN_SCALES = ("log", "sqrt")
-TARGET_SCALES = ("log", "sqrt", "logit")
-
 
 @dataclass(frozen=True, slots=True)
 class Scale:
@@ -70,6 +65,7 @@ class Scale:
     for data that are not scaled.
     """
 
+    is_linear: ClassVar[bool] = False  # so that the mean of ``u`` needs no variance
     name: str
     origin: float = 0.0  # what is added to ``u``, so that zero is that of the user
     unit: float = 1.0  # then in the units of the user
@@ -185,6 +181,54 @@ class Scale:
         return (values * (weights / weights.sum())) @ basis
 
 
+class Identity(Scale):
+    """The scale of a column or a target as it is: ``t(u) = u``."""
+
+    is_linear = True
+
+    def forward(self, u: FloatArray) -> FloatArray:
+        """Return the numbers themselves."""
+        return u
+
+    def forward_and_log_slope(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the targets themselves, and zeros."""
+        return u, np.zeros(np.shape(u))
+
+    def log_density(self, u: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+        """Compute the log density (n,) of a normal ``u``."""
+        return norm.logpdf(u, mean, np.sqrt(variance))
+
+    def inverse(self, t: FloatArray) -> FloatArray:
+        """Return the numbers themselves."""
+        return t
+
+    def moments(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the mean and variance (n,), which have no limit."""
+        return mean, variance
+
+    def variance_of_function(
+        self,
+        mean: FloatArray,  # noqa: ARG002 - of the other scales
+        variance: FloatArray,
+        noise: FloatArray,
+    ) -> FloatArray:
+        """Compute the variance (n,) without noise."""
+        return np.maximum(variance - noise, 0.0)
+
+    def covariance(
+        self,
+        mean: FloatArray,  # noqa: ARG002 - of the other scales
+        covariance: FloatArray,
+    ) -> FloatArray:
+        """Return the covariance (n, n)."""
+        return covariance
+
+
+def scale_of_record(record: Mapping[str, Any]) -> Scale:
+    """Make the scale that ``dataclasses.asdict`` has written."""
+    return (Identity if record["name"] == IDENTITY else Scale)(**record)
+
+
 def _covariance_of_exponentials(log_level: FloatArray, c: FloatArray) -> FloatArray:
     """Compute the covariances of exponentials of normal numbers with covariances ``c``.
 
@@ -214,6 +258,8 @@ def check_possible(
 
     Missing values are no numbers. The message counts the values by ``rows`` (n,) if they are given.
     """
+    if name == IDENTITY:
+        return
     scale = SCALES[name]
     has = scale.has_slope(values) if is_target else scale.has(values)
     beyond = np.flatnonzero(~has & ~np.isnan(values))
@@ -252,22 +298,7 @@ def scales_of_target(y: FloatArray, min_ratio: float = MIN_RATIO_OF_TARGET) -> l
     return found
 
 
-def column_scale(name: str, x: FloatArray, *, shift: float, scale: float) -> Scale:
-    """Return a scale of a column, in the units of the user, that is searched as a unit interval."""
-    low, high = (float(SCALES[name].function(end)) for end in (x.min(), x.max()))
-    return Scale(name, shift / scale, scale, low, high - low)
-
-
 def mean_and_variance(values: FloatArray, weights: FloatArray | None = None) -> tuple[float, float]:
     """Compute the weighted mean and variance of numbers (n,)."""
     mean = np.average(values, weights=weights)
     return float(mean), float(np.average((values - mean) ** 2, weights=weights))
-
-
-def target_scale(
-    name: str, y: FloatArray, weights: FloatArray | None = None, *, shift: float, scale: float
-) -> Scale:
-    """Return a scale of the target, in the units of the user, that is searched standardised."""
-    t = SCALES[name].function(y)
-    mean, variance = mean_and_variance(t, weights)
-    return Scale(name, shift / scale, scale, mean, float(np.sqrt(variance)))

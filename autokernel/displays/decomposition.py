@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.data.scales import IDENTITY
 from autokernel.displays._style import (
     BLUE,
     LEVEL_COLOURS,
@@ -24,6 +23,7 @@ from autokernel.displays._style import (
 )
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.explain import Description
+from autokernel.expression import IDENTITY
 from autokernel.typing import FloatArray
 
 if TYPE_CHECKING:

@@ -454,12 +454,9 @@ def evaluate_kernel(
         operators=operators,
     )
     for leaf in expression.leaves:
-        if leaf.scale is not None:
-            x, label = X[:, leaf.column], leaf.column if names is None else names[leaf.column]
-            check_possible(leaf.scale.name, x, argument="expression", what=f"column {label!r}")
-    if expression.target is not None:
-        scale = expression.target.scale.name
-        check_possible(scale, y, argument="expression", what="the target", is_target=True)
+        x, label = X[:, leaf.column], leaf.column if names is None else names[leaf.column]
+        check_possible(leaf.scale, x, argument="expression", what=f"column {label!r}")
+    check_possible(expression.target, y, argument="expression", what="the target", is_target=True)
     own = [one for one in (*base_kernels, *operators) if not isinstance(one, str)]
     known = parameters_of((*BASE_KERNELS.values(), *own, *expression.nodes))
     evaluator = Evaluator(

@@ -19,7 +19,7 @@ from autokernel.evidence.starts import (
 from autokernel.evidence.warm_starts import WarmStart, curvature_from, with_warm_starts
 from autokernel.expression import Expression, Leaf, Split, arrange, splits
 from autokernel.inference import ExactLikelihood, TrainingData
-from autokernel.kernels import ADD, OnScale, Priors, Role
+from autokernel.kernels import ADD, Priors, Role
 from autokernel.typing import FloatArray
 
 _MODE_GAIN = 1e-4  # nats that a Newton step may still gain at the end of a run
@@ -213,7 +213,7 @@ class ModeSearch:
     def __init__(self, data: TrainingData, *, priors: Priors, seed: int) -> None:
         self._data = self._subsample = self._subsample_periodic = data
         self._priors, self._seed = priors, seed
-        self._scales: dict[OnScale | None, DataScales] = {}
+        self._scales: dict[str, DataScales] = {}
         self._parts: dict[Expression, tuple[list[Point], Mapping[str, int]]] = {}
         n = len(data.y)
         if n > _MAX_FULL_ROWS:
@@ -400,7 +400,7 @@ def _splits_to_fit(expression: Expression) -> list[Split]:
 
 def _leaf_terms(expression: Expression) -> Iterator[int]:
     """Yield the node indices of the terms of a sum that are leaves with a lengthscale."""
-    terms, number = expression.body.terms(ADD), 0
+    terms, number = expression.terms(ADD), 0
     for term in terms:
         has_length = any(p.role == Role.LENGTHSCALE for p in term.parameters)
         if isinstance(term, Leaf) and has_length and len(terms) > 1:

@@ -13,7 +13,6 @@ from scipy.linalg import cho_solve, cholesky
 from scipy.special import gammaln
 from scipy.stats import norm, poisson, t
 
-from autokernel.data.gaps import is_missing
 from autokernel.data.scales import MIN_DISTINCT, mean_and_variance
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.evaluation import Evaluation
@@ -22,7 +21,7 @@ from autokernel.evidence.mode_search import ModeSearch
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.starts import DataScales, draw_starts, random_stream
 from autokernel.exceptions import EvaluationError, kernel_errors
-from autokernel.expression import Expression, arrange, theta_order
+from autokernel.expression import IDENTITY, Expression, arrange, theta_order
 from autokernel.inference import (
     ExactLikelihood,
     ExactPredictor,
@@ -153,15 +152,16 @@ class _Pursuit:
         seed: int,
         deadline: Deadline,
     ) -> None:
-        self._expression, self.target = arrange(expression.body)[0], expression.target
+        plain, self.target = expression.on(IDENTITY), expression.target
+        self._expression, nodes = arrange(plain)
         self._data = data = data.on(expression.target)
-        self._order = theta_order(expression.body, arrange(expression.body)[1])
+        self._order = theta_order(plain, nodes)
         self._standardises, n = known is None, len(data.y)
         self._priors, self._seed, self._deadline = priors, seed, deadline
         self._price = float(np.log(n))
         self._starts: list[FloatArray] = []
         self.has_target = np.isfinite(data.noise.log_slopes)
-        self._has_gap = is_missing(data.X[:, sorted(expression.columns)]).any(axis=1)
+        self._has_gap = np.isnan(data.X[:, sorted(expression.columns)]).any(axis=1)
         self.rows = np.ones(n, dtype=bool)
         if n > MAX_ROWS:
             self.rows[np.random.default_rng(seed).permutation(n)[MAX_ROWS:]] = False
@@ -280,7 +280,7 @@ class _Pursuit:
             mean, variance = mean_and_variance(data.y[kept], data.noise.influence[kept])
         scale = float(np.sqrt(variance))
         local = TrainingData(
-            data.X[kept],
+            data.inputs[kept],
             (data.y[kept] - mean) / scale,
             data.noise.take(np.flatnonzero(kept)).multiplied(1 / variance),
         )
@@ -302,7 +302,11 @@ class _Pursuit:
         ]
         point = max(ends, key=lambda end: end.log_posterior)
         data, theta, local = self._data, point.theta, posterior.data
-        K = cross_covariance(self._expression, local.X, local.X).forward(np.exp(theta[:-1])).copy()
+        K = (
+            cross_covariance(self._expression, local.inputs, local.inputs)
+            .forward(np.exp(theta[:-1]))
+            .copy()
+        )
         K[np.diag_indices(len(K))] += local.noise.variance(np.exp(theta[-1]))
         precision = cho_solve((cholesky(K, lower=True), True), np.eye(len(K)))
         alpha = precision @ local.y
@@ -331,7 +335,7 @@ class _Pursuit:
 
     def _log_density_beyond(self, beyond: BoolArray, kept: BoolArray) -> float:
         """Compute the log density of rows that are not on the scale of the target, as it is."""
-        y = self._data.on(None).y
+        y = self._data.on(IDENTITY).y
         mean, variance = mean_and_variance(y[kept])
         return float(_log_density_at_best(y[beyond] - mean, np.array(variance)).sum())
 

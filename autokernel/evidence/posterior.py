@@ -6,7 +6,6 @@ from math import sqrt
 
 import numpy as np
 
-from autokernel.data.gaps import known_values
 from autokernel.deadline import NEVER, Deadline
 from autokernel.exceptions import NotAMaximumError
 from autokernel.inference import ExactLikelihood, Likelihood
@@ -123,7 +122,7 @@ class LogPosterior:
             for parameter in node.parameters
             if parameter.role == Role.PERIOD and node.view is not None
         ]
-        self._extents = np.array([np.ptp(known_values(view(self.data.X))) for view in views])
+        self._extents = np.array([np.ptp(self.data.inputs.known(view)) for view in views])
 
     def on_rows(self, rows: IntArray) -> "LogPosterior":
         """Return the same kernel's exact log posterior on these rows."""

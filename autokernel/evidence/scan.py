@@ -104,7 +104,7 @@ class CoordinateScan:
         assert period is not None  # the leaf is periodic
         extent = self._scales.spacing_and_extent(_view(leaf))[1]
         found: list[Point] = []
-        within = leaf.node.parameters[period - leaf.entries.start].start
+        within = self._posterior.data.parameters(leaf.node)[period - leaf.entries.start].start
         for low, high in self._windows(_view(leaf), np.exp(base[period]), within):
             n_points = max(3, int(np.ceil((high - low) * np.pi / (2 * length))) + 1)
             thetas = np.tile(base, (n_points, 1))

@@ -41,6 +41,7 @@ from autokernel.inference.packed import unpack
 from autokernel.kernels import (
     ADD,
     MULTIPLY,
+    KernelParameter,
     Operands,
     Priors,
     Role,
@@ -380,7 +381,7 @@ class Screening:
             rng = random_stream(self._seed, leaf, "new leaf")
             drawn = draw_starts(self._posterior(leaf), scales, n_starts, rng=rng)[:, :-1]
             if has_period:
-                _place_at_peaks(drawn, leaf, scales)
+                _place_at_peaks(drawn, leaf, self._data.parameters(leaf), scales)
             extent = self._scales.spacing_and_extent(leaf.view)[1]
             flat = {
                 Role.LENGTHSCALE: _FLAT_EXTENTS * extent,
@@ -483,12 +484,14 @@ class Screening:
         return LogPosterior(likelihood, priors=self._priors, deadline=self._deadline)
 
 
-def _place_at_peaks(starts: FloatArray, leaf: Leaf, scales: DataScales) -> None:
+def _place_at_peaks(
+    starts: FloatArray, leaf: Leaf, parameters: Sequence[KernelParameter], scales: DataScales
+) -> None:
     """Move the first starting points of a periodic leaf to the peaks of the periodogram."""
-    roles = [parameter.role for parameter in leaf.parameters]
+    roles = [parameter.role for parameter in parameters]
     if Role.PERIOD not in roles:
         return
-    within = leaf.parameters[roles.index(Role.PERIOD)].start
+    within = parameters[roles.index(Role.PERIOD)].start
     points = list(product(_SHAPES_OF_CYCLE, scales.periods(leaf.view, within)))
     low, high = np.log([scales.mean_square, scales.largest_mean_square])
     for start, ((lengthscale, share), period) in zip(starts, points, strict=False):
@@ -510,7 +513,7 @@ def _ratio_or_one(wanted: float, present: float) -> float:
 
 def _is_multilinear(expression: Expression) -> bool:
     """Return whether the values are linear in those of each leaf."""
-    trees = (tree for tree in expression.body.subtrees() if isinstance(tree, Operation))
+    trees = (tree for tree in expression.subtrees() if isinstance(tree, Operation))
     return all(tree.operator in (ADD, MULTIPLY) or tree.operator.shares for tree in trees)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import scipy
 from scipy.stats import qmc
 
-from autokernel.data.gaps import fill_missing, is_missing, known_values
 from autokernel.data.scales import mean_and_variance
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import Expression, View, seed_text, slots_of
@@ -50,7 +49,7 @@ class DataScales:
     def spacing_and_extent(self, view: View) -> tuple[float, float]:
         """Return the median spacing and the extent of the distinct values of a view of a column."""
         if view not in self._scales:
-            distinct = _distinct_values(known_values(view(self._data.X)))
+            distinct = _distinct_values(self._data.inputs.known(view))
             known = (0.1, 1.0)
             if len(distinct) >= 2:
                 known = (float(np.median(np.diff(distinct))), float(distinct[-1] - distinct[0]))
@@ -63,8 +62,8 @@ class DataScales:
         ``within`` is the range of periods that a parameter declares, in extents of the column.
         """
         if (view, within) not in self._periods:
-            x, precision = view(self._data.X), self._precision
-            known = np.flatnonzero(~is_missing(x))
+            x, precision = self._data.inputs.view(view), self._precision
+            known = np.flatnonzero(~np.isnan(x))
             x, y, weights = (one[known] for one in (x, self._data.y, self._data.noise.influence))
             if precision is not None and len(known) < len(precision):
                 precision = precision[np.ix_(known, known)]
@@ -132,7 +131,7 @@ def columns_with_season(data: TrainingData) -> list[int]:
 
     A periodogram of noise exceeds its mean z times with probability ``exp(-z)`` (Scargle 1982).
     """
-    X, y, weights = fill_missing(data.X), data.y, data.noise.influence
+    X, y, weights = data.inputs.filled, data.y, data.noise.influence
     roots, with_constant = np.sqrt(weights), np.column_stack([np.ones(len(y)), X])
     line = np.linalg.lstsq(with_constant * roots[:, None], y * roots, rcond=None)[0]
     residual = y - with_constant @ line

@@ -13,10 +13,10 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.stats import binomtest, chi2, norm, skewtest, spearmanr
 
-from autokernel.data.gaps import fill_missing
 from autokernel.explain.claims import Claim
 from autokernel.explain.numbers import between, calendar_lengths, listing, number, percent, readable
 from autokernel.explain.regions import Axis
+from autokernel.expression import IDENTITY
 from autokernel.inference.covariance import cross_covariance
 from autokernel.inference.exact import ExactPredictor
 from autokernel.model import FittedModel
@@ -81,12 +81,12 @@ def checked(
             )
             yield hidden, text
         return
-    y, X = model.target_scaling.undo(mixture.data.y), fill_missing(mixture.data.X)
+    y, X = model.target.inverse(mixture.data.y), mixture.data.inputs.filled
     mean, near = mixture.mean(mixture.data.X), ~_is_far(residuals)
     if near.sum() < MIN_ROWS or np.ptp(np.abs(residuals[near])) < LEAST_DEVIATION:
         yield from _far_rows(residuals, model.rows)
         return
-    has_tried_log |= any(one.evaluation.expression.target is not None for one in model.kernels)
+    has_tried_log |= any(one.evaluation.expression.target != IDENTITY for one in model.kernels)
     may_have_log = not has_tried_log and y.min() > 0 and y.max() >= FACTOR_FOR_LOG * y.min()
     shape = [
         *_changing_spread(residuals[near], mean[near], X[near], axes),
@@ -220,7 +220,7 @@ def _coverage(residuals: FloatArray) -> Iterator[Said]:
 
 def _left_over(residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]) -> Iterator[Said]:
     """Say whether residuals still rise or fall along a column, repeat, or follow each other."""
-    X = fill_missing(model.mixture.data.X)
+    X = model.mixture.data.inputs.filled
     varying = [
         (column, axis)
         for column, axis in enumerate(axes)
@@ -286,12 +286,13 @@ def _innovations(model: FittedModel, column: int) -> tuple[FloatArray, FloatArra
     """
     evaluation = model.evaluation
     data = model.mixture.data.on(evaluation.expression.target)
-    data = data.take(np.argsort(fill_missing(data.X)[:, column], kind="stable"))
+    data = data.take(np.argsort(data.inputs.filled[:, column], kind="stable"))
     params = np.exp(evaluation.theta)
-    K = cross_covariance(evaluation.expression, data.X, data.X).forward(params[:-1]).copy()
+    inputs = data.inputs
+    K = cross_covariance(evaluation.expression, inputs, inputs).forward(params[:-1]).copy()
     K[np.diag_indices(len(K))] += data.noise.variance(model.scaled_noise_variance)
     try:
         residuals = solve_triangular(cholesky(K, lower=True), data.y, lower=True)
     except LinAlgError:
         residuals = np.empty(0)
-    return fill_missing(data.X)[:, column], residuals
+    return inputs.filled[:, column], residuals

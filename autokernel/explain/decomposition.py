@@ -7,10 +7,10 @@ from itertools import chain
 
 import numpy as np
 
-from autokernel.data.gaps import fill_missing
-from autokernel.data.scales import IDENTITY, Scale
+from autokernel.data.scales import Scale
 from autokernel.explain.tables import inclusion_table
 from autokernel.expression import (
+    IDENTITY,
     Addend,
     Expression,
     Leaf,
@@ -27,10 +27,8 @@ from autokernel.kernels import (
     BaseKernel,
     BroadcastPairs,
     LagPairs,
-    OnScale,
     Role,
     Share,
-    of_known,
     role_index,
 )
 from autokernel.model import FittedModel
@@ -177,9 +175,9 @@ class Part:
         pairs, variance = BroadcastPairs(x[:, None], x[None]), 0.0
         for one in self.group:
             leaf = one.expression
-            if isinstance(leaf, Leaf) and of_known(leaf.kernel) in WANDERING and not leaf.scale:
+            if isinstance(leaf, Leaf) and leaf.kernel in WANDERING and leaf.scale == IDENTITY:
                 params = np.exp(self.theta_of_all[one.entries])
-                K = of_known(leaf.kernel).value(params, pairs)
+                K = leaf.kernel.value(params, pairs)
                 variance += K[0, 0] + K[1, 1] - 2 * K[0, 1]
         return float(np.sqrt(variance))
 
@@ -188,15 +186,15 @@ class Part:
         """Whether the effect of a column depends on another one, and is not only added to it."""
         return any(len(replace(self, group=[one]).columns) > 1 for one in self.group)
 
-    def scale(self, column: int) -> Scale | None:
-        """Return the scale of a column on which all its kernels without a period act, if any."""
+    def scale(self, column: int) -> str:
+        """Return the scale of a column on which all its kernels without a period act."""
         scales = {
             leaf.scale
             for leaf in self._leaves
             if leaf.column == column
             and not (_has_period(leaf.kernel) or isinstance(leaf.kernel, Share))
         }
-        return scales.pop() if len(scales) == 1 else None
+        return scales.pop() if len(scales) == 1 else IDENTITY
 
     @property
     def is_free(self) -> bool:
@@ -226,9 +224,9 @@ class ExplainedKernel:
         self, expression: Expression, theta: FloatArray, predictor: Predictor, model: FittedModel
     ) -> None:
         self._predictor, self._model = predictor, model
-        self.X = fill_missing(model.mixture.data.X)
+        self.X = model.mixture.data.inputs.filled
         self.typical = _typical_inputs(model)
-        _, self._spread = model.location_and_spread
+        self._spread = model.scale.width
         self.theta = theta
         with one_blas_thread():
             parts = [self._with_period(part) for part in _equal_addends(expression, theta)]
@@ -272,6 +270,11 @@ class ExplainedKernel:
         """Compute the mean (n,) along a column, the others at typical values."""
         return self.mean(part, inputs_along(self.typical, {column: places}))
 
+    def scale(self, part: Part, column: int) -> Scale | None:
+        """Return the scale of a column on which a part acts, None for the column as it is."""
+        name = part.scale(column)
+        return None if name == IDENTITY else self._model.columns[column].scale(name)
+
     def ends(self, column: int) -> tuple[float, float]:
         """Return the smallest and the largest value of a column, scaled."""
         return float(self.X[:, column].min()), float(self.X[:, column].max())
@@ -280,7 +283,7 @@ class ExplainedKernel:
         self, part: Part, column: int, n: int, ends: tuple[float, float] | None = None
     ) -> FloatArray:
         """Return places (n,) along a column, evenly spaced on the scale on which a part acts."""
-        scale, (low, high) = part.scale(column), ends or self.ends(column)
+        scale, (low, high) = self.scale(part, column), ends or self.ends(column)
         if scale is None:
             return np.linspace(low, high, n)
         low, high = scale.forward(np.array([low, high])).tolist()
@@ -452,30 +455,26 @@ class ExplainedFunction(ExplainedKernel):
         """
         if not self.is_averaged:
             return np.zeros(len(X)), np.zeros(len(X))
-        mixture, scale = self._model.mixture, self._model.target_scale
+        mixture, scale = self._model.mixture, self._model.scale
         with one_blas_thread():
             best = self._predictor.mean(X)
-            if scale is None:
+            if scale.is_linear:
                 whole = mixture.mean(X)
             else:
                 whole = scale.forward(mixture.quantiles(X, np.array([0.5]))[:, 0])
             every = zip(mixture.components, mixture.predictors, strict=True)
-            centres = [_centre(one.expression.target, p, X, scale) for one, p in every]
+            of_target = self._model.target.on
+            centres = [_centre(of_target(c.expression.target), p, X, scale) for c, p in every]
         mean, differences = whole - best, np.array(centres) - whole
         return self._spread * mean, self._spread * np.sqrt(mixture.weights @ differences**2)
 
 
-def _centre(
-    target: OnScale | None, predictor: Predictor, X: FloatArray, scale: Scale | None
-) -> FloatArray:
-    """Compute the mean (n,) of a kernel of a target, or its median on another scale."""
-    own = None if target is None else target.scale
-    if scale is None and own is not None:
+def _centre(own: Scale, predictor: Predictor, X: FloatArray, scale: Scale) -> FloatArray:
+    """Compute the mean (n,) of a kernel on its own scale, or its median on another one."""
+    if scale.is_linear and not own.is_linear:
         return own.moments(*predictor.mean_and_variance(X))[0]
     centre = predictor.mean(X)
-    if scale is None or own == scale:
-        return centre
-    return scale.forward(centre if own is None else own.inverse(centre))
+    return centre if own == scale else scale.forward(own.inverse(centre))
 
 
 def inputs_along(typical: FloatArray, values: Mapping[int, FloatArray | float]) -> FloatArray:
@@ -489,7 +488,7 @@ def inputs_along(typical: FloatArray, values: Mapping[int, FloatArray | float]) 
 
 def _typical_inputs(model: FittedModel) -> FloatArray:
     """Compute the medians (n_features,) of the columns, and the modes of categories."""
-    X, expressions = fill_missing(model.mixture.data.X), [model.evaluation.expression]
+    X, expressions = model.mixture.data.inputs.filled, [model.evaluation.expression]
     expressions += [one.expression for one in model.mixture.components]
     typical: FloatArray = np.median(X, axis=0)
     for leaf in chain.from_iterable(one.leaves for one in expressions):
@@ -550,7 +549,7 @@ def _period_of(addend: Addend, theta: FloatArray) -> tuple[float, bool]:
         lags = LagPairs(np.array([0.0, period]))
         for other, own in factors:
             kernel = other.kernel
-            has_lags = kernel.is_stationary and other.scale is None
+            has_lags = kernel.is_stationary and other.scale == IDENTITY
             if has_lags and not _has_period(kernel) and not isinstance(kernel, Share):
                 now, later = kernel.value(own, lags)
                 kept *= float(later / now)

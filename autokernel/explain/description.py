@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from autokernel.data.columns import Levels
 from autokernel.data.resolution import resolution_with
-from autokernel.data.scales import IDENTITY, LARGEST_LOG, Scale
+from autokernel.data.scales import LARGEST_LOG, Scale
 from autokernel.data.steps import YEAR
 from autokernel.explain.checks import can_leave_out, checked, of_outliers
 from autokernel.explain.claims import (
@@ -60,7 +59,7 @@ from autokernel.explain.numbers import (
 )
 from autokernel.explain.regions import WHOLE_COLUMN, Axis, Region
 from autokernel.explain.tables import Table
-from autokernel.expression import NOISE
+from autokernel.expression import IDENTITY
 from autokernel.kernels import Role, Share, role_index
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray, IntArray
@@ -105,8 +104,6 @@ class Description:
         Name of the target.
     cut : str, default=""
         Why the search ended before it was done, if it did.
-    categories : mapping of int to Levels, default=None
-        Levels of the columns of categories.
     has_tried_log : bool, default=False
         Whether the search has tried the log of the target.
     """
@@ -118,26 +115,22 @@ class Description:
         target_name: str | None = None,
         cut: str = "",
         *,
-        categories: Mapping[int, Levels] | None = None,
         has_tried_log: bool = False,
     ) -> None:
         self._model, self._target_unit = model, units.get(TARGET, "")
         self._target = target_name or "the target"
         self._explained, self._cut = ExplainedFunction(model), cut
         self._has_tried_log = has_tried_log
-        self.scale = IDENTITY if model.target_scale is None else model.target_scale.name
-        self._location, self._spread = model.location_and_spread
+        self.scale = model.scale.name
+        self._location, self._spread = model.scale.shift, model.scale.width
         self._unit = self._target_unit  # of amounts on the scale of the target
         if self.scale != IDENTITY:
             self._unit = f"on the {_SCALE_WORDS[self.scale]} scale"
         self._X = self._explained.X
-        self.names = model.column_names
-        texts = {column: levels.texts for column, levels in (categories or {}).items()}
+        self.names = model.columns.names
         self.axes = [
-            Axis.of(
-                name, units.get(name, ""), *model.scaling.of_column(column), texts.get(column, ())
-            )
-            for column, name in enumerate(self.names)
+            Axis.of(one.name, units.get(one.name, ""), one.low, one.extent, one.level_texts)
+            for one in model.columns.every
         ]
         (self._best,) = (k for k in model.kernels if k.evaluation is model.evaluation)
         self._said: dict[int, list[tuple[Claim, str]]] = {}
@@ -148,7 +141,7 @@ class Description:
         *shares, of_averaging = self._explained.shares
         for number, (part, share) in enumerate(zip(self._explained.parts, shares, strict=True)):
             mean, std = self._explained.mean_and_std(part, inputs)
-            where = part.expression.to_text(self._model.feature_names)
+            where = part.expression.to_text(self._model.columns.feature_names)
             components.append(Component(where, self._text(number), mean, std, share))
         if self._explained.is_averaged:
             mean, std = self._explained.added_by_averaging(inputs)
@@ -182,7 +175,7 @@ class Description:
     def is_over_logs(self, number: int, column: int) -> bool:
         """Whether a component acts on the logarithm of a column, which is no date."""
         scale = self._explained.parts[number].scale(column)
-        return scale is not None and scale.name == "log" and self.axes[column].origin is None
+        return scale == "log" and self.axes[column].origin is None
 
     def along(
         self, number: int, columns: Sequence[int], n_points: int
@@ -210,9 +203,8 @@ class Description:
         inputs = inputs_along(self._explained.typical, values)
         about = inputs[:: max(1, len(inputs) // 200)]
         mean, std = self._explained.mean_and_std(part, inputs, about=about)
-        scaling = self._model.scaling
         axes = [
-            scaling.shift[column] + scaling.scale[column] * values
+            self.axes[column].shift + self.axes[column].scale * values
             for column, values in zip(columns, steps, strict=True)
         ]
         return axes, mean.reshape(grid[0].shape), std.reshape(grid[0].shape)
@@ -287,7 +279,7 @@ class Description:
         """Say how many components there are, how much noise, and which columns matter."""
         model = self._model
         sentences = [text for _, text in self._of_target()]
-        if model.evaluation.expression.body == NOISE:
+        if not model.evaluation.expression.leaves:
             return " ".join(sentences)
         sentences += [text for _, text in self._of_columns() if text]
         if self._explained.is_averaged:
@@ -298,22 +290,22 @@ class Description:
                     f"by {self._amount(added)} (root mean square over the data)."
                 )
         if len(model.kernels) > 1:
-            kernel = model.evaluation.expression.to_text(model.feature_names)
+            kernel = model.evaluation.expression.to_text(model.columns.feature_names)
             text = (
                 f"What follows is the best kernel, {kernel}; its probability among those that were "
                 f"evaluated is {self._best.probability:.2f}"
             )
             first = model.kernels[0]  # by draws, while the best one has the highest score
             if first.probability > self._best.probability:
-                other = first.evaluation.expression.to_text(model.feature_names)
+                other = first.evaluation.expression.to_text(model.columns.feature_names)
                 text += f", and that of {other} is {first.probability:.2f}"
             sentences.append(f"{text}.")
         return " ".join([*sentences, *(text for _, text in self._of_search())])
 
     def _of_target(self) -> list[tuple[Claim, str]]:
         """Say what the target is on average, how much is explained, and how much is noise."""
-        model, unit, average = self._model, self._target_unit, self._model.target_scaling.shift
-        if model.target_scaling.is_constant:
+        model, unit, average = self._model, self._target_unit, self._model.target.shift
+        if model.target.is_constant:
             constant = Claim(TARGET, "is constant", average, unit=unit, evidence="training targets")
             text = f"{_capital(self._target)} is constant, {with_unit(average, unit)}: the data do "
             return [(constant, f"{text}not show how it would vary.")]
@@ -323,8 +315,8 @@ class Description:
             average, has = float(np.exp(self._location)), "is typically"
         mean = Claim(TARGET, kind, average, unit=unit, evidence=f"{kind} of the training targets")
         noise, deviation = self._noise()
-        average_text = level_text(average, model.target_scaling.scale, unit)
-        if model.evaluation.expression.body == NOISE:
+        average_text = level_text(average, model.target.scale, unit)
+        if not model.evaluation.expression.leaves:
             has = "that " + has if self.scale == "log" else has.replace("has", "with", 1)
             text = f"{self._target} is noise {has} {deviation} around its {kind}"
             return [(noise, f"No structure was found: {text}, {average_text}.")]
@@ -376,7 +368,7 @@ class Description:
         share = rounding / max(rounding + model.scaled_noise_variance, np.finfo(float).tiny)
         if share < ROUNDED:
             return
-        variance = model.mixture.data.noise.rounding[0] * model.target_scaling.scale**2
+        variance = model.mixture.data.noise.rounding[0] * model.target.scale**2
         step, unit = resolution_with(variance), self._target_unit
         claim = Claim(TARGET, "is rounded to", step, unit=unit, evidence="training targets")
         nearest = f"{step:g} {unit}".rstrip()
@@ -399,10 +391,9 @@ class Description:
         data = model.mixture.data.on(model.evaluation.expression.target)
         size = float(np.sqrt(np.mean(errors**2)))
         noise = data.noise.variance(model.scaled_noise_variance)
-        if model.target_scale is not None:
-            _, noise = model.target_scale.moments(data.y, noise)
+        _, noise = model.scale.moments(data.y, noise)
         if self._left_out is not None and size > MISSED * np.sqrt(noise.mean()):
-            missed, unit = model.target_scaling.scale * size, self._target_unit
+            missed, unit = model.target.scale * size, self._target_unit
             claim = Claim(TARGET, "is missed", missed, unit=unit, evidence=how)
             yield claim, f"Rows that are left out are missed by {with_unit(missed, unit)}."
 
@@ -466,7 +457,7 @@ class Description:
     def _of_residuals(self) -> list[tuple[Claim, str]]:
         """What the model does not fit."""
         found = list(of_outliers(self._model))
-        if self._model.target_scaling.is_constant:
+        if self._model.target.is_constant:
             return found
         about = self._model, self._left_out, self._target, self.axes
         return found + list(checked(*about, has_tried_log=self._has_tried_log))
@@ -482,7 +473,7 @@ class Description:
 
     def _of_part(self, part: Part) -> Iterator[tuple[Claim, str]]:
         """Describe a component: what it does, how much it explains, how it goes on."""
-        subject = part.expression.to_text(self._model.feature_names)
+        subject = part.expression.to_text(self._model.columns.feature_names)
         regions = self._regions(part)
         begin = self._begin(regions)
         if part.span <= STILL * self._spread:
@@ -635,7 +626,7 @@ class Description:
 
     def _level_along(self, part: Part, column: int, subject: str, begin: str) -> tuple[Claim, str]:
         """Describe the averages of a curve with a cycle."""
-        scale = part.scale(column)
+        scale = self._explained.scale(part, column)
         level = level_of(self._explained, part, subject, scale)
         return self._direction(level, column, begin, scale)
 
@@ -719,7 +710,7 @@ class Description:
         """Describe the curve along a column, the others at given values or at their medians."""
         low, high = self._explained.ends(column)
         low, high = max(low, ends[0]), min(high, ends[1])
-        scale, is_two_valued = part.scale(column), self._is_two_valued(column)
+        scale, is_two_valued = self._explained.scale(part, column), self._is_two_valued(column)
         values = np.unique(self._X[:, column])
         inside = values[(values >= low) & (values <= high)]
         if len(values) > MAX_VALUES or len(inside) < 2:

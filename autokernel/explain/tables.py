@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.data.scales import IDENTITY, Scale
 from autokernel.explain.numbers import interval
-from autokernel.expression import Expression, Leaf, View, addends, slots_of
+from autokernel.expression import IDENTITY, Expression, Leaf, View, addends, slots_of
 from autokernel.kernels import ADD, NOISE_VARIANCE, BaseKernel, KernelParameter, Role, Unit
 from autokernel.model import FittedModel, KernelPosterior
 from autokernel.typing import BoolArray
@@ -138,7 +137,7 @@ def posterior_table(model: FittedModel) -> Table:
             "log_prior": log_prior,
             "n_leaves": [one.expression.n_leaves for one in evaluations],
             "pareto_k": [kernel.pareto_k for kernel in model.kernels],
-            "kernel": [one.expression.to_text(model.feature_names) for one in evaluations],
+            "kernel": [one.expression.to_text(model.columns.feature_names) for one in evaluations],
         }
     )
 
@@ -152,7 +151,7 @@ def inclusion_table(model: FittedModel) -> Table:
     the scale of the kernel, is the sum of a straight line in this column and a function of the
     others.
     """
-    columns = range(len(model.scaling.scale))
+    columns = range(len(model.columns))
     weights = np.array([kernel.probability for kernel in model.kernels])
     expressions = [kernel.evaluation.expression for kernel in model.kernels]
     depends = np.array([[c in one.columns for c in columns] for one in expressions], dtype=float)
@@ -160,7 +159,7 @@ def inclusion_table(model: FittedModel) -> Table:
     linear = np.array([[_is_linear(one, c) for c in columns] for one in expressions], dtype=float)
     return Table(
         {
-            "column": model.column_names,
+            "column": model.columns.names,
             "depends": weights @ depends,
             "repeats": weights @ repeats,
             "linear": weights @ linear,
@@ -175,21 +174,20 @@ def scale_table(model: FittedModel) -> Table:
     """
     found: dict[tuple[str, str], float] = {}
 
-    def add(subject: str, scale: Scale | None, probability: float) -> None:
-        key = subject, IDENTITY if scale is None else scale.name
+    def add(subject: str, scale: str, probability: float) -> None:
+        key = subject, scale
         found[key] = found.get(key, 0.0) + probability
 
     for kernel in model.kernels:
-        target = kernel.evaluation.expression.target
-        add("target", None if target is None else target.scale, kernel.probability)
-    for column, name in enumerate(model.column_names):
+        add("target", kernel.evaluation.expression.target, kernel.probability)
+    for column, name in enumerate(model.columns.names):
         views = [
             {leaf.scale for leaf in kernel.evaluation.expression.leaves if leaf.column == column}
             for kernel in model.kernels
         ]
         used = sum(k.probability for k, own in zip(model.kernels, views, strict=True) if own)
         for kernel, own in zip(model.kernels, views, strict=True):
-            for scale in own:
+            for scale in sorted(own):
                 add(name, scale, kernel.probability / used / len(own))
     subjects, scales = zip(*found, strict=True)
     columns = {"subject": subjects, "scale": scales, "probability": list(found.values())}
@@ -198,9 +196,10 @@ def scale_table(model: FittedModel) -> Table:
 
 def _is_linear(expression: Expression, column: int) -> bool:
     """Whether a column enters a kernel only as one straight line that is an addend."""
-    with_it = [term for term in expression.body.terms(ADD) if column in term.columns]
+    with_it = [term for term in expression.terms(ADD) if column in term.columns]
     return bool(with_it) and all(
-        isinstance(term, Leaf) and term.kernel.is_linear and term.scale is None for term in with_it
+        isinstance(term, Leaf) and term.kernel.is_linear and term.scale == IDENTITY
+        for term in with_it
     )
 
 
@@ -228,12 +227,13 @@ def parameter_table(model: FittedModel) -> Table:
     values = np.exp(model.evaluation.theta)
     (draws,) = (one.draws for one in model.kernels if one.evaluation is model.evaluation)
     low, high = interval(np.exp(draws))
-    target = "y" if model.target_scale is None else f"{model.target_scale.name}(y)"
+    scale = model.scale.name
+    target = "y" if scale == IDENTITY else f"{scale}(y)"
 
     def row(
         component: int, label: str, view: View | None, parameter: KernelParameter, entry: int
     ) -> tuple[object, ...]:
-        name = "" if view is None else view.to_text(model.column_names, label)[1:-1]
+        name = "" if view is None else view.to_text(model.columns.names, label)[1:-1]
         unit = {Unit.INPUT: name, Unit.SQUARED_TARGET: f"variance of {target}"}
         shift, factor = _user_units(parameter, view, model)
         numbers = (float(shift + factor * one[entry]) for one in (values, low, high))
@@ -264,5 +264,5 @@ def _user_units(
     """
     if parameter.unit != Unit.INPUT or view is None:
         return 0.0, 1.0
-    shift, scale = model.scaling.of_view(view.column, view.scale)
-    return (shift if parameter.role == Role.LOCATION else 0.0), scale
+    scale = model.columns.scale(view)
+    return (scale.shift if parameter.role == Role.LOCATION else 0.0), scale.width

@@ -6,9 +6,8 @@ import re
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.data.scales import Scale
 from autokernel.estimator import AutoKernelGPRegressor
-from autokernel.expression import Expression, Leaf, Operation, fold
+from autokernel.expression import IDENTITY, Expression, Leaf, Operation, fold
 from autokernel.kernels import ADD, MULTIPLY, BaseKernel, Role, Unit
 from autokernel.typing import FloatArray
 
@@ -40,10 +39,11 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
     """
     check_is_fitted(model, "best_kernel_")
     fitted = model._fitted
-    names = [_symbol(name) for name in fitted.column_names]
+    names = [_symbol(name) for name in fitted.columns.names]
 
     def of_leaf(leaf: Leaf, params: FloatArray) -> str:
-        shift, scale = fitted.scaling.of_view(leaf.column, leaf.scale)
+        view = fitted.columns.scale(leaf.view)
+        shift, scale = view.shift, view.width
         named = dict(zip(leaf.parameters, params.tolist(), strict=True))
         lengths = [
             scale * value
@@ -79,22 +79,22 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
 
     noise = rf"{_number(fitted.noise_variance)}\,\delta_{{xx'}}"
     evaluation = fitted.evaluation
-    text = fold(evaluation.expression.body, np.exp(evaluation.theta[:-1]), of_leaf, join)
-    whole = _number(fitted.location_and_spread[1] ** 2)
+    text = fold(evaluation.expression, np.exp(evaluation.theta[:-1]), of_leaf, join)
+    whole = _number(fitted.scale.width**2)
     covariance = rf"{whole} \left({text}\right) + {noise}" if text else noise
-    if fitted.target_scale is None:
+    if fitted.scale.name == IDENTITY:
         return f"k(x, x') = {covariance}"
-    y = _on_scale("y", fitted.target_scale)
+    y = _on_scale("y", fitted.scale.name)
     return rf"\operatorname{{cov}}({y}, {y}') = {covariance}"
 
 
-def _on_scale(symbol: str, scale: Scale | None) -> str:
+def _on_scale(symbol: str, scale: str) -> str:
     """Write a symbol, or a function of it."""
-    if scale is None:
+    if scale == IDENTITY:
         return symbol
-    if scale.name == "sqrt":
+    if scale == "sqrt":
         return rf"\sqrt{{{symbol}}}"
-    name = r"\log" if scale.name == "log" else rf"\operatorname{{{scale.name}}}"
+    name = r"\log" if scale == "log" else rf"\operatorname{{{scale}}}"
     return f"{name} {symbol}"
 
 

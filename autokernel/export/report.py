@@ -16,7 +16,6 @@ import scipy
 import sklearn
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.data.scales import IDENTITY
 from autokernel.displays._style import close, literal
 from autokernel.displays.calibration import MOST_LEFT_OUT, CalibrationDisplay
 from autokernel.displays.decomposition import DecompositionDisplay
@@ -24,6 +23,7 @@ from autokernel.displays.forecast import ForecastDisplay
 from autokernel.displays.search import SearchDisplay
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.explain import TARGET, Description, Table
+from autokernel.expression import IDENTITY
 from autokernel.search import MEANINGS
 from autokernel.version import __version__
 

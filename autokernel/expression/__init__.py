@@ -1,4 +1,4 @@
-"""Kernel expressions: structure only, no numbers and no data."""
+"""Kernel expressions: structure only; columns and scales by name, no numbers and no data."""
 
 from autokernel.expression.grammar import Grammar
 from autokernel.expression.normal_form import (
@@ -16,15 +16,11 @@ from autokernel.expression.parts import (
     align,
     arrange,
     changes_along,
-    gaps_of,
     meeting_operator,
     node_swaps,
-    scales_of,
     seed_text,
     splits,
-    with_gaps,
     with_leaves,
-    with_scales,
 )
 from autokernel.expression.structure_prior import (
     StructurePrior,
@@ -33,7 +29,10 @@ from autokernel.expression.structure_prior import (
     unit_prior,
 )
 from autokernel.expression.tree import (
+    COLUMN_SCALES,
+    IDENTITY,
     NOISE,
+    TARGET_SCALES,
     Expression,
     Leaf,
     Operation,
@@ -46,7 +45,10 @@ from autokernel.expression.tree import (
 )
 
 __all__ = [
+    "COLUMN_SCALES",
+    "IDENTITY",
     "NOISE",
+    "TARGET_SCALES",
     "Addend",
     "Expression",
     "Grammar",
@@ -62,7 +64,6 @@ __all__ = [
     "changes_along",
     "factorings",
     "fold",
-    "gaps_of",
     "grammar_prior",
     "meeting_operator",
     "n_kernel_params",
@@ -70,7 +71,6 @@ __all__ = [
     "normal_form",
     "parse_expression",
     "reduced",
-    "scales_of",
     "seed_text",
     "simplifications",
     "slots_of",
@@ -78,8 +78,6 @@ __all__ = [
     "theta_order",
     "uniform_prior",
     "unit_prior",
-    "with_gaps",
     "with_leaves",
-    "with_scales",
     "without_leaves",
 ]

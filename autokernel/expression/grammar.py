@@ -8,11 +8,10 @@ from zlib import crc32
 
 import numpy as np
 
-from autokernel.data.scales import Scale
 from autokernel.expression.normal_form import reduced
 from autokernel.expression.parts import with_leaves
-from autokernel.expression.tree import Expression, Leaf, Operation, View
-from autokernel.kernels import BaseKernel, OnScale, Operator, WithGaps, default_name
+from autokernel.expression.tree import IDENTITY, Expression, Leaf, Operation, View
+from autokernel.kernels import BaseKernel, Operator, default_name
 
 _ATTEMPTS = 10  # attempts to grow a random tree, for each of its leaves
 
@@ -35,7 +34,8 @@ class Grammar:
     """Expressions reachable from base kernels by ``S -> S op B`` and ``B -> B'``.
 
     An operator that does not commute can take the subtree as any of its operands, and one that acts
-    on a column can act on any of ``columns``. Expressions have at most ``max_leaves`` leaves.
+    on a column can act on any of ``columns`` but those of ``unchanging``, which have categories or
+    missing values. Expressions have at most ``max_leaves`` leaves.
 
     With ``reduces``, :func:`reduced` is applied to the result of every operation, so that an
     operation may lead back to the same expression. There is also deletion, ``S op T -> S``, as a
@@ -43,7 +43,7 @@ class Grammar:
 
     Where columns differ, ``by_column`` has the base kernels of each, and ``base_kernels`` all of
     them. ``scales`` are the scales of each column, and ``targets`` those of the target, the first
-    of which is that of new kernels; None is the identity. The ``leaves`` are every base kernel on
+    of which is that of new kernels. The ``leaves`` are every base kernel on
     every column and scale, column by column, those with a period on the column as it is.
 
     A new leaf takes a scale that the expression has for its column, if it has any. Further
@@ -56,10 +56,11 @@ class Grammar:
     max_leaves: int
     reduces: bool = field(default=False, kw_only=True)
     by_column: tuple[tuple[BaseKernel, ...], ...] | None = field(default=None, kw_only=True)
-    scales: tuple[tuple[Scale | None, ...], ...] | None = field(default=None, kw_only=True)
-    targets: tuple[OnScale | None, ...] = field(default=(None,), kw_only=True)
+    scales: tuple[tuple[str, ...], ...] | None = field(default=None, kw_only=True)
+    targets: tuple[str, ...] = field(default=(IDENTITY,), kw_only=True)
+    unchanging: frozenset[int] = field(default=frozenset(), kw_only=True)
     leaves: tuple[Leaf, ...] = field(init=False, compare=False, repr=False)
-    _scales_of: dict[int, tuple[Scale | None, ...]] = field(init=False, compare=False, repr=False)
+    _scales_of: dict[int, tuple[str, ...]] = field(init=False, compare=False, repr=False)
     _new_leaves: dict[frozenset[View], dict[str, Leaf]] = field(
         init=False, compare=False, repr=False
     )
@@ -69,7 +70,7 @@ class Grammar:
     def __post_init__(self) -> None:
         put = object.__setattr__
         by_column = self.by_column or (self.base_kernels,) * len(self.columns)
-        scales = self.scales or ((None,),) * len(self.columns)
+        scales = self.scales or ((IDENTITY,),) * len(self.columns)
         put(self, "_scales_of", dict(zip(self.columns, scales, strict=True)))
         put(self, "_new_leaves", {})
         distinct = dict.fromkeys(
@@ -81,13 +82,7 @@ class Grammar:
         leaves = tuple(distinct)
         put(self, "leaves", leaves)
         put(self, "_leaf_numbers", {leaf.canonical: number for number, leaf in enumerate(leaves)})
-        # an operator on a column needs numbers that are known
-        on_columns = [
-            column
-            for column, kernels in zip(self.columns, by_column, strict=True)
-            if not all(one.is_categorical for one in kernels)
-            and not any(isinstance(one, WithGaps) for one in kernels)
-        ]
+        on_columns = [column for column in self.columns if column not in self.unchanging]
         joints = [
             _Joint(operator, column, operand)
             for operator in self.operators
@@ -110,7 +105,7 @@ class Grammar:
             if leaf == self._on_scale(leaf, self._scales_of[leaf.column][0])
         )
 
-    def _on_scale(self, leaf: Leaf, scale: Scale | None) -> Leaf:
+    def _on_scale(self, leaf: Leaf, scale: str) -> Leaf:
         """Return a leaf on a scale of its column; one with a period stays as it is."""
         return leaf if scale == leaf.scale or leaf.has_period else replace(leaf, scale=scale)
 
@@ -128,16 +123,15 @@ class Grammar:
     ) -> Expression:
         """Apply the operation at ``index`` among all that are counted."""
         growing, exchanges, rescalings, _ = counts
-        body = expression.body
         if index < growing:
-            changed = self._grow(body, index)
+            changed = self._grow(expression, index)
         elif (index := index - growing) < exchanges:
-            changed = self._exchange(body, index)
+            changed = self._exchange(expression, index)
         elif (index := index - exchanges) < rescalings:
-            return self.tidy(self._rescale(expression, index))
+            changed = self._rescale(expression, index)
         else:
-            changed = _delete(body, index - rescalings)
-        return self.tidy(changed.on(expression.target))
+            changed = _delete(expression, index - rescalings)
+        return self.tidy(changed)
 
     def _grow(self, expression: Expression, index: int) -> Expression:
         leaves, joints = [*self._leaves_for(expression).values()], self._joints(expression)
@@ -236,13 +230,13 @@ class Grammar:
 
     def _counts(self, expression: Expression) -> tuple[int, int, int, int]:
         """Count growing operations, exchanges of leaves and of scales, and deletions, in order."""
-        body, new = expression.body, self._leaves_for(expression)
+        new = self._leaves_for(expression)
         n_joins = len(self._joints(expression)) * len(new)
-        n_exchanges = sum(len(new) - (leaf.canonical in new) for leaf in body.leaves)
+        n_exchanges = sum(len(new) - (leaf.canonical in new) for leaf in expression.leaves)
         n_rescalings = len(self.targets) - (expression.target in self.targets)
         n_rescalings += sum(len(scales) for _, scales in self._other_scales(expression))
-        n_deletions = body.n_subtrees - 1 if self.reduces else 0  # all but the root
-        return body.n_subtrees * n_joins, n_exchanges, n_rescalings, n_deletions
+        n_deletions = expression.n_subtrees - 1 if self.reduces else 0  # all but the root
+        return expression.n_subtrees * n_joins, n_exchanges, n_rescalings, n_deletions
 
     def _leaves_for(self, expression: Expression) -> dict[str, Leaf]:
         """Return the leaves that may join an expression, by their texts.
@@ -262,7 +256,7 @@ class Grammar:
             }
         return self._new_leaves[views]
 
-    def _other_scales(self, expression: Expression) -> list[tuple[int, list[Scale | None]]]:
+    def _other_scales(self, expression: Expression) -> list[tuple[int, list[str]]]:
         """List the columns of an expression that have other scales, with these."""
         if self.scales is None:
             return []
@@ -292,9 +286,9 @@ class Grammar:
             and expression.target in self.targets
             and all(
                 e.canonical in self._leaf_numbers
-                if isinstance(e, Leaf) and (differ or e.scale is not None)
+                if isinstance(e, Leaf) and (differ or e.scale != IDENTITY)
                 else e.declared in allowed and (e.column is None or e.column in self.columns)
-                for e in expression.body.subtrees()
+                for e in expression.subtrees()
             )
         )
 
@@ -304,7 +298,7 @@ class Grammar:
         Where columns differ, these are all those of its kind that the column allows, or the first
         leaf of the column if there is none.
         """
-        first = self._scales_of.get(column, (None,))[0]
+        first = self._scales_of.get(column, (IDENTITY,))[0]
         if self.by_column is None:
             return (self._on_scale(Leaf(kernel, column), first),)
         own = [leaf for leaf in self.leaves if leaf.column == column]

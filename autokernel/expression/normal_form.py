@@ -61,9 +61,6 @@ def simplifications(expression: Expression) -> list[Expression]:
     The canonical texts differ, and none is that of the expression. Removals come first, in the
     order of the subtrees of the normal form, then common factors, then limits.
     """
-    target = expression.target
-    if target is not None:
-        return [simpler.on(target) for simpler in simplifications(expression.body)]
     whole = normal_form(expression)
     found: dict[str, Expression] = {}
     for simpler in (*_removals(whole), *factorings(whole), *_limits(whole)):
@@ -109,7 +106,7 @@ def without_leaves(expression: Expression, texts: AbstractSet[str]) -> Expressio
     left = [term for term in terms if term is not None]
     if len(left) == len(terms) or (left and expression.operator.commutes):
         return expression.join(left)
-    return left[0] if left else None
+    return left[0].on(expression.target) if left else None
 
 
 def _texts_that_recur(expression: Expression) -> set[str]:
@@ -160,7 +157,7 @@ def _removals(expression: Expression) -> Iterator[Expression]:
         if expression.operator.commutes:
             yield expression.join(terms[:number] + terms[number + 1 :])
         else:
-            yield term
+            yield term.on(expression.target)
     for number, term in enumerate(terms):
         for simpler in _removals(term):
             yield expression.join([*terms[:number], simpler, *terms[number + 1 :]])

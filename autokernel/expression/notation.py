@@ -3,15 +3,23 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from autokernel.data.scales import COLUMN_SCALES, TARGET_SCALES, Scale
 from autokernel.exceptions import ExpressionSyntaxError
-from autokernel.expression.tree import NOISE, STANDS_ALONE, Expression, Leaf, Operation
+from autokernel.expression.tree import (
+    COLUMN_SCALES,
+    IDENTITY,
+    NOISE,
+    STANDS_ALONE,
+    TARGET_SCALES,
+    Expression,
+    Leaf,
+    Operation,
+)
 from autokernel.kernels import (
     KERNEL_ALIASES,
     OPERATORS,
     BaseKernel,
-    OnScale,
     Operator,
+    Seasonal,
     require_base_kernels,
     require_operators,
     with_custom_kernels,
@@ -121,19 +129,22 @@ class _Parser:
 
     def parse(self) -> Expression:
         """Read the whole text."""
-        target = _TARGET.match(self.text)
-        if target is not None:
-            if target["name"] not in TARGET_SCALES:
-                self.position = target.start("name")
-                raise self._unknown_scale("target", target["name"], TARGET_SCALES)
-            self.position = target.end()
+        target = self._target()
         expression = self._chain(0)
         if self.position < len(self.text):
             signs = ", ".join(repr(o.symbol) for level in self.levels for o in level)
             raise self._error(f"expected {signs} or the end, got {self.text[self.position]!r}")
-        if target is not None:
-            return Operation(OnScale(Scale(target["name"])), expression)
-        return expression
+        return expression.on(target)
+
+    def _target(self) -> str:
+        """Read the name of the scale of the target, if the text begins with one."""
+        target = _TARGET.match(self.text)
+        if target is None:
+            return IDENTITY
+        if target["name"] not in TARGET_SCALES:
+            raise self._unknown_scale("target", target["name"], TARGET_SCALES, target.start("name"))
+        self.position = target.end()
+        return target["name"]
 
     def _chain(self, level: int) -> Expression:
         """Read operands joined by operators of one precedence, grouped to the left."""
@@ -160,23 +171,28 @@ class _Parser:
                 raise self._error("expected ')'")
             return expression
         word = _WORD.match(self.text, self.position)
+        kernel = None if word is None else self._kernel(word[0])
         if word is not None and word[0] in self.words:
             return self._call(self.words[word[0]])
         if word is not None and word[0] == NOISE.canonical:
             return self._null()
         column = None if word is None else _COLUMN.match(self.text, word.end())
-        if word is not None and column is None and word[0] in self.base_kernels:
+        if word is not None and column is None and kernel is not None:
             raise self._error(f"expected {word[0]} with a column in brackets: {word[0]}[0]")
         if word is None or column is None:
             raise self._error("expected a base kernel such as SE[0], or '('")
-        if word[0] not in self.base_kernels:
+        if kernel is None:
             known = ", ".join(self.base_kernels)
             hint = did_you_mean(word[0], self.base_kernels, aliases=KERNEL_ALIASES)
             raise self._error(f"unknown base kernel {word[0]!r}, the known ones are {known}{hint}")
-        leaf = self._leaf(self.base_kernels[word[0]], column)
+        leaf = self._leaf(kernel, column)
         self.position = column.end()
         self._skip_space()
         return leaf
+
+    def _kernel(self, name: str) -> BaseKernel | None:
+        """Return the base kernel of a name, which may be that of a known period."""
+        return self.base_kernels.get(name) or Seasonal.of_name(name)
 
     def _leaf(self, kernel: BaseKernel, match: re.Match[str]) -> Leaf:
         """Make a leaf of a column, or of a scale of it."""
@@ -185,7 +201,7 @@ class _Parser:
             return Leaf(kernel, self._column(match))
         if scale not in COLUMN_SCALES:
             raise self._unknown_scale("column", scale, COLUMN_SCALES, match.start("scale"))
-        return Leaf(kernel, self._column(match), Scale(scale))
+        return Leaf(kernel, self._column(match), scale)
 
     def _scale(self, match: re.Match[str]) -> str | None:
         """Return the name of a scale, None for a column whose name may look like one."""

@@ -1,6 +1,6 @@
 """Canonical order, symmetries and the parts of an expression."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import chain, pairwise
@@ -9,18 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from autokernel.data.scales import Scale
-from autokernel.expression.tree import Expression, Leaf, Operation, n_kernel_params
-from autokernel.kernels import (
-    ADD,
-    MULTIPLY,
-    OnScale,
-    Operator,
-    WithGaps,
-    default_name,
-    of_known,
-    with_default_name,
-)
+from autokernel.expression.tree import IDENTITY, Expression, Leaf, Operation, n_kernel_params
+from autokernel.kernels import ADD, MULTIPLY, Operator, default_name, with_default_name
 from autokernel.typing import IntArray
 
 
@@ -45,56 +35,10 @@ def arrange(expression: Expression) -> tuple[Expression, list[int]]:
     return expression.join(terms), nodes
 
 
-def scales_of(expressions: Iterable[Expression]) -> dict[str, Scale]:
-    """Collect the scales of columns and of the target, by the texts in which they occur."""
-    found: dict[str, Scale] = {}
-    for expression in expressions:
-        if expression.target is not None:
-            found[expression.target.symbol] = expression.target.scale
-        for leaf in expression.leaves:
-            if leaf.scale is not None:
-                found[leaf.view.to_text(None, "")] = leaf.scale
-    return found
-
-
-def with_scales(expression: Expression, scales: Mapping[str, Scale]) -> Expression:
-    """Return an expression with the numbers of its scales, which a text does not have."""
-    body = with_leaves(
-        expression.body,
-        lambda leaf: (
-            leaf if leaf.scale is None else replace(leaf, scale=scales[leaf.view.to_text(None, "")])
-        ),
-    )
-    target = expression.target
-    return body if target is None else body.on(OnScale(scales[target.symbol]))
-
-
-def gaps_of(expressions: Iterable[Expression]) -> dict[int, tuple[float, ...]]:
-    """Collect for columns with gaps the values for which a missing one may stand."""
-    return {
-        leaf.column: leaf.kernel.places
-        for expression in expressions
-        for leaf in expression.leaves
-        if isinstance(leaf.kernel, WithGaps)
-    }
-
-
 def changes_along(expression: Expression) -> set[int]:
     """Return the columns along which the kernel changes, by an operator that acts on a column."""
-    trees = expression.body.subtrees()
+    trees = expression.subtrees()
     return {one.column for one in trees if one.column is not None and not isinstance(one, Leaf)}
-
-
-def with_gaps(expression: Expression, places: Mapping[int, tuple[float, ...]]) -> Expression:
-    """Return an expression whose base kernels on these columns, and no others, know of gaps."""
-
-    def wrapped(leaf: Leaf) -> Leaf:
-        kernel = of_known(leaf.kernel)
-        if leaf.column in places:
-            kernel = WithGaps(kernel, places[leaf.column])
-        return replace(leaf, kernel=kernel)
-
-    return with_leaves(expression, wrapped)
 
 
 def with_leaves(expression: Expression, choose: Callable[[Leaf], Leaf]) -> Expression:
@@ -174,15 +118,9 @@ def splits(expression: Expression) -> Iterator[Split]:
 
     A sum is split by each of its terms, any other operation by the splits of its operands.
     """
-    target = expression.target
-    if target is not None:
-        for split in splits(expression.body):
-            rest, term = split.rest.on(target), split.term.on(target)
-            yield split._replace(rest=rest, term=term)
-        return
     if not isinstance(expression, Operation):
         return
-    terms = expression.children
+    terms, target = expression.children, expression.target
     for number, (term, start) in enumerate(_numbered(expression)):
         before, after = terms[:number], terms[number + 1 :]
         parts: list[tuple[list[Expression], Expression, Sequence[int]]]
@@ -193,7 +131,8 @@ def splits(expression: Expression) -> Iterator[Split]:
         for left, taken, nodes in parts:
             taken_nodes = tuple(start + node for node in nodes)
             kept = tuple(n for n in range(len(expression.nodes)) if n not in taken_nodes)
-            yield Split(expression.join([*before, *left, *after]), kept, taken, taken_nodes)
+            rest = expression.join([*before, *left, *after])
+            yield Split(rest, kept, taken.on(target), taken_nodes)
 
 
 def meeting_operator(expression: Expression, one: int, other: int) -> Operator:
@@ -215,7 +154,7 @@ def align(one: Expression, other: Expression) -> list[tuple[int, int]]:
     that share the most nodes. Operands of an operator that does not commute are matched in order.
     The scales of the target may differ.
     """
-    one, other = one.body, other.body
+    one, other = one.on(IDENTITY), other.on(IDENTITY)
     own = [e.operator for e in (one, other) if isinstance(e, Operation) and e.operator.commutes]
     if own:
         operator = min(own, key=lambda operator: operator.precedence)
@@ -279,7 +218,7 @@ def addends(expression: Expression) -> list[Addend]:
     addends of one product over a sum, or of one change-point, have parameters in common. The null
     model is the sum of none.
     """
-    return _expanded(expression.body, 0)
+    return _expanded(expression.on(IDENTITY), 0)
 
 
 def _expanded(expression: Expression, start: int) -> list[Addend]:

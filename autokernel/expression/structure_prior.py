@@ -6,7 +6,7 @@ from math import comb, log
 from types import MappingProxyType
 from typing import NamedTuple
 
-from autokernel.expression.tree import Expression, Leaf, Operation
+from autokernel.expression.tree import IDENTITY, Expression, Leaf, Operation
 from autokernel.kernels import ADD, LINEAR, MULTIPLY, Operator
 
 PROBABILITY_OF_IDENTITY = 0.8  # of a column or a target that has other scales
@@ -26,7 +26,7 @@ def unit_prior(expression: Expression, *, nats: float, n_columns: int) -> float:
 
     A unit is a product of one base kernel over all columns, but not of lines, or any other leaf.
     """
-    units = _units(expression.body, (MULTIPLY,))[0]
+    units = _units(expression, (MULTIPLY,))[0]
     return -nats * sum(1 if one.size == n_columns else one.size for one in units)
 
 
@@ -59,7 +59,7 @@ def grammar_prior(
     of_scales = strength * scale_prior(expression, n_scales, n_targets)
     if not expression.leaves:
         return of_scales - strength * log(2)
-    units, n_choices = _units(expression.body, (ADD, MULTIPLY))
+    units, n_choices = _units(expression, (ADD, MULTIPLY))
     price = log(2) + (2 * len(units) - 1) * log(2)  # not noise; a unit or an operation
     price += (len(units) - 1) * log(max(1, n_operators))
     for unit in units:
@@ -67,7 +67,7 @@ def grammar_prior(
         price += log(n_kernels) if unit.is_of_numbers else 0.0
         price += log(n_possible) + log(comb(n_possible, unit.size))
         price += log(2) if unit.size > 1 and unit.n_lines < 2 else 0.0  # a product or a sum
-    price -= _products_with_lines(expression.body) * log(PROBABILITY_OF_LINES)
+    price -= _products_with_lines(expression) * log(PROBABILITY_OF_LINES)
     return of_scales - strength * (price + n_choices * log(max(1, n_columns)))
 
 
@@ -80,18 +80,14 @@ def scale_prior(expression: Expression, n_scales: Mapping[int, int], n_targets: 
     each of them.
     """
 
-    def price(scale: object, n: int) -> float:
+    def price(scale: str, n: int) -> float:
         if n < 2:
             return 0.0
         rest = 1 - PROBABILITY_OF_IDENTITY
-        return log(PROBABILITY_OF_IDENTITY if scale is None else rest / (n - 1))
+        return log(PROBABILITY_OF_IDENTITY if scale == IDENTITY else rest / (n - 1))
 
-    views = {
-        (leaf.column, leaf.scale and leaf.scale.name)
-        for leaf in expression.leaves
-        if not leaf.has_period
-    }
-    prices = [price(scale, n_scales.get(column, 1)) for column, scale in views]
+    views = {leaf.view for leaf in expression.leaves if not leaf.has_period}
+    prices = [price(view.scale, n_scales.get(view.column, 1)) for view in views]
     return price(expression.target, n_targets) + sum(sorted(prices))
 
 

@@ -3,7 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from numbers import Integral
 from typing import NamedTuple, TypeVar
@@ -11,22 +11,25 @@ from zlib import crc32
 
 import numpy as np
 
-from autokernel.data.gaps import is_missing
-from autokernel.data.scales import Scale
 from autokernel.kernels import (
     ADD,
     MULTIPLY,
     NOISE_NAME,
     BaseKernel,
     KernelParameter,
-    OnScale,
     Operator,
     Role,
-    WithGaps,
     check_base_kernel,
     role_index,
 )
 from autokernel.typing import FloatArray, IntArray
+
+IDENTITY = "identity"
+"""Name of the scale of a column or a target as it is."""
+
+COLUMN_SCALES = ("log", "sqrt")
+TARGET_SCALES = ("log", "sqrt", "logit")
+"""Names of the other scales that expressions may have."""
 
 STANDS_ALONE = f"{NOISE_NAME} stands alone, as every kernel has noise"
 """The reason for which the null model is refused as an operand."""
@@ -36,15 +39,10 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A column as a kernel sees it: as it is, or on another scale."""
+    """A column as a kernel sees it: as it is, or on another scale, by its name."""
 
     column: int
-    scale: Scale | None = None
-
-    def __call__(self, X: FloatArray) -> FloatArray:
-        """Return the values (n,) of inputs X (n, n_features), or (...) of X (..., n_features)."""
-        x = X[..., self.column]
-        return x if self.scale is None else np.where(is_missing(x), x, self.scale.forward(x))
+    scale: str = IDENTITY
 
     def to_text(self, feature_names: Sequence[str] | None, what: str) -> str:
         """Write the view in square brackets, by the name of its column if no other has it.
@@ -55,11 +53,11 @@ class View:
             If there is no name for the column of ``what``.
         """
         name = _column_text(self.column, feature_names, what)
-        if self.scale is None:
+        if self.scale == IDENTITY:
             return f"[{name}]"
-        text = f"{self.scale.name}({name})"
+        text = f"{self.scale}({name})"
         if text in map(str, feature_names or ()):  # that is another column
-            text = f"{self.scale.name}({self.column})"
+            text = f"{self.scale}({self.column})"
         return f"[{text}]"
 
 
@@ -70,13 +68,17 @@ _INTEGER = re.compile(r"[+-]?\d+")
 class Expression(ABC):
     """A leaf, or an operation on expressions; structure only, no numbers.
 
-    Two expressions are equal if their trees are equal. ``canonical`` has the operands flattened and
-    sorted, and so is the same for all trees that differ only by commutativity and associativity.
+    A whole kernel may be that of the target on another scale, ``target``. Its parts, such as leaves
+    and terms, are on none. Two expressions are equal if their trees and targets are equal.
+    ``canonical`` has the operands flattened and sorted, and so is the same for all trees that
+    differ only by commutativity and associativity.
 
     Attributes
     ----------
     canonical : str
         Text that identifies the kernel.
+    target : str
+        Name of the scale of the target on which the kernel acts.
     operands : tuple of Expression
         Expressions that the operator at the root joins; none for a leaf.
     n_leaves : int
@@ -92,6 +94,7 @@ class Expression(ABC):
     __slots__ = ()
 
     canonical: str
+    target: str
     operands: "tuple[Expression, ...]" = ()
     n_leaves: int
     n_subtrees: int
@@ -131,21 +134,9 @@ class Expression(ABC):
     def view(self) -> View | None:
         """The column on the scale on which the root itself acts, None if it acts on none."""
 
-    @property
-    def target(self) -> OnScale | None:
-        """The scale of the target on which the kernel acts, None for the target as it is."""
-        return None
-
-    @property
-    def body(self) -> "Expression":
-        """The kernel without the scale of the target."""
-        return self
-
-    def on(self, target: OnScale | None) -> "Expression":
-        """Return this kernel on a scale of the target, None for the target as it is."""
-        if target == self.target:
-            return self
-        return self.body if target is None else Operation(target, self.body)
+    @abstractmethod
+    def on(self, target: str) -> "Expression":
+        """Return this kernel on a scale of the target."""
 
     @property
     def parameters(self) -> tuple[KernelParameter, ...]:
@@ -174,30 +165,30 @@ class Expression(ABC):
 
     def subtrees(self) -> "Iterator[Expression]":
         """Yield this tree and all trees below it, parents first, left before right."""
-        yield self
+        yield self.on(IDENTITY)
         for operand in self.operands:
             yield from operand.subtrees()
 
     def subtree(self, index: int) -> "Expression":
         """Return the subtree at ``index`` of :meth:`subtrees`, without visiting the others."""
         if index == 0:
-            return self
+            return self.on(IDENTITY)
         which, below = self._below(index)
         return self.operands[which].subtree(below)
 
     def replace(self, index: int, new: "Expression") -> "Expression":
         """Return a copy in which the subtree at ``index`` of :meth:`subtrees` is ``new``."""
         if index == 0:
-            return new
+            return new.on(self.target)
         which, below = self._below(index)
         operands = list(self.operands)
         operands[which] = operands[which].replace(below, new)
         assert isinstance(self, Operation)  # the only trees with operands
-        return Operation(self.operator, *operands, column=self.column)
+        return Operation(self.operator, *operands, column=self.column, target=self.target)
 
     def terms(self, operator: Operator) -> "tuple[Expression, ...]":  # noqa: ARG002 - of operations
         """Return the largest subtrees that are not joined by ``operator``, from left to right."""
-        return (self,)
+        return (self.on(IDENTITY),)
 
     @abstractmethod
     def to_text(self, feature_names: Sequence[str] | None = None) -> str:
@@ -235,7 +226,8 @@ class Leaf(Expression):
 
     kernel: BaseKernel
     column: int
-    scale: Scale | None = None
+    scale: str = IDENTITY
+    target: str = IDENTITY
     _view: View = field(init=False, compare=False)
     canonical: str = field(init=False, compare=False)
     n_leaves: int = field(init=False, compare=False, default=1)
@@ -248,17 +240,20 @@ class Leaf(Expression):
         check_base_kernel(self.kernel)
         column = _checked_column(self.column)
         put = object.__setattr__
-        if isinstance(self.kernel, WithGaps) and self.kernel.scale != self.scale:
-            put(self, "kernel", self.kernel.on(self.scale))
         put(self, "column", column)
         put(self, "_view", View(column, self.scale))
-        put(self, "canonical", self.kernel.name + self._view.to_text(None, ""))
+        text = self.kernel.name + self._view.to_text(None, "")
+        put(self, "canonical", _on_target(self.target, text))
         put(self, "last_column", column)
+
+    def on(self, target: str) -> "Leaf":
+        """Return this leaf on a scale of the target."""
+        return self if target == self.target else replace(self, target=target)
 
     @property
     def leaves(self) -> "tuple[Leaf, ...]":
         """The leaf itself."""
-        return (self,)
+        return (self.on(IDENTITY),)
 
     @property
     def declared(self) -> BaseKernel:
@@ -277,7 +272,8 @@ class Leaf(Expression):
 
     def to_text(self, feature_names: Sequence[str] | None = None) -> str:
         """Write the leaf as ``NAME[column]``, or as ``NAME[log(column)]``."""
-        return self.kernel.name + self.view.to_text(feature_names, self.canonical)
+        text = self.kernel.name + self.view.to_text(feature_names, self.canonical)
+        return _on_target(self.target, text)
 
 
 @dataclass(frozen=True, slots=True, repr=False, init=False)
@@ -285,8 +281,8 @@ class Operation(Expression):
     """Expressions joined by an operator, which may act on one zero-based column.
 
     ``Operation(ADD)``, the sum of no kernels, is the null model: its covariance is that of the
-    noise. It cannot be an operand, as every kernel has noise, except on a scale of the target. Such
-    a scale is that of a whole kernel, and so cannot be in an operand.
+    noise. It cannot be an operand, as every kernel has noise. A scale of the target is that of a
+    whole kernel, and so cannot be in an operand.
 
     Raises
     ------
@@ -300,6 +296,7 @@ class Operation(Expression):
     operator: Operator
     operands: tuple[Expression, ...]
     column: int | None
+    target: str
     canonical: str = field(compare=False)
     n_leaves: int = field(compare=False)
     n_subtrees: int = field(compare=False)
@@ -312,7 +309,11 @@ class Operation(Expression):
     _hash: int = field(compare=False)
 
     def __init__(
-        self, operator: Operator, *operands: Expression, column: int | None = None
+        self,
+        operator: Operator,
+        *operands: Expression,
+        column: int | None = None,
+        target: str = IDENTITY,
     ) -> None:
         column = _checked_operation(operator, operands, column)
         leaves: tuple[Leaf, ...] = ()
@@ -322,29 +323,27 @@ class Operation(Expression):
             n_subtrees += operand.n_subtrees
             last = operand.last_column if operand.last_column > last else last
         children: tuple[Expression, ...] = ()
-        texts: tuple[str, ...] = ()
         if operator.commutes:
-            for operand in operands:
-                children += operand.terms(operator)
-                texts += operand._term_texts(operator)
-            texts = tuple(sorted(texts))
-            canonical = f" {operator.symbol} ".join(texts) or NOISE_NAME
+            children = tuple(one for operand in operands for one in operand.terms(operator))
+            texts = tuple(sorted(t for one in operands for t in one._term_texts(operator)))
+            text = f" {operator.symbol} ".join(texts) or NOISE_NAME
         else:
             children, texts = operands, tuple(operand.canonical for operand in operands)
-            canonical = _joined(operator, operands, texts, "" if column is None else f"[{column}]")
+            text = _joined(operator, operands, texts, "" if column is None else f"[{column}]")
         put = object.__setattr__
         put(self, "operator", operator)
         put(self, "operands", operands)
         put(self, "column", column)
-        put(self, "canonical", canonical)
+        put(self, "target", target)
+        put(self, "canonical", canonical := _on_target(target, text))
         put(self, "n_leaves", len(leaves))
         put(self, "n_subtrees", n_subtrees)
         put(self, "last_column", last)
         put(self, "leaves", leaves)
         put(self, "children", children)
         put(self, "_child_texts", texts)
-        has_parameters = operator.parameters or any(one._has_parameters for one in operands)
-        put(self, "_has_parameters", bool(has_parameters))
+        parameters = operator.parameters or any(one._has_parameters for one in operands)
+        put(self, "_has_parameters", bool(parameters))
         # Equal trees have equal texts; unlike hash(), crc32 is the same in every process.
         put(self, "_hash", crc32(canonical.encode()))
 
@@ -358,34 +357,31 @@ class Operation(Expression):
         """The column on which the operator acts, None if it acts on none."""
         return None if self.column is None else View(self.column)
 
-    @property
-    def target(self) -> OnScale | None:
-        """The scale of the target on which the kernel acts, None for the target as it is."""
-        return self.operator if isinstance(self.operator, OnScale) else None
-
-    @property
-    def body(self) -> Expression:
-        """The kernel without the scale of the target."""
-        return self.operands[0] if isinstance(self.operator, OnScale) else self
+    def on(self, target: str) -> "Operation":
+        """Return this kernel on a scale of the target."""
+        if target == self.target:
+            return self
+        return Operation(self.operator, *self.operands, column=self.column, target=target)
 
     def terms(self, operator: Operator) -> tuple[Expression, ...]:
         """Return the largest subtrees that are not joined by ``operator``, from left to right."""
         own = self.operator
         if (own is operator or own == operator) and own.commutes:
             return self.children
-        return (self,)
+        return (self.on(IDENTITY),)
 
     def join(self, terms: Sequence[Expression]) -> Expression:
         """Join one or more terms by the same operator, from the left if it commutes."""
         if not self.operator.commutes:
-            return Operation(self.operator, *terms, column=self.column)
-        return reduce(lambda left, right: Operation(self.operator, left, right), terms)
+            return Operation(self.operator, *terms, column=self.column, target=self.target)
+        joined = reduce(lambda left, right: Operation(self.operator, left, right), terms)
+        return joined.on(self.target)
 
     def to_text(self, feature_names: Sequence[str] | None = None) -> str:
         """Write in Python's precedence, with brackets only where the tree needs them."""
         texts = [operand.to_text(feature_names) for operand in self.operands]
         where = "" if self.view is None else self.view.to_text(feature_names, self.canonical)
-        return _joined(self.operator, self.operands, texts, where)
+        return _on_target(self.target, _joined(self.operator, self.operands, texts, where))
 
     def _term_texts(self, operator: Operator) -> tuple[str, ...]:
         own = self.operator
@@ -399,8 +395,9 @@ class Operation(Expression):
         return self._hash
 
     def __reduce__(self) -> tuple[object, ...]:
-        # A pickle holds only these three fields, as all others are computed from them.
-        return partial(Operation, self.operator, *self.operands, column=self.column), ()
+        # A pickle holds only these four fields, as all others are computed from them.
+        made = partial(Operation, self.operator, column=self.column, target=self.target)
+        return made, self.operands
 
 
 def _checked_operation(
@@ -415,12 +412,12 @@ def _checked_operation(
             f"{operator.symbol} must have {operator.n_operands} operands, got {len(operands)}"
         )
     for operand in operands:
-        if operand.target is not None:
+        if operand.target != IDENTITY:
             raise ValueError(
                 f"{operator.symbol} must join kernels without a scale of the target, which is that "
                 f"of a whole kernel, got {operand}"
             )
-        if not operand.n_leaves and not isinstance(operator, OnScale):
+        if not operand.n_leaves:
             raise ValueError(
                 f"{operator.symbol} must join kernels that have leaves: {STANDS_ALONE}"
             )
@@ -449,13 +446,16 @@ def _joined(
     """
     if operator.is_word:
         return f"{operator.symbol}{where}({', '.join(texts)})"
-    if len(operands) == 1:
-        return f"{operator.symbol} {texts[0]}"
     bracketed = [
         f"({text})" if _needs_brackets(operand, operator, is_first=number == 0) else text
         for number, (text, operand) in enumerate(zip(texts, operands, strict=True))
     ]
     return f" {operator.symbol} ".join(bracketed) or NOISE_NAME
+
+
+def _on_target(target: str, text: str) -> str:
+    """Write a kernel with the scale of the target on which it acts."""
+    return text if target == IDENTITY else f"{target}(y) ~ {text}"
 
 
 def _needs_brackets(operand: Expression, outer: Operator, *, is_first: bool) -> bool:

@@ -13,9 +13,8 @@ from joblib import Memory
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from autokernel.data.scales import COLUMN_SCALES, IDENTITY, TARGET_SCALES
 from autokernel.evidence import CRITERIA, Criterion, check_criterion, parameters_of
-from autokernel.expression import Expression
+from autokernel.expression import COLUMN_SCALES, IDENTITY, TARGET_SCALES, Expression
 from autokernel.kernels import (
     BASE_KERNELS,
     KERNEL_ALIASES,

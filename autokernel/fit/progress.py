@@ -90,7 +90,7 @@ class Monitor(Observer):
         improved = history.best is latest and latest.status == "ok"
         if not improved and self._verbose < 2:
             return
-        text = latest.expression.to_text(self._run.feature_names)
+        text = latest.expression.to_text(self._run.columns.feature_names)
         reason = "" if latest.status == "ok" else f"  ({latest.status})"
         kernel = textwrap.wrap(text, KERNEL_WIDTH, break_long_words=False)
         lines = ("\n" + " " * KERNEL_COLUMN).join(kernel)

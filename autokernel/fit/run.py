@@ -14,17 +14,8 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from sklearn.exceptions import ConvergenceWarning
 
-from autokernel.data import FitData
+from autokernel.data import Columns, FitData, Kind, RowNoise, Target
 from autokernel.data.checks import MAX_ROWS_NAMED
-from autokernel.data.gaps import FIRST_NEW, mark_missing
-from autokernel.data.scales import IDENTITY
-from autokernel.data.scaling import (
-    Scaling,
-    TargetScaling,
-    standardising_weights,
-    unit_scaling,
-    varying_columns,
-)
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import (
     Criterion,
@@ -44,6 +35,7 @@ from autokernel.exceptions import (
     warn_user,
 )
 from autokernel.expression import (
+    IDENTITY,
     NOISE,
     Expression,
     Grammar,
@@ -52,7 +44,6 @@ from autokernel.expression import (
     grammar_prior,
     uniform_prior,
     unit_prior,
-    with_gaps,
 )
 from autokernel.fit.arguments import AUTO, Arguments
 from autokernel.fit.space import MAX_FEW_COLUMNS, Space, targets_of
@@ -61,10 +52,7 @@ from autokernel.kernels import (
     CATEGORICAL,
     PERIODIC,
     SMOOTH,
-    OnScale,
     Seasonal,
-    of_known,
-    possible_values,
 )
 from autokernel.many_rows import (
     Approximation,
@@ -83,11 +71,9 @@ from autokernel.model import (
     MixtureComponent,
     MixturePredictor,
     as_columns,
-    common_rounding,
     from_columns,
     posterior_over_kernels,
     share_of_tails,
-    to_sklearn,
 )
 from autokernel.search import (
     MEANINGS,
@@ -162,38 +148,35 @@ class Run:
         start: Sequence[Expression] = (),
         deadline: Deadline = NEVER,
     ) -> None:
-        self.arguments, self.feature_names = arguments, given.feature_names
+        self.arguments = arguments
         continues = past is not None and not isinstance(arguments.random_state, Integral)
         self.seed = past.seed if past and continues else check_seed(arguments.random_state)
         self._given = given
         self.outliers = self._find_outliers(past, deadline) if outliers is None else outliers
         given = given.without(self.outliers)
         X, y = self.X, self.y = given.X, given.y
-        self._rows = given.numbers_of(np.arange(len(y)))
-        of_target = standardising_weights(y, given.noise)
-        self._scaling, self._target_scaling = unit_scaling(X), TargetScaling.of(y, of_target)
+        self._rows = given.rows
+        self.columns, self._target = given.columns.of_rows(X), Target.of(y, given.noise)
         n, by_bounds = len(y), arguments.strategy.scores_by_bounds
         self.approximation = approximation_for(arguments.approximation, n, arguments.n_inducing)
         self.n_searched = n_rows_to_search(arguments.approximation, n, by_bounds=by_bounds)
-        data = _training_data(given, self._scaling, self._target_scaling)
+        data = _training_data(given, self.columns, self._target)
         searched = data
         if self.n_searched < n:
             searched = data.take(np.sort(shuffled_rows(n, self.seed)[: self.n_searched]))
         self.space = Space(
             given,
+            self.columns,
+            self._target,
             arguments,
-            gaps=self._given.columns_with_gaps,
-            scaling=self._scaling,
-            target_scaling=self._target_scaling,
             find_seasons=partial(columns_with_season, searched),
-            weights=of_target,
         )
         self._structure_prior = _structure_prior(self.space.grammar, arguments)
         self.evaluator = self._evaluator(searched, by_bounds=by_bounds)
         self._data = self.evaluator.data if self.searches_all_exactly else data
         self.task = Task(
             self.space.grammar,
-            self.evaluator.data.X,
+            self.evaluator.data,
             self.evaluator.estimate_changes,
             priors=arguments.priors,
             structure_prior=self._structure_prior,
@@ -336,7 +319,8 @@ class Run:
             If it cannot be fitted.
         """
         if isinstance(kernel, Evaluation):
-            expression = self.space.bound(kernel.expression)
+            expression = kernel.expression
+            self.space.check_scales(expression)
             fits = [self.evaluator(expression, known) for known in ([], [kernel])]
             best = max(fits, key=lambda fit: fit.log_posterior)
         else:
@@ -360,7 +344,7 @@ class Run:
             *(one.tobytes() for one in (given.X, given.y, given.noise.weights, given.noise.errors)),
             sorted(arguments.priors.items()),
             (self.seed, arguments.target_scale, arguments.excludes_outliers),
-            sorted(given.categories),
+            given.columns.of_kind(Kind.CATEGORY),
             *(() if arguments.strategy.searches else self._of_series),
         )
 
@@ -370,7 +354,13 @@ class Run:
         arguments = self.arguments
         kernels = arguments.base_kernels, sorted(map(str, arguments.by_column.items()))
         periods = sorted(map(str, arguments.periods.items()))
-        return kernels, periods, arguments.operators, arguments.max_leaves, self._given.date_columns
+        return (
+            kernels,
+            periods,
+            arguments.operators,
+            arguments.max_leaves,
+            self._given.columns.of_kind(Kind.DATE),
+        )
 
     def _find_outliers(self, past: Past | None, deadline: Deadline) -> IntArray:
         """Find the rows that do not fit a smooth function of all columns, before the search."""
@@ -381,15 +371,14 @@ class Run:
             return past.outliers
         given = self._given
         X, y = given.X, given.y
-        of_target = standardising_weights(y, given.noise)
-        scaling, of_columns = TargetScaling.of(y, of_target), unit_scaling(X)
+        columns, target = given.columns.of_rows(X), Target.of(y, given.noise)
         leaves = [
-            Leaf(CATEGORICAL if column in given.categories else SMOOTH, column)
-            for column in np.flatnonzero(varying_columns(X)).tolist()
+            Leaf(CATEGORICAL if column.kind == Kind.CATEGORY else SMOOTH, number)
+            for number, column in enumerate(columns.every)
+            if column.varies
         ]
         kernel: Expression = reduce(mul, leaves) if leaves else NOISE
-        scaled, gaps = of_columns.apply(X), given.columns_with_gaps
-        kernel = with_gaps(kernel, {one: possible_values(scaled[:, one]) for one in gaps})
+        gaps = columns.with_gaps
         if np.isfinite(deadline.seconds_left):
             deadline = deadline.earlier((1 - SHARE_FOR_OUTLIERS) * deadline.seconds_left)
         some, name = np.arange(len(y)), self.arguments.target_scale
@@ -401,24 +390,17 @@ class Run:
         ]
         if not self.arguments.strategy.searches:
             with catch_warnings(action="ignore"):  # the space without outliers repeats them
-                space = Space(
-                    given,
-                    replace(self.arguments, target_scale=IDENTITY, start_kernel=()),
-                    gaps=gaps,
-                    scaling=of_columns,
-                    target_scaling=scaling,
-                    find_seasons=tuple,
-                    weights=of_target,
-                )
+                plain = replace(self.arguments, target_scale=IDENTITY, start_kernel=())
+                space = Space(given, columns, target, plain, find_seasons=tuple)
             rivals = kernels_of_series(space.grammar)
         elif len(leaves) > MAX_FEW_COLUMNS:
             rivals = []
-        numbers = given.numbers_of(some)
-        targets = targets_of(name, y[some], numbers, scaling, of_target[some])
+        of_some = given.without(np.setdiff1d(np.arange(len(y)), some))
+        targets = targets_of(of_some, target, name)
         try:
             return find_outliers(
-                _training_data(given, of_columns, scaling),
-                [kernel.on(target) for target in targets],
+                _training_data(given, columns, target),
+                [kernel.on(one) for one in targets],
                 rivals,
                 priors=self.arguments.priors,
                 seed=self.seed,
@@ -439,7 +421,7 @@ class Run:
         outliers = self.outliers
         with suppress(OutOfTimeError):
             outliers = update_outliers(
-                _training_data(self._given, self._scaling, self._target_scaling),
+                _training_data(self._given, self.columns, self._target),
                 best,
                 self.outliers,
                 priors=self.arguments.priors,
@@ -459,13 +441,14 @@ class Run:
         """Yield the kernels that the search can reach, on the scales that these rows have."""
         for kernel in kernels:
             with suppress(ValueError):
-                yield self.space.checked(self.space.bound(kernel))
+                self.space.check_scales(kernel)
+                yield self.space.checked(kernel)
 
     @property
     def text_of_outliers(self) -> str:
         """Which rows are excluded, in one line."""
         n = len(self.outliers)
-        numbers = self._given.numbers_of(self.outliers)
+        numbers = self._given.rows[self.outliers]
         named = ", ".join(map(str, numbers[:MAX_ROWS_NAMED].tolist()))
         more = f" and {n - MAX_ROWS_NAMED} more" if n > MAX_ROWS_NAMED else ""
         subject, verbs = ("row", ("does", "is")) if n == 1 else ("rows", ("do", "are"))
@@ -477,8 +460,9 @@ class Run:
         arguments, periods = self.arguments, self.arguments.periods
         known = f" {sorted(map(str, periods.items()))}" if periods else ""
         grammar = self.space.grammar
-        scales = [grammar.scales, *(target and target.scale for target in grammar.targets)]
-        orders = sorted((column, one.is_ordered) for column, one in self._given.categories.items())
+        scales = [grammar.scales, *grammar.targets]
+        levels = enumerate(column.levels for column in self.columns.every)
+        orders = [(column, one.is_ordered) for column, one in levels if one is not None]
         of_columns = f"{scales} {orders}"
         return f"{self.evaluator.fingerprint()} {arguments.structure_prior!r}{known} {of_columns}"
 
@@ -499,7 +483,7 @@ class Run:
             if not {tree.column for tree in trees} - {None} <= set(task.grammar.columns):
                 return history
             leaves, operators = expression.leaves, {one.declared for one in trees if one.operands}
-            kernels = {of_known(leaf.kernel) for leaf in leaves}
+            kernels = {leaf.kernel for leaf in leaves}
             declared = {one for one in kernels | operators if not isinstance(one, Seasonal)}
             if not declared <= known:
                 return history
@@ -655,31 +639,20 @@ class Run:
                 f"{expression} cannot be conditioned on {n} rows ({error})"
             ) from error
         (predictor,) = mixture.predictors
-        kernel = to_sklearn(
-            expression,
-            theta,
-            scaling=self._scaling,
-            noise_variance=predictor.noise_variance + common_rounding(expression, data),
-            feature_names=self.feature_names,
-        )
         only = KernelPosterior(evaluation, 1.0, evaluation.score, theta[None])
         deviations = self._deviations(mixture, expression.target)
-        outliers = self._given.numbers_of(self.outliers), deviations
+        outliers = self._given.rows[self.outliers], deviations
         return FittedModel(
             evaluation,
             predictor.noise_variance,
             mixture,
-            kernel,
-            self._scaling,
-            self._target_scaling,
-            self.feature_names,
             (only,),
             predictor.text if n == len(self.y) else f"{predictor.text}, given {n} rows",
             outliers,
             self._rows,
         )
 
-    def _deviations(self, mixture: MixturePredictor, target: OnScale | None) -> FloatArray:
+    def _deviations(self, mixture: MixturePredictor, target: str) -> FloatArray:
         """Compute how far the excluded rows are from predictions, in deviations.
 
         Those without a density on the scale of the target are infinitely far.
@@ -687,17 +660,15 @@ class Run:
         if not len(self.outliers):
             return np.empty(0)
         X, y = (values[self.outliers] for values in (self._given.X, self._given.y))
-        inputs = mark_missing(self._scaling.apply(X), FIRST_NEW)
+        inputs = self.columns.inputs(X).values
         mean, variance = mixture.moments(inputs)
         of_function = mixture.moments(inputs, noise=False)[1]
-        noise = self._given.noise.take(self.outliers).multiplied(self._target_scaling.scale**-2)
-        of_new = variance - of_function
-        variance = of_function + of_new / noise.weights + noise.errors  # of these rows
-        u = self._target_scaling.apply(y)
+        noise = self._given.noise.take(self.outliers).multiplied(self._target.scale**-2)
+        of_rows = RowNoise(noise.weights, noise.errors)  # as new observations are rounded already
+        variance = of_function + of_rows.variance(variance - of_function)
+        u = self._target.forward(y)
         deviations = (u - mean) / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
-        if target is None:
-            return deviations
-        _, log_slopes = target.scale.forward_and_log_slope(u)
+        _, log_slopes = self._target.on(target).forward_and_log_slope(u)
         return np.where(np.isfinite(log_slopes), deviations, np.inf)
 
     def _evaluator(self, data: TrainingData, *, by_bounds: bool = False) -> Evaluator:
@@ -722,13 +693,10 @@ class Run:
         )
 
 
-def _training_data(given: FitData, scaling: Scaling, target_scaling: TargetScaling) -> TrainingData:
+def _training_data(given: FitData, columns: Columns, target: Target) -> TrainingData:
     """Return data on the scales of the search."""
-    return TrainingData(
-        mark_missing(scaling.apply(given.X)),
-        target_scaling.apply(given.y),
-        given.noise.multiplied(target_scaling.scale**-2),
-    )
+    inputs, noise = columns.inputs(given.X, first_row=0), given.noise.multiplied(target.scale**-2)
+    return TrainingData(inputs, target.forward(given.y), noise, target)
 
 
 def _structure_prior(grammar: Grammar, arguments: Arguments) -> StructurePrior:

@@ -1,7 +1,12 @@
 """Likelihoods and predictions of one kernel: exact, with inducing points, from neighbours."""
 
 from autokernel.inference.base import Likelihood, MakePredictor, Predictor, log_normal
-from autokernel.inference.covariance import Covariance, cross_covariance, diagonal_covariance
+from autokernel.inference.covariance import (
+    Covariance,
+    cross_covariance,
+    diagonal_covariance,
+    paired_covariance,
+)
 from autokernel.inference.data import TrainingData
 from autokernel.inference.exact import (
     ExactLikelihood,
@@ -42,5 +47,6 @@ __all__ = [
     "has_memory_for_exact",
     "log_normal",
     "one_blas_thread",
+    "paired_covariance",
     "upper_bound",
 ]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from autokernel.data import Inputs
 from autokernel.expression import Expression, n_kernel_params
 from autokernel.inference.covariance import cross_covariance, diagonal_covariance
 from autokernel.inference.data import TrainingData
@@ -29,7 +30,7 @@ class Likelihood(ABC):
 
     def __init__(self, expression: Expression, data: TrainingData) -> None:
         self.expression, self.data = expression, data.on(expression.target)
-        own = (parameter for node in expression.nodes for parameter in node.parameters)
+        own = (one for node in expression.nodes for one in data.parameters(node))
         self.parameters = (*own, NOISE_VARIANCE)
 
     @abstractmethod
@@ -49,16 +50,16 @@ class Term:
     """
 
     def __init__(
-        self, expression: Expression, params: FloatArray, about: FloatArray | None = None
+        self, expression: Expression, params: FloatArray, about: Inputs | None = None
     ) -> None:
         self.expression, self.params, self.about = expression, params, about
         self.columns = sorted(expression.columns)
 
-    def cross(self, X: FloatArray, Z: FloatArray) -> FloatArray:
+    def cross(self, X: Inputs, Z: Inputs) -> FloatArray:
         """Compute the covariances (n, m) of the term at rows X with itself at rows Z."""
         return cross_covariance(self.expression, X, Z).forward(self.params)
 
-    def variance(self, X: FloatArray) -> FloatArray:
+    def variance(self, X: Inputs) -> FloatArray:
         """Compute the prior variance (n,) of the term at rows X."""
         variance = diagonal_covariance(self.expression, X).forward(self.params)
         if self.about is None:
@@ -66,7 +67,7 @@ class Term:
         with_average = self.cross(X, self.about).mean(axis=1)
         return variance - 2 * with_average + self.cross(self.about, self.about).mean()
 
-    def deviation(self, cross: FloatArray, Z: FloatArray) -> FloatArray:
+    def deviation(self, cross: FloatArray, Z: Inputs) -> FloatArray:
         """Return the covariances (n, m) with rows Z of the term less its average."""
         return cross if self.about is None else cross - self.cross(self.about, Z).mean(axis=0)
 
@@ -74,8 +75,8 @@ class Term:
 class Predictor(ABC):
     """Predicts new observations, noise included, in the units of the search.
 
-    Inputs must be scaled like the inputs of the fit. Predictions are of the standardised target, on
-    the scale on which the kernel acts.
+    Inputs X (n, n_features) must be in the unit intervals of the fit, NaN where values are missing.
+    Predictions are of the standardised target, on the scale on which the kernel acts.
     Moments are computed for one block of rows after the other, so that memory does not grow with
     the number of rows. The ``noise_variance`` includes the jitter that the factorisation needed,
     and not the variance of rounding, which new observations have too.
@@ -93,12 +94,13 @@ class Predictor(ABC):
         block: int,
     ) -> None:
         self.jitter, self.noise_variance = jitter, float(np.exp(theta[-1])) + jitter
+        self._columns = data.inputs.columns
         self._rounding_by_target = data.on(expression.target).rounding_by_target
         self._whole, self._block = Term(expression, np.exp(theta[:-1])), max(1, block)
         self._terms: list[Term] = []
         self._last_means: dict[Term, tuple[FloatArray, FloatArray]] = {}
         left = self._whole.params
-        for term in expression.body.terms(ADD):
+        for term in expression.terms(ADD):
             own, left = np.split(left, [n_kernel_params(term)])
             self._terms.append(Term(term, own))
 
@@ -149,7 +151,7 @@ class Predictor(ABC):
         difference from the average of the term over the rows ``about`` (m, n_features), if they
         are given and the predictor knows it.
         """
-        term = Term(expression, params, about)
+        term = Term(expression, params, None if about is None else self._columns.scaled(about))
         parts = [self._part_of_block(term, rows) for rows in self._blocks(X)]
         means, variances = zip(*parts, strict=True)
         return np.concatenate(means), np.concatenate(variances)
@@ -174,7 +176,7 @@ class Predictor(ABC):
         rng: np.random.Generator,
     ) -> FloatArray:
         """Draw a term of the function (n_samples, n)."""
-        mean, covariance = self._joint(Term(expression, params), X)
+        mean, covariance = self._joint(Term(expression, params), self._columns.scaled(X))
         # rounding may leave eigenvalues just below zero
         return rng.multivariate_normal(
             mean, covariance, n_samples, check_valid="ignore", method="eigh"
@@ -182,29 +184,30 @@ class Predictor(ABC):
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""
-        mean, covariance = self._joint(self._whole, X)
+        mean, covariance = self._joint(self._whole, self._columns.scaled(X))
         covariance[np.diag_indices(len(X))] += self.noise_at(mean)
         return mean, covariance
 
     @abstractmethod
-    def _joint(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _joint(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
         """Compute mean (n,) and covariance (n, n) of a term of the function."""
 
     @abstractmethod
-    def _part_of_block(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _part_of_block(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
         """Compute mean and variance of a term of the function for one block of rows."""
 
     @abstractmethod
-    def _part_mean_of_block(self, term: Term, X: FloatArray) -> FloatArray:
+    def _part_mean_of_block(self, term: Term, X: Inputs) -> FloatArray:
         """Compute the mean of a term for one block of rows."""
 
-    def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _moments_of_block(self, X: Inputs) -> tuple[FloatArray, FloatArray]:
         mean, variance = self._part_of_block(self._whole, X)
         return mean, variance + self.noise_at(mean)
 
-    def _blocks(self, X: FloatArray) -> Iterator[FloatArray]:
+    def _blocks(self, X: FloatArray) -> Iterator[Inputs]:
+        inputs = self._columns.scaled(X)
         for start in range(0, len(X), self._block):
-            yield X[start : start + self._block]
+            yield inputs[start : start + self._block]
 
 
 MakePredictor = Callable[[Expression, FloatArray, TrainingData], Predictor]

@@ -10,10 +10,11 @@ over one leaf. No array is larger than the pairs.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
+from autokernel.data import Inputs
 from autokernel.expression import Expression, Leaf, Operation, View, slots_of
 from autokernel.kernels import (
     MULTIPLY,
@@ -22,6 +23,7 @@ from autokernel.kernels import (
     DistinctLags,
     Exponent,
     ExponentialKernel,
+    Gaps,
     LagPairs,
     Operands,
     Operator,
@@ -85,6 +87,26 @@ class _LeafNode(_Node):
                 f"{self.params.shape}, got {np.shape(own)}"
             )
         gradient[self.entries] = own
+
+
+class _GapsNode(_LeafNode):
+    """A leaf on a column of which some values are missing."""
+
+    def __init__(self, kernel: BaseKernel, pairs: Pairs, gaps: Gaps, entries: slice) -> None:
+        super().__init__(kernel, pairs, entries)
+        self.gaps = gaps
+
+    def forward(self, params: FloatArray) -> FloatArray:
+        if not np.array_equal(self.params, params[self.entries]):
+            value = super().forward(params)
+            self.gaps.average(value, partial(self.kernel.value, self.params))
+        return self.value
+
+    def backward(self, adjoint: FloatArray, gradient: FloatArray) -> None:
+        super().backward(self.gaps.of_known(adjoint), gradient)
+        gradient[self.entries] += self.gaps.gradient(
+            adjoint, partial(self.kernel.gradient, self.params)
+        )
 
 
 class _ExponentialTerm:
@@ -185,7 +207,7 @@ class Covariance:
     def __init__(self, expression: Expression, pairs: Callable[[View], Pairs]) -> None:
         self.parameters = tuple(p for node in expression.nodes for p in node.parameters)
         entries = iter(slot.entries for slot in slots_of(expression))
-        self._root = _Compiler(pairs, entries).compile(expression.body)
+        self._root = _Compiler(pairs, entries).compile(expression)
 
     def forward(self, params: FloatArray) -> FloatArray:
         """Compute the values at parameters (n_params,), elementwise; do not overwrite them."""
@@ -220,10 +242,9 @@ class _Compiler:
         if distinct is not None:
             return _ExpandedNode(self._on_lags(distinct).compile(expression), distinct.indices)
         if isinstance(expression, Leaf):
-            if isinstance(expression.kernel, ExponentialKernel):
+            if self._is_exponential(expression):
                 return self._compile_product([expression])
-            pairs = self._pairs(expression.view)
-            return _LeafNode(expression.kernel, pairs, next(self._entries))
+            return self._leaf(expression)
         assert isinstance(expression, Operation)
         operator = expression.operator
         if operator == MULTIPLY:
@@ -233,16 +254,31 @@ class _Compiler:
         terms = expression.terms(operator) if operator.commutes else expression.operands
         return _OperationNode(operator, [self.compile(term) for term in terms], on_column, entries)
 
+    def _leaf(self, leaf: Leaf) -> _Node:
+        """Build the node of a leaf that is defined by its values."""
+        pairs, entries = self._pairs(leaf.view), next(self._entries)
+        if pairs.gaps is not None:
+            return _GapsNode(leaf.kernel, pairs, pairs.gaps, entries)
+        return _LeafNode(leaf.kernel, pairs, entries)
+
+    def _is_exponential(self, factor: Expression) -> bool:
+        """Return whether a factor can share an exponential with others."""
+        if not (isinstance(factor, Leaf) and isinstance(factor.kernel, ExponentialKernel)):
+            return False
+        return self._pairs(factor.view).gaps is None
+
     def _compile_product(self, factors: Sequence[Expression]) -> _Node:
         """Build the node of a leaf or a product, with all exponential leaves in one node."""
         nodes: list[_Node] = []
         terms: list[_ExponentialTerm] = []
         leaves = [factor for factor in factors if isinstance(factor, Leaf)]
-        exponentials = [leaf for leaf in leaves if isinstance(leaf.kernel, ExponentialKernel)]
+        exponentials = [leaf for leaf in leaves if self._is_exponential(leaf)]
         distinct = self._distinct(*exponentials)
         of_leaves = self if distinct is None else self._on_lags(distinct)
         for factor in factors:
-            if isinstance(factor, Leaf) and isinstance(factor.kernel, ExponentialKernel):
+            if factor in exponentials:
+                assert isinstance(factor, Leaf)
+                assert isinstance(factor.kernel, ExponentialKernel)
                 pairs = of_leaves._pairs(factor.view)
                 terms.append(_ExponentialTerm(factor.kernel, pairs, next(self._entries)))
             else:
@@ -268,29 +304,31 @@ class _Compiler:
             or any(tree.column is not None for tree in trees if isinstance(tree, Operation))
         ):
             return None
-        return self._pairs(views.pop()).distinct
+        pairs = self._pairs(views.pop())
+        return pairs.distinct if pairs.gaps is None else None
 
 
-def paired_covariance(
-    expression: Expression, columns: Callable[[View], tuple[FloatArray, FloatArray]]
-) -> Covariance:
-    """Build the covariance between the entries of two arrays that broadcast.
-
-    ``columns`` returns the two arrays of a view of a column. It is called once for each view.
-    """
+def paired_covariance(expression: Expression, X: Inputs, Z: Inputs) -> Covariance:
+    """Build the covariance between the entries of inputs whose shapes broadcast."""
 
     @cache
     def pairs(view: View) -> BroadcastPairs:
-        return BroadcastPairs(*columns(view))
+        x, z = X.view(view), Z.view(view)
+        if not (np.isnan(x).any() or np.isnan(z).any()):
+            return BroadcastPairs(x, z)
+        places = X.columns.places(view)
+        gaps = Gaps(BroadcastPairs(x, z), is_one_row=X.rows == Z.rows, places=places)
+        x, z = (np.where(np.isnan(one), places[0], one) for one in (x, z))
+        return BroadcastPairs(x, z, gaps)
 
     return Covariance(expression, pairs)
 
 
-def cross_covariance(expression: Expression, X: FloatArray, Z: FloatArray) -> Covariance:
-    """Build the covariance (n, m) between points X (n, n_features) and Z (m, n_features)."""
-    return paired_covariance(expression, lambda view: (view(X)[:, None], view(Z)[None]))
+def cross_covariance(expression: Expression, X: Inputs, Z: Inputs) -> Covariance:
+    """Build the covariance (n, m) between n rows and m rows."""
+    return paired_covariance(expression, X[:, None], Z[None])
 
 
-def diagonal_covariance(expression: Expression, X: FloatArray) -> Covariance:
-    """Build the variances (n,) of an expression at points X (n, n_features)."""
-    return paired_covariance(expression, lambda view: (view(X),) * 2)
+def diagonal_covariance(expression: Expression, X: Inputs) -> Covariance:
+    """Build the variances (n,) of an expression at n rows."""
+    return paired_covariance(expression, X, X)

@@ -4,48 +4,68 @@ from typing import Any
 
 import numpy as np
 
-from autokernel.data import RowNoise
-from autokernel.expression import View
+from autokernel.data import Columns, Inputs, RowNoise, Target
+from autokernel.expression import IDENTITY, Expression, Leaf, View
+from autokernel.inference.packed import pack
 from autokernel.inference.pairs import PackedPairs
-from autokernel.kernels import OnScale
+from autokernel.kernels import Gaps, KernelParameter
 from autokernel.typing import FloatArray, IntArray
 
 
 class TrainingData:
-    """Inputs X (n_samples, n_features), targets y (n_samples,), their noise, and pairs of views."""
+    """Inputs and targets y (n_samples,) with their noise, and the pairs of each view.
 
-    def __init__(self, X: FloatArray, y: FloatArray, noise: RowNoise | None = None) -> None:
-        self.X, self.y = X, y
+    Inputs that are an array X (n_samples, n_features) are used as they come, and so is a target
+    without its standardisation. The noise is nothing but that of all rows by default.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs | FloatArray,
+        y: FloatArray,
+        noise: RowNoise | None = None,
+        target: Target | None = None,
+    ) -> None:
+        if not isinstance(inputs, Inputs):
+            raw = Columns.of_names(None, inputs.shape[1]).with_places_of(inputs)
+            inputs = raw.inputs(inputs, first_row=0)
+        self.inputs, self.y = inputs, y
         self.noise = RowNoise.equal(len(y)) if noise is None else noise
+        self.target = Target.raw() if target is None else target
         self.mean_square = float(np.average(y**2, weights=self.noise.influence)) if len(y) else 0.0
         self._pairs: dict[View, PackedPairs] = {}
-        self._target: OnScale | None = None
-        self._plain: TrainingData | None = None  # with the target as it was, None for these data
+        self._scale, self._plain = IDENTITY, self  # that of y, and the data with y as it was
 
-    def on(self, target: OnScale | None) -> "TrainingData":
-        """Return the data with the target on a scale, None for the target as it was."""
-        plain = self._plain or self
-        if target == self._target:
+    @property
+    def X(self) -> FloatArray:  # noqa: N802 - a matrix
+        """The inputs (n_samples, n_features), NaN where values are missing."""
+        return self.inputs.values
+
+    def on(self, scale: str) -> "TrainingData":
+        """Return the data with the target on a scale."""
+        plain = self._plain
+        if scale == self._scale:
             return self
-        if target is None:
+        if scale == IDENTITY:
             return plain
-        y, log_slopes = target.scale.forward_and_log_slope(plain.y)
-        other = TrainingData(self.X, y, plain.noise.on_scale(log_slopes))
-        other._pairs, other._target, other._plain = self._pairs, target, plain
+        y, log_slopes = self.target.on(scale).forward_and_log_slope(plain.y)
+        other = TrainingData(self.inputs, y, plain.noise.on_scale(log_slopes), self.target)
+        other._pairs, other._scale, other._plain = self._pairs, scale, plain
         return other
 
     def take(self, rows: IntArray) -> "TrainingData":
         """Return the data of these rows."""
-        plain = self._plain or self
-        taken = TrainingData(plain.X[rows], plain.y[rows], plain.noise.take(rows))
-        return taken.on(self._target)
+        plain = self._plain
+        noise = plain.noise.take(rows)
+        return TrainingData(plain.inputs[rows], plain.y[rows], noise, plain.target).on(self._scale)
 
     @property
-    def definition(self) -> tuple[bytes, ...]:
+    def definition(self) -> tuple[object, ...]:
         """All numbers that a fit depends on."""
-        noise = self.noise
-        every = self.X, self.y, noise.weights, noise.errors, noise.rounding
-        return tuple(values.tobytes() for values in every)
+        noise, plain = self.noise, self._plain
+        every = self.X, plain.y, noise.weights, noise.errors, noise.rounding
+        numbers = self.inputs.columns.numbers, sorted(self.target.scales.items())
+        return (*(values.tobytes() for values in every), *numbers)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_pairs": {}}  # which are computed again
@@ -62,8 +82,22 @@ class TrainingData:
         order = np.argsort(self.y, kind="stable")
         return self.y[order], rounding[order]
 
+    def parameters(self, node: Expression) -> tuple[KernelParameter, ...]:
+        """Return the parameters of a node on its column."""
+        if not isinstance(node, Leaf):
+            return node.parameters
+        return node.kernel.parameters_on(self.inputs.columns[node.column].extent)
+
     def pairs(self, view: View) -> PackedPairs:
         """Return the pairs of one view of a column, computed once."""
         if view not in self._pairs:
-            self._pairs[view] = PackedPairs(np.ascontiguousarray(view(self.X)))
+            x = np.ascontiguousarray(self.inputs.view(view))
+            missing = np.isnan(x)
+            if missing.any():
+                is_one_row = pack(np.eye(len(x))) > 0
+                places = self.inputs.columns.places(view)
+                gaps = Gaps(PackedPairs(x), is_one_row=is_one_row, places=places)
+                self._pairs[view] = PackedPairs(np.where(missing, places[0], x), gaps)
+            else:
+                self._pairs[view] = PackedPairs(x)
         return self._pairs[view]

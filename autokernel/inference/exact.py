@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from autokernel.data import Inputs
 from autokernel.expression import Expression
 from autokernel.inference.base import Likelihood, Predictor, Term, log_normal
 from autokernel.inference.covariance import Covariance, cross_covariance, diagonal_covariance
@@ -36,7 +37,7 @@ class ExactLikelihood(Likelihood):
         data = self.data
         self.factorise: type[Cholesky]
         if not expression.leaves:
-            self._covariance = diagonal_covariance(expression, data.X)
+            self._covariance = diagonal_covariance(expression, data.inputs)
             self.diagonal = rows = np.arange(len(data.y))
             self.factorise = DiagonalCholesky
         else:
@@ -163,21 +164,21 @@ class ExactPredictor(Predictor):
         self._cholesky, jitter = _factorise(expression, theta, rows)
         block = max(_MIN_ROWS_PER_BLOCK, _COVARIANCES_PER_BLOCK // len(rows.X))
         super().__init__(expression, theta, data, jitter=jitter, block=block)
-        self._X, self._alpha = rows.X, self._cholesky.solve(rows.y)
+        self._inputs, self._alpha = rows.inputs, self._cholesky.solve(rows.y)
 
-    def _joint(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        cross = term.cross(X, self._X)
+    def _joint(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
+        cross = term.cross(X, self._inputs)
         mean = cross @ self._alpha
         V = self._cholesky.half_solve(cross.T)  # which overwrites them
         return mean, term.cross(X, X) - V.T @ V
 
-    def _part_mean_of_block(self, term: Term, X: FloatArray) -> FloatArray:
-        return term.cross(X, self._X) @ self._alpha
+    def _part_mean_of_block(self, term: Term, X: Inputs) -> FloatArray:
+        return term.cross(X, self._inputs) @ self._alpha
 
-    def _part_of_block(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        cross = term.cross(X, self._X)
+    def _part_of_block(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
+        cross = term.cross(X, self._inputs)
         mean = cross @ self._alpha
-        V = self._cholesky.half_solve(term.deviation(cross, self._X).T)
+        V = self._cholesky.half_solve(term.deviation(cross, self._inputs).T)
         explained = np.einsum("ij,ij->j", V, V)
         return mean, np.maximum(term.variance(X) - explained, 0.0)
 
@@ -191,7 +192,7 @@ def _factorise(
     """
     n, params = len(data.X), np.exp(theta)
     noise = data.noise.variance(params[-1])
-    diagonal = diagonal_covariance(expression, data.X).forward(params[:-1]) + noise
+    diagonal = diagonal_covariance(expression, data.inputs).forward(params[:-1]) + noise
     scale = float(diagonal.mean())
     if n <= _MAX_ROWS_AS_IN_LIKELIHOOD:
         likelihood = ExactLikelihood(expression, data)
@@ -202,7 +203,9 @@ def _factorise(
         step = max(1, _COVARIANCES_PER_BLOCK // n)
         for start in range(0, n, step):
             rows = slice(start, start + step)
-            K[rows] = cross_covariance(expression, data.X[rows], data.X).forward(params[:-1])
+            K[rows] = cross_covariance(expression, data.inputs[rows], data.inputs).forward(
+                params[:-1]
+            )
         K[np.diag_indices(n)] += noise + jitter
         return pack(K.T)  # symmetric, and in the order of LAPACK without a copy
 

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.sparse.linalg import LinearOperator, cg
 
+from autokernel.data import Inputs
 from autokernel.expression import Expression
 from autokernel.inference.base import Likelihood, Predictor, Term
 from autokernel.inference.covariance import (
@@ -13,7 +14,6 @@ from autokernel.inference.covariance import (
     Covariance,
     cross_covariance,
     diagonal_covariance,
-    paired_covariance,
 )
 from autokernel.inference.data import TrainingData
 from autokernel.inference.packed import pack, packed_diagonal, unpack
@@ -41,11 +41,11 @@ class InducingLikelihood(Likelihood):
     O(n_inducing^2 + n_samples). The gradient takes a second sweep over the rows.
     """
 
-    def __init__(self, expression: Expression, data: TrainingData, points: FloatArray) -> None:
+    def __init__(self, expression: Expression, data: TrainingData, points: Inputs) -> None:
         super().__init__(expression, data)
         self.points, self._differs = points, data.noise.differs
         self._between = Covariance(expression, TrainingData(points, np.zeros(len(points))).pairs)
-        self._variances = diagonal_covariance(expression, data.X)
+        self._variances = diagonal_covariance(expression, data.inputs)
         n, m = len(data.y), len(points)
         step = max(1, _COVARIANCES_PER_SWEEP_BLOCK // m)
         self._rows = [slice(first, first + step) for first in range(0, n, step)]
@@ -92,7 +92,7 @@ class InducingLikelihood(Likelihood):
                 of_known += float(of_rows @ known[rows])
                 adjoint *= roots[rows, None]
             adjoint += np.outer(alpha * roots[rows], at.weights)
-            gradient += covariance.backward(adjoint.ravel())
+            gradient += covariance.backward(adjoint)
         trace = (len(y) - len(M) + np.trace(inverse_B)) / s
         of_s = 0.5 * (square - trace) + 0.5 * at.unexplained / s**2
         # log s moves the noise V of a row by V less what is known of it
@@ -142,17 +142,12 @@ class InducingLikelihood(Likelihood):
         """
         for number, rows in enumerate(self._rows):
             covariance = self._with_points(rows) if self._kept is None else self._kept[number]
-            values = covariance.forward(params[:-1])
-            C = values.reshape(-1, len(self.points))
+            C = covariance.forward(params[:-1])
             yield rows, covariance, C * roots[rows, None] if self._differs else C
 
     def _with_points(self, rows: slice) -> Covariance:
-        """Build the covariance of some rows with the inducing points, row by row."""
-        X, Z = self.data.X[rows], self.points
-        return paired_covariance(
-            self.expression,
-            lambda view: (np.repeat(view(X), len(Z)), np.tile(view(Z), len(X))),
-        )
+        """Build the covariance (n_rows, n_inducing) of some rows with the inducing points."""
+        return cross_covariance(self.expression, self.data.inputs[rows], self.points)
 
 
 class Conditioned:
@@ -200,7 +195,7 @@ class Conditioned:
 
 
 def choose_inducing(
-    expression: Expression, theta: FloatArray, X: FloatArray, n_points: int
+    expression: Expression, theta: FloatArray, X: Inputs, n_points: int
 ) -> IntArray:
     """Choose rows (n_chosen,) by pivoted Cholesky, until nothing but noise is left to explain.
 
@@ -244,7 +239,7 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
     except LinAlgError:
         return np.inf
     y, n, s = likelihood.data.y, len(likelihood.data.y), at.noise
-    X, step = likelihood.data.X, max(1, _COVARIANCES_PER_BLOCK // n)
+    X, step = likelihood.data.inputs, max(1, _COVARIANCES_PER_BLOCK // n)
     projected = likelihood.whitened(theta, at)  # (n_inducing, n), L^-1 K_mn R
     noise, roots = likelihood.data.noise.variance(s), at.roots
 
@@ -297,22 +292,23 @@ class InducingPredictor(Predictor):
         self, expression: Expression, theta: FloatArray, data: TrainingData, n_inducing: int
     ) -> None:
         some = np.random.default_rng(_SEED).permutation(len(data.X))[:_CANDIDATE_ROWS]
-        points = data.X[some[choose_inducing(expression, theta, data.X[some], n_inducing)]]
+        chosen = choose_inducing(expression, theta, data.inputs[some], n_inducing)
+        points = data.inputs[some[chosen]]
         super().__init__(expression, theta, data, block=_COVARIANCES_PER_BLOCK // len(points))
         self.text = f"{len(points)} inducing points"
         at = InducingLikelihood(expression, data, points).condition(theta)
         self._points, self._L, self._L_B, self._weights = points, at.L, at.L_B, at.weights
 
-    def _joint(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _joint(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
         cross = term.cross(X, self._points)
         prior_part, posterior_part = self._project(cross)
         K = term.cross(X, X) - prior_part.T @ prior_part + posterior_part.T @ posterior_part
         return cross @ self._weights, K
 
-    def _part_mean_of_block(self, term: Term, X: FloatArray) -> FloatArray:
+    def _part_mean_of_block(self, term: Term, X: Inputs) -> FloatArray:
         return term.cross(X, self._points) @ self._weights
 
-    def _part_of_block(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _part_of_block(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
         cross = term.cross(X, self._points)
         prior_part, posterior_part = self._project(term.deviation(cross, self._points))
         explained = np.einsum("ij,ij->j", prior_part, prior_part)

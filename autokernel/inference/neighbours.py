@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.spatial import KDTree
 
-from autokernel.data.gaps import fill_missing
-from autokernel.expression import Expression
+from autokernel.data import Inputs
+from autokernel.expression import Expression, View
 from autokernel.inference.base import Likelihood, Predictor, Term
 from autokernel.inference.covariance import (
     MAX_KEPT_LEAF_VALUES,
@@ -39,7 +39,7 @@ class NearestRows:
     """
 
     def __init__(
-        self, expression: Expression, theta: FloatArray, X: FloatArray, rng: np.random.Generator
+        self, expression: Expression, theta: FloatArray, X: Inputs, rng: np.random.Generator
     ) -> None:
         self._expression, self._params, self._X = expression, np.exp(theta[:-1]), X
         self._std = np.sqrt(diagonal_covariance(expression, X).forward(self._params))
@@ -51,8 +51,8 @@ class NearestRows:
             self._tree = KDTree(self._places(X))
             self._random = rng.choice(len(X), _RANDOM_CANDIDATES, replace=False)
 
-    def of(self, points: FloatArray, n_neighbours: int) -> IntArray:
-        """Choose rows (n, n_neighbours) for points (n, n_features), in ascending order."""
+    def of(self, points: Inputs, n_neighbours: int) -> IntArray:
+        """Choose rows (n, n_neighbours) for n points, in ascending order."""
         n_near = min(len(self._X), _NEAR_CANDIDATES * n_neighbours)
         n_candidates = len(self._X) if self._tree is None else n_near + _RANDOM_CANDIDATES
         step = max(1, _CORRELATIONS_PER_BLOCK // n_candidates)
@@ -63,7 +63,7 @@ class NearestRows:
             found[first : first + step] = self._most_correlated(some, candidates, n_neighbours)
         return found
 
-    def _candidates(self, points: FloatArray, n_near: int) -> IntArray:
+    def _candidates(self, points: Inputs, n_near: int) -> IntArray:
         """List the candidates (n, n_candidates) for some points in ascending order, -1 for none."""
         if self._tree is None:
             return np.broadcast_to(np.arange(len(self._X)), (len(points), len(self._X)))
@@ -73,36 +73,35 @@ class NearestRows:
         ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = -1  # no row stands twice
         return ordered
 
-    def _most_correlated(
-        self, points: FloatArray, candidates: IntArray, n_neighbours: int
-    ) -> IntArray:
-        X = self._X
-        covariance = paired_covariance(
-            self._expression, lambda view: (view(points)[:, None], view(X)[candidates])
-        ).forward(self._params)
+    def _most_correlated(self, points: Inputs, candidates: IntArray, n_neighbours: int) -> IntArray:
+        pairs = points[:, None], self._X[candidates]
+        covariance = paired_covariance(self._expression, *pairs).forward(self._params)
         correlation = np.abs(covariance) / np.maximum(self._std[candidates], 1e-300)
         correlation = np.where(candidates < 0, -1.0, correlation)
         chosen = np.argpartition(-correlation, n_neighbours - 1, axis=1)[:, :n_neighbours]
         return np.sort(np.take_along_axis(candidates, chosen, axis=1), axis=1)
 
-    def _places(self, X: FloatArray) -> FloatArray:
+    def _places(self, X: Inputs) -> FloatArray:
         """Return places (n, n_views) in which distances are falls of the correlation."""
-        X = fill_missing(X)
-        return np.column_stack([view(X) for view in self._views]) * self._scales
+        known = X.columns.scaled(X.filled)
+        return np.column_stack([known.view(view) for view in self._views]) * self._scales
 
     def _view_scales(self, rng: np.random.Generator) -> FloatArray:
         """Compute the scales (n_views,) of views from the fall of the correlation nearby."""
         rows = rng.choice(len(self._X), min(_PROBE_ROWS, len(self._X)), replace=False)
-        at = fill_missing(self._X[rows])
+        columns = self._X.columns
+        at = columns.scaled(self._X[rows].filled)
         here = diagonal_covariance(self._expression, at).forward(self._params)
         of_levels = {one.view for one in self._expression.leaves if one.kernel.is_categorical}
         scales = np.zeros(len(self._views))
-        for number, (column, scale) in enumerate((v.column, v.scale) for v in self._views):
-            shifted, x = at.copy(), at[:, column]
+        for number, view in enumerate(self._views):
             step = _PROBE_STEP
-            if self._views[number] in of_levels:  # from a level to the next
-                step = float(np.diff(np.unique(self._X[:, column])).min(initial=1.0))
-            shifted[:, column] = x + step if scale is None else scale.moved(x, step)
+            if view in of_levels:  # from a level to the next
+                step = float(np.diff(np.unique(self._X.known(View(view.column)))).min(initial=1.0))
+            values = at.values.copy()
+            scale = columns.scale(view)
+            values[:, view.column] = scale.moved(values[:, view.column], step)
+            shifted = columns.scaled(values)
             there = diagonal_covariance(self._expression, shifted).forward(self._params)
             between = cross_covariance(self._expression, at, shifted).forward(self._params)
             fall = here + there - 2 * between.diagonal()
@@ -113,7 +112,7 @@ class NearestRows:
 class Blocks:
     """Covariance matrices of blocks of ``rows`` (n_blocks, n_rows), stored as lower triangles.
 
-    The last row of each block may be a ``new`` one out of (n_blocks, n_features). With ``w`` the
+    The last row of each block may be one of n_blocks rows that are ``new``. With ``w`` the
     last column of the inverse of a matrix with its noise, the last target given the others is
     normal with the variance ``1 / w_last``, noise included, and has the residual
     ``w^T y / w_last`` (R&W eq. 5.12).
@@ -124,19 +123,16 @@ class Blocks:
         expression: Expression,
         data: TrainingData,
         rows: IntArray,
-        new: FloatArray | None = None,
+        new: Inputs | None = None,
     ) -> None:
-        X, self._noise = data.X[rows], data.noise.take(rows)
+        X, self._noise = data.inputs[rows], data.noise.take(rows)
         if new is not None:
-            X = np.concatenate([X, new[:, None]], axis=1)
-            self._noise = self._noise.with_new()
-        self.shape = X.shape[:2]
-        self._i, self._j = i, j = np.tril_indices(X.shape[1])
+            X, self._noise = X.with_last(new), self._noise.with_new()
+        self.shape = X.rows.shape
+        self._i, self._j = i, j = np.tril_indices(X.rows.shape[1])
         self._last = np.zeros(self.shape)  # the last unit vector for each block
         self._last[:, -1] = 1.0
-        self._covariance = paired_covariance(
-            expression, lambda view: (view(X)[:, i].ravel(), view(X)[:, j].ravel())
-        )
+        self._covariance = paired_covariance(expression, X[:, i], X[:, j])
 
     def last_columns(self, params: FloatArray) -> FloatArray:
         """Compute the last columns ``w`` (n_blocks, n_rows) of the inverses. O(n_rows^3) each.
@@ -182,12 +178,12 @@ class Blocks:
         adjoint += v[:, self._i] * w[:, self._j]
         adjoint[:, self._i == self._j] *= 0.5
         noise_gradient = params[-1] * np.vdot(w, v * self._noise.slope)
-        return value, np.append(self._covariance.backward(adjoint.ravel()), noise_gradient)
+        return value, np.append(self._covariance.backward(adjoint), noise_gradient)
 
     def solve(self, params: FloatArray, right: FloatArray) -> FloatArray:
         """Solve each matrix for its right-hand sides (n_blocks, n_rows, n_sides)."""
         n_blocks, n_rows = self.shape
-        values = self._covariance.forward(params[:-1]).reshape(n_blocks, -1)
+        values = self._covariance.forward(params[:-1])
         K = np.empty((n_blocks, n_rows, n_rows))
         K[:, self._i, self._j] = values
         K[:, self._j, self._i] = values
@@ -207,7 +203,7 @@ def _log_density(precision: FloatArray, weighted: FloatArray) -> float:
 def draw_neighbourhoods(
     expression: Expression,
     theta: FloatArray,
-    X: FloatArray,
+    X: Inputs,
     *,
     n_head: int,
     n_blocks: int,
@@ -315,7 +311,7 @@ class NeighbourPredictor(Predictor):
         super().__init__(expression, theta, data, block=_PAIRS_PER_BLOCK // n_pairs)
         self._expression, self._theta = expression, theta
         self._data = data.on(expression.target)
-        self._nearest = NearestRows(expression, theta, data.X, np.random.default_rng(_SEED))
+        self._nearest = NearestRows(expression, theta, data.inputs, np.random.default_rng(_SEED))
 
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean (n,) at inputs (n, n_features)."""
@@ -324,38 +320,37 @@ class NeighbourPredictor(Predictor):
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""
         n_each = max(1, min(self._n_neighbours, _MAX_JOINT_ROWS // max(1, len(X))))
-        rows = np.unique(self._nearest.of(X, n_each))
+        rows = np.unique(self._nearest.of(self._columns.scaled(X), n_each))
         joint = ExactPredictor(self._expression, self._theta, self._data.take(rows))
         _, covariance = joint.mean_and_covariance(X)
         mean, variance = self.mean_and_variance(X)
         factor = np.sqrt(variance / np.diag(covariance))
         return mean, covariance * np.outer(factor, factor)
 
-    def _joint(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _joint(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
         """Compute the mean of a term; how its values vary together is not known."""
-        return self.part_mean(term.expression, term.params, X), np.zeros((len(X), len(X)))
+        mean = self.part_mean(term.expression, term.params, X.values)
+        return mean, np.zeros((len(X), len(X)))
 
-    def _part_mean_of_block(self, term: Term, X: FloatArray) -> FloatArray:
+    def _part_mean_of_block(self, term: Term, X: Inputs) -> FloatArray:
         return self._part_of_block(term, X)[0]
 
-    def _part_of_block(self, term: Term, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _part_of_block(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
         """Compute mean and variance of a term of the function for one block of rows.
 
         Rows far away are not known to each other, so that the variance is never that of the
         difference from an average.
         """
         rows = self._nearest.of(X, self._n_neighbours)
-        neighbours = self._data.X[rows]
-        cross = paired_covariance(
-            term.expression, lambda view: (view(X)[:, None], view(neighbours))
-        ).forward(term.params)
+        pairs = X[:, None], self._data.inputs[rows]
+        cross = paired_covariance(term.expression, *pairs).forward(term.params)
         right = np.stack([self._data.y[rows], cross], axis=-1)
         solved = Blocks(self._expression, self._data, rows).solve(np.exp(self._theta), right)
         mean, explained = np.einsum("ij,ijk->ki", cross, solved)
         prior = diagonal_covariance(term.expression, X).forward(term.params)
         return mean, np.maximum(prior - explained, 0.0)
 
-    def _moments_of_block(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _moments_of_block(self, X: Inputs) -> tuple[FloatArray, FloatArray]:
         rows = self._nearest.of(X, self._n_neighbours)
         blocks = Blocks(self._expression, self._data, rows, X)
         w = blocks.last_columns(np.exp(self._theta))

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from autokernel.inference.packed import pack, packed_gram
-from autokernel.kernels import DistinctLags, Pairs
+from autokernel.kernels import DistinctLags, Gaps, Pairs
 from autokernel.typing import FloatArray
 
 _LAG_TOLERANCE = 1e-13  # fraction of the extent by which equal lags differ through rounding
@@ -20,8 +20,8 @@ class PackedPairs(Pairs):
     periodic terms, is then computed once for each distinct lag and looked up.
     """
 
-    def __init__(self, x: FloatArray) -> None:
-        self._x = x
+    def __init__(self, x: FloatArray, gaps: Gaps | None = None) -> None:
+        self._x, self.gaps = x, gaps
         self._centred = x - x.mean()  # the periodic terms lose fewer digits with small phases
 
     @property

@@ -29,10 +29,10 @@ from autokernel.kernels.built_in import (
     SMOOTH,
     WANDERING,
     Seasonal,
+    is_built_in,
     name_of_period,
     with_custom_kernels,
 )
-from autokernel.kernels.gaps import WithGaps, of_known, possible_values
 from autokernel.kernels.operators import (
     ADD,
     AFTER,
@@ -43,13 +43,19 @@ from autokernel.kernels.operators import (
     MULTIPLY,
     OPERATORS,
     OUTSIDE,
-    OnScale,
     Operands,
     Operator,
     Share,
     require_operators,
 )
-from autokernel.kernels.pairs import BroadcastPairs, DistinctLags, LagPairs, Pairs, log_derivatives
+from autokernel.kernels.pairs import (
+    BroadcastPairs,
+    DistinctLags,
+    Gaps,
+    LagPairs,
+    Pairs,
+    log_derivatives,
+)
 from autokernel.kernels.parameters import (
     ALPHA,
     CYCLE_LENGTHSCALE,
@@ -107,10 +113,10 @@ __all__ = [
     "DistinctLags",
     "Exponent",
     "ExponentialKernel",
+    "Gaps",
     "KernelParameter",
     "LagPairs",
     "LogGammaPrior",
-    "OnScale",
     "Operands",
     "Operator",
     "Pairs",
@@ -119,16 +125,14 @@ __all__ = [
     "Seasonal",
     "Share",
     "Unit",
-    "WithGaps",
     "bounds_around",
     "check_base_kernel",
     "check_priors",
     "default_name",
     "definition",
+    "is_built_in",
     "log_derivatives",
     "name_of_period",
-    "of_known",
-    "possible_values",
     "require_base_kernels",
     "require_operators",
     "role_index",

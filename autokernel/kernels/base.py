@@ -156,6 +156,10 @@ class BaseKernel(Declared, ABC):
         """
         return None
 
+    def parameters_on(self, unit: float) -> tuple[KernelParameter, ...]:  # noqa: ARG002 - of one
+        """Return the parameters for a column that is searched in multiples of ``unit``."""
+        return self.parameters
+
     @property
     def has_many_modes(self) -> bool:
         """Whether the posterior tends to have many modes, as it has along a period."""

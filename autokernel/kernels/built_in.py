@@ -18,11 +18,13 @@ from sklearn.gaussian_process.kernels import RationalQuadratic as SklearnRationa
 
 from autokernel.kernels.base import (
     BaseKernel,
+    Declared,
     Exponent,
     ExponentialKernel,
     check_not_reserved,
     scaled_kernel,
 )
+from autokernel.kernels.operators import OPERATORS
 from autokernel.kernels.pairs import Pairs
 from autokernel.kernels.parameters import (
     ALPHA,
@@ -32,6 +34,7 @@ from autokernel.kernels.parameters import (
     PERIOD,
     SLOPE_VARIANCE,
     VARIANCE,
+    KernelParameter,
 )
 from autokernel.kernels.series import DampedTrend, IntegratedWalk, Matern12, RandomWalk
 from autokernel.typing import FloatArray
@@ -238,7 +241,7 @@ class Periodic(ExponentialKernel):
     """``v exp(-sin^2(pi (x-x')/p) / (2 l^2))``; SOT appendix A.4, item 2."""
 
     name = "PER"
-    parameters = (CYCLE_LENGTHSCALE, VARIANCE, PERIOD)
+    parameters: tuple[KernelParameter, ...] = (CYCLE_LENGTHSCALE, VARIANCE, PERIOD)
     formula = (
         r"<variance>\,\exp\left(-\frac{\sin^2(\pi (<x> - <x>') / <period>)}"
         r"{2 \cdot <lengthscale>^2}\right)"
@@ -275,41 +278,44 @@ class Seasonal(Periodic):
     ----------
     period : float
         The period in the unit of the column.
-    scale : float
-        The extent of the column: the period is searched in multiples of it.
     """
 
     has_few_modes = True
 
-    def __init__(self, period: float, *, scale: float) -> None:
+    def __init__(self, period: float) -> None:
         super().__init__(name_of_period(period))
-        share = period / scale
+        self.period = float(period)
+        self.parameters = self.parameters_on(1.0)
+
+    def parameters_on(self, unit: float) -> tuple[KernelParameter, ...]:
+        """Return the parameters, with the prior of the period in multiples of ``unit``."""
+        share = self.period / unit
         about = replace(
             PERIOD,
             prior=(SEASON_SHAPE, SEASON_SHAPE / share),
             start=((1 - SEASON_RANGE) * share, (1 + SEASON_RANGE) * share),
             keeps_prior=True,
         )
-        self.period, self.scale = float(period), float(scale)
-        self.parameters = (CYCLE_LENGTHSCALE, VARIANCE, about)
-
-    @property
-    def record(self) -> dict[str, float]:
-        """What :meth:`from_record` makes the same kernel of."""
-        return {"period": self.period, "scale": self.scale}
+        return CYCLE_LENGTHSCALE, VARIANCE, about
 
     @classmethod
-    def from_record(cls, record: Mapping[str, float | str]) -> "Seasonal":
-        """Make the kernel of a record."""
-        return cls(float(record["period"]), scale=float(record["scale"]))
+    def of_name(cls, name: str) -> "Seasonal | None":
+        """Return the kernel of a name such as ``PER12``, None for other names."""
+        match = _NAME_OF_PERIOD.fullmatch(name)
+        period = float(match[1].replace("_", ".")) if match else 0.0
+        return cls(period) if period > 0 and name_of_period(period) == name else None
 
     def __repr__(self) -> str:
         return self.name
 
 
+_NAME_OF_PERIOD = re.compile(rf"{Periodic.name}(\d+(?:_\d+)?)", re.ASCII)
+
+
 def name_of_period(period: float) -> str:
-    """Name the kernel of a period, such as ``PER12`` or ``PER365_25``."""
-    return f"{Periodic.name}{re.sub(r'[^0-9a-z]', '_', f'{period:.6g}')}"
+    """Name the kernel of a period with all digits, such as ``PER12`` or ``PER365_2425``."""
+    digits = np.format_float_positional(period, trim="-")
+    return f"{Periodic.name}{digits.replace('.', '_')}"
 
 
 RANDOM_WALK, DAMPED_TREND, RETURNING = RandomWalk(), DampedTrend(), Matern12()
@@ -388,3 +394,9 @@ def with_custom_kernels(custom: Iterable[BaseKernel]) -> Mapping[str, BaseKernel
                 f"{known[kernel.name]!r}: give it another name"
             )
     return MappingProxyType(known)
+
+
+def is_built_in(declared: Declared) -> bool:
+    """Return whether texts of expressions stand for a base kernel or an operator."""
+    known = (*BASE_KERNELS.values(), *OPERATORS.values())
+    return declared in known or isinstance(declared, Seasonal)

@@ -10,7 +10,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from autokernel.data.scales import Scale
 from autokernel.kernels.base import BaseKernel, Declared, check_not_reserved, check_parameters
 from autokernel.kernels.pairs import Pairs, difference_gradient
 from autokernel.kernels.parameters import KernelParameter, Role, Unit
@@ -34,7 +33,7 @@ class Operator(Declared, ABC):
         A sign between the operands, such as ``+``, or a word before them, such as ``CP`` in
         ``CP[0](SE[0], LIN[0])``.
     n_operands : int
-        Number of operands, at least two of a custom operator.
+        Number of operands, at least two.
     commutes : bool
         Whether operands may be exchanged and regrouped. Such an operator has a sign as its symbol,
         two operands and no parameters.
@@ -385,26 +384,6 @@ class ChangeWindow(Change):
 
 
 CHANGE_POINT, CHANGE_WINDOW = ChangePoint(), ChangeWindow()
-
-
-class OnScale(Operator):
-    """``log(y) ~ kernel``: the kernel is that of the target on another scale."""
-
-    n_operands = 1
-    broadcasts = True
-    precedence = -1
-
-    def __init__(self, scale: Scale) -> None:
-        self.scale, self.symbol = scale, f"{scale.name}(y) ~"
-
-    def value(self, at: Operands) -> FloatArray:
-        """Return the values of the kernel."""
-        return at.values[0]
-
-    def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:
-        """Yield the unchanged derivative of the only operand."""
-        for _ in at.values:
-            yield adjoint
 
 
 OPERATORS: Mapping[str, Operator] = MappingProxyType(

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from autokernel.data.gaps import is_missing
-from autokernel.typing import FloatArray, IntArray
+from autokernel.typing import BoolArray, FloatArray, IntArray
 
 _BLOCK = 256  # number of pairs whose values are taken from one matrix
 
@@ -17,8 +16,10 @@ class Pairs(ABC):
     """Quantities of pairs ``(x, x')`` of entries of one column, as arrays in one storage.
 
     All arrays of one ``Pairs`` have the same shape, which a kernel need not know. They must not be
-    overwritten.
+    overwritten. Entries are numbers also where values are missing, at the pairs of ``gaps``.
     """
+
+    gaps: "Gaps | None" = None
 
     @property
     @abstractmethod
@@ -68,11 +69,6 @@ class Pairs(ABC):
     def matrix(self, kernel: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
         """Evaluate a symmetric function ``k(X, Y)`` of (n, 1) and (m, 1) that returns (n, m)."""
 
-    @cached_property
-    def gaps(self) -> "Gaps":
-        """The pairs of which an entry is missing."""
-        return Gaps(self)
-
     @property
     def distinct(self) -> "DistinctLags | None":
         """The distinct lags, None where there are too many of them for a gain in time."""
@@ -86,39 +82,6 @@ class DistinctLags(NamedTuple):
     indices: IntArray  #: of the lag of each pair
 
 
-class Gaps:
-    """Pairs of which an entry is missing, and with which values the known ones are compared.
-
-    Attributes
-    ----------
-    one, apart, same : ndarray of bool
-        Masks of the pairs: one of the two is missing, both are at different places, and both are
-        one and the same missing value.
-    n_known : int
-        Number of values that are known in a pair with a missing one, without repetitions.
-    indices : ndarray of int
-        Index among these values for each pair of ``one``.
-    """
-
-    def __init__(self, pairs: Pairs) -> None:
-        known = pairs.outer(lambda x: np.where(is_missing(x), 0.0, 1.0)) > 0
-        neither = pairs.outer(lambda x: np.where(is_missing(x), 1.0, 0.0)) > 0
-        partners = pairs.outer(lambda x: np.where(is_missing(x), 1.0, x))
-        self.one = ~(known | neither)
-        self.same = neither & (pairs.difference == 0)
-        self.apart = neither & ~self.same
-        self._known, self.indices = np.unique(partners[self.one], return_inverse=True)
-        self.n_known = len(self._known)
-        self._with_places: dict[tuple[float, ...], BroadcastPairs] = {}
-
-    def with_places(self, places: tuple[float, ...]) -> "BroadcastPairs":
-        """Pair each of the known values with each of some places, (n_known * n_places,)."""
-        if places not in self._with_places:
-            x = np.repeat(self._known, len(places))
-            self._with_places[places] = BroadcastPairs(x, np.tile(places, self.n_known))
-        return self._with_places[places]
-
-
 class BroadcastPairs(Pairs):
     """Pairs of two arrays that broadcast against each other, computed by the definitions.
 
@@ -127,10 +90,12 @@ class BroadcastPairs(Pairs):
     x, other : ndarray
         A column of shape (n, 1) and a row of shape (1, m) give the rectangular matrix of all pairs.
         Two arrays of the same shape give the pairs of their entries.
+    gaps : Gaps, optional
+        The pairs of which an entry is missing.
     """
 
-    def __init__(self, x: FloatArray, other: FloatArray) -> None:
-        self._x, self._other = x, other
+    def __init__(self, x: FloatArray, other: FloatArray, gaps: "Gaps | None" = None) -> None:
+        self._x, self._other, self.gaps = x, other, gaps
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -180,6 +145,64 @@ class BroadcastPairs(Pairs):
             for i in blocks
         ]
         return np.concatenate([*values, np.empty(0)]).reshape(x.shape)
+
+
+class Gaps:
+    """Pairs of which an entry is missing, and the places where it may be.
+
+    Values are missing completely at random. A missing value ``x*`` is another independent draw from
+    the known ones, of which the ``places`` (n_places,) are quantiles: ``k(x, x*) = E k(x, X)`` and
+    ``k(x*, x**) = E k(X, X')``, and the variance of the function there is ``E k(X, X)``. These are
+    the second moments of ``f(X)``, so that the kernel is positive definite.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        The pairs, with NaN for missing entries.
+    is_one_row : ndarray of bool
+        Whether both entries are those of one and the same row.
+    places : ndarray of shape (n_places,)
+        Values that are equally probable.
+    """
+
+    def __init__(self, pairs: Pairs, *, is_one_row: BoolArray, places: FloatArray) -> None:
+        known = pairs.outer(lambda x: np.where(np.isnan(x), 0.0, 1.0)) > 0
+        neither = pairs.outer(lambda x: np.where(np.isnan(x), 1.0, 0.0)) > 0
+        partners = pairs.outer(lambda x: np.where(np.isnan(x), 1.0, x))
+        self._one = ~(known | neither)
+        self._same = neither & is_one_row
+        self._apart = neither & ~is_one_row
+        present, self._indices = np.unique(partners[self._one], return_inverse=True)
+        self._n_present, self._n_places = len(present), len(places)
+        n = len(places)
+        self._with_places = BroadcastPairs(np.repeat(present, n), np.tile(places, len(present)))
+        self._between_places = BroadcastPairs(np.repeat(places, n), np.tile(places, n))
+        self._at_places = BroadcastPairs(places, places)
+
+    def average(self, value: FloatArray, kernel: Callable[[Pairs], FloatArray]) -> None:
+        """Put the averages of a kernel into its values, where entries are missing."""
+        if self._n_present:
+            table = kernel(self._with_places).reshape(self._n_present, self._n_places)
+            value[self._one] = table.mean(axis=1)[self._indices]
+        value[self._apart] = kernel(self._between_places).mean()
+        value[self._same] = kernel(self._at_places).mean()
+
+    def gradient(
+        self, adjoint: FloatArray, kernel: Callable[[Pairs, FloatArray], FloatArray]
+    ) -> FloatArray:
+        """Compute the gradient of ``sum(adjoint * value)`` over the pairs with missing entries."""
+        n = self._n_places
+        between, at = adjoint[self._apart].sum() / n**2, adjoint[self._same].sum() / n
+        gradient = kernel(self._between_places, np.full(n**2, between))
+        gradient = gradient + kernel(self._at_places, np.full(n, at))
+        if self._n_present:
+            of_one = np.bincount(self._indices, adjoint[self._one], self._n_present) / n
+            gradient = gradient + kernel(self._with_places, np.repeat(of_one, n))
+        return gradient
+
+    def of_known(self, adjoint: FloatArray) -> FloatArray:
+        """Return a derivative with zeros where entries are missing."""
+        return np.where(self._one | self._apart | self._same, 0.0, adjoint)
 
 
 class LagPairs(BroadcastPairs):

@@ -13,11 +13,10 @@ from scipy.linalg import block_diag
 from scipy.spatial import KDTree
 from sklearn.exceptions import ConvergenceWarning
 
-from autokernel.data.gaps import fill_missing
 from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluation, Evaluator, name_parameters
 from autokernel.exceptions import EvaluationError, OutOfTimeError, kernel_errors, warn_user
-from autokernel.expression import Grammar, Leaf, View, normal_form
+from autokernel.expression import IDENTITY, Grammar, Leaf, View, normal_form
 from autokernel.inference import (
     ExactPredictor,
     MakePredictor,
@@ -274,11 +273,12 @@ def with_rough_term(
     if kernel is None or not joins <= set(grammar.operators) or too_large:
         return None
     term = reduce(mul, [Leaf(kernel, view.column, view.scale) for view in views])
-    expression = (fit.expression.body + term).on(fit.expression.target)
+    target = fit.expression.target
+    expression = (fit.expression.on(IDENTITY) + term).on(target)
     if grammar.reduces and normal_form(expression).n_leaves < expression.n_leaves:
         return None
-    filled = fill_missing(data.X)
-    X = np.column_stack([view(filled) for view in views])
+    known = data.inputs.columns.scaled(data.inputs.filled)
+    X = np.column_stack([known.view(view) for view in views])
     noise, distance = fit.theta[-1], _distance_between(X, n_searched)
     starts = {
         Role.VARIANCE: (noise + np.log(ROUGH_SHARE_OF_NOISE)) / len(views),

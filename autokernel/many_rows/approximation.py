@@ -99,7 +99,7 @@ class ByNeighbours(Approximation):
         head, blocks = draw_neighbourhoods(
             expression,
             theta,
-            data.X,
+            data.inputs,
             n_head=n_head,
             n_blocks=FINAL_BLOCKS if thorough else RACE_BLOCKS,
             n_neighbours=min(N_NEIGHBOURS, n_head) if expression.leaves else 0,
@@ -152,7 +152,7 @@ class ByInducingPoints(Approximation):
         self, expression: Expression, theta: FloatArray, data: TrainingData
     ) -> InducingLikelihood:
         """Build the bound on all of these rows, with points for the log parameters ``theta``."""
-        points = data.X[choose_inducing(expression, theta, data.X, self.n_inducing)]
+        points = data.inputs[choose_inducing(expression, theta, data.inputs, self.n_inducing)]
         return InducingLikelihood(expression, data, points)
 
     @property

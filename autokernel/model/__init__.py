@@ -9,7 +9,7 @@ from autokernel.model.averaging import (
     Stacking,
     posterior_over_kernels,
 )
-from autokernel.model.fitted import FittedModel, common_rounding
+from autokernel.model.fitted import FittedModel
 from autokernel.model.mixture import TAIL_SHARE, MixturePredictor, share_of_tails
 from autokernel.model.packing import as_columns, from_columns
 from autokernel.model.sklearn_kernel import FeatureKernel, to_sklearn
@@ -26,7 +26,6 @@ __all__ = [
     "PosteriorAveraging",
     "Stacking",
     "as_columns",
-    "common_rounding",
     "from_columns",
     "posterior_over_kernels",
     "share_of_tails",

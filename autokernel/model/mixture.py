@@ -10,14 +10,13 @@ from scipy.optimize import elementwise
 from scipy.special import logsumexp, ndtr, ndtri
 from scipy.stats import beta, norm
 
-from autokernel.data.scales import Scale
-from autokernel.expression import Expression
+from autokernel.data.scales import Identity, Scale
+from autokernel.expression import IDENTITY, Expression
 from autokernel.inference import (
     ExactLikelihood,
     MakePredictor,
     Predictor,
     TrainingData,
-    log_normal,
     one_blas_thread,
 )
 from autokernel.model.averaging import MixtureComponent
@@ -125,7 +124,7 @@ class MixturePredictor:
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the mean (n,) at inputs (n, n_features)."""
         means = [
-            one.mean(X) if scale is None else scale.moments(*one.mean_and_variance(X))[0]
+            one.mean(X) if scale.is_linear else scale.moments(*one.mean_and_variance(X))[0]
             for scale, one in zip(self._scales, self.predictors, strict=True)
         ]
         return self.weights @ np.array(means)
@@ -139,13 +138,10 @@ class MixturePredictor:
         both = []
         for scale, one in zip(self._scales, self.predictors, strict=True):
             mean, variance = one.mean_and_variance(X)
-            if scale is None:
-                both.append((mean, variance if noise else variance - one.noise_at(mean)))
-            elif noise:
-                both.append(scale.moments(mean, variance))
-            else:
-                of_function = scale.variance_of_function(mean, variance, one.noise_at(mean))
-                both.append((scale.moments(mean, variance)[0], of_function))
+            centre, spread = scale.moments(mean, variance)
+            if not noise:
+                spread = scale.variance_of_function(mean, variance, one.noise_at(mean))
+            both.append((centre, spread))
         means, variances = (np.array(part) for part in zip(*both, strict=True))
         variances = np.maximum(variances, 0.0)
         mean = self.weights @ means
@@ -156,9 +152,7 @@ class MixturePredictor:
         both = []
         for scale, one in zip(self._scales, self.predictors, strict=True):
             of_mean, K = one.mean_and_covariance(X)
-            if scale is not None:
-                of_mean, K = scale.moments(of_mean, np.diag(K))[0], scale.covariance(of_mean, K)
-            both.append((of_mean, K))
+            both.append((scale.moments(of_mean, np.diag(K))[0], scale.covariance(of_mean, K)))
         means = np.array([mean for mean, _ in both])
         mean = self.weights @ means
         between = (means - mean).T @ ((means - mean) * self.weights[:, None])
@@ -176,7 +170,7 @@ class MixturePredictor:
                     shares, factors = zip(*self._tails, strict=True)
                     mean = one.mean(X)[:, None]
                     drawn = mean + rng.choice(factors, int(number), p=shares) * (drawn - mean)
-                draws.append(drawn if scale is None else scale.inverse(drawn))
+                draws.append(scale.inverse(drawn))
         if len(draws) == 1:
             return draws[0]
         return np.concatenate(draws, axis=1)[:, rng.permutation(n_samples)]
@@ -186,11 +180,9 @@ class MixturePredictor:
         weights, scales, means, stds = self._normals(X)
         scale = scales[0]
         are_on_one = all(other == scale for other in scales)  # where quantiles are found, then
-        maps = [None] * len(scales) if are_on_one else scales
+        maps = [Identity(IDENTITY)] * len(scales) if are_on_one else scales
         ends = means[..., None] + stds[..., None] * ndtri(levels)  # of each component
-        for number, own in enumerate(maps):
-            if own is not None:
-                ends[number] = own.inverse(ends[number])
+        ends = np.array([own.inverse(one) for own, one in zip(maps, ends, strict=True)])
         low = ends.min(axis=0)
         if len(weights) > 1:
             width = ends.max(axis=0) - low
@@ -201,12 +193,9 @@ class MixturePredictor:
                 index = row.astype(int)
                 below = np.zeros(value.shape)
                 for weight, own, mean, std in zip(weights, maps, means, stds, strict=True):
-                    if own is None:
-                        below += weight * ndtr((value + (start - mean[index])) / std[index])
-                    else:
-                        t, log_slope = own.forward_and_log_slope(value + start)
-                        z = (t - mean[index]) / std[index]
-                        below += weight * np.where(np.isfinite(log_slope), ndtr(z), 0.0)
+                    t, log_slope = own.forward_and_log_slope(value + start)
+                    z = (t - mean[index]) / std[index]
+                    below += weight * np.where(np.isfinite(log_slope), ndtr(z), 0.0)
                 return below - level
 
             rows = np.arange(len(X), dtype=float)[:, None]
@@ -216,18 +205,14 @@ class MixturePredictor:
                 excess, (-margin, width + margin), args=(level, row, start)
             )
             low = low + np.where(found.success, found.x, width / 2)  # equal ends, but for rounding
-        return scale.inverse(low) if are_on_one and scale is not None else low
+        return scale.inverse(low) if are_on_one else low
 
     def log_density(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """Compute the log density (n,) of targets (n,), in nats."""
         weights, scales, means, stds = self._normals(X)
         densities = np.empty(means.shape)
         for number, scale in enumerate(scales):
-            mean, variance = means[number], stds[number] ** 2
-            if scale is None:
-                densities[number] = log_normal(y - mean, variance)
-            else:
-                densities[number] = scale.log_density(y, mean, variance)
+            densities[number] = scale.log_density(y, means[number], stds[number] ** 2)
         return logsumexp(densities + np.log(weights)[:, None], axis=0)
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
@@ -247,20 +232,16 @@ class MixturePredictor:
                     component.theta, jitter=predictor.jitter
                 )
             probability += weight * ndtr(residual / np.sqrt(variance))
-            if scale is not None:
-                residual = data.y - scale.moments(likelihood.data.y - residual, variance)[0]
-            error += weight * residual
+            mean, _ = scale.moments(likelihood.data.y - residual, variance)
+            error += weight * (data.y - mean)
         return probability, error
 
     @property
-    def _scales(self) -> list[Scale | None]:
-        """The scale of the target of each component, None for the target as it is."""
-        targets = [one.expression.target for one in self.components]
-        return [None if target is None else target.scale for target in targets]
+    def _scales(self) -> list[Scale]:
+        """The scale of the target of each component."""
+        return [self.data.target.on(one.expression.target) for one in self.components]
 
-    def _normals(
-        self, X: FloatArray
-    ) -> tuple[FloatArray, list[Scale | None], FloatArray, FloatArray]:
+    def _normals(self, X: FloatArray) -> tuple[FloatArray, list[Scale], FloatArray, FloatArray]:
         """Compute the normal distributions of which the mixture consists.
 
         Returns weights (n_normals,), scales of the target, and means and standard deviations

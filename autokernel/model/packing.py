@@ -1,24 +1,16 @@
 """Records of kernels as columns: formats of files such as skops need much room for each object."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from enum import StrEnum
 from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
-from autokernel.data.scales import Scale
 from autokernel.evidence import name_parameters
-from autokernel.expression import (
-    Expression,
-    gaps_of,
-    parse_expression,
-    scales_of,
-    with_gaps,
-    with_scales,
-)
-from autokernel.kernels import BASE_KERNELS, OPERATORS, BaseKernel, Operator, of_known
+from autokernel.expression import Expression, parse_expression
+from autokernel.kernels import BaseKernel, Operator, is_built_in
 
 DERIVED = "parameters"  # of an evaluation: they follow from its expression and theta
 PLAIN = "plain"  # the columns of numbers and texts, as JSON
@@ -55,18 +47,13 @@ def _packed(values: Sequence[Any]) -> dict[str, Any]:
         return {"joined": joined, "shapes": json.dumps([one.shape for one in values])}
     if not isinstance(values[0], Expression):
         return as_columns(values)
-    built_in = {*BASE_KERNELS.values(), *OPERATORS.values()}
-    trees = [tree for one in values for tree in one.body.subtrees() if tree.n_leaves]  # not NOISE
-    declared = (of_known(d) if isinstance(d := tree.declared, BaseKernel) else d for tree in trees)
-    custom = dict.fromkeys(one for one in declared if one not in built_in)
-    scales = {text: asdict(scale) for text, scale in scales_of(values).items()}
-    texts, places = [str(one) for one in values], gaps_of(values)
-    return {
-        "texts": json.dumps(texts),
-        "custom": list(custom),
-        "scales": json.dumps(scales),
-        "places": json.dumps(list(places.items())),
-    }
+    return {"texts": json.dumps([str(one) for one in values]), "custom": custom_parts(values)}
+
+
+def custom_parts(expressions: Iterable[Expression]) -> list[BaseKernel | Operator]:
+    """List the base kernels and operators for which texts do not stand."""
+    trees = (tree for one in expressions for tree in one.subtrees() if tree.n_leaves)  # not NOISE
+    return list(dict.fromkeys(one for tree in trees if not is_built_in(one := tree.declared)))
 
 
 def _unpacked(kind: Any, packed: Mapping[str, Any]) -> Sequence[Any]:
@@ -76,11 +63,8 @@ def _unpacked(kind: Any, packed: Mapping[str, Any]) -> Sequence[Any]:
         kernels = [one for one in packed["custom"] if isinstance(one, BaseKernel)]
         operators = [one for one in packed["custom"] if isinstance(one, Operator)]
         texts = json.loads(packed["texts"])
-        scales = {text: Scale(**one) for text, one in json.loads(packed["scales"]).items()}
-        parsed = (parse_expression(t, base_kernels=kernels, operators=operators) for t in texts)
-        places = {column: tuple(values) for column, values in json.loads(packed["places"])}
-        return [with_gaps(with_scales(one, scales), places) for one in parsed]
+        return [parse_expression(t, base_kernels=kernels, operators=operators) for t in texts]
     shapes = json.loads(packed["shapes"])
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
-    parts = np.split(packed["joined"], ends)
+    parts = np.split(np.asarray(packed["joined"], dtype=float), ends)
     return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel, WhiteKernel
 
+from autokernel.data import Columns
 from autokernel.data.scales import Scale
-from autokernel.data.scaling import Scaling
-from autokernel.expression import Expression, Leaf, Operation, fold
+from autokernel.expression import IDENTITY, Expression, Leaf, Operation, fold
 from autokernel.kernels import (
     ADD,
     MULTIPLY,
@@ -317,9 +317,8 @@ def to_sklearn(
     expression: Expression,
     theta: FloatArray,
     *,
-    scaling: Scaling,
+    columns: Columns,
     noise_variance: float | None = None,
-    feature_names: Sequence[str] | None = None,
 ) -> Kernel:
     """Build the scikit-learn kernel that has the same values on inputs before scaling.
 
@@ -339,15 +338,17 @@ def to_sklearn(
         return white
 
     def name(column: int | None) -> str | None:
-        return None if feature_names is None or column is None else feature_names[column]
+        has_name = columns.has_names and column is not None
+        return columns.names[column] if has_name and column is not None else None
 
     def leaf(leaf: Leaf, own: FloatArray) -> Kernel:
-        shift, scale = scaling.of_view(leaf.column, leaf.scale)
+        view = columns.scale(leaf.view)
+        shift, scale = view.shift, view.width
         kernel = leaf.kernel.to_sklearn(own, scale=scale)
         if kernel is None:
             values = tuple(own.tolist())
             kernel = WrappedKernel(leaf.kernel, values, scale, tuple(map(bounds_around, values)))
-        transform = None if leaf.scale is None else leaf.scale.name
+        transform = None if leaf.scale == IDENTITY else leaf.scale
         return FeatureKernel(kernel, leaf.column, shift, name(leaf.column), transform)
 
     def join(operation: Operation, own: FloatArray, operands: list[Kernel]) -> Kernel:
@@ -356,11 +357,13 @@ def to_sklearn(
             return operands[0] + operands[1]
         if operator == MULTIPLY:
             return operands[0] * operands[1]
-        shift, scale = (0.0, 1.0) if column is None else scaling.of_column(column)
+        shift, scale = 0.0, 1.0
+        if column is not None:
+            shift, scale = columns[column].low, columns[column].extent
         values = tuple(own.tolist())
         bounds = tuple(map(bounds_around, values))
         return WrappedOperation(
             operator, operands, values, column, shift, scale, bounds, name(column)
         )
 
-    return fold(expression.body, params[:-1], leaf, join) + white
+    return fold(expression, params[:-1], leaf, join) + white

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy.special import expit
 
-from autokernel.expression import Expression, Operation, arrange
+from autokernel.expression import IDENTITY, Expression, Operation, arrange
 from autokernel.search.bayesian import EvolvingStrategy
 from autokernel.search.sot import operator_text
 from autokernel.search.surrogate import LOG_BOUNDS, Frequencies, FrequencyKernel
@@ -41,11 +41,11 @@ class ArcKernel(FrequencyKernel):
     def frequencies(self, expression: Expression) -> Sequence[Frequencies]:
         """Mark the values of the active positions of the arranged tree, level by level."""
         levels: list[dict[str, float]] = [{} for _ in range(N_LEVELS)]
-        for path, value in _positions(arrange(expression.body)[0], ()):
+        for path, value in _positions(arrange(expression.on(IDENTITY))[0], ()):
             text = ".".join(map(str, path))
             levels[min(len(path), N_LEVELS - 1)][f"{text} {value}"] = 1.0
-        if expression.target is not None:
-            levels[0][expression.target.symbol] = 1.0
+        if expression.target != IDENTITY:
+            levels[0][f"{expression.target}(y) ~"] = 1.0
         return levels
 
     def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:

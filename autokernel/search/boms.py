@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Hashable, Sequence
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -12,9 +12,9 @@ from scipy.stats import qmc
 from sklearn.utils._param_validation import Interval
 
 from autokernel.deadline import NEVER, Deadline
-from autokernel.expression import Expression, View, arrange
-from autokernel.inference import Covariance
-from autokernel.kernels import BroadcastPairs, Pairs, Priors
+from autokernel.expression import Expression, arrange
+from autokernel.inference import TrainingData, paired_covariance
+from autokernel.kernels import Priors
 from autokernel.search.acquisition import Acquisition, Values
 from autokernel.search.bayesian import BayesianStrategy, parents_of
 from autokernel.search.history import History, Phase
@@ -111,7 +111,7 @@ class BOMS(BayesianStrategy):
 
         kernel_kernel = task.cached(
             HellingerKernel,
-            lambda: HellingerKernel(task.X, task.priors, deadline=task.deadline),
+            lambda: HellingerKernel(task.data, task.priors, deadline=task.deadline),
         )
         return self.propose_by_surrogate(
             task, history, kernel_kernel, maximise, n_proposals=n_proposals, rng=rng
@@ -181,15 +181,16 @@ class HellingerKernel(KernelKernel):
 
     def __init__(
         self,
-        X: FloatArray,
+        data: TrainingData,
         priors: Priors,
         *,
         n_samples: int = 100,
         deadline: Deadline = NEVER,
     ) -> None:
         rng = np.random.default_rng(SEED)
-        inputs = X if len(X) <= N_INPUTS else X[rng.choice(len(X), N_INPUTS, replace=False)]
-        self._sampler = PriorSampler(inputs, priors, sobol_points(n_samples, rng))
+        n = len(data.y)
+        some = data if n <= N_INPUTS else data.take(rng.choice(n, N_INPUTS, replace=False))
+        self._sampler = PriorSampler(some, priors, sobol_points(n_samples, rng))
         self._n_samples, self._deadline = n_samples, deadline
         self._max_kept = max(4, MAX_COVARIANCE_BYTES // self._sampler.n_bytes)
         self._covariances_of = lru_cache(self._max_kept)(self._sampler)
@@ -204,7 +205,7 @@ class HellingerKernel(KernelKernel):
         columns = rows if others is None else self._indices(others)
         pairs = self._unknown(rows, columns)
         n_pairs = max(1, MATRICES_PER_CALL // self._n_samples)
-        targets = np.array([tree.target and tree.target.symbol for tree in self._trees])
+        targets = np.array([tree.target for tree in self._trees])
         for start in range(0, len(pairs), n_pairs):
             self._deadline.check()
             low, high = pairs[start : start + n_pairs].T
@@ -276,12 +277,12 @@ class PriorSampler:
     The quantiles ``points`` (n_samples, n_dimensions) are those of :func:`sobol_points`.
     """
 
-    def __init__(self, X: FloatArray, priors: Priors, points: FloatArray) -> None:
-        self._X, self._priors, self._points = X, priors, points
-        self._columns, self._rows = np.triu_indices(len(X))
+    def __init__(self, data: TrainingData, priors: Priors, points: FloatArray) -> None:
+        self._data, self._priors, self._points = data, priors, points
+        self._columns, self._rows = np.triu_indices(len(data.y))
         self.n_entries = len(self._rows)
         self.n_bytes = self.n_entries * len(points) * 8
-        self._pairs_of, self._draws_of = cache(self._pairs), cache(self._draws)
+        self._draws_of = cache(self._draws)
 
     def __call__(self, expression: Expression) -> PriorCovariances:
         """Compute the covariances of an arranged expression.
@@ -300,11 +301,16 @@ class PriorSampler:
     def _covariances(self, expression: Expression) -> FloatArray:
         """Compute covariances (n_entries, n_samples), in one sweep if every node broadcasts."""
         broadcasts = all(tree.declared.broadcasts for tree in expression.subtrees())
-        covariance = Covariance(expression, partial(self._pairs_of, broadcasts=broadcasts))
+        broadcasts &= not np.isnan(self._data.X[:, sorted(expression.columns)]).any()
+        pairs = self._data.inputs[self._rows], self._data.inputs[self._columns]
+        if broadcasts:
+            pairs = pairs[0][:, None], pairs[1][:, None]
+        covariance = paired_covariance(expression, *pairs)
+        own = (one for node in expression.nodes for one in self._data.parameters(node))
         params = np.array(
             [
                 self._draws_of(*parameter.prior_in(self._priors), number % N_SOBOL_DIMENSIONS)
-                for number, parameter in enumerate(covariance.parameters)
+                for number, parameter in enumerate(own)
             ]
         )
         if broadcasts:
@@ -315,11 +321,6 @@ class PriorSampler:
         """Draw a parameter (n_samples,) by inverse transform sampling."""
         draws = gammaincinv(shape, self._points[:, dimension]) / rate
         return np.clip(draws, MIN_DRAW, 1 / MIN_DRAW)
-
-    def _pairs(self, view: View, *, broadcasts: bool) -> Pairs:
-        """Build the pairs of a view of a column, (n_entries, 1) if they broadcast."""
-        x = view(self._X)[:, None] if broadcasts else view(self._X)
-        return BroadcastPairs(x[self._rows], x[self._columns])
 
 
 def sobol_points(n_samples: int, rng: np.random.Generator) -> FloatArray:

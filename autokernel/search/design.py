@@ -5,7 +5,7 @@ from functools import reduce
 
 import numpy as np
 
-from autokernel.expression import Expression, Grammar, Leaf, Operation
+from autokernel.expression import IDENTITY, Expression, Grammar, Leaf, Operation
 from autokernel.kernels import (
     ADD,
     DAMPED_TREND,
@@ -19,7 +19,6 @@ from autokernel.kernels import (
     BaseKernel,
     Operator,
     Seasonal,
-    of_known,
 )
 
 DESIGNS = ("default", "paper")
@@ -77,7 +76,7 @@ def kernels_of_series(grammar: Grammar) -> list[Expression]:
     """
     if len(grammar.columns) != 1:
         return []
-    by_kernel = {of_known(leaf.kernel): leaf for leaf in grammar.leaves if leaf.scale is None}
+    by_kernel = {leaf.kernel: leaf for leaf in grammar.leaves if leaf.scale == IDENTITY}
     kernels = (RANDOM_WALK, DAMPED_TREND, LINEAR, RETURNING)
     if not by_kernel.keys() >= set(kernels):
         return []

@@ -13,6 +13,7 @@ from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Estimate, Evaluation
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import (
+    IDENTITY,
     NOISE,
     Expression,
     normal_form,
@@ -82,7 +83,9 @@ class Search:
             rng = np.random.default_rng([seed, DESIGN_STREAM])
             design = strategy.design(task, rng=rng)
         targets = task.grammar.targets
-        on_scale = [one if one.target else one.on(targets[0]) for one in (*task.start, *design)]
+        on_scale = [
+            one.on(targets[0]) if one.target == IDENTITY else one for one in (*task.start, *design)
+        ]
         self.design = (*self._plain(on_scale), *(NOISE.on(target) for target in targets))
 
     @property

@@ -6,7 +6,7 @@ from typing import TypeVar
 import numpy as np
 from scipy.special import expit
 
-from autokernel.expression import Expression, Operation
+from autokernel.expression import IDENTITY, Expression, Operation
 from autokernel.search.bayesian import EvolvingStrategy
 from autokernel.search.surrogate import LOG_BOUNDS, Frequencies, FrequencyKernel
 from autokernel.typing import FloatArray
@@ -33,8 +33,9 @@ class SOTKernel(FrequencyKernel):
         """Compute the frequencies of the base kernels by column, the paths and the subtrees."""
         paths: list[str] = []
         keys: list[str] = []
-        _list_paths(expression.body, "", paths)
-        _list_subtrees(expression.body, keys)
+        plain = expression.on(IDENTITY)
+        _list_paths(plain, "", paths)
+        _list_subtrees(plain, keys)
         return (
             _base_frequencies(expression),
             _relative_frequencies(paths),
@@ -137,7 +138,7 @@ def _base_frequencies(expression: Expression) -> Frequencies:
     per_column = _count([leaf.column for leaf in expression.leaves])
     counts = _count([(leaf.canonical, leaf.column) for leaf in expression.leaves])
     shares = {element: count / per_column[element[1]] for element, count in counts.items()}
-    target = {} if expression.target is None else {expression.target.symbol: 1.0}
+    target = {} if expression.target == IDENTITY else {f"{expression.target}(y) ~": 1.0}
     return {**shares, **dict.fromkeys(per_column, 1.0), **target}
 
 

@@ -22,10 +22,10 @@ from autokernel.expression import (
     simplifications,
     uniform_prior,
 )
+from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS, Priors
 from autokernel.search.design import DESIGNS, initial_design
 from autokernel.search.history import History
-from autokernel.typing import FloatArray
 
 Cached = TypeVar("Cached")
 
@@ -40,12 +40,12 @@ MAX_CHANGES = 800  # of one kernel whose results are estimated
 MAX_DRAWS = 200  # of a kernel that is not yet known
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: a field is an array
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: a field holds arrays
 class Task:
     """The space of kernels, the data and the settings of a search."""
 
     grammar: Grammar
-    X: FloatArray  # (n_samples, n_features), inputs in the unit interval
+    data: TrainingData  # of the search
     estimate_changes: EstimateChanges
     priors: Priors = field(default_factory=lambda: PRESETS["default"])
     structure_prior: StructurePrior = uniform_prior  # part of every score

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from autokernel.expression import Expression
+from autokernel.expression import IDENTITY, Expression
 from autokernel.search.history import History, Phase
 from autokernel.search.strategy import DesignedStrategy, Task, draw_unknown
 
@@ -103,13 +103,12 @@ class TreeGEP(DesignedStrategy):
         target = mother.target
         if len(targets) > 1 and rng.uniform() < _SHARE_OF_NEW_TARGETS:
             target = targets[int(rng.integers(len(targets)))]
-        mother = mother.body
         if rng.uniform() < self.mutation:
-            planted = task.grammar.random_tree(int(rng.integers(1, _MUTANT_LEAVES + 1)), rng).body
+            planted = task.grammar.random_tree(int(rng.integers(1, _MUTANT_LEAVES + 1)), rng)
         else:
-            father = self._winner(parents, rng).body
+            father = self._winner(parents, rng)
             planted = father.subtree(int(rng.integers(father.n_subtrees)))
-        child = mother.replace(int(rng.integers(mother.n_subtrees)), planted)
+        child = mother.replace(int(rng.integers(mother.n_subtrees)), planted.on(IDENTITY))
         return task.grammar.tidy(child.on(target))
 
     def _winner(self, parents: Sequence[Expression], rng: np.random.Generator) -> Expression:

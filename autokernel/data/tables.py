@@ -1,0 +1,303 @@
+"""Tables of the user as numbers: dates become days, and categories the numbers of levels."""
+
+from collections.abc import Collection, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from autokernel.data.columns import Levels
+from autokernel.data.dates import (
+    NAMES_OF_TEXT_TYPES,
+    days_of,
+    has_no_value,
+    holds_only_dates,
+    is_of_dates,
+    texts_of,
+    type_name,
+)
+from autokernel.typing import FloatArray
+from autokernel.validation import did_you_mean
+
+_NAMES_OF_CATEGORY_TYPES = ("categor", "enum", "bool")  # beginnings
+_NAME_OF_INDEX = "time"  # of one without a name
+_KINDS_OF_LEVELS: Mapping[str, type] = {"text": str, "truth value": bool, "number": Real}
+
+
+def to_numbers(
+    X: Any,
+    categorical: Any = "auto",
+    *,
+    known: tuple[Collection[int], Mapping[int, Levels]] | None = None,
+) -> tuple[Any, list[int], dict[int, Levels]]:
+    """Replace columns of dates and categories by numbers, in a copy; others stay as they are.
+
+    Dates are datetime64, period or ISO texts such as ``"2020-01-31"``, in a data frame or in an
+    array of two dimensions. Times with a zone are converted to UTC.
+
+    ``categorical`` is the argument ``categorical_features`` of the estimator. For new rows,
+    ``known`` holds the columns of dates of the fit, and the levels of its categories. Levels that
+    the fit has not met get numbers after those.
+
+    Returns
+    -------
+    X : of the type that was given, of shape (n_samples, n_features)
+        Inputs whose columns are numbers.
+    date_columns : list of int
+        Columns of dates.
+    categories : dict of int to Levels
+        Levels of the columns of categories.
+
+    Raises
+    ------
+    ValueError
+        If a column holds texts that are neither dates, numbers nor categories, if values of one
+        column cannot be levels of one category, or if columns are of other kinds than in the fit.
+        If X is a single column of dates or texts without a second dimension.
+    """
+    columns = _columns_by_name(X)
+    if columns is None:
+        return X, [], {}
+    dates_of_fit, categories_of_fit = known or ((), {})
+    chosen = None if known is None else set(categories_of_fit)
+    if known is None and not (isinstance(categorical, str) and categorical == "auto"):
+        chosen = _chosen_columns(categorical, list(columns))
+    numbers: dict[Any, FloatArray] = {}
+    dates: list[int] = []
+    categories: dict[int, Levels] = {}
+    for column, (key, values) in enumerate(columns.items()):
+        name = str(key)
+        is_category = _is_of_categories(values) if chosen is None else column in chosen
+        days = None if is_category else days_of(values, name)
+        texts = [] if is_category or days is not None else _texts(values)
+        if texts and chosen is not None:
+            advice = "in which it held no texts" if known else "or leave it out"
+            raise ValueError(
+                f"X must hold numbers or dates in column {name!r}, got text such as {texts[0]!r}: "
+                f"name the column in categorical_features of the fit, {advice}"
+            )
+        if is_category or texts:
+            levels = categories_of_fit[column] if known else _levels_of(values, name)
+            numbers[key], categories[column] = _numbers_of(values, levels, name)
+        elif days is not None and known and column not in dates_of_fit:
+            raise ValueError(
+                f"X must hold numbers in column {column}, as it did in fit, got dates: give dates "
+                "to both, or numbers to both"
+            )
+        elif days is not None:
+            dates.append(column)
+            numbers[key] = days
+    return _with(X, numbers), dates, categories
+
+
+def _columns_by_name(X: Any) -> dict[Any, Any] | None:
+    """Return the columns by name, or by texts such as x0; None if there are no texts or dates."""
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        names = list(X.columns)
+        if not names:
+            raise ValueError("X must have a column, got a data frame without columns")
+        return {name: X[name] for name in names}
+    array = _as_objects(X) if isinstance(X, (list, tuple)) else X
+    shape: tuple[int, ...] = getattr(array, "shape", ())
+    if len(shape) == 1 and holds_only_dates(array):
+        raise ValueError(
+            "X must have two dimensions, got one column of dates or texts: give a data frame, as "
+            "X.to_frame() or frame[['date']], or an array of shape (n_samples, 1)"
+        )
+    if len(shape) != 2 or not isinstance(array, np.ndarray):
+        return None
+    return {f"x{column}": array[:, column] for column in range(shape[1])}
+
+
+def with_dates_of_index(X: Any) -> Any:
+    """Return X with the dates of its index, DatetimeIndex or PeriodIndex, as its first column.
+
+    An index and a series become a frame with this column alone. A frame that has a column of dates,
+    or one of the name of the index, stays as it is.
+    """
+    index: Any = X if _is_index(X) else getattr(X, "index", None)
+    if not is_of_dates(index):
+        return X
+    name = _NAME_OF_INDEX if index.name is None else index.name
+    if not hasattr(X, "columns"):
+        return index.to_frame(index=False, name=name)
+    if name in X.columns or any(holds_only_dates(X[one]) for one in X.columns):
+        return X
+    changed = X.copy()
+    changed.insert(0, name, index)
+    return changed
+
+
+def series_with_dates(X: Any, y: Any) -> tuple[Any, Any]:
+    """Return the index and the values of a series of pandas that is given without a target."""
+    if hasattr(X, "columns") or not hasattr(X, "to_frame") or not hasattr(X, "index"):
+        return X, y
+    has_dates = is_of_dates(X.index)
+    if y is not None:
+        if has_dates and not is_of_dates(X) and not np.array_equal(X, y):  # values would be lost
+            raise ValueError(
+                "X must have two dimensions, got a series: leave y out if the series is the "
+                "target, or give X.to_frame() for a column next to its dates"
+            )
+        return X, y
+    if not has_dates:
+        raise ValueError(
+            "a series without a target must have a DatetimeIndex or a PeriodIndex, got one with a "
+            f"{type(X.index).__name__}: give it dates, or call "
+            "fit(numpy.arange(len(series))[:, None], series)"
+        )
+    return X.index, X
+
+
+def _is_index(X: Any) -> bool:
+    """Whether X is an index of pandas."""
+    return hasattr(X, "to_frame") and not hasattr(X, "index")
+
+
+def _as_objects(rows: Sequence[Any]) -> npt.NDArray[np.object_] | None:
+    try:
+        return np.array(rows, dtype=object)
+    except ValueError:  # scikit-learn reports rows of different lengths
+        return None
+
+
+def _with(X: Any, numbers: Mapping[Any, FloatArray]) -> Any:
+    """Return a copy of X in which some columns are numbers, X itself if there are none."""
+    if not numbers:
+        return X
+    if hasattr(X, "with_columns"):  # polars
+        return X.with_columns(**numbers)
+    if hasattr(X, "columns"):
+        changed = X.copy()
+        for name, values in numbers.items():
+            changed[name] = values
+        return changed
+    array = np.array(X, dtype=object)
+    for name, values in numbers.items():
+        array[:, int(name[1:])] = values
+    return array
+
+
+def _chosen_columns(categorical: Any, names: Sequence[Any]) -> set[int]:
+    """Return the columns that the user names as categories."""
+    given = [] if categorical is None else np.asarray(categorical, dtype=object).ravel().tolist()
+    known = list(map(str, names))
+    if given and all(isinstance(one, (bool, np.bool_)) for one in given):
+        if len(given) != len(names):
+            raise ValueError(
+                f"categorical_features must be a mask of {len(names)} columns, got {len(given)}"
+            )
+        return {column for column, one in enumerate(given) if one}
+    found: set[int] = set()
+    for one in given:
+        if isinstance(one, str) and one in known:
+            found.add(known.index(one))
+        elif (
+            isinstance(one, Integral)
+            and not isinstance(one, bool)
+            and int(one) in range(len(names))
+        ):
+            found.add(int(one))
+        else:
+            raise ValueError(
+                "categorical_features must be 'auto', None, a mask, or columns of X, out of "
+                f"{known} or indices below {len(names)}, got {one!r}"
+                f"{did_you_mean(one, known) if isinstance(one, str) else ''}"
+            )
+    return found
+
+
+def _is_of_categories(values: Any) -> bool:
+    """Whether a column is one of categories by its type; an array may hold truth values."""
+    return type_name(values).startswith(_NAMES_OF_CATEGORY_TYPES) and not isinstance(
+        values, np.ndarray
+    )
+
+
+def _texts(values: Any) -> list[Any]:
+    """Return the texts of a column that are no numbers, or its values if all are true or false."""
+    if not type_name(values).startswith((*NAMES_OF_TEXT_TYPES, *_NAMES_OF_CATEGORY_TYPES)):
+        return []
+    known = [_plain(one) for one in values if not has_no_value(one)]
+    are_truths = type_name(values) == "object" and all(isinstance(one, bool) for one in known)
+    return known if are_truths else [_plain(one) for one in texts_of(known)]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of Python for one of numpy."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _kind_of_level(value: Any) -> str:
+    """Name the kind of a level; truth values are numbers too, and come first."""
+    kinds = (kind for kind, of_kind in _KINDS_OF_LEVELS.items() if isinstance(value, of_kind))
+    return next(kinds, type(value).__name__)
+
+
+def _levels_of(values: Any, name: str) -> Levels:
+    """Return the levels of a column of categories.
+
+    Levels of a type that declares them are in its order, others are sorted.
+
+    Raises
+    ------
+    ValueError
+        If the column holds values of several kinds, none at all, or other kinds than texts, truth
+        values and numbers.
+    """
+    present = [_plain(one) for one in values]
+    known = [one for one in present if not has_no_value(one)]
+    if not known:
+        raise ValueError(f"X must hold a level in column {name!r}, got only missing values")
+    by_kind: dict[str, Any] = {}
+    for one in known:
+        by_kind.setdefault(_kind_of_level(one), one)
+    if len(by_kind) > 1:
+        first, second, *_ = by_kind.values()
+        raise ValueError(
+            f"X must hold levels of one kind in column {name!r}, got {first!r} and {second!r}: "
+            "convert the column, for example by astype(str), or mark what is missing by None"
+        )
+    (kind,) = by_kind
+    if kind not in _KINDS_OF_LEVELS:
+        raise ValueError(
+            f"X must hold texts, truth values or numbers as levels of column {name!r}, got "
+            f"{known[0]!r}, which is of type {kind}"
+        )
+    of_pandas = getattr(values, "cat", None)
+    declared = getattr(of_pandas, "categories", None)
+    if declared is None and type_name(values).startswith("enum"):  # of polars
+        declared = values.dtype.categories
+    levels = sorted(set(known)) if declared is None else [_plain(one) for one in declared]
+    is_ordered = bool(getattr(of_pandas, "ordered", False))
+    if len(known) < len(present) and not is_ordered:
+        levels.append(None)
+    return Levels(tuple(levels), is_ordered)
+
+
+def _numbers_of(values: Any, levels: Levels, name: str) -> tuple[FloatArray, Levels]:
+    """Return the numbers (n,) of levels, and the levels with those that were not known before.
+
+    These get numbers after the others. Among ordered levels they have no place, as missing ones:
+    their number is NaN.
+
+    Raises
+    ------
+    ValueError
+        If a value is of another kind than the levels.
+    """
+    numbers = {level: number for number, level in enumerate(levels.values)}
+    first = levels.values[0]
+    kind = _kind_of_level(first)
+    present = [None if has_no_value(one) else _plain(one) for one in values]
+    for one in present:
+        if one is not None and _kind_of_level(one) != kind:
+            raise ValueError(
+                f"X must hold levels such as {first!r} in column {name!r}, as in fit, got "
+                f"{one!r}, which is of type {_kind_of_level(one)}"
+            )
+        if not levels.is_ordered:
+            numbers.setdefault(one, len(numbers))
+    found = np.array([numbers.get(one, np.nan) for one in present], dtype=float)
+    return found, Levels(tuple(numbers), levels.is_ordered)

@@ -1,0 +1,100 @@
+"""The target: its standardisation, and the scales on which its kernel may act."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from autokernel.data.noise import RowNoise
+from autokernel.data.scales import SCALES, Identity, Scale, mean_and_variance, scale_of_record
+from autokernel.expression import IDENTITY, TARGET_SCALES
+from autokernel.typing import FloatArray
+
+MIN_SPREAD = 1e-100  # of numbers, so that its square does not vanish
+_ROUNDS = 20  # of weights and the spread that they give
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The standardisation ``u = (y - shift) / scale`` of the target, and its scales ``t(u)``.
+
+    On each of ``scales``, one of which is the identity, the training targets have zero mean and
+    unit variance.
+    """
+
+    shift: float
+    scale: float  # positive
+    scales: Mapping[str, Scale]  # by name
+
+    @classmethod
+    def of(cls, y: FloatArray, noise: RowNoise) -> "Target":
+        """Standardise targets (n_samples,), and find the scales that have at least two of them.
+
+        The standardisation is that of ``GaussianProcessRegressor(normalize_y=True)``, except for a
+        constant, whose scale is the rounding of its value, so that no unit makes it vary. Rows with
+        known errors count less.
+        """
+        weights = _standardising_weights(y, noise)
+        shift, scale = float(y[0]), _rounding(float(y[0]))
+        if np.ptp(y) > 0:
+            shift, variance = mean_and_variance(y, weights)
+            scale = float(np.sqrt(variance))
+        found: dict[str, Scale] = {IDENTITY: Identity(IDENTITY, shift=shift, width=scale)}
+        for name in TARGET_SCALES:
+            has = SCALES[name].has_slope(y)
+            t = SCALES[name].function(y[has])
+            if len(t) > 1 and np.ptp(t) > 0:
+                centre, variance = mean_and_variance(t, weights[has])
+                width = float(np.sqrt(variance))
+                found[name] = Scale(name, shift / scale, scale, centre, width)
+        return cls(shift, scale, found)
+
+    @classmethod
+    def raw(cls) -> "Target":
+        """Return a target that is used as it comes."""
+        others = {name: Scale(name) for name in TARGET_SCALES}
+        return cls(0.0, 1.0, {IDENTITY: Identity(IDENTITY), **others})
+
+    @property
+    def record(self) -> dict[str, object]:
+        """All numbers as plain data, of which :meth:`of_record` makes the same target."""
+        scales = [asdict(scale) for scale in self.scales.values()]
+        return {"shift": self.shift, "scale": self.scale, "scales": scales}
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any]) -> "Target":
+        """Make the target of a record."""
+        scales = {one["name"]: scale_of_record(one) for one in record["scales"]}
+        return cls(float(record["shift"]), float(record["scale"]), scales)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the target was the same in all rows, up to rounding."""
+        return self.scale <= _rounding(self.shift)
+
+    def forward(self, y: FloatArray) -> FloatArray:
+        """Standardise targets (n_samples,)."""
+        return (y - self.shift) / self.scale
+
+    def inverse(self, u: FloatArray) -> FloatArray:
+        """Convert standardised targets to the units of the user."""
+        return self.shift + self.scale * u
+
+    def on(self, name: str) -> Scale:
+        """Return a scale by its name."""
+        return self.scales[name]
+
+
+def _standardising_weights(y: FloatArray, noise: RowNoise) -> FloatArray:
+    """Weight rows (n,) less, the larger their known error is, compared with the spread of all."""
+    found = noise.weights
+    for _ in range(_ROUNDS if noise.errors.any() else 0):
+        _, variance = mean_and_variance(y, found)
+        found = noise.multiplied(1 / max(variance, MIN_SPREAD**2)).influence
+    return found
+
+
+def _rounding(value: float) -> float:
+    """Return the distance to the next number, or more where its square would vanish."""
+    return max(float(np.spacing(abs(value))), MIN_SPREAD)
