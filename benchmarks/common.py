@@ -47,7 +47,7 @@ K = TypeVar("K", bound=Hashable)
 def environment() -> Mapping[str, str]:
     """Commit, versions and machine of this run; they are columns of every CSV file."""
     return {
-        "commit": _commit(),
+        "commit": commit_of(_TOP),
         "autokernel": autokernel.__version__,
         "numpy": np.__version__,
         "scipy": scipy.__version__,
@@ -234,16 +234,16 @@ def _format(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _commit() -> str:
+def commit_of(checkout: Path) -> str:
     """Short hash of the commit, with a plus where anything but results differs from it."""
-    results = [f":(exclude){_TOP / path}" for path in ("benchmarks/results", "docs/figures")]
-    changed = _git("status", "--short", "--", str(_TOP), *results)
-    return _git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
+    results = [f":(exclude){checkout / path}" for path in ("benchmarks/results", "docs/figures")]
+    changed = _git(checkout, "status", "--short", "--", str(checkout), *results)
+    return _git(checkout, "rev-parse", "--short", "HEAD") + ("+" if changed else "")
 
 
-def _git(*arguments: str) -> str:
-    """Output of a git command in the project, empty where there is none."""
-    command = ["git", "-C", str(Path(__file__).parent), *arguments]
+def _git(checkout: Path, *arguments: str) -> str:
+    """Output of a git command in a checkout, empty where there is none."""
+    command = ["git", "-C", str(checkout), *arguments]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     return result.stdout.strip()
 

@@ -1,255 +1,355 @@
-"""Same results, and how much time: this checkout over another one, on one machine.
+"""24 fits by two versions of the package: scores, errors on held-out rows, and CPU seconds.
 
-``python new_over_old.py ../../old`` runs each case with both checkouts in turns, each time in its
-own process on one core. It compares the kernels, scores and predictions that both find, prints the
-median ratio of the times, and appends the seconds of each pair to ``results/new_over_old.csv``.
-It exits with 1 if a result differs. ``--repeats 1`` is enough for the results only.
+A change that is meant to keep the results is compared with the commit before it. The fits cross all
+strategies and criteria with the kinds of data: scales, categories, gaps, weights, known errors,
+outliers, dates, many rows, workers and memory. They use the public API, so that any version since
+9c09ee1 can run them. Each fit has its own process, which takes the package from a checkout.
 
-Cases use the public API, except for the likelihood. Both checkouts run this file, so that it
-allows for what has changed between them: see ``thompson`` and ``likelihood``.
+    git worktree add --detach ../old 9c09ee1
+    python benchmarks/new_over_old.py --old ../old --repeats 3   # in turns: results and times
+    python benchmarks/new_over_old.py                            # this checkout, against kept rows
+    python benchmarks/new_over_old.py --measure ../old           # keep the rows of a checkout
+
+Rows go to results/new_over_old.csv, where ``version`` is the commit that was measured and
+``in_turn_with`` the one that ran between. What is there is not measured again. Ratios of times are
+meant for runs in turns. The exit status is 1 if a fit is worse than before.
 """
 
 import argparse
-import importlib.util
+import importlib
 import json
 import os
-import statistics
+import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common import append_rows, print_environment  # isort: skip
-
 import numpy as np
-from joblib import parallel_config
+import sklearn.gaussian_process  # noqa: F401  the import of the package is timed without it
 
-import autokernel
-from autokernel import BOMS, SOT, AutoKernelGPRegressor, evaluate_kernel, parse_expression
-from autokernel.datasets import load_airline
+began = time.process_time()
+import autokernel  # noqa: E402
 
-NEW = Path(__file__).resolve().parents[1]
-TOLERANCE = 1e-9  # of scores and predictions, relative and absolute
-IMPORT = "import time; began = time.process_time(); import autokernel"
-IMPORT += "; print([time.process_time() - began, {}])"
-SHORT = {"n_iter": 5, "max_leaves": 4, "random_state": 0}
-FEW = {"base_kernels": ("SE", "LIN")}
+IMPORT_SECONDS = time.process_time() - began
 
-Found = tuple[float, dict[str, Any]]
-"""Seconds, and the results to compare: texts, numbers or lists of them, by name."""
+from autokernel import SOT, AutoKernelGPRegressor, RandomWalks, Stacking  # noqa: E402
+from autokernel.datasets import load_airline  # noqa: E402
+
+NAME, FROZEN = "new_over_old", "9c09ee1"
+THIS = Path(__file__).resolve().parents[1]
+SMALLER_SCORE, LARGER_NLL, RMSE_RATIO = 0.05, 0.01, 1.01  # beyond these, a fit is worse than before
+N_TEST = 500
+SHORT = {"n_iter": 6, "random_state": 0}
+FEW = {"base_kernels": ("SE", "LIN"), "max_leaves": 3}
+TIMES = ("fit_seconds", "predict_seconds", "import_seconds")
 
 
-def data(n_features: int, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return a part of the airline series, or a function of some columns."""
-    if n_features == 1 and n_samples <= 144:
-        X, y = load_airline(return_X_y=True)
-        return X[:n_samples], y[:n_samples]
+@dataclass(frozen=True)
+class Data:
+    """Rows to train on, with the weights or errors that ``fit`` takes, and rows to test on."""
+
+    X: Any
+    y: Any
+    X_test: Any
+    y_test: np.ndarray
+    of_rows: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+def table(n_features: int, n_samples: int) -> Data:
+    """Draw a periodic function of the first column plus a square of the last one."""
     rng = np.random.default_rng(n_features)
-    X = rng.uniform(size=(n_samples, n_features))
-    return X, np.sin(25 * X[:, 0]) + 2 * X[:, -1] ** 2 + 0.2 * rng.normal(size=n_samples)
+    X = rng.uniform(size=(n_samples + N_TEST, n_features))
+    y = np.sin(25 * X[:, 0]) + 2 * X[:, -1] ** 2 + 0.2 * rng.normal(size=len(X))
+    return Data(X[:n_samples], y[:n_samples], X[n_samples:], y[n_samples:])
 
 
-def thompson() -> dict[str, object]:
-    """Return settings of a search by Thompson sampling; once a parameter of the estimator."""
-    try:
-        return {"strategy": SOT(acquisition="thompson")}
-    except TypeError:
-        return {"strategy": "sot", "acquisition": "thompson"}
-
-
-def results(model: AutoKernelGPRegressor, X: np.ndarray) -> dict[str, Any]:
-    """Return what two fits must have in common."""
-    mean, std = model.predict(X[:20], return_std=True)
-    return {
-        "kernels": model.search_history_["kernel"].tolist(),
-        "scores": model.search_history_["score"].tolist(),
-        "best kernel": model.best_expression_,
-        "best score": model.best_score_,
-        "means": mean.tolist(),
-        "standard deviations": std.tolist(),
-    }
-
-
-def fit(n_features: int, n_samples: int, **settings: Any) -> Found:
-    """Fit; with workers, seconds are those of the clock on the wall."""
-    X, y = data(n_features, n_samples)
-    clock = time.perf_counter if "n_jobs" in settings else time.process_time
-    with parallel_config(backend="loky"):
-        began = clock()
-        model = AutoKernelGPRegressor(**{**SHORT, **settings}).fit(X, y)
-        return clock() - began, results(model, X)
-
-
-def resumed() -> Found:
-    """Fit in two steps with a memory."""
-    X, y = data(2, 25)
-    model = AutoKernelGPRegressor(**{**SHORT, **FEW, "strategy": "boms"})
-    with tempfile.TemporaryDirectory() as folder:
-        began = time.process_time()
-        model.set_params(memory=folder, n_iter=2).fit(X, y)
-        model.set_params(n_iter=SHORT["n_iter"]).fit(X, y)
-        return time.process_time() - began, results(model, X)
-
-
-def median_seconds(call: Callable[[], object], repeats: int) -> float:
-    """Median time of a call, after a first one."""
-    call()
-    seconds = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - began)
-    return statistics.median(seconds)
-
-
-def likelihood(n_samples: int, repeats: int) -> Found:
-    """Value and gradient; the package of the likelihoods was once called ``likelihood``."""
-    names = ("autokernel.inference", "autokernel.likelihood")
-    package = importlib.import_module(next(filter(importlib.util.find_spec, names)))
-    rng = np.random.default_rng(0)
-    training = package.TrainingData(rng.uniform(size=(n_samples, 2)), rng.normal(size=n_samples))
-    expression = parse_expression("LIN[0] + PER[0] * SE[1] + RQ[0] * SE[1]")
-    one = package.ExactLikelihood(expression, training)
-    theta = rng.normal(-1.0, 0.1, 13)
-    with package.one_blas_thread():
-        seconds = median_seconds(lambda: one.value_and_gradient(theta), repeats)
-        found = one.value_and_gradient(theta)
-    if not isinstance(found, tuple):  # once a record
-        found = found.value, found.gradient
-    return seconds, {"value": found[0], "gradient": found[1].tolist()}
-
-
-def evaluation() -> Found:
-    """Evaluate three kernels."""
+def airline(n_samples: int) -> Data:
+    """Return the first months of the series of passengers, and the months after them."""
     X, y = load_airline(return_X_y=True)
-    x, z = (X - X.min()) / np.ptp(X), (y - y.mean()) / y.std()
-    texts = ("SE[0]", "LIN[0] + PER[0] * SE[0] + SE[0]", "RQ[0] * PER[0] + LIN[0]")
-    began = time.process_time()
-    scores = [evaluate_kernel(text, x, z).score for text in texts]
-    return time.process_time() - began, {"scores": scores}
+    return Data(X[:n_samples], y[:n_samples], X[n_samples:], y[n_samples:])
 
 
-def prediction(n_samples: int, **what: bool) -> Found:
-    """Predict 1000 rows."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(size=(n_samples, 1))
-    y = np.sin(12 * X[:, 0]) + 0.1 * rng.normal(size=n_samples)
-    model = AutoKernelGPRegressor(random_state=0).refit(X, y, kernel="SE[0] + LIN[0] * PER[0]")
-    X_new = rng.uniform(size=(1000, 1))
-    seconds = median_seconds(lambda: model.predict(X_new, **what), 15)
-    mean, std = model.predict(X_new, return_std=True)
-    return seconds, {"means": mean.tolist(), "standard deviations": std.tolist()}
+def dated(n_samples: int) -> Data:
+    """Return the same as a series of pandas with dates."""
+    import pandas as pd
+
+    months = pd.date_range("1949-01", periods=144, freq="MS")
+    y = pd.Series(load_airline().target, months, name="passengers")
+    return Data(y[:n_samples], None, months[n_samples:], y.to_numpy()[n_samples:])
 
 
-CASES: dict[str, Callable[[], Found]] = {
-    "import": lambda: (0.0, {}),  # measured without what this file imports
-    "likelihood, 100 rows": lambda: likelihood(100, 2000),
-    "likelihood, 500 rows": lambda: likelihood(500, 60),
-    "evaluation of three kernels": evaluation,
-    "mean of 1000 rows, 100 to train on": lambda: prediction(100),
-    "std of 1000 rows, 100 to train on": lambda: prediction(100, return_std=True),
-    "mean of 1000 rows, 500 to train on": lambda: prediction(500),
-    "std of 1000 rows, 500 to train on": lambda: prediction(500, return_std=True),
-    "cov of 1000 rows, 500 to train on": lambda: prediction(500, return_cov=True),
-    "default fit of airline": lambda: fit(1, 129, n_iter=50, max_leaves="auto"),
-    "fit: sot, one column": lambda: fit(1, 40, n_iter=10, max_leaves=6),
-    "fit: boms, one column": lambda: fit(1, 40, strategy=BOMS(n_walks=4, initial_design="paper")),
-    "fit: arc, aic, two columns": lambda: fit(2, 30, strategy="arc", criterion="aic", **FEW),
-    "fit: greedy, bic, one column": lambda: fit(
-        1, 40, strategy="greedy", criterion="bic", n_iter=15
+def shares(n_samples: int) -> Data:
+    """Draw a target between 0 and 1."""
+    one = table(2, n_samples)
+    y, y_test = (1 / (1 + np.exp(-1.5 * y)) for y in (one.y, one.y_test))
+    return Data(one.X, y, one.X_test, y_test)
+
+
+def ages(n_samples: int, *, of_target: bool = False) -> Data:
+    """Draw a function of the logarithm of a column that spans three powers of ten."""
+    rng = np.random.default_rng(11)
+    X = 10 ** rng.uniform(0, 3, size=(n_samples + N_TEST, 1))
+    z = np.sin(1.2 * np.log(X[:, 0])) + 0.1 * rng.normal(size=len(X))
+    y = np.exp(1.5 * z) if of_target else z
+    return Data(X[:n_samples], y[:n_samples], X[n_samples:], y[n_samples:])
+
+
+def shops(n_samples: int, *, everything: bool = False) -> Data:
+    """Draw four shops with functions of time; ``everything`` has all kinds of data at once."""
+    import pandas as pd
+
+    rng = np.random.default_rng(12)
+    n = n_samples + N_TEST
+    time_, age = rng.uniform(0, 10, size=n), 10 ** rng.uniform(0, 2, size=n)
+    shop = rng.integers(4, size=n)
+    z = np.sin(time_) + 0.5 * shop + 0.1 * shop * time_ + 0.1 * rng.normal(size=n)
+    X = pd.DataFrame({"time": time_, "shop": pd.Categorical.from_codes(shop, list("abcd"))})
+    if not everything:
+        return Data(X[:n_samples], z[:n_samples], X[n_samples:], z[n_samples:])
+    X["age"] = np.where(rng.uniform(size=n) < 0.1, np.nan, age)
+    weights, errors = rng.uniform(0.5, 1.5, size=n_samples), rng.choice([0.01, 0.1], size=n_samples)
+    y = np.exp(0.3 * (z + 0.5 * np.log(age)))
+    y[:n_samples] += errors * rng.normal(size=n_samples)
+    y[5] *= 10.0
+    of_rows = {"sample_weight": weights / weights.mean(), "noise_std": errors}
+    return Data(X[:n_samples], y[:n_samples], X[n_samples:], y[n_samples:], of_rows)
+
+
+def gaps(n_samples: int) -> Data:
+    """Draw two columns, one of five values missing."""
+    one = table(2, n_samples)
+    rng = np.random.default_rng(13)
+    X, X_test = (np.where(rng.uniform(size=X.shape) < 0.2, np.nan, X) for X in (one.X, one.X_test))
+    return Data(X, one.y, X_test, one.y_test)
+
+
+def uneven(n_samples: int, name: str) -> Data:
+    """Draw rows with weights or with known errors, and noise that agrees with these."""
+    one = table(1, n_samples)
+    rng = np.random.default_rng(14)
+    values = rng.choice([0.25, 1.75] if name == "sample_weight" else [0.02, 1.0], size=n_samples)
+    if name == "sample_weight":
+        values /= values.mean()
+    deviation = values if name == "noise_std" else 0.5 / np.sqrt(values)
+    y = one.y + deviation * rng.normal(size=n_samples)
+    return Data(one.X, y, one.X_test, one.y_test, {name: values})
+
+
+def spoilt(n_samples: int) -> Data:
+    """Add three outliers."""
+    one = table(1, n_samples)
+    y = one.y.copy()
+    y[[3, 17, 31]] += [8.0, -9.0, 15.0]
+    return Data(one.X, y, one.X_test, one.y_test)
+
+
+def broken(n_samples: int) -> Data:
+    """Draw a season that ends in the middle."""
+    rng = np.random.default_rng(15)
+    X = rng.uniform(size=(n_samples + N_TEST, 1))
+    y = np.where(X[:, 0] < 0.5, np.sin(8 * np.pi * X[:, 0]), 0.5) + 0.1 * rng.normal(size=len(X))
+    return Data(X[:n_samples], y[:n_samples], X[n_samples:], y[n_samples:])
+
+
+def in_two_steps(data: Data, settings: Mapping[str, Any]) -> AutoKernelGPRegressor:
+    """Fit twice with a memory; the second fit reads what the first has evaluated."""
+    model = AutoKernelGPRegressor(**settings)
+    with tempfile.TemporaryDirectory() as folder:
+        model.set_params(memory=folder, n_iter=2).fit(data.X, data.y)
+        model.set_params(n_iter=settings["n_iter"]).fit(data.X, data.y)
+    return model
+
+
+FITS: Mapping[str, tuple[Callable[[], Data], Mapping[str, Any]]] = {
+    "sot": (lambda: airline(120), {"n_iter": 10}),
+    "boms": (lambda: table(1, 120), {"strategy": "boms", "max_leaves": 4}),
+    "arc, aic": (lambda: table(2, 120), {"strategy": "arc", "criterion": "aic", **FEW}),
+    "greedy, bic": (lambda: table(1, 150), {"strategy": "greedy", "criterion": "bic"}),
+    "skc": (lambda: table(1, 200), {"strategy": "skc", "base_kernels": ("SE", "LIN", "PER")}),
+    "tree_gep": (lambda: table(2, 120), {"strategy": "tree_gep", "max_leaves": 4}),
+    "random walks, paper's priors, logit of target": (
+        lambda: shares(120),
+        {"strategy": RandomWalks(), "priors": "paper", "structure_prior": None, "max_leaves": 4},
     ),
-    "fit: skc, one column": lambda: fit(1, 60, strategy="skc", **FEW),
-    "fit: tree_gep, two columns": lambda: fit(2, 30, strategy="tree_gep", **FEW),
-    "fit: random, paper's priors, five columns": lambda: fit(
-        5, 30, strategy="random", priors="paper", base_kernels=("SE",)
+    "series with dates": (lambda: dated(120), {"strategy": "series"}),
+    "search with dates": (lambda: dated(96), {"n_iter": 4}),
+    "importance": (lambda: table(1, 80), {"criterion": "importance"}),
+    "loo, greedy": (lambda: table(2, 120), {"criterion": "loo", "strategy": "greedy"}),
+    "cv, stacking": (lambda: table(1, 100), {"criterion": "cv", "averaging": Stacking(), **FEW}),
+    "scale of a column": (lambda: ages(120), {}),
+    "scale of the target": (lambda: ages(120, of_target=True), {}),
+    "categories": (lambda: shops(120), {}),
+    "gaps": (lambda: gaps(120), {"base_kernels": ("SE", "LIN", "PER")}),
+    "weights": (lambda: uneven(150, "sample_weight"), {}),
+    "known errors": (lambda: uneven(150, "noise_std"), {}),
+    "outliers": (lambda: spoilt(120), {}),
+    "all kinds of data": (lambda: shops(150, everything=True), {"base_kernels": ("SE", "LIN")}),
+    "300 rows, change points, known period": (
+        lambda: broken(300),
+        {"operators": ("+", "*", "cp"), "periods": {0: 0.25}, "max_leaves": 3},
     ),
-    "fit: sot, importance, one column": lambda: fit(1, 30, criterion="importance", **FEW),
-    "fit: sot, cv, three columns": lambda: fit(3, 30, criterion="cv", n_iter=3, **FEW),
-    "fit: greedy, loo, five columns": lambda: fit(5, 25, strategy="greedy", criterion="loo", **FEW),
-    "fit: sot, four columns, two workers": lambda: fit(
-        4, 25, strategy=SOT(initial_design="paper"), max_leaves=3, n_jobs=2, batch_size=2
+    "2000 rows": (lambda: table(1, 2000), {"base_kernels": ("SE", "PER"), "max_leaves": 2}),
+    "two workers, Thompson sampling": (
+        lambda: table(3, 120),
+        {"strategy": SOT(acquisition="thompson"), "n_jobs": 2, "batch_size": 2},
     ),
-    "fit: boms, two columns, resumed from memory": resumed,
-    "fit: sot by Thompson sampling, 300 rows": lambda: fit(
-        1, 300, base_kernels=("SE", "PER"), max_leaves=2, n_iter=2, **thompson()
-    ),
-    "fit: sot, 2000 rows": lambda: fit(1, 2000, base_kernels=("SE",), max_leaves=2, n_iter=0),
+    "memory": (lambda: table(2, 120), {}),
 }
 
 
-def run(checkout: Path, name: str, core: int) -> Found:
-    """Run a case in a process of one checkout, on one core unless it has workers."""
-    code = ["-c", IMPORT] if name == "import" else [__file__, "--run", name, str(checkout)]
-    pinned = [] if "workers" in name else ["taskset", "-c", str(core)]
-    environment = {**os.environ, "PYTHONPATH": str(checkout), "OPENBLAS_NUM_THREADS": "1"}
+def cpu_seconds() -> float:
+    """CPU seconds of this process and of the workers that have ended."""
+    own, workers = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return own.ru_utime + own.ru_stime + workers.ru_utime + workers.ru_stime
+
+
+def run(name: str) -> dict[str, object]:
+    """Fit and predict, in the process of one checkout."""
+    make, given = FITS[name]
+    data, settings = make(), {**SHORT, **given}
+    began = cpu_seconds()
+    if name == "memory":
+        model = in_two_steps(data, settings)
+    else:
+        model = AutoKernelGPRegressor(**settings).fit(data.X, data.y, **data.of_rows)
+    if "n_jobs" in settings:
+        loky = importlib.import_module("joblib.externals.loky")
+        loky.get_reusable_executor().shutdown(wait=True)
+    fit_seconds = cpu_seconds() - began
+    seconds = []
+    for _ in range(5):
+        began = time.process_time()
+        mean, _ = model.predict(data.X_test, return_std=True)
+        seconds.append(time.process_time() - began)
+    density = model.log_predictive_density(data.X_test, data.y_test)
+    return {
+        "kernel": model.best_expression_,
+        "score": float(model.best_score_),
+        "rmse": float(np.sqrt(np.mean((mean - data.y_test) ** 2)) / np.std(data.y_test)),
+        "nll": -float(np.mean(density)),
+        "n_kernels": len(model.search_history_["score"]),
+        "fit_seconds": fit_seconds,
+        "predict_seconds": float(np.median(seconds)),
+        "import_seconds": IMPORT_SECONDS,
+    }
+
+
+def run_in(checkout: Path, name: str) -> dict[str, object]:
+    """Run a fit in a fresh process that takes the package from a checkout."""
     done = subprocess.run(
-        [*pinned, sys.executable, "-W", "ignore", *code],
-        env=environment, cwd="/", check=True, stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-W", "ignore", __file__, "--run", name],
+        env={**os.environ, "PYTHONPATH": str(checkout), "OPENBLAS_NUM_THREADS": "1"},
+        cwd=checkout, check=True, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    seconds, found = json.loads(done.stdout)
-    return seconds, found
-
-
-def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """Say in which results two runs differ."""
-    found = []
-    for name, before in old.items():
-        now = new[name]
-        if np.shape(before) != np.shape(now):
-            found.append(f"{name}: {np.size(before)} and {np.size(now)} of them")
-        elif np.asarray(before).dtype.kind == "U":
-            pairs = zip(np.atleast_1d(before), np.atleast_1d(now), strict=True)
-            found += [f"{name}: {a} and {b}" for a, b in pairs if a != b][:1]
-        elif not np.allclose(now, before, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True):
-            found.append(f"{name}: {np.nanmax(np.abs(np.subtract(now, before))):.2g} apart")
+    found = json.loads(done.stdout)
+    if not Path(found.pop("package")).is_relative_to(checkout):
+        raise RuntimeError(f"the package was not taken from {checkout}")
     return found
 
 
-def compare(name: str, old: Path, commit: str, repeats: int) -> bool:
-    """Run a case with both checkouts, print a line, and return whether results are the same."""
-    pairs, differing = [], []
+def measure(checkouts: Sequence[Path], names: Sequence[str], repeats: int) -> None:
+    """Write the rows that are missing, the checkouts in turns."""
+    from common import append_rows, commit_of, read_rows, rounded
+
+    versions = [commit_of(checkout) for checkout in checkouts]
+    key = ("fit", "repeat", "version", "in_turn_with")
+    finished = {tuple(row[name] for name in key) for row in read_rows(NAME)}
     for repeat in range(repeats):
-        order = (old, NEW) if repeat % 2 else (NEW, old)
-        found = {checkout: run(checkout, name, repeat // 2 % 2) for checkout in order}
-        pairs.append((found[old][0], found[NEW][0]))
-        differing = differing or differences(found[old][1], found[NEW][1])
-        row = {"case": name, "repeat": repeat, "old": pairs[-1][0], "new": pairs[-1][1]}
-        append_rows("new_over_old", [{**row, "old_commit": commit}])
-    before, now = (statistics.median(side) for side in zip(*pairs, strict=True))
-    ratios = sorted(new / old for old, new in pairs)
-    print(
-        f"{'DIFFERENT' if differing else 'same'}  {name}: old {before:.4g} s, new {now:.4g} s, "
-        f"ratio {statistics.median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})",
-        *differing, sep="\n    ", flush=True,
-    )  # fmt: skip
-    return not differing
+        for name in names:
+            order = range(len(checkouts))
+            for number in order if repeat % 2 else reversed(order):
+                others = " ".join(v for v in versions if v != versions[number])
+                unit = dict(zip(key, (name, str(repeat), versions[number], others), strict=True))
+                if tuple(unit.values()) in finished and not unit["version"].endswith("+"):
+                    continue
+                found = run_in(checkouts[number], name)
+                row = {k: rounded(v) if isinstance(v, float) else v for k, v in found.items()}
+                append_rows(NAME, [{**unit, **row}])
+                print(*unit.values(), *row.values(), flush=True)
+
+
+def compare(old: str, new: str, names: Sequence[str], *, in_turns: bool) -> bool:
+    """Print the results and times of two versions; return whether none is worse."""
+    from common import print_table, read_rows
+
+    found: dict[tuple[str, str], dict[str, Mapping[str, str]]] = {}
+    for row in read_rows(NAME):
+        partner = {old: new, new: old}.get(row["version"], "") if in_turns else ""
+        if row["in_turn_with"] == partner:
+            found.setdefault((row["version"], row["fit"]), {})[row["repeat"]] = row
+    lines, ratios, worse = [], [], []
+    for name in names:
+        before, now = found.get((old, name), {}), found.get((new, name), {})
+        common = sorted(before.keys() & now.keys())
+        if not common:
+            continue
+        a, b = before[common[0]], now[common[0]]
+        values = {c: (float(a[c]), float(b[c])) for c in ("score", "rmse", "nll")}
+        less = {c: values[c][1] - values[c][0] for c in values}
+        is_worse = (
+            less["score"] < -SMALLER_SCORE
+            or less["nll"] > LARGER_NLL
+            or values["rmse"][1] > RMSE_RATIO * values["rmse"][0]
+        )
+        of_fit = [
+            float(np.median([float(now[r][t]) / float(before[r][t]) for r in common]))
+            for t in TIMES
+        ]
+        ratios.append(of_fit)
+        worse += [name] * is_worse
+        lines.append(
+            {"fit": name, "score": values["score"][0]}
+            | {f"{c} new - old": less[c] for c in less}
+            | dict(zip((t.replace("_seconds", " ratio") for t in TIMES), of_fit, strict=True))
+            | {"kernel": "same" if a["kernel"] == b["kernel"] else f"{a['kernel']} > {b['kernel']}"}
+            | {"": "WORSE" if is_worse else ""}
+        )
+    if not lines:
+        raise SystemExit(f"results/{NAME}.csv has no rows of both {old} and {new}")
+    print(f"\n{new} over {old}, " + ("in turns:" if in_turns else "times not in one run:"))
+    print_table(lines)
+    medians = [f"{m:.3f}" for m in np.median(ratios, axis=0)]
+    totals = [
+        sum(float(row["fit_seconds"]) for name in names for row in found[v, name].values())
+        for v in (old, new)
+    ]
+    print("median ratios of fit, predict, import:", *medians)
+    print(f"CPU of all fits: {totals[0]:.1f} s and {totals[1]:.1f} s")
+    print("worse:", ", ".join(worse) or "none")
+    return not worse
 
 
 def main() -> int:
-    """Compare all cases, or some."""
+    """Measure what is missing, and compare."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("old", type=Path, help="the other checkout")
-    parser.add_argument("--only", nargs="+", default=[""], help="cases with one of these in a name")
-    parser.add_argument("--skip", nargs="+", default=[], help="cases to leave out, in the same way")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--run", choices=CASES, help=argparse.SUPPRESS)
+    parser.add_argument("--old", type=Path, help="checkout to run in turns with this one")
+    parser.add_argument("--measure", type=Path, help="only measure this checkout once")
+    parser.add_argument("--against", default=FROZEN, help="version of the kept rows to compare")
+    parser.add_argument("--fits", nargs="+", default=list(FITS), choices=list(FITS))
+    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--run", choices=FITS, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    old = options.old.resolve()
-    if options.run:  # in the process of one checkout
-        if not Path(autokernel.__file__).is_relative_to(old):
-            raise RuntimeError(f"{autokernel.__file__} is not in {old}")
-        print(json.dumps(CASES[options.run]()))
+    if options.run:
+        warnings.simplefilter("ignore")
+        print(json.dumps({**run(options.run), "package": autokernel.__file__}))
         return 0
-    command = ["git", "-C", str(old), "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    from common import commit_of, print_environment
+
     print_environment()
-    names = [name for name in CASES if any(part in name for part in options.only)]
-    names = [name for name in names if not any(part in name for part in options.skip)]
-    same = [compare(name, old, commit, options.repeats) for name in names]
-    return int(not all(same))
+    if options.measure:
+        measure([options.measure.resolve()], options.fits, options.repeats)
+        return 0
+    checkouts = [THIS] if options.old is None else [options.old.resolve(), THIS]
+    measure(checkouts, options.fits, options.repeats)
+    old = options.against if options.old is None else commit_of(checkouts[0])
+    same = compare(old, commit_of(THIS), options.fits, in_turns=options.old is not None)
+    return int(not same)
 
 
 if __name__ == "__main__":
