@@ -215,6 +215,12 @@ class Inputs:
         medians = [np.median(column.places) for column in self.columns.every]
         return np.where(gaps, medians, self.values)
 
+    @property
+    def flat(self) -> "Inputs":
+        """The same rows in one dimension."""
+        values = self.values.reshape(-1, self.values.shape[-1])
+        return replace(self, values=values, rows=self.rows.ravel())
+
     def with_last(self, others: "Inputs") -> "Inputs":
         """Return blocks of rows (n_blocks, n_rows) with one of n_blocks others at the end."""
         values = np.concatenate([self.values, others.values[:, None]], axis=1)
