@@ -42,7 +42,7 @@ from autokernel.fit.progress import print_now
 from autokernel.fit.run import EARLY, MAX_RUNS_AGAIN
 from autokernel.kernels import BaseKernel, Operator, Priors
 from autokernel.model import Averaging, FittedModel
-from autokernel.search import CUT, MEANINGS, StopReason, Strategy
+from autokernel.search import CUT, MEANINGS, StopReason, Store, Strategy
 from autokernel.typing import FloatArray
 from autokernel.validation import check_has_searched, did_you_mean
 
@@ -389,6 +389,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         arguments = Arguments.of(self)
         data = check_fit_data(self, X, y, sample_weight, noise_std, reset=True)
         runs = [self._run(data, arguments, deadline)]  # the last one is under way
+        self._store = runs[0].store
         context = self._init_callback_context(max_subtasks=runs[0].n_trials)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         monitor = Monitor(
@@ -405,9 +406,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
                 interrupted, run = StopReason.INTERRUPTED, _last_with_kernel(runs)
                 self._set_model(run.result(interrupted), data, run, interrupted)
             raise
-        except Exception:  # of a callback, say: a warm start goes on from here
-            self._past = runs[-1].past()
-            raise
+        if reason not in EARLY:  # otherwise the store may hold more than this search has reached
+            self._store.forget_unused()
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         return self
 
@@ -480,9 +480,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         return self
 
     def _run(self, data: FitData, arguments: Arguments, deadline: Deadline) -> Run:
-        """Pose the fit to these data, which continues the last search with ``warm_start``."""
-        past = getattr(self, "_past", None) if self.warm_start else None
-        return Run(data, arguments, past=past, deadline=deadline)
+        """Pose the fit to these data, with what the last search has found for ``warm_start``."""
+        known = getattr(self, "_store", None) if self.warm_start else None
+        store = Store(known, folder=arguments.memory, parts=arguments.parts)
+        return Run(data, arguments, store=store, deadline=deadline)
 
     def _set_model(
         self, model: FittedModel, data: FitData, run: Run | None = None, reason: str = "refit"
@@ -523,7 +524,6 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self.inclusion_probabilities_ = inclusion_table(model)
         self.scales_ = scale_table(model)
         if run is not None:
-            self._past = run.past()
             self._tried = [e.expression.canonical for e in run.history.evaluations]
             self.search_history_ = history_table(run.history.to_columns(columns.feature_names))
             self.n_iter_, self.stop_reason_ = run.history.n_searched, reason

@@ -44,11 +44,11 @@ from map_brute_force import WIDE  # isort: skip
 from map_cases import Case, cases  # isort: skip
 
 import numpy as np
+from autokernel.data.scaling import Scaling
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Kernel
 
-from autokernel.data.scaling import Scaling
 from autokernel.evidence import Evaluation, Evaluator
 from autokernel.evidence.maximise import maximise
 from autokernel.evidence.posterior import LogPosterior

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from autokernel.data.scaling import Scaling
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Kernel
 
 from autokernel.data import RowNoise
 from autokernel.data.scales import Scale
-from autokernel.data.scaling import Scaling
 from autokernel.expression import (
     Expression,
     Grammar,

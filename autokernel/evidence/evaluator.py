@@ -290,13 +290,9 @@ class Evaluator:
         """Digest all that the evaluation of a job depends on."""
         return digest(
             self.fingerprint(),
-            str(job.expression),
-            job.best,
+            float(job.best),
             job.is_estimated,
-            *(
-                (*definition(tree.declared), repr(tree.view), tree.parameters)
-                for tree in job.expression.subtrees()
-            ),
+            *parts_of_kernel(job.expression),
             *((*start.definition, "and") for together in job.warm_starts for start in together),
             tuple(len(together) for together in job.warm_starts),
         )
@@ -362,6 +358,13 @@ def _rebuilt_evaluator(
             _arrived.pop(oldest, None)  # another thread may have dropped it
         _arrived[name] = evaluator
     return evaluator
+
+
+def parts_of_kernel(expression: Expression) -> tuple[object, ...]:
+    """Return what identifies a kernel, as parts of a digest."""
+    trees = expression.subtrees()
+    named = ((*definition(tree.declared), repr(tree.view), tree.parameters) for tree in trees)
+    return (str(expression), *named)
 
 
 def digest(*parts: object) -> str:

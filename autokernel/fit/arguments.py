@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
-from pickle import PicklingError
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from autokernel.kernels import (
     Operator,
     Priors,
     check_priors,
-    definition,
+    has_lambda,
     name_of_period,
     require_base_kernels,
     require_operators,
@@ -109,6 +108,13 @@ class Arguments:
     n_jobs: int | None
     random_state: int | np.random.RandomState | None
 
+    @property
+    def parts(self) -> list[BaseKernel | Operator]:
+        """Base kernels and operators that the user has named, or has written into a kernel."""
+        starts = (one for one in self.start_kernel if isinstance(one, Expression))
+        of_starts = (tree.declared for one in starts for tree in one.subtrees())
+        return [*self.named_kernels, *self.operators, *of_starts]
+
     @classmethod
     def of(cls, estimator: BaseEstimator) -> "Arguments":
         """Check the parameters of an estimator, and replace names by objects.
@@ -188,14 +194,11 @@ def check_memory(
     """
     if memory is None:
         return None
-    for part in parts:
-        try:
-            _ = definition(part)
-        except (PicklingError, AttributeError, TypeError) as error:
-            raise ValueError(
-                f"memory needs base kernels and operators that can be pickled, got {part!r}: "
-                "give it functions that can be imported instead of lambdas"
-            ) from error
+    for part in filter(has_lambda, parts):
+        raise ValueError(
+            f"memory needs base kernels and operators that can be pickled, got {part!r}: "
+            "give it functions that can be imported instead of lambdas"
+        )
     if isinstance(memory, Memory):
         return memory
     folder = Path(memory).expanduser().resolve()  # workers may have another working folder

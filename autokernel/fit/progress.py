@@ -39,7 +39,7 @@ class Monitor(Observer):
         self._task: CallbackContext = context
         self._pruning: CallbackContext | None = None
         self._is_again = False  # whether the search is one on other rows
-        self._elapsed, self._has_estimate = run.history.elapsed, False
+        self._elapsed, self._has_estimate = 0.0, False
 
     def begin(self, phase: Phase) -> None:
         """Begin the task of a trial, in pruning below another task.

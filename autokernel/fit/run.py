@@ -3,11 +3,10 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial, reduce
 from numbers import Integral
 from operator import mul
-from typing import Any
 from warnings import catch_warnings
 
 import numpy as np
@@ -25,7 +24,7 @@ from autokernel.evidence import (
     find_outliers,
     update_outliers,
 )
-from autokernel.evidence.evaluator import digest
+from autokernel.evidence.evaluator import digest, parts_of_kernel
 from autokernel.evidence.outliers import MAX_SHARE
 from autokernel.exceptions import (
     EvaluationError,
@@ -52,7 +51,6 @@ from autokernel.kernels import (
     CATEGORICAL,
     PERIODIC,
     SMOOTH,
-    Seasonal,
 )
 from autokernel.many_rows import (
     Approximation,
@@ -70,8 +68,6 @@ from autokernel.model import (
     KernelPosterior,
     MixtureComponent,
     MixturePredictor,
-    as_columns,
-    from_columns,
     posterior_over_kernels,
     share_of_tails,
 )
@@ -79,11 +75,10 @@ from autokernel.search import (
     MEANINGS,
     History,
     Observer,
-    Phase,
     Search,
     StopReason,
+    Store,
     Task,
-    Trial,
     evaluate_in_parallel,
 )
 from autokernel.search.design import kernels_of_series
@@ -100,36 +95,12 @@ RESERVED_REFITS = 3.0  # times to condition a kernel that are reserved for the b
 TIMES_TO_LEAVE_OUT = 2.0  # of these, for the rows of one component
 
 
-@dataclass
-class Past:
-    """State of a search that another search on the same data can continue."""
-
-    history: History
-    seed: int
-    fingerprint: str  # digest of all that the scores depend on
-    outliers: IntArray  # rows of the data that were excluded
-    data: str  # digest of the data with these rows
-
-    def __getstate__(self) -> dict[str, Any]:
-        trials = self.history.trials
-        packed = {
-            "n_samples": self.history.n_samples,
-            "trials": as_columns(trials) if trials else None,
-        }
-        return {**vars(self), "history": packed}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        n_samples, packed = state["history"]["n_samples"], state["history"]["trials"]
-        self.history = History(n_samples, from_columns(Trial, packed) if packed else [])
-
-
 class Run:
     """One run of ``fit`` or ``refit``, in the units of the user and of the search.
 
-    The data are checked already. The search continues that of ``past`` if it holds for it. Rows
-    that do not fit are excluded first, or those of ``outliers`` if they are given. Kernels of
-    ``start`` are evaluated first. The ``evaluator`` has the ``n_searched`` rows of the search; all
+    The data are checked already. What the ``store`` has is not computed again. Rows that do not fit
+    are excluded first, or those of ``outliers`` if they are given. Kernels of ``start`` are
+    evaluated first. The ``evaluator`` has the ``n_searched`` rows of the search; all
     rows are then fitted by the ``approximation``, or exactly if it is None.
 
     Raises
@@ -143,16 +114,18 @@ class Run:
         given: FitData,
         arguments: Arguments,
         *,
-        past: Past | None = None,
+        store: Store | None = None,
         outliers: IntArray | None = None,
         start: Sequence[Expression] = (),
         deadline: Deadline = NEVER,
     ) -> None:
         self.arguments = arguments
-        continues = past is not None and not isinstance(arguments.random_state, Integral)
-        self.seed = past.seed if past and continues else check_seed(arguments.random_state)
+        self.store = store or Store()
+        if self.store.seed is None or isinstance(arguments.random_state, Integral):
+            self.store.seed = check_seed(arguments.random_state)
+        self.seed = self.store.seed
         self._given = given
-        self.outliers = self._find_outliers(past, deadline) if outliers is None else outliers
+        self.outliers = self._find_outliers(deadline) if outliers is None else outliers
         given = given.without(self.outliers)
         X, y = self.X, self.y = given.X, given.y
         self._rows = given.rows
@@ -182,8 +155,9 @@ class Run:
             structure_prior=self._structure_prior,
             start=(*self.space.start, *self._possible(start)),
             tol=arguments.tol,
+            fingerprint=self.evaluator.fingerprint(),
         )
-        self.history = self._history_to_continue(past)
+        self.history = History(self.evaluator.n_samples)
         self._deadline, self._conditioning_seconds = NEVER, 0.0
         self._best: FittedModel | None = None
         self._rough: FittedModel | None = None
@@ -215,11 +189,12 @@ class Run:
             seed=self.seed,
             batch_size=arguments.batch_size,
             tol=arguments.tol,
+            store=self.store,
         )
 
     @property
     def n_trials(self) -> int:
-        """Largest number of trials to come; each of the two prunings counts as one."""
+        """Largest number of trials; each of the two prunings counts as one."""
         return self._search.n_trials
 
     def search(self, observer: Observer, *, deadline: Deadline = NEVER) -> StopReason:
@@ -238,7 +213,7 @@ class Run:
             evaluate_in_parallel,
             self.evaluator,
             n_jobs=arguments.n_jobs,
-            memory=arguments.memory,
+            store=self.store,
         )
         try:
             with one_blas_thread():
@@ -331,44 +306,11 @@ class Run:
         searched = self._conditioned(best)
         return self._with_tails(self._completed(searched, [], None, NEVER), searched, NEVER)
 
-    def past(self) -> Past:
-        """Return the present state of the search, which another search can continue."""
-        history = History(self.history.n_samples, list(self.history.trials))
-        return Past(history, self.seed, self._fingerprint, self.outliers, self._digest)
-
-    @property
-    def _digest(self) -> str:
-        """Digest of the data with all rows, and of what the search for outliers depends on."""
-        arguments, given = self.arguments, self._given
-        return digest(
-            *(one.tobytes() for one in (given.X, given.y, given.noise.weights, given.noise.errors)),
-            sorted(arguments.priors.items()),
-            (self.seed, arguments.target_scale, arguments.excludes_outliers),
-            given.columns.of_kind(Kind.CATEGORY),
-            *(() if arguments.strategy.searches else self._of_series),
-        )
-
-    @property
-    def _of_series(self) -> tuple[object, ...]:
-        """What the kernels of series depend on, by which their outliers are judged."""
-        arguments = self.arguments
-        kernels = arguments.base_kernels, sorted(map(str, arguments.by_column.items()))
-        periods = sorted(map(str, arguments.periods.items()))
-        return (
-            kernels,
-            periods,
-            arguments.operators,
-            arguments.max_leaves,
-            self._given.columns.of_kind(Kind.DATE),
-        )
-
-    def _find_outliers(self, past: Past | None, deadline: Deadline) -> IntArray:
+    def _find_outliers(self, deadline: Deadline) -> IntArray:
         """Find the rows that do not fit a smooth function of all columns, before the search."""
         nothing = np.empty(0, dtype=int)
         if not self.arguments.excludes_outliers:
             return nothing
-        if past is not None and past.data == self._digest:
-            return past.outliers
         given = self._given
         X, y = given.X, given.y
         columns, target = given.columns.of_rows(X), Target.of(y, given.noise)
@@ -396,18 +338,34 @@ class Run:
         elif len(leaves) > MAX_FEW_COLUMNS:
             rivals = []
         of_some = given.without(np.setdiff1d(np.arange(len(y)), some))
-        targets = targets_of(of_some, target, name)
+        data = _training_data(given, columns, target)
+        kernels = [kernel.on(one) for one in targets_of(of_some, target, name)]
         try:
-            return find_outliers(
-                _training_data(given, columns, target),
-                [kernel.on(one) for one in targets],
-                rivals,
-                priors=self.arguments.priors,
-                seed=self.seed,
-                deadline=deadline,
+            return self._read_or_find(
+                partial(find_outliers, data, kernels, rivals),
+                (*data.definition, len(kernels)),
+                (*kernels, *rivals),
+                deadline,
             )
         except OutOfTimeError:
             return nothing
+
+    def _read_or_find(
+        self,
+        find: Callable[..., IntArray],
+        parts: Sequence[object],
+        kernels: Sequence[Expression],
+        deadline: Deadline,
+    ) -> IntArray:
+        """Return the outliers that the store has for these parts and kernels, or find them."""
+        priors, seed = self.arguments.priors, self.seed
+        of_kernels = (part for kernel in kernels for part in parts_of_kernel(kernel))
+        key = digest("outliers", *parts, *of_kernels, sorted(priors.items()), seed)
+        rows = self.store.get(key, list)
+        if rows is None:
+            rows = find(priors=priors, seed=seed, deadline=deadline).tolist()
+            self.store.put(key, rows)
+        return np.array(rows, dtype=int)
 
     def on_other_rows(self, fit: Evaluation | None = None) -> "Run | None":
         """Return the run without the rows that do not fit a kernel, by default the best.
@@ -420,19 +378,19 @@ class Run:
             return None
         outliers = self.outliers
         with suppress(OutOfTimeError):
-            outliers = update_outliers(
-                _training_data(self._given, self.columns, self._target),
-                best,
-                self.outliers,
-                priors=self.arguments.priors,
-                seed=self.seed,
-                deadline=self._deadline,
+            data = _training_data(self._given, self.columns, self._target)
+            outliers = self._read_or_find(
+                partial(update_outliers, data, best, self.outliers),
+                (*data.definition, best.theta.tobytes(), self.outliers.tolist()),
+                [best.expression],
+                self._deadline,
             )
         if np.array_equal(outliers, self.outliers):
             return None
         return Run(
             self._given,
             replace(self.arguments, random_state=self.seed),
+            store=self.store,
             outliers=outliers,
             start=[one.expression for one in self.history.best_first()[:N_STARTS_AGAIN]],
         )
@@ -453,49 +411,6 @@ class Run:
         more = f" and {n - MAX_ROWS_NAMED} more" if n > MAX_ROWS_NAMED else ""
         subject, verbs = ("row", ("does", "is")) if n == 1 else ("rows", ("do", "are"))
         return f"{subject} {named}{more} {verbs[0]} not fit, and {verbs[1]} excluded"
-
-    @property
-    def _fingerprint(self) -> str:
-        """Digest of all that a search depends on, besides the space of kernels."""
-        arguments, periods = self.arguments, self.arguments.periods
-        known = f" {sorted(map(str, periods.items()))}" if periods else ""
-        grammar = self.space.grammar
-        scales = [grammar.scales, *grammar.targets]
-        levels = enumerate(column.levels for column in self.columns.every)
-        orders = [(column, one.is_ordered) for column, one in levels if one is not None]
-        of_columns = f"{scales} {orders}"
-        return f"{self.evaluator.fingerprint()} {arguments.structure_prior!r}{known} {of_columns}"
-
-    def _history_to_continue(self, past: Past | None) -> History:
-        """Return the result of an earlier search, if it holds for this one.
-
-        It does not if the data, the priors, the criterion or the seed were others, or if it has
-        a kernel that this search cannot reach.
-        """
-        history, task = History(self.evaluator.n_samples), self.task
-        if past is None or past.fingerprint != self._fingerprint:
-            return history
-        grammar = task.grammar
-        known = {*grammar.base_kernels, *grammar.operators, *grammar.targets}
-        for trial in past.history:
-            expression = trial.evaluation.expression
-            trees = [tree for tree in expression.subtrees() if tree.n_leaves]  # not NOISE
-            if not {tree.column for tree in trees} - {None} <= set(task.grammar.columns):
-                return history
-            leaves, operators = expression.leaves, {one.declared for one in trees if one.operands}
-            kernels = {leaf.kernel for leaf in leaves}
-            declared = {one for one in kernels | operators if not isinstance(one, Seasonal)}
-            if not declared <= known:
-                return history
-            if trial.phase is Phase.SEARCH and expression.n_leaves > task.grammar.max_leaves:
-                return history
-        priced = self.evaluator.priced  # the default prior depends on the base kernels
-        for trial in past.history:
-            evaluation = priced(trial.evaluation)
-            by = evaluation.log_structure_prior - trial.evaluation.log_structure_prior
-            estimate = trial.estimate + by
-            history.trials.append(replace(trial, evaluation=evaluation, estimate=estimate))
-        return history
 
     def _reserved_seconds(self) -> float:
         """Fit roughly and return the seconds to keep for the model, none without a deadline."""

@@ -2,6 +2,7 @@
 
 from autokernel.kernels.base import (
     NOISE_NAME,
+    UNPICKLABLE,
     BaseKernel,
     CallableKernel,
     Exponent,
@@ -10,6 +11,7 @@ from autokernel.kernels.base import (
     check_base_kernel,
     default_name,
     definition,
+    has_lambda,
     require_base_kernels,
     with_default_name,
 )
@@ -105,6 +107,7 @@ __all__ = [
     "RETURNING",
     "SERIES",
     "SMOOTH",
+    "UNPICKLABLE",
     "VARIANCE",
     "WANDERING",
     "BaseKernel",
@@ -130,6 +133,7 @@ __all__ = [
     "check_priors",
     "default_name",
     "definition",
+    "has_lambda",
     "is_built_in",
     "log_derivatives",
     "name_of_period",

@@ -4,7 +4,10 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
+from pickle import PicklingError
 from typing import Any, ClassVar, NamedTuple
+from uuid import uuid4
+from weakref import WeakKeyDictionary
 
 import joblib
 import numpy as np
@@ -13,6 +16,10 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 from autokernel.kernels.pairs import Pairs, difference_gradient
 from autokernel.kernels.parameters import NOISE_VARIANCE, KernelParameter, Role, role_index
 from autokernel.typing import FloatArray
+
+UNPICKLABLE = (PicklingError, AttributeError, TypeError)
+"""Errors of a pickle of an object that has no name, such as a lambda."""
+_TOKENS: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 NOISE_NAME = "NOISE"
 """Name of the kernel that is zero, the model of noise only; no kernel or operator may have it."""
@@ -45,9 +52,25 @@ def _attributes(declared: Declared) -> dict[str, Any]:
 
 
 def definition(declared: Declared) -> tuple[str, ...]:
-    """Return texts that identify a base kernel or an operator, except for the code of its class."""
+    """Return texts that identify a base kernel or an operator, except for the code of its class.
+
+    One that :func:`has_lambda` is identified in this process only.
+    """
     own = type(declared)
-    return (own.__module__, own.__qualname__, joblib.hash(_attributes(declared)))
+    try:
+        attributes = joblib.hash(_attributes(declared))
+    except UNPICKLABLE:
+        attributes = _TOKENS.setdefault(declared, uuid4().hex)
+    return (own.__module__, own.__qualname__, attributes)
+
+
+def has_lambda(declared: Declared) -> bool:
+    """Whether an attribute of a base kernel or an operator has no name to identify it by."""
+    try:
+        joblib.hash(_attributes(declared))
+    except UNPICKLABLE:
+        return True
+    return False
 
 
 def check_parameters(declared: Declared) -> None:

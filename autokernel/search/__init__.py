@@ -20,6 +20,7 @@ from autokernel.search.loop import Observer, Search
 from autokernel.search.random_walks import RandomWalks
 from autokernel.search.series import SeriesKernels
 from autokernel.search.sot import SOT
+from autokernel.search.store import Store
 from autokernel.search.strategy import Strategy, Task
 from autokernel.search.tree_gep import TreeGEP
 from autokernel.search.workers import evaluate_in_parallel
@@ -58,6 +59,7 @@ __all__ = [
     "Search",
     "SeriesKernels",
     "StopReason",
+    "Store",
     "Strategy",
     "Task",
     "ThompsonSampling",

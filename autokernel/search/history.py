@@ -59,7 +59,7 @@ class Trial:
     phase: Phase
     proposal_seconds: float  # seconds of its proposal, a share of those of the batch
     elapsed: float  # seconds from the start of the search to the end of the evaluation
-    start: int = 0  # number of search trials, or in pruning of all, on which its proposal was based
+    start: int = 0  # number of search trials on which its proposal was based
     estimate: float = np.nan  # nats, of the score before the fit; nan unless it was estimated
 
     @property
@@ -86,12 +86,6 @@ class History:
         """Number of trials after the initial design."""
         return sum(trial.phase == Phase.SEARCH for trial in self.trials)
 
-    @property
-    def last_start(self) -> int:
-        """Number of search trials on which the proposal of the last one was based."""
-        searched = (trial for trial in reversed(self.trials) if trial.phase == Phase.SEARCH)
-        return next((trial.start for trial in searched), 0)
-
     def has_converged(self, tol: float) -> bool:
         """Return whether the last kernels searched have gained less than ``tol`` nats together.
 
@@ -116,8 +110,21 @@ class History:
         kernels = [trial for trial in self.trials if trial.evaluation.expression.leaves]
         searched = [trial for trial in kernels if trial.phase == Phase.SEARCH]
         first = kernels.index(searched[0]) if searched else len(kernels)
-        later = [trial for trial in kernels[first:] if trial.phase == Phase.INITIAL]
-        return History(self.n_samples, [*kernels[:first], *later, *searched[:n_searched]])
+        return History(self.n_samples, [*kernels[:first], *searched[:n_searched]])
+
+    @property
+    def definition(self) -> tuple[tuple[object, ...], ...]:
+        """All that a proposal can depend on, except for times, to the last bit."""
+        return tuple(
+            (
+                str(trial.evaluation.expression),
+                str(trial.phase),
+                trial.start,
+                *(float(nats).hex() for nats in (trial.estimate, trial.evaluation.score)),
+                trial.evaluation.theta.tobytes(),
+            )
+            for trial in self.trials
+        )
 
     @property
     def evaluations(self) -> list[Evaluation]:
@@ -170,19 +177,6 @@ class History:
             if phase in (None, trial.phase) and np.isfinite(trial.evaluation.score)
         ]
         return sorted(scored, key=lambda evaluation: -evaluation.score)
-
-    def drop_last_pruning(self) -> list[Trial]:
-        """Remove and return the pruning after the search, with which it cannot be continued."""
-        phases = [trial.phase for trial in self.trials]
-        first = phases.index(Phase.SEARCH) if Phase.SEARCH in phases else len(phases)
-        dropped = [trial for trial in self.trials[first:] if trial.phase == Phase.PRUNING]
-        self.trials[:] = [trial for trial in self.trials if trial not in dropped]
-        return dropped
-
-    def restore(self, trials: Iterable[Trial]) -> None:
-        """Append trials that were removed, except those of kernels evaluated since."""
-        known = self.canonical_texts()
-        self.trials += [t for t in trials if t.evaluation.expression.canonical not in known]
 
     def canonical_texts(self) -> frozenset[str]:
         """Collect the canonical texts of all evaluated kernels."""

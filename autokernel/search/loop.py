@@ -2,15 +2,19 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
+from uuid import uuid4
 
+import joblib
 import numpy as np
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Estimate, Evaluation
+from autokernel.evidence.evaluator import digest
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import (
     IDENTITY,
@@ -20,7 +24,9 @@ from autokernel.expression import (
     simplifications,
     without_leaves,
 )
+from autokernel.kernels import UNPICKLABLE
 from autokernel.search.history import History, Phase, StopReason, Trial
+from autokernel.search.store import Store, read_estimate, record_of_estimate
 from autokernel.search.strategy import Strategy, Task
 
 DESIGN_STREAM, PROPOSAL_STREAM = 0, 1  # streams of random numbers
@@ -54,15 +60,12 @@ class Observer:
 class Search:
     """Evaluates the initial design of a strategy and its proposals, and prunes the best after each.
 
-    A search can be continued from any history, even one that ends within a batch; the result is the
-    same as without the interruption.
-
-    New trials are appended to the history as they end. After the initial design ``n_iter`` kernels
-    are evaluated, those in the history included. The kernels of a batch are proposed together and
-    can be evaluated in parallel; each batch has its own random stream, numbered by the trials
-    before it. The search goes on as long as the last ``PATIENCE`` kernels have gained ``tol`` nats
-    together. The ``design`` is that of the task, that of the strategy, and noise alone on each
-    scale of the target.
+    Trials are appended to the history, which is empty at first, as they end. After the initial
+    design ``n_iter`` kernels are evaluated. The kernels of a batch are proposed together and can be
+    evaluated in parallel; each batch has its own random stream, numbered by the trials before it.
+    The search goes on as long as the last ``PATIENCE`` kernels have gained ``tol`` nats together.
+    The ``design`` is that of the task, that of the strategy, and noise alone on each scale of the
+    target. Proposals that are in the ``store`` are read instead of made again.
     """
 
     def __init__(
@@ -75,8 +78,10 @@ class Search:
         seed: int,
         batch_size: int = 1,
         tol: float = 0.0,
+        store: Store | None = None,
     ) -> None:
         self._strategy, self._task, self._history = strategy, task, history
+        self._store = store or Store()
         self._n_iter, self._seed, self._batch_size, self._tol = n_iter, seed, batch_size, tol
         design: tuple[Expression, ...] = ()
         if task.grammar.columns:
@@ -86,16 +91,16 @@ class Search:
         on_scale = [
             one.on(targets[0]) if one.target == IDENTITY else one for one in (*task.start, *design)
         ]
-        self.design = (*self._plain(on_scale), *(NOISE.on(target) for target in targets))
+        self.design = (
+            *map(self._plain, on_scale),
+            *(NOISE.on(target) for target in targets),
+        )
 
     @property
     def n_trials(self) -> int:
-        """Largest number of trials to come; each pruning, and a search on other rows, is one."""
-        history = self._history
-        n_designed = len(history.without_known(self.design))
-        if not self._strategy.searches:
-            return n_designed + 1
-        return n_designed + max(0, self._n_iter - history.n_searched) + 2
+        """Largest number of trials; each pruning, and a search on other rows, is one."""
+        n_designed = len(History(0.0).without_known(self.design))
+        return n_designed + (self._n_iter + 2 if self._strategy.searches else 1)
 
     def run(
         self,
@@ -112,7 +117,7 @@ class Search:
         """
         self._task = replace(self._task, deadline=deadline)
         observer = observer or Observer()
-        began = time.perf_counter() - self._history.elapsed
+        began = time.perf_counter()
         with closing(self._batches()) as batches:
             for batch in batches:
                 until = deadline
@@ -149,94 +154,86 @@ class Search:
         return StopReason.EXHAUSTED if is_exhausted else StopReason.LOCAL_MAXIMUM
 
     def _batches(self) -> Generator["_KernelBatch", None, None]:
-        """Yield the kernels to evaluate next; the caller appends their trials to the history.
-
-        A search that goes on does so without the pruning at its end. If it ends early, or proposes
-        nothing, these trials come back.
-        """
-        history, n_searched = self._history, self._history.n_searched
-        dropped = history.drop_last_pruning() if n_searched < self._n_iter else []
-        try:
-            if new := history.without_known(self.design):
-                yield _KernelBatch(list(map(Estimate, new)), [], Phase.INITIAL)
-            if not n_searched:  # otherwise the search goes on from what it began with
-                yield from self._pruning()
-            yield from self._proposed()
-            if history.n_searched == n_searched:
-                history.restore(dropped)
+        """Yield the kernels to evaluate next; the caller appends their trials to the history."""
+        history = self._history
+        with suppress(OutOfTimeError):  # in a proposal
+            design = list(map(Estimate, history.without_known(self.design)))
+            yield _KernelBatch(design, [], Phase.INITIAL)
             yield from self._pruning()
-            if not self._task.deadline.has_passed:
-                dropped = []
-        except OutOfTimeError:  # in a proposal
-            return
-        finally:
-            history.restore(dropped)
+            while (
+                history.n_searched < self._n_iter
+                and self._task.grammar.columns
+                and not self._task.deadline.has_passed
+                and not history.has_converged(self._tol)
+                and (batch := self._proposed()).kernels
+            ):
+                yield batch
+            yield from self._pruning()
 
-    def _proposed(self) -> Iterator["_KernelBatch"]:
-        """Yield the proposals of the strategy, until there are enough or no more.
-
-        The last batch is proposed again if its evaluation may be incomplete.
-        """
-        history, task = self._history, self._task
-        while (
-            history.n_searched < self._n_iter
-            and task.grammar.columns
-            and not task.deadline.has_passed
-        ):
-            start, n_searched = history.last_start, history.n_searched
-            starts = [start] if 0 < n_searched - start < self._batch_size else []
-            if not history.has_converged(self._tol):
-                starts.append(n_searched)
-            batch = next(filter(None, map(self._batch_after, starts)), None)
-            if batch is None:
-                return
-            yield batch
-
-    def _batch_after(self, start: int) -> "_KernelBatch | None":
-        """Propose the batch after ``start`` search trials; None if all of it is evaluated."""
+    def _proposed(self) -> "_KernelBatch":
+        """Let the strategy propose the next batch, which may be empty."""
         began = time.perf_counter()
+        start = self._history.n_searched
         before = self._history.before(start)
-        rng = np.random.default_rng([self._seed, PROPOSAL_STREAM, start])
-        proposals = self._strategy.propose(
-            self._task, before, n_proposals=self._batch_size, rng=rng
-        )
-        estimates = {e.expression.canonical: e for e in proposals if isinstance(e, Estimate)}
-        expressions = [e.expression if isinstance(e, Estimate) else e for e in proposals]
-        plain = self._plain(expressions[: self._n_iter - start])
-        n_left = min(self._n_iter, start + self._batch_size) - self._history.n_searched
-        new = self._history.without_known(plain)[:n_left]
-        if not new:
-            return None
-        kernels = [estimates.get(e.canonical) or Estimate(e) for e in new]
-        seconds = (time.perf_counter() - began) / len(new)
-        return _KernelBatch(kernels, before.evaluations, Phase.SEARCH, start, seconds)
+
+        def propose() -> Iterator[Estimate]:
+            rng = np.random.default_rng([self._seed, PROPOSAL_STREAM, start])
+            for one in self._strategy.propose(
+                self._task, before, n_proposals=self._batch_size, rng=rng
+            ):
+                yield one if isinstance(one, Estimate) else Estimate(self._plain(one))
+
+        proposed = self._remembered("proposals", before, propose)[: self._n_iter - start]
+        known = self._history.canonical_texts()
+        texts = {one.expression.canonical: one for one in proposed}
+        new = [one for text, one in texts.items() if text not in known]
+        seconds = (time.perf_counter() - began) / max(1, len(new))
+        return _KernelBatch(new, before.evaluations, Phase.SEARCH, start, seconds)
 
     def _pruning(self) -> Iterator["_KernelBatch"]:
         """Yield the simpler forms of the best kernel until none of them is better.
 
-        After each batch the best kernel may be another one. A batch whose evaluation is incomplete
-        is completed first.
+        After each batch the best kernel may be another one.
         """
-        if not self._strategy.searches:
-            return
         history = self._history
-        last = history.trials[-1:]
-        start = last[0].start if last and last[0].phase == Phase.PRUNING else len(history)
-        while not self._task.deadline.has_passed:
-            before = History(history.n_samples, history.trials[:start])
-            simpler = simpler_than_best(before, self._task)[: self._batch_size]
+
+        def simplify() -> Iterator[Estimate]:
+            return map(Estimate, simpler_than_best(history, self._task)[: self._batch_size])
+
+        while self._strategy.searches and not self._task.deadline.has_passed:
+            simpler = self._remembered("simpler kernels", history, simplify)
             if not simpler:
                 return
-            if new := history.without_known(simpler):
-                kernels = list(map(Estimate, new))
-                yield _KernelBatch(kernels, before.evaluations, Phase.PRUNING, start)
-            start = len(history)
+            yield _KernelBatch(simpler, history.evaluations, Phase.PRUNING)
 
-    def _plain(self, expressions: Sequence[Expression]) -> list[Expression]:
-        """Return the normal forms of expressions, if the grammar of the task reduces them."""
-        if not self._task.grammar.reduces:
-            return list(expressions)
-        return [normal_form(expression) for expression in expressions]
+    def _remembered(
+        self, what: str, before: History, make: Callable[[], Iterable[Estimate]]
+    ) -> list[Estimate]:
+        """Read from the store which kernels followed these trials, or make and keep them."""
+        key = digest(self._definition, what, *before.definition)
+        found = self._store.get(
+            key, lambda records: [read_estimate(one, self._task.parse) for one in records]
+        )
+        if found is None:
+            found = list(make())
+            self._store.put(key, list(map(record_of_estimate, found)))
+        return found
+
+    @cached_property
+    def _definition(self) -> str:
+        """Digest of all that proposals depend on, besides the history."""
+        own = type(self._strategy)
+        try:
+            objects = sorted(self._strategy.get_params().items()), self._task.structure_prior
+            settings = joblib.hash(objects)
+        except UNPICKLABLE:  # they are made again
+            settings = uuid4().hex
+        strategy = (own.__module__, own.__qualname__, settings)
+        return digest(*self._task.definition, strategy, self._seed, self._batch_size)
+
+    def _plain(self, expression: Expression) -> Expression:
+        """Return the normal form of an expression, if the grammar of the task reduces it."""
+        return normal_form(expression) if self._task.grammar.reduces else expression
 
 
 class _KernelBatch(NamedTuple):
@@ -245,7 +242,7 @@ class _KernelBatch(NamedTuple):
     kernels: list[Estimate]
     known: list[Evaluation]
     phase: Phase
-    start: int = 0  # number of trials on which the proposal is based, see Trial
+    start: int = 0  # number of search trials on which the proposal is based
     proposal_seconds: float = 0.0  # of each kernel
 
     def trial(self, evaluation: Evaluation, estimate: float, elapsed: float) -> Trial:

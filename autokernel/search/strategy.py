@@ -19,11 +19,19 @@ from autokernel.expression import (
     arrange,
     factorings,
     normal_form,
+    parse_expression,
     simplifications,
     uniform_prior,
 )
 from autokernel.inference import TrainingData
-from autokernel.kernels import PRESETS, Priors
+from autokernel.kernels import (
+    PRESETS,
+    BaseKernel,
+    Operator,
+    Priors,
+    definition,
+    is_built_in,
+)
 from autokernel.search.design import DESIGNS, initial_design
 from autokernel.search.history import History
 
@@ -51,19 +59,45 @@ class Task:
     structure_prior: StructurePrior = uniform_prior  # part of every score
     start: tuple[Expression, ...] = ()  # kernels that every design begins with
     tol: float = 0.05  # nats of score that are worth a longer search
+    fingerprint: str = ""  # of the evaluator: of the data and of all else that a score depends on
     deadline: Deadline = NEVER  # slow strategies must check it
     cache: dict[Hashable, Any] = field(init=False, default_factory=dict)  # values of :meth:`cached`
 
     def cached(self, key: Hashable, make: Callable[[], Cached]) -> Cached:
         """Return a cached value of a strategy, or make and cache it.
 
-        The value may depend only on the task and on a history, because a continued search begins
-        with an empty cache.
+        The value may depend only on the task and on a history, because a search that is repeated
+        begins with an empty cache.
         """
         if key not in self.cache:
             self.cache[key] = make()
         found: Cached = self.cache[key]
         return found
+
+    @property
+    def definition(self) -> tuple[object, ...]:
+        """Texts and numbers that identify the task, except for structure prior and deadline."""
+        grammar = self.grammar
+        return (
+            self.fingerprint,
+            tuple(map(str, grammar.leaves)),
+            tuple(definition(one) for one in (*grammar.base_kernels, *grammar.operators)),
+            tuple(map(str, grammar.targets)),
+            (grammar.max_leaves, grammar.reduces),
+            tuple(map(str, self.start)),
+            float(self.tol),
+        )
+
+    def parse(self, text: str) -> Expression:
+        """Read the text of a kernel whose parts are in the grammar or in a kernel of the start."""
+        trees = (tree.declared for one in self.start for tree in one.subtrees() if tree.n_leaves)
+        declared = (*self.grammar.base_kernels, *self.grammar.operators, *trees)
+        custom = list(dict.fromkeys(one for one in declared if not is_built_in(one)))
+        return parse_expression(
+            text,
+            base_kernels=[one for one in custom if isinstance(one, BaseKernel)],
+            operators=[one for one in custom if isinstance(one, Operator)],
+        )
 
     def neighbours(self, fit: Evaluation) -> list[Estimate]:
         """Estimate the scores of the kernels one operation away from a fitted one.
@@ -137,7 +171,7 @@ class Task:
 class Strategy(ABC, BaseEstimator):
     """Proposes kernels; a strategy has scikit-learn parameters and no state.
 
-    The proposals depend only on the arguments, so that a search can be continued from its history.
+    The proposals depend only on the arguments, so that a search can be repeated.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {}
