@@ -36,15 +36,25 @@ from autokernel.explain import (
     scale_table,
 )
 from autokernel.expression import Expression
-from autokernel.fit import Arguments, Monitor, Run
+from autokernel.fit import (
+    EARLY,
+    MAX_CHANGES_OF_ROWS,
+    Arguments,
+    Monitor,
+    RowJudge,
+    Run,
+    finished,
+    model_of,
+    refitted,
+    text_of_outliers,
+)
 from autokernel.fit.arguments import CONSTRAINTS, check_nested
 from autokernel.fit.progress import print_now
-from autokernel.fit.run import EARLY, MAX_RUNS_AGAIN
 from autokernel.kernels import BaseKernel, Operator, Priors
 from autokernel.model import Averaging, FittedModel
-from autokernel.search import CUT, MEANINGS, StopReason, Store, Strategy
+from autokernel.search import CUT, MEANINGS, StopReason, Store, Strategy, columns_of
 from autokernel.typing import FloatArray
-from autokernel.validation import check_has_searched, did_you_mean
+from autokernel.validation import check_has_searched, check_seed, did_you_mean
 
 Selection = str | Collection[str | BaseKernel]
 """Base kernels: ``"auto"``, or names and objects."""
@@ -234,9 +244,11 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Evaluated kernels in order, with the keys ``kernel``, ``score``, ``log_prior``,
         ``score_per_sample``, ``best_score``, ``n_leaves``, ``n_params``, ``phase``, ``status``,
         ``fit_seconds``, ``proposal_seconds``, ``elapsed``, ``estimate``, ``standard_error``,
-        ``pareto_k`` and ``upper_bound``. ``estimate`` is what the score was expected to be, NaN
-        where nothing was expected. The last three are NaN for criteria and strategies that have no
-        such value: ``standard_error`` and ``pareto_k`` belong to ``criterion="importance"``, and
+        ``pareto_k``, ``upper_bound`` and ``row_set``. ``estimate`` is what the score was expected
+        to be, NaN where nothing was expected. ``row_set`` is zero, and larger by one each time that
+        the best kernel has changed which rows fit; scores of different sets cannot be compared.
+        The three before it are NaN for criteria and strategies that have no such value:
+        ``standard_error`` and ``pareto_k`` belong to ``criterion="importance"``, and
         ``upper_bound`` to ``strategy="skc"``, for which ``score`` is a lower bound. Prints as a
         table.
     n_iter_ : int
@@ -388,31 +400,50 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         deadline = Deadline(np.inf if self.max_time is None else self.max_time)
         arguments = Arguments.of(self)
         data = check_fit_data(self, X, y, sample_weight, noise_std, reset=True)
-        runs = [self._run(data, arguments, deadline)]  # the last one is under way
-        self._store = runs[0].store
+        judge, runs = self._begin(data, arguments, deadline)  # the last run is under way
         context = self._init_callback_context(max_subtasks=runs[0].n_trials)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         monitor = Monitor(
             self, context, runs[0], X=X, y=y, attributes=lambda: self._attributes_so_far(runs, data)
         )
         try:
-            reason = self._search(runs, monitor, deadline)
-            run = _last_with_kernel(runs)
-            self._set_model(run.result(reason), data, run, reason)
-            if self.verbose and not run.searches_all_exactly:
+            reason = self._search(runs, judge, monitor, deadline)
+            last = _last_with_kernel(runs)
+            self._set_model(finished(last, reason, deadline), data)
+            self._set_search(runs, reason)
+            if self.verbose and not last.searches_all_exactly:
                 print_now(f"predictions: {self.approximation_}")
         except KeyboardInterrupt:
             with suppress(EvaluationError):  # nothing can be fitted: Ctrl-C comes first
-                interrupted, run = StopReason.INTERRUPTED, _last_with_kernel(runs)
-                self._set_model(run.result(interrupted), data, run, interrupted)
+                interrupted = StopReason.INTERRUPTED
+                found = finished(_last_with_kernel(runs), interrupted, deadline)
+                self._set_model(found, data)
+                self._set_search(runs, interrupted)
             raise
         if reason not in EARLY:  # otherwise the store may hold more than this search has reached
             self._store.forget_unused()
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         return self
 
-    def _search(self, runs: list[Run], monitor: Monitor, deadline: Deadline) -> StopReason:
-        """Search, and again on other rows if the best kernel changes which of them fit.
+    def _begin(
+        self, data: FitData, arguments: Arguments, deadline: Deadline
+    ) -> tuple[RowJudge, list[Run]]:
+        """Exclude outliers and pose the search, with what the last one found for a warm start."""
+        known = getattr(self, "_store", None) if self.warm_start else None
+        store = Store(known, folder=arguments.memory, parts=arguments.parts)
+        if store.seed is None or isinstance(arguments.random_state, Integral):
+            store.seed = check_seed(arguments.random_state)
+        judge = RowJudge(data, arguments, store, seed=store.seed)
+        outliers = judge.before_search(deadline)
+        settings: dict[str, Any] = {"seed": store.seed, "n_iter": arguments.n_iter}
+        run = Run(data, outliers, arguments, store, **settings)
+        self._store = store
+        return judge, [run]
+
+    def _search(
+        self, runs: list[Run], judge: RowJudge, monitor: Monitor, deadline: Deadline
+    ) -> StopReason:
+        """Search, and go on with other rows if the best kernel changes which of them fit.
 
         Runs are appended to the first one.
         """
@@ -421,12 +452,12 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             if self.verbose and not run.searches_all_exactly:
                 print_now(run.text)
             if self.verbose and len(run.outliers):
-                print_now(run.text_of_outliers)
+                print_now(text_of_outliers(run.given.rows[run.outliers]))
             reason = run.search(monitor, deadline=deadline)
             if self.verbose:
                 print_now(run.end_of_search(reason))
-            may_go_on = reason not in EARLY and len(runs) <= MAX_RUNS_AGAIN
-            other = run.on_other_rows() if may_go_on else None
+            may_go_on = reason not in EARLY and len(runs) <= MAX_CHANGES_OF_ROWS
+            other = run.on_other_rows(judge, deadline=deadline) if may_go_on else None
             if other is None:
                 monitor.finish()
                 return reason
@@ -475,34 +506,20 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         arguments = Arguments.of(self)
         is_first = not hasattr(self, "_fitted")
         data = check_fit_data(self, X, y, sample_weight, noise_std, reset=is_first)
-        run = self._run(data, arguments, NEVER)
-        self._set_model(run.refit(self._fitted.evaluation if kernel is None else kernel), data)
+        judge, (run,) = self._begin(data, arguments, NEVER)
+        known = self._fitted.evaluation if kernel is None else kernel
+        self._set_model(refitted(run, judge, known), data)
         return self
 
-    def _run(self, data: FitData, arguments: Arguments, deadline: Deadline) -> Run:
-        """Pose the fit to these data, with what the last search has found for ``warm_start``."""
-        known = getattr(self, "_store", None) if self.warm_start else None
-        store = Store(known, folder=arguments.memory, parts=arguments.parts)
-        return Run(data, arguments, store=store, deadline=deadline)
-
-    def _set_model(
-        self, model: FittedModel, data: FitData, run: Run | None = None, reason: str = "refit"
-    ) -> None:
-        """Set all fitted attributes, those of the data among them."""
+    def _set_model(self, model: FittedModel, data: FitData) -> None:
+        """Set the fitted attributes of a model and its data."""
         is_kept = ~np.isin(data.rows, model.outliers[0])
-        self._set_fitted(model, data.X[is_kept], data.y[is_kept], run, reason)
+        self._set_fitted(model, data.X[is_kept], data.y[is_kept])
         self.target_name_, self.resolution_ = data.target_name, data.resolution
         self._end = data.end  # where forecasts begin
 
-    def _set_fitted(
-        self,
-        model: FittedModel,
-        X: FloatArray,
-        y: FloatArray,
-        run: Run | None = None,
-        reason: str = "refit",
-    ) -> None:
-        """Set what follows from a model and its rows, and the attributes of a search, the run."""
+    def _set_fitted(self, model: FittedModel, X: FloatArray, y: FloatArray) -> None:
+        """Set what follows from a model and its rows."""
         self._fitted = model
         self.X_train_, self.y_train_ = X, y
         self.n_features_in_ = X.shape[1]
@@ -523,12 +540,16 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self.posterior_ = posterior_table(model)
         self.inclusion_probabilities_ = inclusion_table(model)
         self.scales_ = scale_table(model)
-        if run is not None:
-            self._tried = [e.expression.canonical for e in run.history.evaluations]
-            self.search_history_ = history_table(run.history.to_columns(columns.feature_names))
-            self.n_iter_, self.stop_reason_ = run.history.n_searched, reason
-        elif not hasattr(self, "search_history_"):
-            self.n_iter_, self.stop_reason_ = 0, reason
+        if not hasattr(self, "search_history_"):
+            self.n_iter_, self.stop_reason_ = 0, "refit"
+
+    def _set_search(self, runs: Sequence[Run], reason: str) -> None:
+        """Set the attributes of a search, whose rows may have changed between its runs."""
+        names, histories = runs[0].columns.feature_names, [run.history for run in runs]
+        self._tried = [one.expression.canonical for own in histories for one in own.evaluations]
+        self.search_history_ = history_table(columns_of(histories, names))
+        self.n_iter_ = sum(history.n_searched for history in histories)
+        self.stop_reason_ = reason
 
     def _attributes_so_far(self, runs: Sequence[Run], data: FitData) -> dict[str, Any] | None:
         """Return what is set if a callback ends the search now, None if no kernel is fitted."""
@@ -537,7 +558,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         if best is None:
             return None
         other = copy(self)
-        other._set_model(best, data, run, StopReason.CALLBACK)
+        other._set_model(model_of(run, best), data)
+        other._set_search(runs, StopReason.CALLBACK)
         return {n: value for n, value in vars(other).items() if vars(self).get(n) is not value}
 
     def predict(

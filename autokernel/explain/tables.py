@@ -110,8 +110,13 @@ def history_table(columns: Mapping[str, npt.ArrayLike]) -> Table:
 def leaderboard(
     history: Mapping[str, npt.NDArray[Any]], *, k: int, is_chosen: BoolArray, note: str = ""
 ) -> Table:
-    """Return the k best rows of a history, the best first, with the chosen kernel marked."""
-    order = np.argsort(-history["score"], kind="stable")[:k]
+    """Return the k best rows of a history, the best first, with the chosen kernel marked.
+
+    They are those of the last set of rows that was searched, as scores of others are of other data.
+    """
+    row_sets = history["row_set"]
+    last = np.flatnonzero(row_sets == row_sets.max(initial=0))
+    order = last[np.argsort(-history["score"][last], kind="stable")[:k]]
     names = ("score", "score_per_sample", "n_leaves", "n_params", "phase", "status", "kernel")
     columns = {name: history[name][order] for name in names}
     has_failures = bool(np.any(columns["status"] != "ok"))

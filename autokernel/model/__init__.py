@@ -9,9 +9,8 @@ from autokernel.model.averaging import (
     Stacking,
     posterior_over_kernels,
 )
-from autokernel.model.fitted import FittedModel
+from autokernel.model.fitted import FittedModel, condition
 from autokernel.model.mixture import TAIL_SHARE, MixturePredictor, share_of_tails
-from autokernel.model.packing import as_columns, from_columns
 from autokernel.model.sklearn_kernel import FeatureKernel, to_sklearn
 
 __all__ = [
@@ -25,8 +24,7 @@ __all__ = [
     "MixturePredictor",
     "PosteriorAveraging",
     "Stacking",
-    "as_columns",
-    "from_columns",
+    "condition",
     "posterior_over_kernels",
     "share_of_tails",
     "to_sklearn",

@@ -11,13 +11,38 @@ from sklearn.utils import check_random_state
 from autokernel.data import Columns, Target
 from autokernel.data.scales import Scale, rows_beyond
 from autokernel.evidence import Evaluation
-from autokernel.exceptions import warn_user
+from autokernel.exceptions import EvaluationError, kernel_errors, warn_user
 from autokernel.expression import IDENTITY, changes_along
-from autokernel.model.averaging import KernelPosterior
-from autokernel.model.mixture import MixturePredictor
+from autokernel.inference import ExactPredictor, MakePredictor, TrainingData, one_blas_thread
+from autokernel.model.averaging import KernelPosterior, MixtureComponent
+from autokernel.model.mixture import TAIL_SHARE, MixturePredictor
 from autokernel.model.packing import as_columns, from_columns
 from autokernel.model.sklearn_kernel import to_sklearn
 from autokernel.typing import FloatArray, IntArray
+
+
+def condition(
+    evaluation: Evaluation, data: TrainingData, make_predictor: MakePredictor = ExactPredictor
+) -> MixturePredictor:
+    """Return the mixture that predicts with one kernel at its parameters, from some rows.
+
+    Raises
+    ------
+    EvaluationError
+        If the kernel could not be fitted, or if it cannot be conditioned on the data.
+    """
+    expression, n = evaluation.expression, len(data.y)
+    if not np.isfinite(evaluation.log_posterior):
+        raise EvaluationError(f"{expression} could not be fitted because: {evaluation.status}")
+    point = [MixtureComponent(expression, evaluation.theta, 1.0)]
+    try:
+        with kernel_errors(), one_blas_thread():  # as in the search, for bit-identical results
+            return MixturePredictor(point, data, make_predictor, tail_share=TAIL_SHARE)
+    except EvaluationError as error:
+        raise EvaluationError(
+            f"{expression} cannot be conditioned on {n} rows ({error})"
+        ) from error
+
 
 Outliers = tuple[IntArray, FloatArray]
 """Rows that are excluded, as they are counted in ``X``, and their deviations from predictions."""

@@ -210,3 +210,19 @@ class History:
             "pareto_k": np.array([e.pareto_k for e in evaluations]),
             "upper_bound": np.array([e.upper_bound for e in evaluations]),
         }
+
+
+def columns_of(
+    histories: Sequence[History], feature_names: Sequence[str] | None = None
+) -> dict[str, npt.NDArray[Any]]:
+    """Join the columns of searches that followed each other, each on other rows, the first first.
+
+    The number of the search is in the column ``row_set``.
+    """
+    columns = [history.to_columns(feature_names) for history in histories]
+    began = 0.0
+    for number, own in enumerate(columns):
+        own["row_set"] = np.full(len(own["score"]), number)
+        own["elapsed"] = own["elapsed"] + began
+        began = float(own["elapsed"].max(initial=began))
+    return {name: np.concatenate([own[name] for own in columns]) for name in columns[0]}

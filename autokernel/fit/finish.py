@@ -1,0 +1,258 @@
+"""The model that results from a search: the best kernels on all rows, averaged, with its tails."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+import numpy as np
+from scipy.linalg import LinAlgError
+from sklearn.exceptions import ConvergenceWarning
+
+from autokernel.data import RowNoise
+from autokernel.deadline import NEVER, Deadline
+from autokernel.evidence import Evaluation, Evaluator
+from autokernel.exceptions import EvaluationError, OutOfTimeError, reason_of, warn_user
+from autokernel.expression import Expression
+from autokernel.fit.rows import RowJudge
+from autokernel.fit.run import EARLY, MAX_CHANGES_OF_ROWS, Point, Run
+from autokernel.inference import ExactPredictor, one_blas_thread
+from autokernel.many_rows import Approximation, ManyRows, fit_all_rows, race_exactly
+from autokernel.model import (
+    TAIL_SHARE,
+    FittedModel,
+    KernelPosterior,
+    MixturePredictor,
+    condition,
+    posterior_over_kernels,
+    share_of_tails,
+)
+from autokernel.search import StopReason
+from autokernel.typing import FloatArray
+
+TIMES_TO_LEAVE_OUT = 2.0  # of those reserved to condition a kernel, for the rows of one component
+
+Result = tuple[Point, Sequence[KernelPosterior], MixturePredictor]
+"""The best kernel on the rows that it was fitted to, those that are believed, and predictions."""
+
+
+def model_of(run: Run, point: Point) -> FittedModel:
+    """Build the model that predicts with one kernel, from the rows of the search."""
+    return _model(run, (point, [_only(point[0])], point[1]))
+
+
+def finished(run: Run, reason: StopReason, deadline: Deadline) -> FittedModel:
+    """Build the final model, which is a rough fit if the search ended before any kernel.
+
+    Raises
+    ------
+    EvaluationError
+        If no kernel could be fitted.
+    """
+    best = run.best()
+    if best is None:
+        return model_of(run, _rough(run, reason))
+    scored = run.history.best_first()
+    if best[0] is not scored[0]:
+        warn_user(
+            f"{scored[0].expression} has the highest score, but cannot be conditioned on the data: "
+            f"this model has {best[0].expression}",
+            ConvergenceWarning,
+        )
+    if reason is StopReason.INTERRUPTED:
+        return model_of(run, best)
+    others = [one for one in scored if one is not best[0]]
+    return _completed(
+        run, best, others, deadline.earlier(run.conditioning_seconds), tries_more=True
+    )
+
+
+def refitted(run: Run, judge: RowJudge, kernel: str | Expression | Evaluation) -> FittedModel:
+    """Fit one kernel without a search, also from the parameters of an earlier fit.
+
+    Rows that do not fit this kernel are excluded, and those that do come back: it is then fitted
+    again, a few times.
+
+    Raises
+    ------
+    ValueError
+        If the kernel does not fit the data.
+    EvaluationError
+        If it cannot be fitted.
+    """
+    best = _fit(run, kernel)
+    for _ in range(MAX_CHANGES_OF_ROWS):
+        other = run.on_other_rows(judge, deadline=NEVER, best=best)
+        if other is None:
+            break
+        run, best = other, _fit(other, best)
+    return _completed(run, (best, condition(best, run.evaluator.data)), [], NEVER, tries_more=False)
+
+
+def _fit(run: Run, kernel: str | Expression | Evaluation) -> Evaluation:
+    if not isinstance(kernel, Evaluation):
+        return run.evaluator(run.space.kernel(kernel, argument="kernel"))
+    run.space.check_scales(kernel.expression)
+    fits = [run.evaluator(kernel.expression, known) for known in ([], [kernel])]
+    return max(fits, key=lambda fit: fit.log_posterior)
+
+
+def _rough(run: Run, reason: StopReason) -> Point:
+    """Return a rough fit if the search was cut before any kernel had a score."""
+    rough, n_failed = run.rough() if reason in EARLY else None, len(run.history)
+    if rough is None:
+        failed = run.history.evaluations[:1]
+        first = f"; the first, {failed[0].expression}: {failed[0].status}" if failed else ""
+        raise EvaluationError(f"none of the {n_failed} kernels could be fitted{first}")
+    if reason is not StopReason.INTERRUPTED:
+        also = f", and {n_failed} could not be fitted" if n_failed else ""
+        warn_user(
+            f"{reason} ended the search before any kernel had a score{also}: this model is a "
+            f"rough fit of {rough[0].expression}, allow more time",
+            ConvergenceWarning,
+        )
+    return rough
+
+
+def _completed(
+    run: Run, best: Point, others: Sequence[Evaluation], deadline: Deadline, *, tries_more: bool
+) -> FittedModel:
+    """Fit the best kernels to all rows, average over kernels and parameters, and find the tails.
+
+    The best kernel may be one of the grammar that is not among these, if it ``tries_more``.
+    """
+    result: Result = (best, [_only(best[0])], best[1])
+    if run.searches_all_exactly:
+        result = _averaged(run, best, others, run.evaluator, deadline)
+    else:
+        try:
+            result = _of_all_rows(run, best, others, deadline, tries_more=tries_more)
+        except EvaluationError as error:
+            warn_user(
+                f"{error}: predictions are given the {run.n_searched} rows of the search only",
+                ConvergenceWarning,
+            )
+    point, kernels, mixture = result
+    of_rows = mixture if run.searches_all_exactly else best[1]
+    return _model(run, (point, kernels, mixture.with_tails(_tails(run, of_rows, deadline))))
+
+
+def _of_all_rows(
+    run: Run, best: Point, others: Sequence[Evaluation], deadline: Deadline, *, tries_more: bool
+) -> Result:
+    """Fit the best kernels to all rows, exactly or by the approximation."""
+    best_first = [best[0], *others]
+    if run.approximation is not None:
+        return _approximated(run, run.approximation, best_first, deadline, tries_more=tries_more)
+    evaluator = run.evaluator_of(run.data)
+    first, *others = race_exactly(best_first, evaluator, deadline=deadline) or best_first
+    point = first, condition(first, run.data)
+    if first is best[0]:  # there is no fit to all rows
+        return point, [_only(first)], point[1]
+    return _averaged(run, point, others, evaluator, deadline)
+
+
+def _approximated(
+    run: Run,
+    approximation: Approximation,
+    best_first: Sequence[Evaluation],
+    deadline: Deadline,
+    *,
+    tries_more: bool,
+) -> Result:
+    """Predict with the kernel that is best on all rows."""
+    grammar = run.space.grammar if tries_more and run.arguments.strategy.searches else None
+    rows = ManyRows(approximation, run.data, run.evaluator, deadline=deadline)
+    evaluation, draws, make_predictor = fit_all_rows(
+        best_first, rows, n_searched=run.n_searched, grammar=grammar
+    )
+    try:
+        mixture = condition(evaluation, run.data, make_predictor)
+    except EvaluationError as error:
+        warn_user(f"{error}: predictions are approximated", ConvergenceWarning)
+        mixture = condition(evaluation, run.data, approximation.predictors[0])
+    return (evaluation, mixture), [_only(evaluation, draws)], mixture
+
+
+def _averaged(
+    run: Run,
+    best: Point,
+    others: Sequence[Evaluation],
+    evaluator: Evaluator,
+    deadline: Deadline,
+) -> Result:
+    """Average over kernels and parameters, both fitted to the rows of the evaluator."""
+    evaluation, averaging = best[0], run.arguments.averaging
+    kernels = posterior_over_kernels(evaluator, [evaluation, *others], deadline=deadline)
+    if averaging is None:
+        return best, kernels, best[1]
+    averaged = kernels
+    if not evaluation.expression.leaves:  # if nothing is found, nothing is predicted
+        averaged = [one for one in kernels if one.evaluation is evaluation]
+    try:
+        with one_blas_thread():
+            components = averaging.components(evaluator, averaged, deadline=deadline)
+            mixture = MixturePredictor(components, evaluator.data, ExactPredictor)
+    except (LinAlgError, OutOfTimeError, MemoryError) as error:
+        warn_user(
+            f"averaging has failed ({reason_of(error)}): this model predicts by "
+            f"{evaluation.expression} at its best parameters",
+            ConvergenceWarning,
+        )
+        mixture = best[1]
+    return best, kernels, mixture
+
+
+def _tails(run: Run, mixture: MixturePredictor, deadline: Deadline) -> float:
+    """Estimate how heavy tails are from rows left out, those of the search if there are more.
+
+    Rows of a series do not show it, as those on both sides of a row know whether a level breaks.
+    Without the time to leave rows out, tails are those of the prior.
+    """
+    needed = TIMES_TO_LEAVE_OUT * len(mixture.components) * run.conditioning_seconds
+    if run.arguments.strategy.searches and deadline.seconds_left > needed:
+        with suppress(LinAlgError, MemoryError), one_blas_thread():
+            probabilities, _ = mixture.leave_one_out()
+            n_outliers = len(run.outliers) * len(probabilities) / len(run.rows)
+            return share_of_tails(probabilities, n_outliers)
+    return TAIL_SHARE
+
+
+def _model(run: Run, result: Result) -> FittedModel:
+    (evaluation, point), kernels, mixture = result
+    (predictor,) = point.predictors
+    n = len(point.data.y)
+    given = "" if n == len(run.rows) else f", given {n} rows"
+    deviations = _deviations(run, point, evaluation.expression.target)
+    return FittedModel(
+        evaluation=evaluation,
+        scaled_noise_variance=predictor.noise_variance,
+        mixture=mixture,
+        kernels=kernels,
+        approximation=f"{predictor.text}{given}",
+        outliers=(run.given.rows[run.outliers], deviations),
+        rows=run.rows,
+    )
+
+
+def _only(evaluation: Evaluation, draws: FloatArray | None = None) -> KernelPosterior:
+    """Return the posterior in which one kernel is certain, by default at its parameters."""
+    drawn = evaluation.theta[None] if draws is None else draws
+    return KernelPosterior(evaluation, 1.0, evaluation.score, drawn)
+
+
+def _deviations(run: Run, mixture: MixturePredictor, target: str) -> FloatArray:
+    """Compute how far the excluded rows are from predictions, in deviations.
+
+    Those without a density on the scale of the target are infinitely far.
+    """
+    if not len(run.outliers):
+        return np.empty(0)
+    inputs = run.columns.inputs(run.given.X[run.outliers]).values
+    mean, variance = mixture.moments(inputs)
+    of_function = mixture.moments(inputs, noise=False)[1]
+    noise = run.given.noise.take(run.outliers).multiplied(run.target.scale**-2)
+    of_rows = RowNoise(noise.weights, noise.errors)  # as new observations are rounded already
+    variance = of_function + of_rows.variance(variance - of_function)
+    u = run.target.forward(run.given.y[run.outliers])
+    deviations = (u - mean) / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+    _, log_slopes = run.target.on(target).forward_and_log_slope(u)
+    return np.where(np.isfinite(log_slopes), deviations, np.inf)
