@@ -54,16 +54,20 @@ def wave(n_samples=20, *, n_features=1, seed=0):
 SEARCHES = {name: one for name, one in STRATEGIES.items() if one.searches}
 
 
+# without what takes time and is not asked about
+PLAIN = {"outliers": None, "column_scales": None, "target_scale": None, "random_state": 0}
+
+
 def small(**parameters):
     """An estimator that is done in a second."""
-    settings = {"base_kernels": ["SE", "LIN"], "max_leaves": 3, "n_iter": 4, "random_state": 0}
+    settings = {"base_kernels": ["SE", "LIN"], "max_leaves": 3, "n_iter": 4, **PLAIN}
     settings["criterion"] = Recording()
     return AutoKernelGPRegressor(**{**settings, **parameters})
 
 
 def tiny(**parameters):
     """An estimator that looks at two base kernels on each column, and at nothing else."""
-    fixed = {"n_iter": 0, "base_kernels": ["SE", "LIN"], "max_leaves": 1, "random_state": 0}
+    fixed = {"n_iter": 0, "base_kernels": ["SE", "LIN"], "max_leaves": 1, **PLAIN}
     return AutoKernelGPRegressor(**{**fixed, **parameters})
 
 

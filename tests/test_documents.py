@@ -39,6 +39,10 @@ DIRECTIVES = {"{toctree}", "{include}", "{eval-rst}", "{glossary}", "{grid}", "{
 KINDS = DIRECTIVES | {"python", "bash", "text", "json"}
 PAGES = [path for path in DOCS.rglob("*.md") if GENERATED.isdisjoint(path.parts)]
 DOCUMENTS = sorted([ROOT / "README.md", *PAGES])
+# pages with whole searches run with the build of the site, and each week
+LONG = {"README.md", "docs/quickstart.md", "docs/interpretation.md", "docs/faq.md"}
+LONG |= {f"docs/guide/{name}.md" for name in ("scales", "categories", "rows", "searching")}
+LONG |= {f"docs/guide/{name}.md" for name in ("evidence", "forecasts", "predicting")}
 LISTED_WHOLE = (autokernel, autokernel.datasets, autokernel.displays, autokernel.export)
 
 
@@ -59,7 +63,7 @@ def structure(text):
 
 
 def name_of(path):
-    return str(path.relative_to(ROOT))
+    return path.relative_to(ROOT).as_posix()
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +72,15 @@ def kept(tmp_path_factory):
     return tmp_path_factory.mktemp("kept")
 
 
-@pytest.mark.parametrize("path", [path for path in DOCUMENTS if examples(path)], ids=name_of)
+def pages_with_examples():
+    """The pages, those with whole searches marked."""
+    for path in DOCUMENTS:
+        if examples(path):
+            marks = [pytest.mark.slow] if name_of(path) in LONG else []
+            yield pytest.param(path, id=name_of(path), marks=marks)
+
+
+@pytest.mark.parametrize("path", pages_with_examples())
 def test_the_examples_run_and_print_what_is_shown(path, kept, tmp_path, monkeypatch, capsys):
     mpl.use("Agg")
     monkeypatch.chdir(tmp_path)
