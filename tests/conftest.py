@@ -1,9 +1,16 @@
-"""Settings of all tests."""
+"""Settings of all tests, read before numpy is imported."""
 
-import pytest
-from hypothesis import settings
+import os
 
-from tests.dense import dense_covariance, dense_log_posterior
+# The matrices of the tests are small: a second thread of BLAS costs more than it saves. Workers
+# of pytest-xdist and the processes that tests start inherit the variables.
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
+
+from tests.dense import dense_covariance, dense_log_posterior  # noqa: E402
 
 __all__ = ["dense_covariance", "dense_log_posterior"]  # fixtures of several folders
 
@@ -12,3 +19,11 @@ pytest.register_assert_rewrite("tests.batteries")
 # derandomize: the same examples in every run; deadline: machines differ in speed
 settings.register_profile("deterministic", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("deterministic")
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_make_scheduler(config, log):
+    """Run all tests of a file in one worker, so that they share their fits."""
+    from xdist.scheduler import LoadFileScheduling
+
+    return LoadFileScheduling(config, log)
