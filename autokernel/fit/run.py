@@ -330,7 +330,7 @@ class Run:
         rivals: list[Expression] = [
             Leaf(PERIODIC, column) + kernel for column in numeric if column not in gaps
         ]
-        if not self.arguments.strategy.searches:
+        if self.arguments.strategy.preset.judges_outliers_by_series:
             with catch_warnings(action="ignore"):  # the space without outliers repeats them
                 plain = replace(self.arguments, target_scale=IDENTITY, start_kernel=())
                 space = Space(given, columns, target, plain, find_seasons=tuple)
@@ -447,7 +447,7 @@ class Run:
         best_first = [best.evaluation, *others]
         try:
             if self.approximation is not None:
-                more = grammar if self.arguments.strategy.searches else None  # kernels to try
+                more = grammar if self.arguments.strategy.preset.explores else None
                 return self._approximated(self.approximation, best_first, more, deadline)
             evaluator = self._evaluator(self._data)
             first, *others = race_exactly(best_first, evaluator, deadline=deadline) or best_first
@@ -473,7 +473,7 @@ class Run:
         mixture, share = model.mixture, TAIL_SHARE
         rows = mixture if self.searches_all_exactly else searched.mixture
         needed = TIMES_TO_LEAVE_OUT * len(rows.components) * self._conditioning_seconds
-        if self.arguments.strategy.searches and deadline.seconds_left > needed:
+        if self.arguments.strategy.preset.learns_tails and deadline.seconds_left > needed:
             with suppress(LinAlgError, MemoryError), one_blas_thread():
                 probabilities, _ = rows.leave_one_out()
                 n_outliers = len(self.outliers) * len(probabilities) / len(self.y)
@@ -616,7 +616,8 @@ def _training_data(given: FitData, columns: Columns, target: Target) -> Training
 
 def _structure_prior(grammar: Grammar, arguments: Arguments) -> StructurePrior:
     n_columns, chosen = len(grammar.columns), arguments.structure_prior
-    if chosen is None or (isinstance(chosen, str) and not arguments.strategy.searches):
+    prices = arguments.strategy.preset.prices_structure
+    if chosen is None or (isinstance(chosen, str) and not prices):
         return uniform_prior
     if isinstance(chosen, str):
         by_column = grammar.by_column or [grammar.base_kernels]
