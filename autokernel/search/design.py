@@ -1,7 +1,7 @@
 """Initial designs: the kernels that are evaluated before a strategy has anything to learn from."""
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
@@ -74,19 +74,27 @@ def kernels_of_series(grammar: Grammar) -> list[Expression]:
     They are a walk with a damped trend, and a line with a level that returns to it, without and
     with the seasons of known periods.
     """
+    leaves = _leaves_of_series(grammar)
+    if not leaves:
+        return []
+    walk, trend, line, level, *seasons = leaves
+    found = []
+    for target in grammar.targets:
+        for body in (walk + trend, line + level):
+            found += [body.on(target), *([(body + _sum(seasons)).on(target)] if seasons else [])]
+    return [one for one in found if grammar.spans(one)]
+
+
+def _leaves_of_series(grammar: Grammar) -> list[Leaf]:
+    """List walk, trend, line, level and the seasons of the only column, none if one is missing."""
     if len(grammar.columns) != 1:
         return []
     by_kernel = {leaf.kernel: leaf for leaf in grammar.leaves if leaf.scale == IDENTITY}
     kernels = (RANDOM_WALK, DAMPED_TREND, LINEAR, RETURNING)
     if not by_kernel.keys() >= set(kernels):
         return []
-    walk, trend, line, level = (by_kernel[kernel] for kernel in kernels)
     seasons = [leaf for kernel, leaf in by_kernel.items() if isinstance(kernel, Seasonal)]
-    found = []
-    for target in grammar.targets:
-        for body in (walk + trend, line + level):
-            found += [body.on(target), *([(body + _sum(seasons)).on(target)] if seasons else [])]
-    return [one for one in found if grammar.spans(one)]
+    return [*(by_kernel[kernel] for kernel in kernels), *seasons]
 
 
 def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> list[Expression]:
@@ -106,10 +114,9 @@ def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> list[Express
 
 def _over_columns(operator: Operator, kernel: BaseKernel, grammar: Grammar) -> Expression:
     """Join one base kernel over all columns, or what stands for it where columns differ."""
-    terms = [_sum(grammar.like(kernel, column)) for column in grammar.columns]
-    return reduce(lambda left, right: Operation(operator, left, right), terms)
+    terms = (_sum(grammar.like(kernel, column)) for column in grammar.columns)
+    return reduce(partial(Operation, operator), terms)
 
 
-def _sum(leaves: Sequence[Leaf]) -> Expression:
-    terms: Sequence[Expression] = leaves
-    return reduce(lambda left, right: Operation(ADD, left, right), terms)
+def _sum(leaves: Sequence[Expression]) -> Expression:
+    return reduce(partial(Operation, ADD), leaves)
