@@ -126,7 +126,7 @@ def test_the_wheel_has_types_data_and_the_command(wheel):
 
 
 def test_the_sdist_has_what_is_needed_to_test_it_and_no_more(sdist):
-    for needed in ("pyproject.toml", "README.md", "LICENSE", "conftest.py", "docs/theory.md"):
+    for needed in ("pyproject.toml", "README.md", "LICENSE", "docs/theory.md"):
         assert needed in sdist
     unwanted = re.compile(
         r"(^|/)(__pycache__|\.[a-z]+_cache|\.venv|\.git|_build|results)/|\.(pyc|whl|so|gz|joblib)$"
