@@ -2,7 +2,7 @@
 
 import sys
 
-from autokernel.cli.run import main
+from autokernel.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

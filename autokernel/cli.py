@@ -1,0 +1,450 @@
+"""The command line. Rows in messages are counted from 1, below the line of names."""
+
+import argparse
+import os
+import re
+import sys
+import textwrap
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from autokernel import AutoKernelError, AutoKernelGPRegressor, __version__
+from autokernel.datasets import load_airline
+from autokernel.displays import DecompositionDisplay, ForecastDisplay
+from autokernel.export import write_report
+from autokernel.typing import FloatArray, IntArray
+from autokernel.validation import did_you_mean
+
+REFUSED, INTERRUPTED = 2, 130  # exit statuses; the second is that of the shell for Ctrl-C
+NUMBER, CATEGORY, DATE = "number", "category", "mixed"  # kinds of columns; others: forms of dates
+LIKE_A_NUMBER, CATEGORY_SHARE = r"[^\w\s]*\s*\d", 0.1  # of texts of a category, which begin so
+NO_DATE = r"^[+-]?\d*\.?\d*$|\d,\d|^\d+:"  # 2020, 45,3 and 7:30, which are dates to pandas
+MARKS = {"tab": "\t", "\\t": "\t", "space": r"\s+"}  # pandas takes longer ones as patterns
+MIN_ROWS, TEST_SHARE = 4, 0.1  # of a fit and its test; of the rows
+BASELINE_ROWS = 200  # on which other kernels are fitted in seconds
+SEASONS = {"day": 1.0, "week": 7.0, "year": 365.2425}  # in days
+PREDICTED = ("mean", "std", "lower_95", "upper_95")  # columns of predictions
+PARAMETERS = ("strategy", "criterion", "operators", "n_iter", "max_time", "n_jobs", "random_state")
+RESULTS = {  # the package that each file to write needs, by its ending
+    "predictions": {"": "pandas"},
+    "output": {".skops": "skops.io", ".joblib": "joblib"},
+    "plot": dict.fromkeys((".png", ".svg", ".pdf"), "matplotlib"),
+    "report": {"": "matplotlib"},
+}
+say = partial(print, flush=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: frames have no truth value
+class FitRows:
+    """Rows to fit, all of which have a target and a weight."""
+
+    title: str
+    X: Any  # data frame, whose gaps are missing; array of the bundled series without pandas
+    y: Any  # series or array (n_samples,)
+    weights: FloatArray  # (n_samples,)
+    target: str
+    kinds: dict[str, str]  # of each column of X
+    units: dict[str, str]  # as for describe
+    notes: list[str]  # how the file was read
+    time: FloatArray | None  # the first column of dates, in days, or the only one, of numbers
+    seasons: Mapping[str, float]  # in the unit of time
+
+    @property
+    def is_series(self) -> bool:
+        """Whether a single column is the time."""
+        return self.time is not None and len(self.kinds) == 1
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; return 0 if there is a model, 2 after a refusal, 130 after Ctrl-C."""
+    options = parse(arguments)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda text, *_, **__: _say_aside(f"Note: {text}")
+            return _run(options)
+    except KeyboardInterrupt:
+        print("\nautokernel: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever reads has seen enough, as head has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (OSError, ValueError, AutoKernelError) as error:
+        text = re.sub(r"^The '(\w+)_(\w+)' parameter of \w+", r"--\1-\2", str(error))
+        _say_aside(f"autokernel: {text}")
+        return REFUSED
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the arguments; ends the program with status 2 and a message if they are not valid."""
+    parser = argparse.ArgumentParser(
+        prog="python -m autokernel" if Path(sys.argv[0]).name == "__main__.py" else "autokernel",
+        usage="%(prog)s [FILE] [options]",
+        description="Find, describe and test a Gaussian process for a table, and predict with it.",
+        epilog="Options with * may be given several times. Without a file, the data are monthly "
+        "airline passengers, 1949 to 1960. Ctrl-C ends the search with the best kernel so far.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"autokernel {__version__}")
+    _add_options(parser.add_argument_group)
+    options = parser.parse_args(arguments)
+    for name in ("target", "weights", "drop", "category", "date_format", "predict"):
+        if options.file is None and getattr(options, name):
+            parser.error(f"--{name.replace('_', '-')} needs a file: name it before the options")
+    if options.predictions and bool(options.predict) == bool(options.horizon):
+        parser.error("--predictions needs --predict FILE, the rows to predict, or --horizon N")
+    return options
+
+
+def _add_options(group: Callable[[str], Any]) -> None:
+    data, search, result = (group(one).add_argument for one in ("data", "search", "results"))
+    path, star = {"type": Path, "metavar": "FILE"}, {"action": "append", "default": []}
+    mark = {"type": lambda text: MARKS.get(text, text), "metavar": "MARK"}
+    data("file", nargs="?", **path, help="CSV file with a line of column names")
+    data("--target", metavar="NAME", help="column to predict (default: the last, without weights)")
+    data("--weights", metavar="NAME", help="column of weights, of which only the ratios count")
+    data("--drop", **star, metavar="NAME*", help="column to leave out")
+    data("--category", **star, metavar="NAME*", help="column of categories, as texts always are")
+    data("--unit", **star, metavar="NAME=TEXT*", help="unit of a column or of the target")
+    data("--sep", **mark, help="column separator (default: tab, ';' or ',')")
+    data("--decimal", choices=".,", default=".", metavar="MARK", help="decimal mark (default: .)")
+    data("--thousands", **mark, help="separator of thousands (default: none)")
+    data("--date-format", metavar="FORMAT", help="how dates are written, such as %%d/%%m/%%Y")
+    data("--na-values", **star, metavar="TEXT*", help="missing value, besides those of pandas")
+    data("--missing", choices=["keep", "drop"], default="keep", help="rows with missing inputs")
+    data("--comment", metavar="MARK", help="mark at which comments begin, such as '#'")
+    data("--encoding", default="utf-8", metavar="NAME", help="encoding (default: utf-8)")
+    search("--n-iter", type=int, default=20, metavar="N", help="number of kernels (default: 20)")
+    search("--max-time", type=float, metavar="SECONDS", help="longest time of the search")
+    search("--strategy", default="sot", metavar="NAME", help="such as series (default: sot)")
+    search("--criterion", default="laplace", metavar="NAME", help="such as bic (default: laplace)")
+    search("--operators", default="+,*", metavar="LIST", help="out of +,*,cp,cw (default: +,*)")
+    search("--n-jobs", type=int, metavar="N", help="workers, -1 for one on each core (default: 1)")
+    search("--random-state", type=int, default=0, metavar="N", help="seed (default: 0)")
+    result("--horizon", type=int, metavar="N", help="number of rows to forecast after the last one")
+    result("--predict", **path, help="CSV file with rows to predict, whose columns have names")
+    result("--predictions", **path, help="CSV file for predictions (default: they are printed)")
+    result("--output", **path, help="file for the model: .skops or .joblib")
+    result("--plot", **path, help="picture of the forecast of one column, of components of several")
+    result("--report", **path, help="HTML file for a report")
+
+
+def _check_outputs(options: argparse.Namespace) -> None:
+    taken = [*map(Path.resolve, filter(None, (options.file, options.predict)))]
+    for name, packages in RESULTS.items():
+        if path := getattr(options, name):
+            package = packages.get(path.suffix.lower(), packages.get(""))
+            can_be_written = os.access(path.absolute().parent, os.W_OK) and not path.is_dir()
+            if package is None or not can_be_written or path.resolve() in taken:
+                kind = " or ".join(packages) or "new"
+                raise ValueError(f"--{name} must be a {kind} file that can be written, got {path}")
+            if find_spec(package.partition(".")[0]) is None:
+                raise ValueError(f"--{name} {path} needs {package}: pip install {package}")
+            taken.append(path.resolve())
+
+
+def _airline() -> FitRows:
+    title, target, note = "monthly airline passengers, 1949 to 1960", "passengers", "time: years."
+    try:
+        X, y = load_airline(return_X_y=True, as_frame=True)
+        units, y = {"time": "years", target: "thousand"}, y.rename(target)
+    except ImportError:  # pandas is missing
+        X, y = load_airline(return_X_y=True)
+        units, note = {"x0": "years", "y": "thousand"}, "x0, or [0], is the time: years."
+    kinds, weights, time = {next(iter(units)): NUMBER}, np.ones(len(y)), np.asarray(X)[:, 0]
+    return FitRows(title, X, y, weights, target, kinds, units, [note], time, {"year": 1.0})
+
+
+def read_fit_rows(path: Path, options: argparse.Namespace) -> FitRows:
+    """Read a file with the target among its columns."""
+    with _errors_named(path):
+        cells, _ = _read_cells(path, options)
+        cells, target = _chosen(cells, options)
+        kinds = {name: _kind(cells[name], target, options) for name in cells}
+        if options.date_format not in {None, *kinds.values()}:
+            raise ValueError(f"--date-format {options.date_format} fits no column")
+        values = _read_columns(cells, kinds, options)
+        kept = values[target].notna() & (values.notna().all(axis=1) | (options.missing == "keep"))
+        weights = values.pop(options.weights).fillna(0) if options.weights else kept.astype(float)
+        kept &= weights != 0
+        y, X = values.pop(target)[kept], values[kept].dropna(axis="columns", how="all")
+        if len(y) < MIN_ROWS or X.empty:
+            raise ValueError(f"{MIN_ROWS} rows with an input are needed, got {len(y)}")
+    notes = [f"{len(y)} of {len(kept)} rows are used, with the inputs\n\n{_summary(X)}\n"]
+    kinds, weights = {name: kinds[name] for name in X}, weights[kept].to_numpy(float)
+    weights /= weights.mean()  # rows are seldom readings that agree exactly
+    X, y = X.reset_index(drop=True), y.reset_index(drop=True)
+    time = X.iloc[:, 0].to_numpy() if list(kinds.values()) == [NUMBER] else None
+    if len(dates := X.select_dtypes("datetime").columns):
+        time = ((X[dates[0]] - X[dates[0]].min()) / np.timedelta64(1, "D")).to_numpy(float)
+    seasons = SEASONS if len(dates) else {}
+    return FitRows(path.name, X, y, weights, target, kinds, {}, notes, time, seasons)
+
+
+def _read_new_rows(path: Path, rows: FitRows, options: argparse.Namespace) -> tuple[Any, Any, str]:
+    with _errors_named(path):
+        cells, sep = _read_cells(path, options)
+        if not set(rows.kinds) <= set(cells) or set(PREDICTED) & set(cells):
+            raise ValueError(f"--predict needs {[*rows.kinds]}, not {PREDICTED}, got {[*cells]}")
+        X = _read_columns(cells[list(rows.kinds)], rows.kinds, options)
+    rows.notes.append(f"{path.name} has the inputs\n\n{_summary(X)}\n")
+    for name, kind in rows.kinds.items():
+        if kind == CATEGORY and (new := sorted({*X[name].dropna()} - {*rows.X[name]})):
+            rows.notes.append(f"New levels of {name}: {', '.join(new)}.")
+    return X, cells, sep
+
+
+@contextmanager
+def _errors_named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise ValueError(f"{path.name} needs pandas: pip install 'autokernel-gp[cli]'") from error
+    except (ValueError, LookupError, EOFError, Warning) as error:  # of pandas, but for ValueError
+        advice = "; check the line of names, quotation marks, --sep, --comment and --encoding"
+        raise ValueError(
+            f"{path.name}: {error}{advice * (type(error) is not ValueError)}"
+        ) from error
+
+
+def _read_cells(path: Path, options: argparse.Namespace) -> tuple[Any, str]:
+    """Read the cells of a file as texts, and its separator."""
+    import pandas as pd
+
+    how = {"dtype": str, "index_col": False, "skipinitialspace": True, "encoding": options.encoding}
+    how |= {"comment": options.comment, "na_values": options.na_values}
+    header = "".join(pd.read_csv(path, sep="\0", quoting=3, nrows=0, **how))
+    sep = options.sep or next((one for one in "\t;," if one in header), ",")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)  # more cells than names
+        cells = pd.read_csv(path, sep=sep, **how)
+    if cells.empty or not re.search(r"[^\W\d_]", header):
+        raise ValueError(f"rows below a line of names such as x,y are expected, got {list(cells)}")
+    cells = cells.loc[:, ~cells.columns.str.startswith("Unnamed: ")]
+    return cells.apply(lambda column: column.str.strip()), " " if len(sep) > 1 else sep
+
+
+def _chosen(cells: Any, options: argparse.Namespace) -> tuple[Any, str]:
+    """Leave out the columns of ``--drop``, and return the name of the target with the others."""
+    for option in ("target", "weights", "drop", "category"):
+        for name in {*np.atleast_1d(getattr(options, option)).tolist()} - {None, *cells}:
+            longer = {name.casefold(): one for one in cells if name.casefold() in one.casefold()}
+            meant = did_you_mean(name, cells, aliases=longer)
+            raise ValueError(f"--{option} must be one of {list(cells)}, got {name!r}{meant}")
+    cells = cells.drop(columns=options.drop)
+    names = [name for name in cells if name != options.weights]
+    target = options.target or names[-1]
+    if target not in names or len(names) < 2:
+        raise ValueError(f"need a target and another column, got {names}; see --sep and --drop")
+    return cells, target
+
+
+def _kind(cells: Any, target: str, options: argparse.Namespace) -> str:
+    """Decide whether a column holds numbers, categories, or dates of a form."""
+    if cells.name in (target, options.weights):
+        return NUMBER
+    known, form = cells.dropna().drop_duplicates(), options.date_format
+    n_read = {one: _read(known, one, options).count() for one in (form, DATE, NUMBER) if one}
+    best = max(n_read, key=n_read.__getitem__)
+    is_text = n_read[best] < len(known) and known.str.match(LIKE_A_NUMBER).mean() < CATEGORY_SHARE
+    return CATEGORY if is_text or cells.name in options.category else best
+
+
+def _read(cells: Any, kind: str, options: argparse.Namespace) -> Any:
+    """Read a column of some kind; what cannot be read is missing, as are dates of two readings."""
+    import pandas as pd
+
+    if kind == CATEGORY:
+        return cells.astype(object)
+    if kind == NUMBER:
+        mark = r"\s" if options.thousands == r"\s+" else re.escape(options.thousands or "\0")
+        text = cells.str.replace(rf"(?<=\d){mark}(?=\d\d\d)", "", regex=True)
+        text = text.str.translate(str.maketrans(f"{options.decimal}.", f".{options.decimal}"))
+        return pd.to_numeric(text, errors="coerce").astype(float).replace([-np.inf, np.inf], np.nan)
+    text = cells.mask(cells.str.contains(NO_DATE, na=False)) if kind == DATE else cells
+    read = partial(pd.to_datetime, text, format=kind, errors="coerce", utc=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the day does not come first
+        dates = read()
+        return dates.where(dates == read(dayfirst=True)).dt.tz_localize(None)
+
+
+def _read_columns(cells: Any, kinds: Mapping[str, str], options: argparse.Namespace) -> Any:
+    values = cells.apply(lambda column: _read(column, kinds[column.name], options))
+    bad = values.isna() & cells.notna()
+    if bad.any(axis=None):
+        first = bad.idxmax()[bad.any()].items()
+        wrong = [f"column {name!r}, row {row + 1}: {cells.at[row, name]!r}" for name, row in first]
+        raise ValueError(
+            f"no numbers or dates in {bad.sum().sum()} cells, such as {'; '.join(wrong)}. Name the "
+            "marks of numbers by --decimal and --thousands, the form of dates by --date-format, "
+            "such as %d.%m.%Y, and missing values by --na-values; or take columns as categories by "
+            "--category NAME, or leave them out by --drop NAME"
+        )
+    return values
+
+
+def _summary(X: Any) -> str:
+    table = X.describe(include="all").T.reindex(columns=["count", "unique", "min", "max"])
+    return textwrap.indent(table.to_string(na_rep="", float_format="{:.6g}".format), "    ")
+
+
+def _run(options: argparse.Namespace) -> int:
+    _check_outputs(options)
+    rows = read_fit_rows(options.file, options) if options.file else _airline()
+    rows.units.update(text.partition("=")[::2] for text in options.unit)
+    new = _read_new_rows(options.predict, rows, options) if options.predict else None
+    are_categories = [kind == CATEGORY for kind in rows.kinds.values()]
+    given = {name: getattr(options, name) for name in PARAMETERS}
+    given["operators"] = options.operators.split(",")
+    model = AutoKernelGPRegressor(categorical_features=are_categories, outliers=None, **given)
+    if options.horizon and not rows.is_series:
+        need = "a single column of dates (name their --date-format) or numbers (see --drop)"
+        raise ValueError(f"--horizon needs {need}, got {rows.kinds}")
+    model.refit(rows.X, rows.y, "NOISE", sample_weight=rows.weights)
+    model.describe(rows.units)  # refuses units, parameters and unequal steps before the search
+    if options.horizon is not None:
+        model.forecast(options.horizon)
+    train, test = _split(rows, options.random_state)
+    say("\n".join([f"autokernel {__version__}: {rows.title}", *rows.notes]))
+    model = clone(model).set_params(outliers="auto", verbose=1)
+    _find_kernel(model, rows, train)
+    steps: dict[str, Callable[[], None]] = {
+        "description": lambda: _describe(model, rows),
+        "test": lambda: _test(model, rows, train, test),
+    }
+    if any((new, options.horizon, options.output, options.plot, options.report)):
+        steps["fit to all rows"] = lambda: _fit_all_rows(model, rows)
+        steps["rest of the files"] = lambda: _write(model, rows, new, options)
+    return _take(steps)
+
+
+def _take(steps: dict[str, Callable[[], None]]) -> int:
+    status = 0
+    for name, step in steps.items():
+        try:
+            step()
+        except KeyboardInterrupt:
+            say(f"\nInterrupted: the {name} is left out.")
+            status = INTERRUPTED if name == "rest of the files" else 0
+    return status
+
+
+def _split(rows: FitRows, random_state: int) -> list[IntArray]:
+    """Hold out a tenth for the test: the last rows if there is a time, random rows otherwise."""
+    time, how = rows.time, "the last"
+    if time is None:
+        time, how = np.random.default_rng(random_state).random(len(rows.y)), "drawn at random"
+    n_test = max(1, round(TEST_SHARE * np.isfinite(time).sum()))
+    order = np.argsort(np.nan_to_num(time, nan=-np.inf), kind="stable")  # without a time: first
+    rows.notes.append(
+        f"{len(order) - n_test} rows to train on, {n_test}, {how}, to predict: {rows.target}."
+    )
+    return np.split(order, [-n_test])
+
+
+def _find_kernel(model: AutoKernelGPRegressor, rows: FitRows, train: IntArray) -> None:
+    say("\n no.      time       score   best kernel so far, in nats; Ctrl-C ends the search\n")
+    X, y = _safe_indexing(rows.X, train), rows.y[train]
+    try:
+        model.fit(X, y, sample_weight=rows.weights[train])
+    except KeyboardInterrupt:
+        if not hasattr(model, "stop_reason_"):
+            raise  # there is no kernel yet
+        say("the search ended: it was interrupted")
+
+
+def _describe(model: AutoKernelGPRegressor, rows: FitRows) -> None:
+    words = [_paragraph(text, 4) for text in model.describe(rows.units).split("\n\n")]
+    say(f"\nBest kernel\n\n{_paragraph(model.best_expression_, 4)}")
+    say("\n\n".join([f"\nWhat it says about {rows.target}", *words]))
+    if n := len(model.search_history_["score"]):
+        say(f"\nBest {min(n, 5)} of {n} kernels; scores are in nats\n\n{model.leaderboard(5)}")
+
+
+def _test(model: AutoKernelGPRegressor, rows: FitRows, train: IntArray, test: IntArray) -> None:
+    X, y, weights = _safe_indexing(rows.X, test), rows.y[test], rows.weights[test]
+    low, high = model.predict_interval(X, 0.95).T
+    say(f"\nIntervals of 95 % hold {sum((low <= y) & (y <= high))} of {len(test)} test values.")
+    say(f"\nTest RMSE of {rows.target}{', weighted' * bool(np.ptp(rows.weights))}\n")
+    for name, forecast in _forecasts(model, rows, train, X):
+        say(f"    {np.sqrt(np.average((forecast - y) ** 2, weights=weights)):10.4g}  {name}")
+
+
+def _forecasts(model: Any, rows: FitRows, train: IntArray, X: Any) -> Iterator[tuple[str, Any]]:
+    y, weights = np.asarray(rows.y)[train], rows.weights[train]
+    yield "this model", model.predict(X)
+    yield "the mean", np.average(y, weights=weights)
+    if rows.time is not None:
+        yield "the last value", y[-1]
+        time = rows.time[train]
+        spacing, extent = np.nanmedian(np.diff(time)), np.nanmax(time) - np.nanmin(time)
+        fit = [name for name, one in rows.seasons.items() if 0 < 3.5 * spacing < one < extent]
+        for name in fit[:1]:  # the shortest of four rows or more
+            last = y[time > time[-1] - rows.seasons[name] + spacing / 2]
+            yield f"the last {name} repeated (seasonal-naive)", np.resize(last, len(X))
+    at = np.random.default_rng(0).permutation(train)[:BASELINE_ROWS]
+    plain = dict.fromkeys(("column_scales", "target_scale", "outliers", "averaging"))
+    other = clone(model).set_params(**plain, strategy="sot", verbose=0)
+    for name, base, sign in (("straight lines", "LIN", " + "), ("an RBF kernel", "SE", " * ")):
+        bases = ("CAT" if kind == CATEGORY else base for kind in rows.kinds.values())
+        kernel = sign.join(f"{base}[{i}]" for i, base in enumerate(bases))
+        other.refit(_safe_indexing(rows.X, at), rows.y[at], kernel, sample_weight=rows.weights[at])
+        yield name, other.predict(X)
+
+
+def _fit_all_rows(model: AutoKernelGPRegressor, rows: FitRows) -> None:
+    say(f"\nFitting the kernel to all {len(rows.y)} rows. Ctrl-C leaves this out.")
+    fit = model.fit if model.strategy == "series" else model.refit  # a series averages kernels
+    fit(rows.X, rows.y, sample_weight=rows.weights)
+
+
+def _write(model: Any, rows: FitRows, new: Any, options: argparse.Namespace) -> None:
+    model.set_params(verbose=0)
+    _predict(model, new, options)
+    if path := options.output:
+        import_module(RESULTS["output"][path.suffix.lower()]).dump(model, path)
+        say(f"Model: {path}")
+    if path := options.report:
+        write_report(model, path, units=rows.units, title=rows.title)
+        say(f"Report: {path}")
+    if options.plot and not rows.is_series and model.best_expression_ == "NOISE":
+        say("Picture: none, because noise alone is best")
+    elif path := options.plot:
+        draw = (ForecastDisplay if rows.is_series else DecompositionDisplay).from_estimator
+        draw(model, units=rows.units).figure_.savefig(path, dpi=150)
+        say(f"Picture: {path}")
+
+
+def _predict(model: Any, new: Any, options: argparse.Namespace) -> None:
+    path, how = options.predictions, {"index": False, "float_format": "%.8g"}
+    if new:
+        X, cells, sep = new
+        columns = *model.predict(X, return_std=True), *model.predict_interval(X, 0.95).T
+        cells = cells.assign(**dict(zip(PREDICTED, columns, strict=True)))
+        text = cells.to_csv(path, sep=sep, decimal=options.decimal, **how)
+        say(f"Predictions: {path}" if path else f"Predictions\n\n{text}")
+    if options.horizon:
+        forecast = model.forecast(options.horizon, (0.025, 0.5, 0.975))
+        if path:
+            import_module("pandas").DataFrame(forecast).to_csv(path, **how)
+        say(f"Forecast: {path}" if path else f"Forecast\n\n{forecast}")
+
+
+def _say_aside(text: str) -> None:
+    print(_paragraph(text), file=sys.stderr, flush=True)
+
+
+def _paragraph(text: str, indent: int = 0) -> str:
+    whole = textwrap.fill(text, 100 - indent, break_long_words=False, break_on_hyphens=False)
+    return textwrap.indent(whole, " " * indent)

@@ -1,1 +1,0 @@
-"""The command line: ``options.py`` has its arguments, ``reading.py`` files, ``run.py`` the rest."""
