@@ -371,9 +371,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         X : array-like of shape (n_samples, n_features)
             Inputs in any units; the search scales each column to the unit interval. Constant
             columns are not used. Dates (datetime64, period, or ISO texts such as ``"2020-01-31"``)
-            become days since 1970-01-01. The dates of a DatetimeIndex or PeriodIndex are the first
-            column, unless another one has dates. Missing values are draws from the known values of
-            their column.
+            become days since 1970-01-01. The dates of a DatetimeIndex or PeriodIndex are one more
+            column, the last, unless another one has dates. Missing values are draws from the known
+            values of their column.
         y : array-like of shape (n_samples,)
             Target in any unit; the search standardises it. It may be left out if X is a series of
             pandas with dates in its index: then X is the target, and the dates are the inputs.
@@ -399,7 +399,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         X, y = series_with_dates(X, y)
         deadline = Deadline(np.inf if self.max_time is None else self.max_time)
         arguments = Arguments.of(self)
-        data = check_fit_data(self, X, y, sample_weight, noise_std, reset=True)
+        data = check_fit_data(self, X, y, sample_weight, noise_std)
         judge, runs = self._begin(data, arguments, deadline)  # the last run is under way
         context = self._init_callback_context(max_subtasks=runs[0].n_trials)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
@@ -504,11 +504,11 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         if kernel is None:
             check_is_fitted(self, "best_kernel_")
         arguments = Arguments.of(self)
-        is_first = not hasattr(self, "_fitted")
-        data = check_fit_data(self, X, y, sample_weight, noise_std, reset=is_first)
+        known = self._fitted.columns if hasattr(self, "_fitted") else None
+        data = check_fit_data(self, X, y, sample_weight, noise_std, known=known)
         judge, (run,) = self._begin(data, arguments, NEVER)
-        known = self._fitted.evaluation if kernel is None else kernel
-        self._set_model(refitted(run, judge, known), data)
+        chosen = self._fitted.evaluation if kernel is None else kernel
+        self._set_model(refitted(run, judge, chosen), data)
         return self
 
     def _set_model(self, model: FittedModel, data: FitData) -> None:
@@ -859,7 +859,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
 
     def _check_inputs(self, X: npt.ArrayLike) -> FloatArray:
         check_is_fitted(self, "best_kernel_")
-        inputs = check_inputs(self, X)
+        inputs = check_inputs(self, X, self._fitted.columns)
         self._fitted.warn_beyond_scales(inputs)
         return inputs
 

@@ -1,6 +1,6 @@
 """Checks of inputs and targets."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import _check_feature_names, validate_data
 
-from autokernel.data.columns import Column, Columns, Kind, Levels
+from autokernel.data.columns import Columns, Kind
 from autokernel.data.dates import is_number
 from autokernel.data.noise import RowNoise
 from autokernel.data.resolution import resolution_of, variance_of_rounding
-from autokernel.data.tables import to_numbers, with_dates_of_index
+from autokernel.data.tables import Kinds, chosen_columns, to_numbers, with_dates_of_index
 from autokernel.data.target import MIN_SPREAD
 from autokernel.typing import FloatArray, IntArray
 
@@ -75,12 +75,12 @@ def check_fit_data(
     sample_weight: npt.ArrayLike | None = None,
     noise_std: npt.ArrayLike | None = None,
     *,
-    reset: bool,
+    known: Columns | None = None,
 ) -> FitData:
     """Turn the data of a fit into arrays of float64, which are copies; inputs may have NaN.
 
-    The estimator stays as it is. Without ``reset`` the columns must agree with those of its fit.
-    Rows of the weight zero are left out.
+    The estimator stays as it is. The columns must agree with the ``known`` ones of its fit, if
+    there are any. Rows of the weight zero are left out.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def check_fit_data(
         As for :func:`check_training_data`, if there are several targets, if columns are others than
         those of the fit, and if weights or errors are not valid.
     """
-    X, dates, categories = _in_numbers(estimator, X, reset=reset)
+    X, kinds = _in_numbers(estimator, X, known)
     refuse_times(X, y)
     refuse_odd_targets(y)
     refuse_gaps_in_target(y)
@@ -97,7 +97,7 @@ def check_fit_data(
         checked,
         X,
         y,
-        reset=reset,
+        reset=known is None,
         dtype=np.float64,
         y_numeric=True,
         ensure_min_samples=MIN_ROWS,
@@ -137,7 +137,7 @@ def check_fit_data(
         inputs,
         target,
         RowNoise(weights, errors**2, variance_of_rounding(resolution)),
-        columns=_columns(names, inputs.shape[1], dates, categories),
+        columns=_columns(names, inputs.shape[1], kinds),
         target_name=target_name,
         rows=np.flatnonzero(kept),
         end=end,
@@ -145,21 +145,13 @@ def check_fit_data(
     )
 
 
-def _columns(
-    names: Sequence[str] | None,
-    n_features: int,
-    dates: Sequence[int],
-    categories: Mapping[int, Levels],
-) -> Columns:
+def _columns(names: Sequence[str] | None, n_features: int, kinds: Kinds) -> Columns:
     """Return the columns with their kinds."""
     columns = Columns.of_names(names, n_features)
-
-    def known(number: int, column: Column) -> Column:
-        if number in categories:
-            return replace(column, kind=Kind.CATEGORY, levels=categories[number])
-        return replace(column, kind=Kind.DATE) if number in dates else column
-
-    return replace(columns, every=tuple(map(known, *zip(*enumerate(columns.every), strict=True))))
+    every = list(columns.every)
+    for number, (kind, levels) in kinds.items():
+        every[number] = replace(every[number], kind=kind, levels=levels)
+    return replace(columns, every=tuple(every))
 
 
 def _check_of_rows(
@@ -185,7 +177,7 @@ def _check_of_rows(
     return array
 
 
-def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike) -> FloatArray:
+def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike, known: Columns) -> FloatArray:
     """Turn the inputs to predict at into an array of float64 with the columns of the fit.
 
     Raises
@@ -193,7 +185,7 @@ def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike) -> FloatArray:
     ValueError
         If the inputs are not valid, or if the columns are others than those of the fit.
     """
-    X, _, _ = _in_numbers(estimator, X, reset=False)
+    X, _ = _in_numbers(estimator, X, known)
     refuse_times(X)
     inputs: FloatArray = validate_data(
         estimator, X, dtype=np.float64, reset=False, ensure_all_finite=False
@@ -203,19 +195,16 @@ def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike) -> FloatArray:
     return inputs
 
 
-def _in_numbers(
-    estimator: BaseEstimator, X: Any, *, reset: bool
-) -> tuple[Any, list[int], Mapping[int, Levels]]:
-    """Replace dates and categories by numbers, as in the fit unless it is one."""
-    if reset or estimator.date_columns_:
+def _in_numbers(estimator: BaseEstimator, X: Any, known: Columns | None) -> tuple[Any, Kinds]:
+    """Replace dates and categories by numbers, those of known columns as in the fit."""
+    if known is None:
+        chosen = chosen_columns(X, estimator.categorical_features)
+        return to_numbers(with_dates_of_index(X), chosen, None)
+    if known.of_kind(Kind.DATE):
         X = with_dates_of_index(X)
-    if reset:
-        return to_numbers(X, estimator.categorical_features)
-    if estimator.categories_ and hasattr(X, "columns"):
+    if known.of_kind(Kind.CATEGORY) and hasattr(X, "columns"):
         _check_feature_names(estimator, X, reset=False)  # what a column holds depends on its name
-    known = estimator.date_columns_, estimator.categories_
-    X, _, categories = to_numbers(X, known=known)
-    return X, known[0], categories
+    return to_numbers(X, None, known)
 
 
 def _refuse_infinity(X: FloatArray, names: Sequence[str] | None) -> None:

@@ -1,13 +1,13 @@
 """Tables of the user as numbers: dates become days, and categories the numbers of levels."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.data.columns import Levels
+from autokernel.data.columns import Column, Columns, Kind, Levels
 from autokernel.data.dates import (
     NAMES_OF_TEXT_TYPES,
     days_of,
@@ -25,29 +25,21 @@ _NAME_OF_INDEX = "time"  # of one without a name
 _KINDS_OF_LEVELS: Mapping[str, type] = {"text": str, "truth value": bool, "number": Real}
 
 
-def to_numbers(
-    X: Any,
-    categorical: Any = "auto",
-    *,
-    known: tuple[Collection[int], Mapping[int, Levels]] | None = None,
-) -> tuple[Any, list[int], dict[int, Levels]]:
+Kinds = dict[int, tuple[Kind, Levels | None]]
+"""What the columns hold that are not of numbers, by their indices."""
+
+
+Reading = tuple[FloatArray, Kind, Levels | None]
+"""The numbers (n,) of a column of dates or categories, and what it holds."""
+
+
+def to_numbers(X: Any, chosen: set[int] | None, known: Columns | None) -> tuple[Any, Kinds]:
     """Replace columns of dates and categories by numbers, in a copy; others stay as they are.
 
     Dates are datetime64, period or ISO texts such as ``"2020-01-31"``, in a data frame or in an
-    array of two dimensions. Times with a zone are converted to UTC.
-
-    ``categorical`` is the argument ``categorical_features`` of the estimator. For new rows,
-    ``known`` holds the columns of dates of the fit, and the levels of its categories. Levels that
-    the fit has not met get numbers after those.
-
-    Returns
-    -------
-    X : of the type that was given, of shape (n_samples, n_features)
-        Inputs whose columns are numbers.
-    date_columns : list of int
-        Columns of dates.
-    categories : dict of int to Levels
-        Levels of the columns of categories.
+    array of two dimensions. Times with a zone are converted to UTC. The user may have ``chosen``
+    the columns of categories. New rows have the ``known`` columns of the fit. Levels that the fit
+    has not met get numbers after those.
 
     Raises
     ------
@@ -56,39 +48,58 @@ def to_numbers(
         column cannot be levels of one category, or if columns are of other kinds than in the fit.
         If X is a single column of dates or texts without a second dimension.
     """
-    columns = _columns_by_name(X)
-    if columns is None:
-        return X, [], {}
-    dates_of_fit, categories_of_fit = known or ((), {})
-    chosen = None if known is None else set(categories_of_fit)
-    if known is None and not (isinstance(categorical, str) and categorical == "auto"):
-        chosen = _chosen_columns(categorical, list(columns))
     numbers: dict[Any, FloatArray] = {}
-    dates: list[int] = []
-    categories: dict[int, Levels] = {}
-    for column, (key, values) in enumerate(columns.items()):
-        name = str(key)
-        is_category = _is_of_categories(values) if chosen is None else column in chosen
-        days = None if is_category else days_of(values, name)
-        texts = [] if is_category or days is not None else _texts(values)
-        if texts and chosen is not None:
-            advice = "in which it held no texts" if known else "or leave it out"
-            raise ValueError(
-                f"X must hold numbers or dates in column {name!r}, got text such as {texts[0]!r}: "
-                f"name the column in categorical_features of the fit, {advice}"
-            )
-        if is_category or texts:
-            levels = categories_of_fit[column] if known else _levels_of(values, name)
-            numbers[key], categories[column] = _numbers_of(values, levels, name)
-        elif days is not None and known and column not in dates_of_fit:
-            raise ValueError(
-                f"X must hold numbers in column {column}, as it did in fit, got dates: give dates "
-                "to both, or numbers to both"
-            )
-        elif days is not None:
-            dates.append(column)
-            numbers[key] = days
-    return _with(X, numbers), dates, categories
+    kinds: Kinds = {}
+    for number, (key, values) in enumerate((_columns_by_name(X) or {}).items()):
+        if known is None:
+            is_chosen = None if chosen is None else number in chosen
+            found = _read_column(values, str(key), is_chosen)
+        else:
+            found = _read_as_known(values, known[number] if number < len(known) else None, str(key))
+        if found is not None:
+            numbers[key], kind, levels = found
+            kinds[number] = kind, levels
+    return _with(X, numbers), kinds
+
+
+def _read_column(values: Any, name: str, is_chosen: bool | None) -> Reading | None:
+    """Read a column of a fit, None if it holds numbers; the user may choose the categories."""
+    is_category = _is_of_categories(values) if is_chosen is None else is_chosen
+    if not is_category:
+        days = days_of(values, name)
+        if days is not None:
+            return days, Kind.DATE, None
+        texts = _texts(values)
+        if not texts:
+            return None
+        if is_chosen is not None:
+            raise _texts_refused(texts[0], name, "or leave it out")
+    return _numbers_of(values, _levels_of(values, name), name, Kind.CATEGORY)
+
+
+def _read_as_known(values: Any, column: Column | None, name: str) -> Reading | None:
+    """Read a column of new rows as that of the fit, None if it holds numbers."""
+    if column is not None and column.levels is not None:
+        return _numbers_of(values, column.levels, name, Kind.CATEGORY)
+    days = days_of(values, name)
+    if days is not None and (column is None or column.kind != Kind.DATE):
+        raise ValueError(
+            f"X must hold numbers in column {name!r}, as it did in fit, got dates: give dates to "
+            "both, or numbers to both"
+        )
+    if days is not None:
+        return days, Kind.DATE, None
+    texts = _texts(values)
+    if texts:
+        raise _texts_refused(texts[0], name, "in which it held no texts")
+    return None
+
+
+def _texts_refused(text: Any, name: str, advice: str) -> ValueError:
+    return ValueError(
+        f"X must hold numbers or dates in column {name!r}, got text such as {text!r}: name the "
+        f"column in categorical_features of the fit, {advice}"
+    )
 
 
 def _columns_by_name(X: Any) -> dict[Any, Any] | None:
@@ -111,9 +122,9 @@ def _columns_by_name(X: Any) -> dict[Any, Any] | None:
 
 
 def with_dates_of_index(X: Any) -> Any:
-    """Return X with the dates of its index, DatetimeIndex or PeriodIndex, as its first column.
+    """Return X with the dates of its index, DatetimeIndex or PeriodIndex, as its last column.
 
-    An index and a series become a frame with this column alone. A frame that has a column of dates,
+    An index and a series become a frame with only this column. A frame that has a column of dates,
     or one of the name of the index, stays as it is.
     """
     index: Any = X if _is_index(X) else getattr(X, "index", None)
@@ -122,11 +133,15 @@ def with_dates_of_index(X: Any) -> Any:
     name = _NAME_OF_INDEX if index.name is None else index.name
     if not hasattr(X, "columns"):
         return index.to_frame(index=False, name=name)
-    if name in X.columns or any(holds_only_dates(X[one]) for one in X.columns):
+    if name in X.columns or any(_holds_dates(X[one], str(one)) for one in X.columns):
         return X
     changed = X.copy()
-    changed.insert(0, name, index)
+    changed[name] = index
     return changed
+
+
+def _holds_dates(values: Any, name: str) -> bool:
+    return not _is_of_categories(values) and days_of(values, name) is not None
 
 
 def series_with_dates(X: Any, y: Any) -> tuple[Any, Any]:
@@ -179,33 +194,34 @@ def _with(X: Any, numbers: Mapping[Any, FloatArray]) -> Any:
     return array
 
 
-def _chosen_columns(categorical: Any, names: Sequence[Any]) -> set[int]:
-    """Return the columns that the user names as categories."""
+def chosen_columns(X: Any, categorical: Any) -> set[int] | None:
+    """Return the columns that the user chooses as categories, None if their types decide."""
+    columns = _columns_by_name(X)
+    if columns is None or (isinstance(categorical, str) and categorical == "auto"):
+        return None
     given = [] if categorical is None else np.asarray(categorical, dtype=object).ravel().tolist()
-    known = list(map(str, names))
-    if given and all(isinstance(one, (bool, np.bool_)) for one in given):
-        if len(given) != len(names):
-            raise ValueError(
-                f"categorical_features must be a mask of {len(names)} columns, got {len(given)}"
-            )
-        return {column for column, one in enumerate(given) if one}
-    found: set[int] = set()
-    for one in given:
-        if isinstance(one, str) and one in known:
-            found.add(known.index(one))
-        elif (
-            isinstance(one, Integral)
-            and not isinstance(one, bool)
-            and int(one) in range(len(names))
-        ):
-            found.add(int(one))
-        else:
-            raise ValueError(
-                "categorical_features must be 'auto', None, a mask, or columns of X, out of "
-                f"{known} or indices below {len(names)}, got {one!r}"
-                f"{did_you_mean(one, known) if isinstance(one, str) else ''}"
-            )
-    return found
+    names = list(map(str, columns))
+    if not given or not all(isinstance(one, (bool, np.bool_)) for one in given):
+        return {_index_of(one, names) for one in given}
+    if len(given) != len(names):
+        raise ValueError(
+            f"categorical_features must be a mask of {len(names)} columns, got {len(given)}"
+        )
+    return set(np.flatnonzero(given).tolist())
+
+
+def _index_of(column: Any, names: Sequence[str]) -> int:
+    """Return the index of a column that is given by its name or by its index."""
+    if isinstance(column, str) and column in names:
+        return names.index(column)
+    is_index = isinstance(column, Integral) and not isinstance(column, bool)
+    if is_index and int(column) in range(len(names)):
+        return int(column)
+    raise ValueError(
+        "categorical_features must be 'auto', None, a mask, or columns of X, out of "
+        f"{names} or indices below {len(names)}, got {column!r}"
+        f"{did_you_mean(column, names) if isinstance(column, str) else ''}"
+    )
 
 
 def _is_of_categories(values: Any) -> bool:
@@ -276,7 +292,7 @@ def _levels_of(values: Any, name: str) -> Levels:
     return Levels(tuple(levels), is_ordered)
 
 
-def _numbers_of(values: Any, levels: Levels, name: str) -> tuple[FloatArray, Levels]:
+def _numbers_of(values: Any, levels: Levels, name: str, kind: Kind) -> Reading:
     """Return the numbers (n,) of levels, and the levels with those that were not known before.
 
     These get numbers after the others. Among ordered levels they have no place, as missing ones:
@@ -289,10 +305,10 @@ def _numbers_of(values: Any, levels: Levels, name: str) -> tuple[FloatArray, Lev
     """
     numbers = {level: number for number, level in enumerate(levels.values)}
     first = levels.values[0]
-    kind = _kind_of_level(first)
+    of_levels = _kind_of_level(first)
     present = [None if has_no_value(one) else _plain(one) for one in values]
     for one in present:
-        if one is not None and _kind_of_level(one) != kind:
+        if one is not None and _kind_of_level(one) != of_levels:
             raise ValueError(
                 f"X must hold levels such as {first!r} in column {name!r}, as in fit, got "
                 f"{one!r}, which is of type {_kind_of_level(one)}"
@@ -300,4 +316,4 @@ def _numbers_of(values: Any, levels: Levels, name: str) -> tuple[FloatArray, Lev
         if not levels.is_ordered:
             numbers.setdefault(one, len(numbers))
     found = np.array([numbers.get(one, np.nan) for one in present], dtype=float)
-    return found, Levels(tuple(numbers), levels.is_ordered)
+    return found, kind, Levels(tuple(numbers), levels.is_ordered)

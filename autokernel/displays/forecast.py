@@ -8,7 +8,6 @@ import numpy.typing as npt
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.data import check_inputs
 from autokernel.displays._style import (
     BLUE,
     DATA,
@@ -125,7 +124,7 @@ class ForecastDisplay:
             n_points = min(max(_LEAST_POINTS, 2 * len(train)), _MOST_POINTS)
             x = np.linspace(low, high + beyond * (high - low), n_points)
         else:
-            x = np.sort(check_inputs(estimator, X)[:, 0])
+            x = np.sort(estimator._check_inputs(X)[:, 0])
         names = getattr(estimator, "feature_names_in_", ["x"])
         fitted, inputs = estimator._fitted, x[:, None]
         axis = estimator._description(units).axes[0]
