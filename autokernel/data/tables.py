@@ -196,8 +196,9 @@ def _with(X: Any, numbers: Mapping[Any, FloatArray]) -> Any:
 
 def chosen_columns(X: Any, categorical: Any) -> set[int] | None:
     """Return the columns that the user chooses as categories, None if their types decide."""
-    columns = _columns_by_name(X)
-    if columns is None or (isinstance(categorical, str) and categorical == "auto"):
+    is_auto = isinstance(categorical, str) and categorical == "auto"
+    columns = None if is_auto or _is_index(X) else _columns_by_name(X)
+    if columns is None:
         return None
     given = [] if categorical is None else np.asarray(categorical, dtype=object).ravel().tolist()
     names = list(map(str, columns))
