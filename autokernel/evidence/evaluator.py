@@ -29,8 +29,7 @@ from autokernel.evidence.maximum import (
 from autokernel.evidence.mode_search import ModeSearch
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.screening import MAX_ROWS, Estimate, Screening
-from autokernel.evidence.starts import random_stream
-from autokernel.evidence.warm_starts import WarmStart, warm_starts_from_similar
+from autokernel.evidence.starts import WarmStart, random_stream, warm_starts_from_similar
 from autokernel.exceptions import EvaluationError, NotAMaximumError, kernel_errors
 from autokernel.expression import (
     Expression,

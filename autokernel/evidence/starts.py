@@ -1,23 +1,30 @@
-"""Starting points for the search of a maximum, from the scales of the data."""
+"""Starting points of runs: drawn by the scales of the data, or taken from fits of other kernels."""
 
 import hashlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 from scipy.stats import qmc
 
 from autokernel.data.scales import mean_and_variance
+from autokernel.evidence.evaluation import Evaluation
+from autokernel.evidence.maximise import Point
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.expression import Expression, View, seed_text, slots_of
+from autokernel.expression import Expression, View, align, seed_text, slots_of, theta_order
 from autokernel.inference import TrainingData
 from autokernel.kernels import KernelParameter, Role, Unit
 from autokernel.typing import FloatArray
 
 MAX_PEAKS = 6  # periods of one column
 _MAX_CYCLES = 32  # over the extent, as a multiple of half the number of rows
-_MAX_CYCLES_TIMES_ROWS = 1e6  # of a periodogram; also in one block of memory
+_MAX_CYCLES_TIMES_ROWS = 1e6  # of a periodogram
+_MIN_SINE = 1e-9  # mean square of a sine in the rows, which is a half mostly
 _MIN_FAST_PEAK = 2.0  # height of a fast peak, as a multiple of the highest slow peak
 _FALSE_ALARM = 1e-4  # probability that noise alone shows a season
 _MIN_CYCLES_OF_SEASON = 4.0  # over the extent
@@ -101,29 +108,39 @@ def periodogram_periods(
     if precision is None:
         roots = None if weights is None else np.sqrt(weights)
         residual = y - np.polynomial.Polynomial.fit(centred, y, 2, w=roots)(centred)
-    # A peak is one cycle over the extent wide at its base: four frequencies per cycle miss none.
-    if within is not None:
-        half, (last, first) = np.inf, (1 / end for end in within)
-        if (last - first) * len(x) > _MAX_CYCLES_TIMES_ROWS:
-            return np.empty(0)
-        cycles = np.linspace(first, last, 3 + int(4 * (last - first)))
-    elif np.ptp(residual) <= 1e-10 * max(1.0, np.ptp(y)):
+    cycles, half = _cycles_to_try(distinct, len(x), within)
+    is_flat = within is None and np.ptp(residual) <= 1e-10 * max(1.0, np.ptp(y))
+    if is_flat or not len(cycles):
         return np.empty(0)
-    else:
-        # Irregularly spaced rows can show periods far below their mean spacing, such as a week in
-        # a sample of daily figures. But among many frequencies, high peaks also occur by chance.
-        half = len(distinct) / 2
-        most = np.clip(0.5 * extent / np.diff(distinct).min(), half, _MAX_CYCLES * half)
-        most = max(half, min(most, _MAX_CYCLES_TIMES_ROWS / len(x)))
-        cycles = np.arange(1.0, most + 0.25, 0.25)
     power = _power(centred, residual, cycles, half, weights=weights, precision=precision)
     peaks = scipy.signal.find_peaks(np.concatenate([[0.0], power, [0.0]]))[0] - 1
     peaks = peaks[np.argsort(-power[peaks], kind="stable")]
     is_slow = cycles[peaks] <= half
     slow, fast = peaks[is_slow][:MAX_PEAKS], peaks[~is_slow][:1]
     if len(fast) and (len(slow) == 0 or power[fast[0]] > _MIN_FAST_PEAK * power[slow[0]]):
-        return extent / cycles[np.append(fast, slow)]
+        slow = np.append(fast, slow)
     return extent / cycles[slow]
+
+
+def _cycles_to_try(
+    distinct: FloatArray, n_rows: int, within: tuple[float, float] | None
+) -> tuple[FloatArray, float]:
+    """Choose numbers of cycles over the extent; those above the second result are fast.
+
+    A peak is one cycle wide at its base: four frequencies per cycle miss none.
+    """
+    extent = distinct[-1] - distinct[0]
+    if within is not None:
+        last, first = (1 / end for end in within)
+        is_long = (last - first) * n_rows > _MAX_CYCLES_TIMES_ROWS
+        n_cycles = 0 if is_long else 3 + int(4 * (last - first))
+        return np.linspace(first, last, n_cycles), np.inf
+    # Irregularly spaced rows can show periods far below their mean spacing, such as a week in a
+    # sample of daily figures. But among many frequencies, high peaks also occur by chance.
+    half = len(distinct) / 2
+    most = np.clip(0.5 * extent / np.diff(distinct).min(), half, _MAX_CYCLES * half)
+    most = max(half, min(most, _MAX_CYCLES_TIMES_ROWS / n_rows))
+    return np.arange(1.0, most + 0.25, 0.25), half
 
 
 def columns_with_season(data: TrainingData) -> list[int]:
@@ -158,44 +175,46 @@ def _power(
     weights: FloatArray | None = None,
     precision: FloatArray | None = None,
 ) -> FloatArray:
-    """Compute the periodogram (n_cycles,), in blocks that bound the memory."""
-    n_blocks = int(np.ceil(len(cycles) * len(centred) / _MAX_CYCLES_TIMES_ROWS))
-    blocks = [2 * np.pi * block for block in np.array_split(cycles, n_blocks)]
-    if precision is None:
-        n_readings = 1.0 if weights is None else float(weights.mean())  # for each row
-        powers = [
-            scipy.signal.lombscargle(centred, residual, block, weights=weights) for block in blocks
-        ]
-        return n_readings * np.concatenate([np.atleast_1d(power) for power in powers])
-    slow = 2 * np.pi * half
-    return np.concatenate([_gains(centred, residual, block, slow, precision) for block in blocks])
+    """Compute the gain (n_cycles,) of log likelihood by a sine of each of equidistant frequencies.
 
-
-def _gains(
-    centred: FloatArray,
-    residual: FloatArray,
-    frequencies: FloatArray,
-    slow: float,
-    precision: FloatArray,
-) -> FloatArray:
-    """Compute the gain (n_frequencies,) of log likelihood by a sine of each frequency.
-
-    That is a quadratic form of its two amplitudes. Above the frequency ``slow`` it is taken to be
-    diagonal, since all that is smooth has been averaged out.
+    That is a quadratic form of its two amplitudes. With a precision it is taken to be diagonal
+    beyond ``half`` cycles, since all that is smooth has been averaged out.
     """
-    angles = np.outer(centred, frequencies)
-    waves = np.cos(angles), np.sin(angles)
-    alpha = precision @ residual
-    c, s = (alpha @ wave for wave in waves)
-    cc, ss = np.full((2, len(frequencies)), np.trace(precision) / 2)
-    cs = np.zeros(len(frequencies))
-    few = frequencies <= slow
-    cos, sin = (wave[:, few] for wave in waves)
+    frequencies = 2 * np.pi * cycles
+    if precision is None:
+        weights = np.ones(len(centred)) if weights is None else weights
+        sums = _sums_of_waves(weights * residual, centred, frequencies)
+        doubled, total = _sums_of_waves(weights, centred, 2 * frequencies), weights.sum()
+        sums *= np.exp(-0.5j * np.angle(doubled))  # of waves that are orthogonal (Scargle's tau)
+        cc, ss = (total + np.abs(doubled)) / 2, (total - np.abs(doubled)) / 2
+        # on an even grid, the sine of the highest frequency vanishes
+        of_sine = np.divide(sums.imag**2, ss, out=0 * ss, where=ss > _MIN_SINE * total)
+        return 0.5 * (sums.real**2 / cc + of_sine)
+    sums = _sums_of_waves(precision @ residual, centred, frequencies)
+    c, s = sums.real, sums.imag
+    cc, ss = np.full((2, len(cycles)), np.trace(precision) / 2)
+    cs, slow = np.zeros(len(cycles)), cycles <= half
+    angles = np.outer(centred, frequencies[slow])
+    cos, sin = np.cos(angles), np.sin(angles)
     by_cos = precision @ cos
-    cc[few], cs[few] = (by_cos * cos).sum(axis=0), (by_cos * sin).sum(axis=0)
-    ss[few] = ((precision @ sin) * sin).sum(axis=0)
+    cc[slow], cs[slow] = (by_cos * cos).sum(axis=0), (by_cos * sin).sum(axis=0)
+    ss[slow] = ((precision @ sin) * sin).sum(axis=0)
     determinant = np.maximum(cc * ss - cs**2, 1e-12 * cc * ss)
     return 0.5 * (c**2 * ss - 2 * c * s * cs + s**2 * cc) / determinant
+
+
+def _sums_of_waves(
+    values: FloatArray, x: FloatArray, frequencies: FloatArray
+) -> NDArray[np.complex128]:
+    """Compute ``sum_i values_i exp(i f x_i)`` at equidistant frequencies f.
+
+    As ``exp(i (f + g) x)`` is a product of two waves, this is one product of small matrices.
+    """
+    n = len(frequencies)
+    n_steps = int(np.ceil(np.sqrt(n)))
+    steps = (frequencies[-1] - frequencies[0]) / max(n - 1, 1) * np.arange(n_steps)
+    firsts = values * np.exp(1j * np.outer(frequencies[::n_steps], x))
+    return (firsts @ np.exp(1j * np.outer(x, steps))).ravel()[:n]
 
 
 def _distinct_values(x: FloatArray) -> FloatArray:
@@ -270,10 +289,19 @@ def _range(
 
 
 def _spread(n_points: int, n_axes: int, rng: np.random.Generator) -> FloatArray:
-    """Draw points (n_points, n_axes) spread evenly over the open unit cube."""
+    """Draw points (n_points, n_axes) of a Sobol sequence in the open unit cube."""
     sequence = qmc.Sobol(n_axes, rng=rng)
     points = sequence.random_base2(max(n_points - 1, 0).bit_length())[:n_points]
     return np.clip(points, 1e-6, 1 - 1e-6)
+
+
+def highest(posterior: LogPosterior, starts: Sequence[Point], n: int) -> Sequence[Point]:
+    """Return the ``n`` points of the highest log posterior with their values, or all as given."""
+    if n >= len(starts):
+        return starts
+    values = np.array([posterior.value(start.theta) for start in starts])
+    best = np.argsort(-values, kind="stable")[:n]
+    return [replace(starts[number], log_posterior=float(values[number])) for number in best]
 
 
 def take_from_noise(
@@ -300,3 +328,130 @@ def random_stream(seed: int, expression: Expression, purpose: str) -> np.random.
     """Return a generator for one kernel and purpose, the same in every process."""
     digest = hashlib.sha256(f"{purpose}: {seed_text(expression)}".encode()).digest()
     return np.random.default_rng([seed, int.from_bytes(digest[:8])])
+
+
+_MAX_COMPARED = 12  # known fits whose structure is compared with that of a kernel
+_MAX_SIMILAR = 3  # known fits that give warm starts
+_LESS_NOISE = np.log(4.0)  # log factor, as new terms explain some of the noise
+
+
+class WarmStart(NamedTuple):
+    """Parameters of some nodes of a kernel, taken from the fit of another kernel."""
+
+    nodes: Sequence[int]  # indices among the nodes of the kernel
+    theta: FloatArray  # log parameters of these nodes in this order, the noise variance last
+    hessian: FloatArray | None = None  # of the negative log posterior of the other kernel, in theta
+
+    @classmethod
+    def taken(
+        cls, fit: Evaluation, pairs: Sequence[tuple[int, int]], *, times: float = 1.0
+    ) -> "WarmStart":
+        """Take parameters from a fit, for pairs of nodes: one of the kernel, one of the fit.
+
+        The kernel has ``times`` as many rows.
+        """
+        entries = theta_order(fit.expression, [theirs for _, theirs in pairs])
+        hessian = times * fit.hessian[np.ix_(entries, entries)]
+        return cls([ours for ours, _ in pairs], fit.theta[entries], hessian)
+
+    @property
+    def definition(self) -> tuple[tuple[int, ...], bytes, bytes]:
+        """Nodes, theta and Hessian to the last bit, which determine the warm start."""
+        hessian = b"" if self.hessian is None else self.hessian.tobytes()
+        return tuple(self.nodes), self.theta.tobytes(), hessian
+
+
+def warm_starts_from_similar(
+    expression: Expression, known: Iterable[Evaluation]
+) -> list[list[WarmStart]]:
+    """Find the known fits that share most nodes with a kernel, the most similar first.
+
+    Nodes that a fit lacks are also taken from fits of single leaves, where all of them are known.
+    A fit that has less than a quarter of the kernel's nodes gives no warm start.
+    """
+    fitted = [other for other in known if np.isfinite(other.score)]
+    starts = []
+    for pairs, other in _most_similar(expression, fitted):
+        start = WarmStart.taken(other, pairs)
+        starts.append([start])
+        if of_leaves := _missing_leaves(expression, start, fitted):
+            starts.append([start, *of_leaves])
+    return starts
+
+
+def _missing_leaves(
+    expression: Expression, start: WarmStart, fitted: Iterable[Evaluation]
+) -> list[WarmStart]:
+    """Take the nodes that a warm start lacks from fits of single leaves, if all are known."""
+    alone = {one.expression: one for one in fitted if one.expression.n_leaves == 1}
+    missing = [one for one in enumerate(expression.nodes) if one[0] not in start.nodes]
+    if not all(node in alone for _, node in missing):
+        return []
+    return [WarmStart.taken(alone[node], [(place, 0)]) for place, node in missing]
+
+
+def _most_similar(
+    expression: Expression, fitted: Iterable[Evaluation]
+) -> list[tuple[list[tuple[int, int]], Evaluation]]:
+    """List the fits that share most nodes with a kernel, each with the pairs of equal nodes."""
+    ours = Counter(expression.leaves)
+
+    def dissimilarity(other: Evaluation) -> tuple[int, int, float, str]:
+        shared = (ours & Counter(other.expression.leaves)).total()
+        text = other.expression.canonical
+        return (-shared, other.expression.n_leaves, -other.score, text)
+
+    found = []
+    for other in sorted(fitted, key=dissimilarity)[:_MAX_COMPARED]:
+        pairs = align(expression, other.expression)
+        if pairs and 4 * len(pairs) >= len(expression.nodes):
+            found.append((pairs, other))
+    return sorted(found, key=lambda one: (-len(one[0]), -one[1].score))[:_MAX_SIMILAR]
+
+
+def with_warm_starts(
+    expression: Expression, draws: FloatArray, fits: Iterable[WarmStart]
+) -> FloatArray:
+    """Return draws of theta (n_draws, n_params) with parameters replaced by those of fits.
+
+    If several fits have a node, the last one counts. The noise variance is the lowest one of the
+    fits, and is reduced further in every other draw.
+    """
+    draws = draws.copy()
+    noise = np.inf
+    for fit in fits:
+        draws[:, theta_order(expression, fit.nodes)] = fit.theta
+        noise = min(noise, fit.theta[-1])
+    draws[:, -1] = noise
+    draws[1::2, -1] -= _LESS_NOISE
+    return draws
+
+
+def curvature_from(
+    expression: Expression, fits: Iterable[WarmStart], scales: FloatArray
+) -> FloatArray | None:
+    """Join the Hessians of fits to that (n_params, n_params) of a kernel, None if none is known.
+
+    The parameters that no fit has are taken as independent, with the standard deviations
+    ``scales`` (n_params,).
+    """
+    curvature, is_known = np.diag(scales**-2), False
+    for fit in fits:
+        if fit.hessian is None or not np.all(np.isfinite(fit.hessian)):
+            continue
+        entries, is_known = theta_order(expression, fit.nodes), True
+        curvature[entries] = curvature[:, entries] = 0.0
+        curvature[np.ix_(entries, entries)] = fit.hessian
+    return curvature if is_known else None
+
+
+def warm_points(
+    posterior: LogPosterior, thetas: FloatArray, fits: Sequence[WarmStart]
+) -> list[Point]:
+    """Return starts at points (n_points, n_params), with the curvature of their warm starts."""
+    points = []
+    for theta in np.clip(thetas, posterior.lower, posterior.upper):
+        scales = posterior.step_scales(theta)
+        curvature = curvature_from(posterior.expression, fits, scales)
+        points.append(Point(theta, curvature=curvature))
+    return points

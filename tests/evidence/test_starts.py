@@ -11,14 +11,12 @@ from autokernel import parse_expression
 from autokernel.evidence.starts import (
     MAX_PEAKS,
     DataScales,
+    WarmStart,
     columns_with_season,
+    curvature_from,
     draw_starts,
     periodogram_periods,
     take_from_noise,
-)
-from autokernel.evidence.warm_starts import (
-    WarmStart,
-    curvature_from,
     warm_starts_from_similar,
     with_warm_starts,
 )
