@@ -8,14 +8,13 @@ from scipy.signal import find_peaks
 from scipy.stats import gamma, ks_2samp, kstest, loguniform
 
 from autokernel import parse_expression
+from autokernel.data.periodogram import MAX_PEAKS, periodogram_periods
 from autokernel.evidence.starts import (
-    MAX_PEAKS,
     DataScales,
     WarmStart,
     columns_with_season,
     curvature_from,
     draw_starts,
-    periodogram_periods,
     take_from_noise,
     warm_starts_from_similar,
     with_warm_starts,
