@@ -230,7 +230,7 @@ class WarmStart(NamedTuple):
     def definition(self) -> tuple[tuple[int, ...], bytes, bytes]:
         """Nodes, theta and Hessian to the last bit, which determine the warm start."""
         hessian = b"" if self.hessian is None else self.hessian.tobytes()
-        return tuple(self.nodes), self.theta.tobytes(), hessian
+        return tuple(map(int, self.nodes)), self.theta.tobytes(), hessian
 
 
 def warm_starts_from_similar(
