@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -38,6 +39,10 @@ class Score:
 class KernelFit:
     """A kernel at its best mode, as a criterion receives it.
 
+    Targets are standardised and, for a kernel such as ``log(y) ~ SE[x]``, on its scale. Kernels on
+    different scales can be compared only by densities of one target: add ``log_slopes`` to the log
+    densities of ``y``. All other attributes are densities of the standardised target itself.
+
     Attributes
     ----------
     expression : Expression
@@ -45,7 +50,10 @@ class KernelFit:
     X : ndarray of shape (n_samples, n_features)
         Inputs in the units of the search.
     y : ndarray of shape (n_samples,)
-        Targets in the units of the search.
+        Targets on the scale of the kernel, with the mean function zero.
+    log_slopes : ndarray of shape (n_samples,)
+        Logs of the slopes of this scale at the targets: the log Jacobian of each row. They are zero
+        for a kernel on the target as it is.
     n_samples : float
         Number of rows, or the sum of their weights.
     theta : ndarray of shape (n_params,)
@@ -69,6 +77,7 @@ class KernelFit:
     ) -> None:
         self._posterior, self._maximum, self._others = posterior, maximum, others
         self.expression, self.X, self.y = posterior.expression, posterior.data.X, posterior.data.y
+        self.log_slopes = posterior.data.noise.log_slopes
         self.n_samples = posterior.data.noise.total_weight
         self.theta, self.log_posterior = maximum.mode.theta, maximum.mode.log_posterior
         self.log_likelihood = self.log_posterior - float(posterior.prior.log_density(self.theta))
@@ -85,7 +94,9 @@ class KernelFit:
 class Criterion(ABC, BaseEstimator):
     """A score of a kernel at its best mode; it has parameters and no state.
 
-    A custom criterion defines :meth:`__call__` with the attributes of :class:`KernelFit`.
+    A custom criterion defines :meth:`__call__` with the attributes of :class:`KernelFit`. If it
+    computes densities of ``fit.y``, it adds ``fit.log_slopes``, so that scores of kernels on
+    different scales of the target can be compared.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
@@ -130,25 +141,24 @@ class Laplace(_OfApproximations):
 class BIC(_OfApproximations):
     """Bayesian information criterion: ``log likelihood - d/2 log n``, in nats; larger is better.
 
-    The log likelihood is taken at the MAP parameters, ``d`` is the number of parameters including
-    the noise variance, and ``n`` is the number of rows, or the sum of their weights. This is the
-    usual BIC divided by -2.
+    This is the usual BIC divided by -2, at the MAP parameters. ``d`` is the number of parameters
+    with the noise variance, and ``n`` is the number of rows, or the sum of their weights.
     """
 
     def __call__(self, fit: KernelFit) -> Score:
-        """Score by the log likelihood at the best mode and the numbers of parameters and rows."""
+        """Score by the log likelihood and the numbers of parameters and rows."""
         return Score(fit.log_likelihood - 0.5 * len(fit.theta) * math.log(fit.n_samples))
 
 
 class AIC(_OfApproximations):
     """Akaike's information criterion: ``log likelihood - d``, in nats; larger is better.
 
-    The log likelihood is taken at the MAP parameters, and ``d`` is the number of parameters
-    including the noise variance. This is the usual AIC divided by -2.
+    This is the usual AIC divided by -2, at the MAP parameters. ``d`` is the number of parameters
+    with the noise variance.
     """
 
     def __call__(self, fit: KernelFit) -> Score:
-        """Score by the log likelihood at the best mode and the number of parameters."""
+        """Score by the log likelihood and the number of parameters."""
         return Score(fit.log_likelihood - len(fit.theta))
 
 
@@ -160,9 +170,9 @@ _MIN_DRAWS = 100  # with fewer draws the weights have no tail to judge them by
 class Importance(Criterion):
     """Log evidence by importance sampling around the best modes found.
 
-    Equal operands, as in ``SE[0] + SE[0]``, may be exchanged, so each mode has mirror images. Where
-    images overlap, a few hundred draws may miss some of the mass between them, and the standard
-    error does not show it.
+    It takes some 200 to 2000 likelihood calls more than Laplace's method. Equal operands, as in
+    ``SE[0] + SE[0]``, may be exchanged, so each mode has mirror images. Where images overlap, a few
+    hundred draws may miss some of the mass between them, and the standard error does not show it.
 
     Parameters
     ----------
@@ -200,11 +210,7 @@ class Importance(Criterion):
 
 
 def _maxima_to_sample(fit: KernelFit) -> list[Maximum]:
-    """List the best maximum, others that may add to the evidence, and their mirror images.
-
-    Other modes than the best are not maximised further, as a sampling density does not have to be
-    centred exactly.
-    """
+    """List the best maximum, others that may add to the evidence, and their mirror images."""
     orders = [theta_order(fit.expression, swap) for swap in node_swaps(fit.expression)]
     maxima = _with_mirror_images(fit._maximum, orders)
     n_measured = 0
@@ -295,8 +301,7 @@ class CrossValidation(Criterion):
                 f"cv must not be larger than the number of rows, got cv={self.cv} and {len(y)} "
                 "rows: take fewer folds, or criterion='loo'"
             )
-        is_random = getattr(self.cv, "shuffle", True)  # splitters without it are always random
-        if is_random and not isinstance(getattr(self.cv, "random_state", _FOLD_SEED), Integral):
+        if not self._divides_alike():
             raise ValueError(
                 "cv must divide the rows in the same way for every kernel, got "
                 f"{self.cv!r}: give it an int as random_state"
@@ -305,17 +310,19 @@ class CrossValidation(Criterion):
             folds = self._folds(X, y)
         except (AttributeError, TypeError, ValueError) as error:
             raise ValueError(f"cv={self.cv!r} cannot divide {len(y)} rows: {error}") from error
-        if not folds or not all(len(rows) for fold in folds for rows in fold):
+        if not folds or not all(map(len, chain.from_iterable(folds))):
             raise ValueError(
                 f"cv must leave rows to train on and rows to hold out in each fold, got {self.cv!r}"
             )
-
-        in_order = (np.diff(X, axis=0) >= 0).all(axis=0).any() if X.shape[1] else True
-        if isinstance(self.cv, TimeSeriesSplit) and not in_order:
+        if isinstance(self.cv, TimeSeriesSplit) and not _has_rising_column(X):
             warn_user(
                 "TimeSeriesSplit takes rows in the order of time, but no column of X rises from "
                 "row to row: sort the rows by time"
             )
+
+    def _divides_alike(self) -> bool:
+        is_random = getattr(self.cv, "shuffle", True)  # splitters without it are always random
+        return not is_random or isinstance(getattr(self.cv, "random_state", _FOLD_SEED), Integral)
 
     def _folds(self, X: FloatArray, y: FloatArray) -> list[tuple[IntArray, IntArray]]:
         splitter: Any = self.cv
@@ -325,21 +332,21 @@ class CrossValidation(Criterion):
 
     def _predict(self, fit: KernelFit, train: IntArray, held_out: IntArray) -> float:
         """Compute the log predictive density of the held-out rows of a fold, in nats."""
-        theta = _refit(fit, train) if self.refit else fit.theta
-        both = fit._posterior.on_rows(np.concatenate([train, held_out]))
+        posterior, theta = fit._posterior, fit.theta
+        if self.refit:
+            given = posterior.on_rows(train)
+            theta = maximise(given, theta, max_iterations=MAX_STEPS, curvature=fit.hessian).theta
+            posterior.n_evaluations += given.n_evaluations
+        both = posterior.on_rows(np.concatenate([train, held_out]))
         value = float(both.held_out(theta, len(train)).sum())
-        fit._posterior.n_evaluations += both.n_evaluations
+        posterior.n_evaluations += both.n_evaluations
         if not np.isfinite(value):
             raise NotAMaximumError("the covariance of a fold of cv has no Cholesky factor")
         return value
 
 
-def _refit(fit: KernelFit, rows: IntArray) -> FloatArray:
-    """Fit the parameters to some of the rows, starting from the mode of all rows."""
-    training = fit._posterior.on_rows(rows)
-    mode = maximise(training, fit.theta, max_iterations=MAX_STEPS, curvature=fit.hessian)
-    fit._posterior.n_evaluations += training.n_evaluations
-    return mode.theta
+def _has_rising_column(X: FloatArray) -> bool:
+    return not X.shape[1] or bool((np.diff(X, axis=0) >= 0).all(axis=0).any())
 
 
 CRITERIA: Mapping[str, type[Criterion]] = MappingProxyType(

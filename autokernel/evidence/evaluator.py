@@ -29,8 +29,7 @@ from autokernel.evidence.maximum import (
 from autokernel.evidence.mode_search import ModeSearch
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.screening import MAX_ROWS, Estimate, Screening
-from autokernel.evidence.starts import random_stream
-from autokernel.evidence.warm_starts import WarmStart, warm_starts_from_similar
+from autokernel.evidence.starts import WarmStart, random_stream, warm_starts_from_similar
 from autokernel.exceptions import EvaluationError, NotAMaximumError, kernel_errors
 from autokernel.expression import (
     Expression,
@@ -39,7 +38,7 @@ from autokernel.expression import (
     parse_expression,
     uniform_prior,
 )
-from autokernel.inference import ExactLikelihood, TrainingData, one_blas_thread
+from autokernel.inference import TrainingData, one_blas_thread
 from autokernel.kernels import (
     BASE_KERNELS,
     BaseKernel,
@@ -216,11 +215,11 @@ class Evaluator:
 
     def run_roughly(self, expression: Expression) -> Evaluation:
         """Fit one kernel quickly, on a few rows; the record has no score."""
+        status = "a rough fit on some of the rows"
         try:
             with kernel_errors(), one_blas_thread():
                 posterior = self._posterior(arrange(expression)[0])
                 mode = self._find_modes.rough_mode(posterior)
-                status = "a rough fit on some of the rows"
                 return record_fit(expression, posterior, mode, status=status)
         except EvaluationError as error:
             return self.without_fit(expression, str(error))
@@ -229,8 +228,7 @@ class Evaluator:
         self, expression: Expression, reason: str, *, seconds: float = 0.0
     ) -> Evaluation:
         """Record a kernel that was not fitted, at the prior mean."""
-        likelihood = ExactLikelihood(expression, self.data.take(np.arange(1)))
-        posterior = LogPosterior(likelihood, priors=self.priors)
+        posterior = LogPosterior.exact(expression, self.data.take(np.arange(1)), priors=self.priors)
         return record_fit(
             expression,
             posterior,
@@ -298,8 +296,7 @@ class Evaluator:
         )
 
     def _posterior(self, expression: Expression, deadline: Deadline = NEVER) -> LogPosterior:
-        likelihood = ExactLikelihood(expression, self.data)
-        return LogPosterior(likelihood, priors=self.priors, deadline=deadline)
+        return LogPosterior.exact(expression, self.data, priors=self.priors, deadline=deadline)
 
     def _score(
         self, posterior: LogPosterior, modes: Sequence[Point], best: float
@@ -403,14 +400,9 @@ def evaluate_kernel(
     y : array-like of shape (n_samples,)
         Targets, which are not scaled. The mean function of the model is zero.
     criterion : {"laplace", "importance", "bic", "aic", "loo", "cv"} or Criterion
-        Definition of ``score``, which is in nats; larger is better. ``"laplace"`` is the log
-        evidence by Laplace's method at the best mode; for noise alone it is exact. ``"importance"``
-        is the log evidence by importance sampling around the best modes found; it takes some 200 to
-        2000 likelihood calls more and gives ``standard_error`` and ``pareto_k``. ``"bic"`` and
-        ``"aic"`` are the log likelihood at the best mode less a penalty (:class:`BIC`,
-        :class:`AIC`). ``"loo"`` and ``"cv"`` are the log predictive density of rows left out one by
-        one (:class:`LeaveOneOut`) or fold by fold (:class:`CrossValidation`). An object such as
-        ``CrossValidation(cv=10)`` sets the parameters of its criterion.
+        Definition of ``score``, which is in nats; larger is better: :class:`Laplace`,
+        :class:`Importance`, :class:`BIC`, :class:`AIC`, :class:`LeaveOneOut` or
+        :class:`CrossValidation`. An object such as ``CrossValidation(cv=10)`` sets its parameters.
     priors : {"default", "paper"} or mapping of str to (shape, rate)
         Gamma priors by parameter name. A mapping replaces entries of the default.
     base_kernels, operators : iterable

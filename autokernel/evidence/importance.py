@@ -56,11 +56,7 @@ def pareto_smoothed(log_weights: FloatArray) -> FloatArray:
 
 
 def _fit_tail(ordered: FloatArray) -> tuple[float, float, int]:
-    """Fit a generalised Pareto distribution to the largest of sorted weights.
-
-    Returns the shape k, leaning towards a half, the scale and the number of weights in the tail,
-    which is zero where there is nothing to fit.
-    """
+    """Fit a generalised Pareto distribution: its shape, its scale, the number of weights fitted."""
     n_tail = int(min(0.2 * len(ordered), 3 * np.sqrt(len(ordered))))
     if ordered[-1] - ordered[0] <= 1e-10 * ordered[-1]:  # they differ by rounding only
         return -np.inf, 0.0, 0
@@ -162,11 +158,9 @@ class FoldedT:
 
     @property
     def _log_scale(self) -> float:
-        """Log of the absolute determinant of the factor."""
         return float(np.linalg.slogdet(self.factor).logabsdet)
 
     def _standardise(self, theta: FloatArray) -> FloatArray:
-        """Compute z (n, n_params) for points (n, n_params)."""
         z = np.linalg.solve(self.factor, (theta - self.centre).T)
         return z.T.astype(np.float64, copy=False)  # the static type is lost in solve
 
@@ -269,11 +263,8 @@ def importance_sample(
     The mass of a mode far from all ``maxima`` is missed. A draw beyond the bounds has the weight
     zero and costs no call.
 
-    Raises
-    ------
-    NotAMaximumError
-        If there is no maximum, a maximum is not finite, no draw has a finite density, or a draw has
-        the density nan or plus infinity.
+    A ``NotAMaximumError`` is raised if there is no maximum, a maximum is not finite, no draw has a
+    finite density, or a draw has the density nan or plus infinity.
 
     Notes
     -----
@@ -322,7 +313,7 @@ def importance_sample(
 
 
 def _pool(log_weights: list[FloatArray]) -> list[FloatArray]:
-    """Return the log weights of each batch, scaled so that all weights sum to the evidence."""
+    """Scale the log weights of each batch, so that all weights sum to the evidence."""
     numbers = np.arange(1.0, len(log_weights) + 1)  # larger for later proposals, which fit better
     scales = numbers / (numbers @ [len(logs) for logs in log_weights])
     return [logs + np.log(scale) for logs, scale in zip(log_weights, scales, strict=True)]

@@ -17,10 +17,7 @@ _QUADRATURE_TOLERANCE = 1e-9  # relative error of the integral
 
 
 def log_evidence(posterior: LogPosterior, maximum: Maximum) -> float:
-    """Compute the log evidence of a fitted kernel, in nats.
-
-    It is exact if the noise variance is the only parameter, and :func:`log_evidence_at` otherwise.
-    """
+    """Compute the log evidence in nats, exactly if the noise variance is the only parameter."""
     if len(maximum.mode.theta) == 1:
         return integrated_log_evidence(posterior, maximum)
     return log_evidence_at(maximum)
@@ -38,8 +35,8 @@ def integrated_log_evidence(posterior: LogPosterior, maximum: Maximum) -> float:
     """Integrate a posterior of one parameter between its bounds, to a relative 1e-9.
 
     The quadrature takes 100 to 400 likelihood calls. Its variable is the distance from the mode in
-    standard deviations or, at a bound where the density falls more steeply, in units of the inverse
-    slope. Its pieces are so short next to the mode that no rule can step over the mass there.
+    standard deviations or, at a steep bound, in inverse slopes. Its pieces are so short next to the
+    mode that no rule can step over the mass there.
     """
     mode, lower, upper = maximum.mode, posterior.lower, posterior.upper
     scale = 1 / np.maximum(1 / standard_deviations(maximum.hessian), np.abs(maximum.gradient))
@@ -49,39 +46,17 @@ def integrated_log_evidence(posterior: LogPosterior, maximum: Maximum) -> float:
 
     low, high = ((lower - mode.theta) / scale).item(), ((upper - mode.theta) / scale).item()
     inside = [end for end in _QUADRATURE_BREAKS if low < end < high]
+    options = {"points": inside or None, "epsabs": 0.0, "epsrel": _QUADRATURE_TOLERANCE}
     # with full_output, quad returns its messages: it has some where a huge log posterior is rounded
-    mass, *_ = quad(
-        density,
-        low,
-        high,
-        points=inside or None,
-        epsabs=0.0,
-        epsrel=_QUADRATURE_TOLERANCE,
-        limit=200,
-        full_output=True,
-    )
+    mass, *_ = quad(density, low, high, **options, limit=200, full_output=True)
     return mode.log_posterior + float(np.log(mass * scale.item()))
 
 
 def laplace_log_evidence(log_posterior: float, hessian: FloatArray) -> float:
-    r"""Compute the Laplace approximation to the log evidence of one kernel.
+    """Compute ``log_posterior - 1/2 log det hessian + n_params / 2 log(2 pi)``, in nats.
 
-    Parameters
-    ----------
-    log_posterior : float
-        Unnormalised log posterior at the MAP point, in nats, as a density in theta.
-    hessian : ndarray of shape (n_params, n_params)
-        Hessian of the negative log posterior there, in the same theta.
-
-    Returns
-    -------
-    float
-        ``log_posterior - 1/2 log det hessian + n_params / 2 log(2 pi)``, in nats.
-
-    Raises
-    ------
-    NotAMaximumError
-        If ``hessian`` is not positive definite.
+    The log posterior at the MAP point is a density in theta, and ``hessian`` (n_params, n_params)
+    is that of its negative. A ``NotAMaximumError`` is raised if it is not positive definite.
 
     Notes
     -----
@@ -101,12 +76,8 @@ def laplace_log_evidence(log_posterior: float, hessian: FloatArray) -> float:
 def log_evidence_at(maximum: Maximum) -> float:
     """Compute the Laplace approximation to the log evidence at a maximum.
 
-    A parameter held by a bound is integrated from that bound.
-
-    Raises
-    ------
-    NotAMaximumError
-        If the density does not decrease in all directions.
+    A parameter held by a bound is integrated from that bound. A ``NotAMaximumError`` is raised if
+    the density does not decrease in all directions.
     """
     mode, hessian, free = maximum.mode, maximum.hessian, maximum.free
     log_evidence = laplace_log_evidence(mode.log_posterior, hessian[np.ix_(free, free)])
@@ -122,10 +93,7 @@ def boundary_log_mass(slope: float, curvature: float) -> float:
     the curvature is not positive. The positive slope of the negative log posterior away from the
     bound, and its second derivative there, are given.
 
-    Raises
-    ------
-    NotAMaximumError
-        If the posterior neither falls nor curves down from the bound.
+    A ``NotAMaximumError`` is raised if the posterior neither falls nor curves down from the bound.
     """
     if curvature <= 0:
         if slope < _FLAT_SLOPE:

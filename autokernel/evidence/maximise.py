@@ -79,22 +79,20 @@ def maximise(
     value, gradient = posterior.value_and_gradient(theta)
     if not np.isfinite(value):
         return Point(theta, -np.inf)
-    longest = _MAX_FIRST_STEP if curvature is None else _MAX_STEP
-    hessian = np.diag(scales**-2) if curvature is None else _positive_definite(curvature)
-    for number in range(max_iterations):
+    is_guess, longest = curvature is None, _MAX_FIRST_STEP
+    hessian = np.diag(scales**-2)
+    if curvature is not None:
+        longest, hessian = _MAX_STEP, _positive_definite(curvature)
+    for _ in range(max_iterations):
         free = np.where(  # not held at a bound by the slope
             gradient < 0, theta > posterior.lower, (gradient == 0) | (theta < posterior.upper)
         )
-        step = _newton_step(hessian, gradient, free)
-        if step is None:  # rounding errors have cost the Hessian its positive definiteness
-            hessian = _diagonal(hessian)
-            step = np.where(free, gradient / np.diag(hessian), 0.0)
+        hessian, step = _newton_step(hessian, gradient, free)
         gain, in_scales = 0.5 * float(gradient @ step), gradient[free] * scales[free]
         if gain <= tolerance and 0.5 * in_scales @ in_scales <= _MAX_REAL_CURVATURE * tolerance:
             break
         step *= min(1.0, longest / float(np.abs(step / scales).max()))
-        n_tried = _MAX_LENGTHS if gain > _ROUNDING_GAIN else _MAX_LENGTHS_AT_END
-        found = _search_along(posterior, theta, value, gradient, step, n_tried=n_tried)
+        found = _search_along(posterior, theta, value, gradient, step, gain=gain)
         if found is None:
             diagonal = _diagonal(hessian)
             if gain < _ROUNDING_GAIN or np.array_equal(hessian, diagonal):
@@ -103,7 +101,8 @@ def maximise(
             continue
         end, value, slopes = found
         moved, fall = end - theta, gradient - slopes
-        if curvature is None and number == 0:
+        if is_guess:
+            is_guess = False
             hessian *= _measured_scale(moved, fall, hessian)
         hessian = _updated(hessian, moved, fall, shrinks=curvature is None)
         theta, gradient, longest = end, slopes, _MAX_STEP
@@ -115,16 +114,22 @@ def _diagonal(hessian: FloatArray) -> FloatArray:
     return np.diag(np.maximum(np.abs(np.diag(hessian)), _MIN_CURVATURE))
 
 
-def _newton_step(hessian: FloatArray, gradient: FloatArray, free: BoolArray) -> FloatArray | None:
+def _newton_step(
+    hessian: FloatArray, gradient: FloatArray, free: BoolArray
+) -> tuple[FloatArray, FloatArray]:
     """Compute the step (n_params,) to the top of a parabola of the free parameters.
 
-    None if the Hessian is not positive definite.
+    The first result is the Hessian, or its diagonal if rounding errors have cost it its positive
+    definiteness.
     """
-    if not free.all():
-        hessian = np.where(np.outer(free, free), hessian, np.eye(len(free)))
-        gradient = np.where(free, gradient, 0.0)
-    _, step, failed = dposv(hessian, gradient)
-    return None if failed else np.asarray(step)
+    held = ~np.outer(free, free)
+    _, step, failed = dposv(
+        np.where(held, np.eye(len(free)), hessian), np.where(free, gradient, 0.0)
+    )
+    if failed:
+        hessian = _diagonal(hessian)
+        step = np.where(free, gradient / np.diag(hessian), 0.0)
+    return hessian, np.asarray(step)
 
 
 def _search_along(
@@ -134,14 +139,14 @@ def _search_along(
     gradient: FloatArray,
     step: FloatArray,
     *,
-    n_tried: int,
+    gain: float,
 ) -> tuple[FloatArray, float, FloatArray] | None:
-    """Shorten a step until it gains enough; None if no length that is tried does.
+    """Shorten a step of an expected ``gain`` until it gains enough; None if no length does.
 
     Returns the end of the step with its value and gradient.
     """
     fraction = 1.0
-    for _ in range(n_tried):
+    for _ in range(_MAX_LENGTHS if gain > _ROUNDING_GAIN else _MAX_LENGTHS_AT_END):
         end = np.clip(theta + fraction * step, posterior.lower, posterior.upper)
         there, slopes = posterior.value_and_gradient(end)
         gain, expected = there - value, float(gradient @ (end - theta))

@@ -53,10 +53,7 @@ def measure_maximum(
 ) -> Maximum:
     """Compute the gradient and, where it is not given, the Hessian at a point, without moving it.
 
-    Raises
-    ------
-    NotAMaximumError
-        If the covariance has no Cholesky factor next to the point.
+    A ``NotAMaximumError`` is raised if the covariance has no Cholesky factor next to the point.
     """
     theta = mode.theta
     _, gradient = posterior.value_and_gradient(theta)
@@ -70,10 +67,7 @@ def measure_maximum(
 def estimate_maximum(posterior: LogPosterior, mode: Point) -> Maximum:
     """Take the end of a run as the maximum, and the run's estimate of the Hessian as the Hessian.
 
-    Raises
-    ------
-    NotAMaximumError
-        If the run has no estimate, or has not converged according to it.
+    A ``NotAMaximumError`` is raised if the run has no estimate, or has not converged by it.
     """
     if mode.curvature is None or not np.all(np.isfinite(mode.curvature)):
         raise NotAMaximumError("the run has no estimate of the Hessian")
@@ -86,13 +80,8 @@ def find_maximum(posterior: LogPosterior, mode: Point) -> Maximum:
     """Maximise on from the end of a run, until a Newton step gains almost nothing.
 
     A saddle is left along the direction in which the log posterior curves upwards the most. A
-    saddle that could not be left is returned as it is.
-
-    Raises
-    ------
-    NotAMaximumError
-        If the search has not converged, or the covariance has no Cholesky factor next to a
-        point.
+    saddle that could not be left is returned. A ``NotAMaximumError`` is raised if the search has
+    not converged, or the covariance has no Cholesky factor next to a point.
     """
     maximum, longest = measure_maximum(posterior, mode), _MAX_SADDLE_STEP
     for _ in range(_MAX_ROUNDS):
@@ -118,12 +107,8 @@ def find_best_maximum(posterior: LogPosterior, modes: Sequence[Point]) -> Maximu
     """Return the maximum near the best mode, or near the next one that is almost as high.
 
     Where the covariance is nearly singular, rounding errors can make a point seem the best mode
-    although the covariance has no Cholesky factor next to it.
-
-    Raises
-    ------
-    NotAMaximumError
-        If none of these modes leads to a maximum; the message is that of the best one.
+    although the covariance has no Cholesky factor next to it. A ``NotAMaximumError``, that of the
+    best mode, is raised if no mode leads to a maximum.
     """
     best, *others = modes
     try:

@@ -12,15 +12,17 @@ from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.scan import CoordinateScan
 from autokernel.evidence.starts import (
     DataScales,
+    WarmStart,
     draw_starts,
+    highest,
     random_stream,
     take_from_noise,
+    warm_points,
+    with_warm_starts,
 )
-from autokernel.evidence.warm_starts import WarmStart, curvature_from, with_warm_starts
 from autokernel.expression import Expression, Leaf, Split, arrange, splits
-from autokernel.inference import ExactLikelihood, TrainingData
+from autokernel.inference import TrainingData
 from autokernel.kernels import ADD, Priors, Role
-from autokernel.typing import FloatArray
 
 _MODE_GAIN = 1e-4  # nats that a Newton step may still gain at the end of a run
 _SHORT_STEPS = 15  # of a run from a starting point
@@ -37,22 +39,16 @@ class Budget:
 
     n_tried: int | None  # starting points from which short runs start, None for all
     n_followed: int  # ends of short runs from which long runs start
-    n_scanned: tuple[int, int, int]  # runs from points of a scan, in each of three stages
-    max_scans: int  # each around a new best mode
+    n_scanned: tuple[int, int, int] = (0, 0, 0)  # runs from points of a scan, in three stages
+    max_scans: int = 0  # each around a new best mode
     n_refined: tuple[int, int] = (8, 4)  # short runs of all rows after a subsample, and long ones
     scans_coarsely: bool = False  # whether scans take every other lengthscale of a period
 
 
-THOROUGH = Budget(n_tried=None, n_followed=4, n_scanned=(14, 6, 3), max_scans=4)
-OF_PARTS = Budget(n_tried=None, n_followed=3, n_scanned=(6, 3, 2), max_scans=1)
-FROM_ESTIMATE = Budget(
-    n_tried=3, n_followed=2, n_scanned=(0, 0, 0), max_scans=0, n_refined=(2, 1), scans_coarsely=True
-)
-LIGHT = Budget(
-    n_tried=4, n_followed=3, n_scanned=(6, 3, 1), max_scans=1, n_refined=(2, 1), scans_coarsely=True
-)
-
-OF_FEW_MODES = Budget(n_tried=3, n_followed=2, n_scanned=(0, 0, 0), max_scans=0, n_refined=(2, 1))
+THOROUGH = Budget(None, 4, n_scanned=(14, 6, 3), max_scans=4)
+OF_PARTS = Budget(None, 3, n_scanned=(6, 3, 2), max_scans=1)
+LIGHT = Budget(4, 3, n_scanned=(6, 3, 1), max_scans=1, n_refined=(2, 1), scans_coarsely=True)
+WITHOUT_SCANS = Budget(3, 2, n_refined=(2, 1))
 
 
 def find_modes(
@@ -75,7 +71,7 @@ def find_modes(
     The modes are distinct, the best one first and to full precision. If the covariance could not be
     factorised at any start, there is one point with the log posterior ``-inf``.
     """
-    starts = _highest(posterior, starts, budget.n_tried)
+    starts = highest(posterior, starts, budget.n_tried or len(starts))
     cheap = subsample or posterior
     ends = _runs(cheap, starts, steps=_SHORT_STEPS)
     modes = _search(cheap, ends, scan, budget)
@@ -88,14 +84,6 @@ def find_modes(
     best, *others = modes
     best = maximise(posterior, best.theta, max_iterations=MAX_STEPS, curvature=best.curvature)
     return [best, *others]
-
-
-def _highest(posterior: LogPosterior, starts: Sequence[Point], n: int | None) -> Sequence[Point]:
-    """Return the ``n`` starting points of the highest log posterior, or all of them."""
-    if n is None or n >= len(starts):
-        return starts
-    values = [posterior.value(start.theta) for start in starts]
-    return [starts[number] for number in np.argsort(values, kind="stable")[::-1][:n]]
 
 
 def _search(
@@ -115,6 +103,17 @@ def _search(
     return modes
 
 
+def _search_scanned(
+    posterior: LogPosterior, known: list[Point], scan: CoordinateScan, budget: Budget
+) -> list[Point]:
+    """Run from points of a scan around the first known mode, in three stages of fewer runs."""
+    first, second, third = budget.n_scanned
+    starts = scan.around(known[0].theta)[:first]
+    ends = _new(_runs(posterior, starts, steps=_SCREENING_STEPS), known)
+    ends = _new(_runs(posterior, ends[:second], steps=2 * _SCREENING_STEPS), known)
+    return _long_runs(posterior, _near(ends, known[0])[:third])
+
+
 def _refine(
     posterior: LogPosterior, starts: Iterable[Point], found: Iterable[Point], budget: Budget
 ) -> list[Point]:
@@ -124,7 +123,7 @@ def _refine(
     few rows that a mode explains.
     """
     with_curvature = [start for start in starts if start.curvature is not None]
-    known = _highest(posterior, with_curvature, _MAX_KNOWN)
+    known = highest(posterior, with_curvature, _MAX_KNOWN)
     seen = _distinct_modes(
         Point(mode.theta, posterior.value(mode.theta), mode.curvature) for mode in found
     )
@@ -138,34 +137,15 @@ def _with_variants(
     posterior: LogPosterior, modes: list[Point], variants: Sequence[Point]
 ) -> list[Point]:
     """Run from the best variants of the best mode, and add the modes that they lead to."""
-    ends = _runs(posterior, _highest(posterior, variants, _MAX_VARIANTS), steps=_SCREENING_STEPS)
-    least = modes[0].log_posterior - HOPELESS_GAP
-    near = [end for end in _new(ends, modes) if end.log_posterior > least]
+    ends = _runs(posterior, highest(posterior, variants, _MAX_VARIANTS), steps=_SCREENING_STEPS)
+    near = _near(_new(ends, modes), modes[0])
     return _distinct_modes([*modes, *_long_runs(posterior, near)])
-
-
-def _search_scanned(
-    posterior: LogPosterior, known: list[Point], scan: CoordinateScan, budget: Budget
-) -> list[Point]:
-    """Run from points of a scan around the first known mode, in three stages of fewer runs."""
-    best = known[0]
-    first, second, third = budget.n_scanned
-    ends = _new(_runs(posterior, scan.around(best.theta)[:first], steps=_SCREENING_STEPS), known)
-    ends = _new(_runs(posterior, ends[:second], steps=2 * _SCREENING_STEPS), known)
-    near = [end for end in ends if end.log_posterior > best.log_posterior - HOPELESS_GAP]
-    return _long_runs(posterior, near[:third])
 
 
 def _runs(posterior: LogPosterior, starts: Iterable[Point], *, steps: int) -> list[Point]:
     """Take at most this number of steps from each start; return the distinct ends, best first."""
-    ends = []
-    for start in starts:
-        theta, curvature = start.theta, start.curvature
-        end = maximise(
-            posterior, theta, max_iterations=steps, tolerance=_MODE_GAIN, curvature=curvature
-        )
-        ends.append(end)
-    return _distinct_modes(ends)
+    run = partial(maximise, posterior, max_iterations=steps, tolerance=_MODE_GAIN)
+    return _distinct_modes([run(start.theta, curvature=start.curvature) for start in starts])
 
 
 def _long_runs(posterior: LogPosterior, ends: Iterable[Point]) -> list[Point]:
@@ -174,13 +154,14 @@ def _long_runs(posterior: LogPosterior, ends: Iterable[Point]) -> list[Point]:
     return _runs(posterior, starts, steps=MAX_STEPS)
 
 
-def _new(modes: Iterable[Point], known: list[Point]) -> list[Point]:
-    """Return the modes that are not close to a known mode."""
-    return [
-        mode
-        for mode in modes
-        if all(np.abs(mode.theta - other.theta).max() > _NEW_DISTANCE for other in known)
-    ]
+def _near(points: Iterable[Point], best: Point) -> list[Point]:
+    return [one for one in points if one.log_posterior > best.log_posterior - HOPELESS_GAP]
+
+
+def _new(points: Iterable[Point], known: Sequence[Point]) -> list[Point]:
+    """Return the points that are not close to a known one."""
+    thetas = np.array([other.theta for other in known])
+    return [one for one in points if np.abs(thetas - one.theta).max(axis=1).min() > _NEW_DISTANCE]
 
 
 _distinct_modes = partial(distinct_points, distance=_DISTINCT_DISTANCE)
@@ -211,15 +192,16 @@ class ModeSearch:
     """
 
     def __init__(self, data: TrainingData, *, priors: Priors, seed: int) -> None:
-        self._data = self._subsample = self._subsample_periodic = data
-        self._priors, self._seed = priors, seed
+        self._data, self._priors, self._seed = data, priors, seed
         self._scales: dict[str, DataScales] = {}
         self._parts: dict[Expression, tuple[list[Point], Mapping[str, int]]] = {}
-        n = len(data.y)
-        if n > _MAX_FULL_ROWS:
-            rows = np.random.default_rng(seed).permutation(n)
-            self._subsample = data.take(rows[:_SUBSAMPLE_ROWS])
-            self._subsample_periodic = data.take(rows[:_SUBSAMPLE_ROWS_PERIODIC])
+        self._rows = np.random.default_rng(seed).permutation(len(data.y))
+        self._has_subsample = len(data.y) > _MAX_FULL_ROWS
+        n_rows = {False: _SUBSAMPLE_ROWS, True: _SUBSAMPLE_ROWS_PERIODIC}
+        self._subsamples = {  # for kernels without and with many modes
+            many: data.take(self._rows[:n]) if self._has_subsample else data
+            for many, n in n_rows.items()
+        }
 
     def __call__(
         self,
@@ -238,74 +220,38 @@ class ModeSearch:
         those for the modes of parts included.
         """
         expression, subsample = posterior.expression, None
-        if self._subsample is not self._data:
+        if self._has_subsample:
             subsample = self._on_subsample(expression, posterior.deadline)
         calls: Mapping[str, int] = {}
-        budget, nodes = LIGHT, _nodes_to_scan(expression)
-        if warm_starts:
-            nodes = [node for node in nodes if node not in warm_starts[0][0].nodes]
-            if is_estimated:
-                budget = FROM_ESTIMATE
-        elif expression.has_few_modes:
-            budget, nodes = OF_FEW_MODES, []
-        else:
-            budget = THOROUGH
+        known, variants = (warm_starts[0][0].nodes if warm_starts else ()), None
+        budget = LIGHT if warm_starts and not is_estimated else WITHOUT_SCANS
+        if not warm_starts and not expression.has_few_modes:
+            budget, variants = THOROUGH, partial(self._terms_as_noise, posterior)
             warm_starts, calls = self._from_parts(expression, posterior.deadline)
         starts = self._starting_points(posterior, warm_starts, purpose="whole")
         if budget is not THOROUGH:
-            starts = [*starts, *self._taken_from_noise(posterior, warm_starts)]
+            starts += self._taken_from_noise(posterior, warm_starts)
+        scan = self._scan(subsample or posterior, known, coarse=budget.scans_coarsely)
         modes = find_modes(
-            posterior,
-            starts,
-            CoordinateScan(
-                subsample or posterior,
-                self._scales_for(expression),
-                nodes,
-                coarse=budget.scans_coarsely,
-            ),
-            variants=partial(self._terms_as_noise, posterior) if budget is THOROUGH else None,
-            subsample=subsample,
-            budget=budget,
+            posterior, starts, scan, variants=variants, subsample=subsample, budget=budget
         )
-        n_on_subsample = subsample.n_evaluations if subsample else 0
-        return modes, sum(calls.values()) + n_on_subsample
+        return modes, sum(calls.values()) + (subsample.n_evaluations if subsample else 0)
 
     def rough_mode(self, posterior: LogPosterior) -> Point:
         """Find a point near a mode of the log posterior of an arranged kernel, on few rows."""
-        rows = np.random.default_rng(self._seed).permutation(len(self._data.y))[:_ROUGH_ROWS]
-        rough = posterior.on_rows(rows)
+        rough = posterior.on_rows(self._rows[:_ROUGH_ROWS])
         starts = self._starting_points(rough, [], purpose="rough")
-        return _runs(rough, _highest(rough, starts, _N_ROUGH_RUNS), steps=_SHORT_STEPS)[0]
-
-    def _fit_part(
-        self, expression: Expression, deadline: Deadline
-    ) -> tuple[list[Point], Mapping[str, int]]:
-        """Search for the modes of an arranged part on the subsample, and store them.
-
-        The second result has the likelihood calls by kernel, also of parts that were fitted before.
-        """
-        if expression not in self._parts:
-            posterior = self._on_subsample(expression, deadline)
-            warm_starts, calls = self._from_parts(expression, deadline)
-            nodes = [] if warm_starts else _nodes_to_scan(expression)
-            modes = find_modes(
-                posterior,
-                self._starting_points(posterior, warm_starts, purpose="part"),
-                CoordinateScan(posterior, self._scales_for(expression), nodes),
-                budget=OF_PARTS,
-            )
-            own = {expression.canonical: posterior.n_evaluations}
-            self._parts[expression] = modes, {**calls, **own}
-        return self._parts[expression]
+        return _runs(rough, highest(rough, starts, _N_ROUGH_RUNS), steps=_SHORT_STEPS)[0]
 
     def _from_parts(
         self, expression: Expression, deadline: Deadline
     ) -> tuple[WarmStarts, Mapping[str, int]]:
-        """Fit a kernel without its first and without its last term, and these terms alone."""
+        """Fit a kernel without its first and without its last term, and these terms alone.
+
+        The second result has the likelihood calls by kernel, also of parts that were fitted before.
+        """
         warm_starts: list[list[WarmStart]] = []
         calls: dict[str, int] = {}
-        if not expression.has_many_modes:
-            return warm_starts, calls
         for split in _splits_to_fit(expression):
             of_rest = self._modes_of_part(split.rest, split.rest_nodes, calls, deadline)
             of_term = self._modes_of_part(split.term, split.term_nodes, calls, deadline)
@@ -318,7 +264,9 @@ class ModeSearch:
     ) -> list[WarmStart]:
         """Return warm starts at the best modes of a part; ``nodes`` are its nodes in the whole."""
         arranged, order = arrange(part)
-        modes, calls_of_part = self._fit_part(arranged, deadline)
+        if arranged not in self._parts:
+            self._parts[arranged] = self._fit_part(arranged, deadline)
+        modes, calls_of_part = self._parts[arranged]
         calls.update(calls_of_part)
         in_whole = [nodes[node] for node in order]
         least = modes[0].log_posterior - _MAX_GAP_OF_PART
@@ -328,19 +276,37 @@ class ModeSearch:
             if mode.log_posterior >= least
         ]
 
+    def _fit_part(
+        self, expression: Expression, deadline: Deadline
+    ) -> tuple[list[Point], Mapping[str, int]]:
+        """Search for the modes of an arranged part on the subsample; it is scanned if it has none.
+
+        The calls are as those of ``_from_parts``.
+        """
+        posterior = self._on_subsample(expression, deadline)
+        warm_starts, calls = self._from_parts(expression, deadline)
+        starts = self._starting_points(posterior, warm_starts, purpose="part")
+        known = range(len(expression.nodes)) if warm_starts else ()
+        modes = find_modes(posterior, starts, self._scan(posterior, known), budget=OF_PARTS)
+        return modes, {**calls, expression.canonical: posterior.n_evaluations}
+
+    def _scan(
+        self, posterior: LogPosterior, known: Iterable[int], *, coarse: bool = False
+    ) -> CoordinateScan:
+        """Scan the nodes that are not known; without a period, the starting points suffice."""
+        expression = posterior.expression
+        n_nodes = len(expression.nodes) if expression.has_many_modes else 0
+        nodes = set(range(n_nodes)).difference(known)
+        return CoordinateScan(posterior, self._scales_for(expression), nodes, coarse=coarse)
+
     def _starting_points(
         self, posterior: LogPosterior, warm_starts: WarmStarts, *, purpose: str
     ) -> list[Point]:
         """Draw starting points, most of them with warm starts."""
         expression = posterior.expression
-        n_nodes = len(expression.nodes)
+        n_own = _N_STARTS_WITH_WARM if warm_starts else _n_starts(expression)
         n_known = [sum(len(fit.nodes) for fit in fits) for fits in warm_starts]
-        sizes = [1 if n >= n_nodes else _N_DRAWS for n in n_known]
-        n_own = _N_STARTS_PERIODIC if expression.has_many_modes else _N_STARTS
-        if expression.has_few_modes:
-            n_own = _N_STARTS_OF_FEW_MODES
-        if warm_starts:
-            n_own = _N_STARTS_WITH_WARM
+        sizes = [1 if n >= len(expression.nodes) else _N_DRAWS for n in n_known]
         rng = random_stream(self._seed, expression, purpose)
         scales = self._scales_for(expression)
         draws = draw_starts(posterior, scales, n_own + sum(sizes), rng=rng)
@@ -349,7 +315,7 @@ class ModeSearch:
         own, *others = np.split(rng.permutation(draws), n_own + np.cumsum([0, *sizes])[:-1])
         starts = [Point(theta) for theta in own]
         for some, fits in zip(others, warm_starts, strict=True):
-            starts += _warm(posterior, with_warm_starts(expression, some, fits), fits)
+            starts += warm_points(posterior, with_warm_starts(expression, some, fits), fits)
         return starts
 
     def _taken_from_noise(
@@ -363,15 +329,14 @@ class ModeSearch:
             if new:
                 point = with_warm_starts(expression, posterior.centre[None], fits)
                 take_from_noise(point, expression, new, scales=self._scales_for(expression))
-                yield from _warm(posterior, point, fits)
+                yield from warm_points(posterior, point, fits)
 
     def _terms_as_noise(self, posterior: LogPosterior, mode: Point) -> list[Point]:
         """List variants of a mode in which one leaf of the sum explains some of the noise."""
-        starts = []
-        for node in _leaf_terms(posterior.expression):
+        expression, starts = posterior.expression, []
+        for node in _leaf_terms(expression):
             point = mode.theta[None].copy()
-            scales = self._scales_for(posterior.expression)
-            take_from_noise(point, posterior.expression, [node], scales=scales)
+            take_from_noise(point, expression, [node], scales=self._scales_for(expression))
             (theta,) = np.clip(point, posterior.lower, posterior.upper)
             starts.append(Point(theta, curvature=mode.curvature))
         return starts
@@ -384,15 +349,19 @@ class ModeSearch:
         return self._scales[target]
 
     def _on_subsample(self, expression: Expression, deadline: Deadline) -> LogPosterior:
-        periodic = expression.has_many_modes
-        rows = self._subsample_periodic if periodic else self._subsample
-        likelihood = ExactLikelihood(expression, rows)
-        return LogPosterior(likelihood, priors=self._priors, deadline=deadline)
+        data = self._subsamples[expression.has_many_modes]
+        return LogPosterior.exact(expression, data, priors=self._priors, deadline=deadline)
+
+
+def _n_starts(expression: Expression) -> int:
+    if expression.has_few_modes:
+        return _N_STARTS_OF_FEW_MODES
+    return _N_STARTS_PERIODIC if expression.has_many_modes else _N_STARTS
 
 
 def _splits_to_fit(expression: Expression) -> list[Split]:
-    """Return the first and the last split, so that parts have few parts of their own."""
-    found = list(splits(expression))
+    """Return the first and the last split, so that parts have few parts; none without a period."""
+    found = list(splits(expression)) if expression.has_many_modes else []
     if len(found) < 2:
         return found
     return [found[0], found[-1]] if expression.n_leaves <= _MAX_LEAVES_OF_TWO_SPLITS else found[-1:]
@@ -406,18 +375,3 @@ def _leaf_terms(expression: Expression) -> Iterator[int]:
         if isinstance(term, Leaf) and has_length and len(terms) > 1:
             yield number
         number += len(term.nodes)
-
-
-def _nodes_to_scan(expression: Expression) -> list[int]:
-    """Return the nodes to scan: none without a period, as the starting points suffice."""
-    return list(range(len(expression.nodes))) if expression.has_many_modes else []
-
-
-def _warm(
-    posterior: LogPosterior, thetas: FloatArray, fits: Sequence[WarmStart]
-) -> Iterator[Point]:
-    """Yield starts at points (n_points, n_params), with the curvature of their warm starts."""
-    for theta in np.clip(thetas, posterior.lower, posterior.upper):
-        scales = posterior.step_scales(theta)
-        curvature = curvature_from(posterior.expression, fits, scales)
-        yield Point(theta, curvature=curvature)

@@ -6,27 +6,27 @@ rows a variance, those first that gain most of the log evidence, and each of the
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky
 from scipy.special import gammaln
 from scipy.stats import norm, poisson, t
 
+from autokernel.data import RowNoise
 from autokernel.data.scales import MIN_DISTINCT, mean_and_variance
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.evaluation import Evaluation
 from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.mode_search import ModeSearch
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.evidence.starts import DataScales, draw_starts, random_stream
+from autokernel.evidence.starts import DataScales, draw_starts, highest, random_stream
 from autokernel.exceptions import EvaluationError, kernel_errors
 from autokernel.expression import IDENTITY, Expression, arrange, theta_order
 from autokernel.inference import (
     ExactLikelihood,
     ExactPredictor,
     TrainingData,
-    cross_covariance,
     one_blas_thread,
 )
 from autokernel.kernels import Priors
@@ -36,7 +36,7 @@ MAX_ROWS = 400  # of the pursuit; others are judged by the fit to these
 MAX_SHARE = 0.15  # of the rows, which may be outliers
 MIN_DEVIATION = 4.0  # robust standard deviations of the farthest row, below which none is freed
 MIN_ADVANTAGE = 5.0  # nats of outliers among normal deviations over heavy tails of all
-NEAR = (1, 2)  # places along a column, from a row to those that are near to it
+NEIGHBOUR_RANKS = (1, 2)  # differences of rank along a column
 MIN_PROBABILITY = 1e-3  # of neighbours that are outliers together, by chance
 DEGREES_OF_FREEDOM = np.array([3.0, 4.0, 5.0, 7.0, 10.0, 20.0, 50.0])  # of heavy tails
 MAX_NEAR_ROWS = 3  # that are freed together
@@ -159,7 +159,7 @@ class _Pursuit:
         self._standardises, n = known is None, len(data.y)
         self._priors, self._seed, self._deadline = priors, seed, deadline
         self._price = float(np.log(n))
-        self._starts: list[FloatArray] = []
+        self._starts: list[Point] = []
         self.has_target = np.isfinite(data.noise.log_slopes)
         self._has_gap = np.isnan(data.X[:, sorted(expression.columns)]).any(axis=1)
         self.rows = np.ones(n, dtype=bool)
@@ -176,24 +176,30 @@ class _Pursuit:
     def first(self) -> _Fit:
         """Fit the kernel to all rows that the scale of the target has."""
         kept = self.rows & self.has_target
-        posterior, _, _ = self._posterior(kept)
-        local = posterior.data
-        modes = ModeSearch(local, priors=self._priors, seed=self._seed)
+        posterior = self._posterior(kept)
+        modes = ModeSearch(posterior.data, priors=self._priors, seed=self._seed)
         rng = random_stream(self._seed, self._expression, "outliers")
-        drawn = draw_starts(posterior, DataScales(local), _N_STARTS, rng=rng)
-        self._starts = list(drawn)
-        return self._fit(kept, [modes.rough_mode(posterior)], steps=_FIRST_STEPS)
+        drawn = draw_starts(posterior, DataScales(posterior.data), _N_STARTS, rng=rng)
+        self._starts = [Point(theta) for theta in drawn]
+        return self._fit(kept, posterior, [modes.rough_mode(posterior)], n_steps=_FIRST_STEPS)
 
     def thorough(self) -> _Fit:
         """Fit the kernel to all rows, with a search of all modes."""
         kept = self.rows & self.has_target
-        posterior, _, _ = self._posterior(kept)
+        posterior = self._posterior(kept)
         modes, _ = ModeSearch(posterior.data, priors=self._priors, seed=self._seed)(posterior)
-        return self._fit(kept, modes[:1], steps=0)
+        return self._fit(kept, posterior, modes[:1], n_steps=0)
 
     def at(self, kept: BoolArray, theta: FloatArray) -> _Fit:
         """Return the fit at known parameters."""
-        return self._fit(kept, [Point(theta[self._order])], steps=0)
+        return self._fit(kept, self._posterior(kept), [Point(theta[self._order])], n_steps=0)
+
+    def _again(self, fit: _Fit, kept: BoolArray) -> _Fit:
+        """Fit to other rows by a few steps, from the last point and from the best other start."""
+        posterior, starts = self._posterior(kept), [fit.point]
+        if self._starts:
+            starts += highest(posterior, self._starts, 1)
+        return self._fit(kept, posterior, starts, n_steps=_STEPS)
 
     def highest(self, fit: _Fit) -> _Fit:
         """Free more and more rows, and return the fit of the highest score on the way.
@@ -244,10 +250,10 @@ class _Pursuit:
         X = self._data.X[self.rows]
         is_outlier = np.isin(np.flatnonzero(self.rows), outliers)
         n, k = len(X), int(is_outlier.sum())
-        expected = sum(n - gap for gap in NEAR) * k * (k - 1) / (n * (n - 1))
+        expected = sum(n - gap for gap in NEIGHBOUR_RANKS) * k * (k - 1) / (n * (n - 1))
         for column in self._expression.columns:
             in_order = is_outlier[np.argsort(X[:, column], kind="stable")]
-            n_found = sum(int((in_order[gap:] & in_order[:-gap]).sum()) for gap in NEAR)
+            n_found = sum(int((in_order[gap:] & in_order[:-gap]).sum()) for gap in NEIGHBOUR_RANKS)
             if poisson.sf(n_found - 1, expected) < MIN_PROBABILITY:
                 return False
         return True
@@ -265,84 +271,60 @@ class _Pursuit:
         r = np.clip(fit.deviations**2, 1.0, 1e300)  # finite beyond the scale of the target too
         return (0.5 * (r - 1 - np.log(r)) > self._price) & ~may_fit
 
-    def _again(self, fit: _Fit, kept: BoolArray) -> _Fit:
-        """Fit to other rows by a few steps, from the last point and from the best other start."""
-        starts = [fit.point]
-        if self._starts:
-            posterior, _, _ = self._posterior(kept)
-            starts.append(Point(max(self._starts, key=posterior.value)))
-        return self._fit(kept, starts, steps=_STEPS)
+    def _posterior(self, kept: BoolArray) -> LogPosterior:
+        """Return the posterior given some rows, by their standardised target."""
+        data = self._standardised(kept, kept)
+        settings: dict[str, Any] = {"priors": self._priors, "deadline": self._deadline}
+        return LogPosterior.exact(self._expression, data, **settings)
 
-    def _posterior(self, kept: BoolArray) -> tuple[LogPosterior, float, float]:
-        """Return the posterior given some rows, with the mean and the scale of their target."""
+    def _standardised(self, rows: BoolArray, kept: BoolArray) -> TrainingData:
+        """Return rows with the target that is standardised over the kept ones."""
         data, mean, variance = self._data, 0.0, 1.0
         if self._standardises:
             mean, variance = mean_and_variance(data.y[kept], data.noise.influence[kept])
-        scale = float(np.sqrt(variance))
-        local = TrainingData(
-            data.inputs[kept],
-            (data.y[kept] - mean) / scale,
-            data.noise.take(np.flatnonzero(kept)).multiplied(1 / variance),
-        )
-        likelihood = ExactLikelihood(self._expression, local)
-        posterior = LogPosterior(likelihood, priors=self._priors, deadline=self._deadline)
-        return posterior, mean, scale
+        noise = data.noise.take(np.flatnonzero(rows))
+        errors, rounding = noise.errors / variance, noise.rounding / variance
+        noise = RowNoise(noise.weights, errors, rounding, noise.log_slopes - 0.5 * np.log(variance))
+        return TrainingData(data.inputs[rows], (data.y[rows] - mean) / np.sqrt(variance), noise)
 
-    def _fit(self, kept: BoolArray, starts: Sequence[Point], *, steps: int) -> _Fit:
-        posterior, mean, scale = self._posterior(kept)
-        ends = [
-            maximise(
-                posterior,
-                start.theta,
-                max_iterations=steps,
-                tolerance=_ACCURACY,
-                curvature=start.curvature,
-            )
-            for start in starts
-        ]
+    def _fit(
+        self, kept: BoolArray, posterior: LogPosterior, starts: Sequence[Point], *, n_steps: int
+    ) -> _Fit:
+        """Maximise from some starts, and compare each row with its prediction by the others."""
+        run = partial(maximise, posterior, max_iterations=n_steps, tolerance=_ACCURACY)
+        ends = [run(start.theta, curvature=start.curvature) for start in starts]
         point = max(ends, key=lambda end: end.log_posterior)
-        data, theta, local = self._data, point.theta, posterior.data
-        K = (
-            cross_covariance(self._expression, local.inputs, local.inputs)
-            .forward(np.exp(theta[:-1]))
-            .copy()
-        )
-        K[np.diag_indices(len(K))] += local.noise.variance(np.exp(theta[-1]))
-        precision = cho_solve((cholesky(K, lower=True), True), np.eye(len(K)))
-        alpha = precision @ local.y
-        errors, variances = np.empty(len(data.y)), np.empty(len(data.y))
-        errors[kept], variances[kept] = alpha / np.diag(precision), 1 / np.diag(precision)
-        if not kept.all():
-            predictor = ExactPredictor(self._expression, theta, local)
-            predicted, of_new = predictor.mean_and_variance(data.X[~kept])
-            errors[~kept] = (data.y[~kept] - mean) / scale - predicted
-            noise = predictor.noise_variance
-            of_rows = data.noise.multiplied(1 / scale**2).variance(noise)[~kept]
-            variances[~kept] = of_new - predictor.noise_at(predicted) + of_rows
+        theta, given = point.theta, posterior.data
+        likelihood = ExactLikelihood(self._expression, given)
+        cholesky = likelihood.factorise(likelihood.matrix(theta))
+        alpha, precision = cholesky.solve(given.y), cholesky.inverse()
+        deviations = np.full(len(kept), np.inf)
+        deviations[kept] = alpha / np.sqrt(np.diag(precision))
+        rest, others = ~kept & self.has_target, np.empty(0)
+        if rest.any():
+            held_out = self._standardised(rest, kept)
+            predictor = ExactPredictor(self._expression, theta, given)
+            mean, variance = predictor.part(self._expression, np.exp(theta[:-1]), held_out.X)
+            errors, noise = held_out.y - mean, held_out.noise
+            variance += noise.variance(np.exp(theta[-1]))
+            deviations[rest] = errors / np.sqrt(variance)
+            others = _log_normal_at_best(np.maximum(errors**2, variance))
+            others += noise.log_factors(theta[-1])
         freed = self.rows & ~kept
-        log_factors = data.noise.log_factors(float(theta[-1]) + 2 * np.log(scale))
-        own = _log_density_at_best(errors, variances) - np.log(scale) + log_factors
-        score = (
-            point.log_posterior
-            - local.noise.total_weight * np.log(scale)
-            + float((data.noise.weights * data.noise.log_slopes)[kept].sum())
-            + float(own[freed & self.has_target].sum())
-            + self._log_density_beyond(freed & ~self.has_target, kept)
-            - self._price * freed.sum()
-        )
-        deviations = np.where(self.has_target, errors / np.sqrt(variances), np.inf)
+        score = point.log_posterior + others[freed[rest]].sum() - self._price * freed.sum()
+        score += self._log_density_beyond(freed & ~self.has_target, kept)
         return _Fit(kept, point, score, deviations, precision, alpha)
 
     def _log_density_beyond(self, beyond: BoolArray, kept: BoolArray) -> float:
         """Compute the log density of rows that are not on the scale of the target, as it is."""
         y = self._data.on(IDENTITY).y
         mean, variance = mean_and_variance(y[kept])
-        return float(_log_density_at_best(y[beyond] - mean, np.array(variance)).sum())
+        return float(_log_normal_at_best(np.maximum((y[beyond] - mean) ** 2, variance)).sum())
 
 
-def _log_density_at_best(errors: FloatArray, variances: FloatArray) -> FloatArray:
-    """Compute log densities of normal errors whose variances are as likely as possible."""
-    return -0.5 * (1 + _LOG_2PI + np.log(np.maximum(errors**2, variances)))
+def _log_normal_at_best(sum_of_squares: FloatArray, n: IntArray | int = 1) -> FloatArray:
+    """Compute the log likelihood of n normal numbers whose variance is as likely as possible."""
+    return -0.5 * n * (_LOG_2PI + np.log(sum_of_squares / n) + 1)
 
 
 def _next_rows(fit: _Fit, n: int) -> IntArray:
@@ -365,7 +347,7 @@ def _next_rows(fit: _Fit, n: int) -> IntArray:
         errors = np.einsum("nij,nj->ni", covariances, alpha[rows])  # of all of a group
         variances = np.diagonal(covariances, axis1=1, axis2=2)
         fits = np.einsum("ni,ni->n", errors, alpha[rows]) - np.linalg.slogdet(blocks)[1]
-        own = _log_density_at_best(errors, variances).sum(axis=1)
+        own = _log_normal_at_best(np.maximum(errors**2, variances)).sum(axis=1)
         gains += ((0.5 * (fits + size * _LOG_2PI) + own) / size).tolist()
         groups += list(rows)
     chosen: list[int] = []
@@ -396,9 +378,7 @@ def _far_apart(deviations: FloatArray, candidates: IntArray) -> tuple[IntArray, 
     of_far = np.cumsum(deviations[candidates] ** 2)
     of_near = np.maximum(squares.sum() - of_far, np.finfo(float).tiny)
     log_choices = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-    as_outliers = (
-        _log_likelihood_at_best(of_near, n - k) + _log_likelihood_at_best(of_far, k) - log_choices
-    )
+    as_outliers = _log_normal_at_best(of_near, n - k) + _log_normal_at_best(of_far, k) - log_choices
     nu = DEGREES_OF_FREEDOM[:, None]
     scale = np.full((len(nu), 1), max(float(np.median(squares)), np.finfo(float).tiny))  # squared
     for _ in range(_ROUNDS_OF_SCALE):  # the EM algorithm
@@ -407,8 +387,3 @@ def _far_apart(deviations: FloatArray, candidates: IntArray) -> tuple[IntArray, 
     best = int(np.argmax(as_outliers))
     found = np.sort(np.concatenate([candidates[: best + 1], beyond]))
     return found, float(as_outliers[best] - as_tails)
-
-
-def _log_likelihood_at_best(sum_of_squares: FloatArray, n: IntArray) -> FloatArray:
-    """Compute the log likelihood of n normal numbers whose variance is as likely as possible."""
-    return -0.5 * n * (_LOG_2PI + np.log(sum_of_squares / n) + 1)

@@ -8,7 +8,8 @@ import numpy as np
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.exceptions import NotAMaximumError
-from autokernel.inference import ExactLikelihood, Likelihood
+from autokernel.expression import Expression
+from autokernel.inference import ExactLikelihood, Likelihood, TrainingData
 from autokernel.kernels import LogGammaPrior, Priors, Role
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
@@ -124,10 +125,22 @@ class LogPosterior:
         ]
         self._extents = np.array([np.ptp(self.data.inputs.known(view)) for view in views])
 
+    @classmethod
+    def exact(
+        cls,
+        expression: Expression,
+        data: TrainingData,
+        *,
+        priors: Priors,
+        deadline: Deadline = NEVER,
+    ) -> "LogPosterior":
+        """Build the log posterior of a kernel by its exact likelihood."""
+        return cls(ExactLikelihood(expression, data), priors=priors, deadline=deadline)
+
     def on_rows(self, rows: IntArray) -> "LogPosterior":
         """Return the same kernel's exact log posterior on these rows."""
-        likelihood = ExactLikelihood(self.expression, self.data.take(rows))
-        return LogPosterior(likelihood, priors=self._priors, deadline=self.deadline)
+        data = self.data.take(rows)
+        return self.exact(self.expression, data, priors=self._priors, deadline=self.deadline)
 
     def step_scales(self, theta: FloatArray) -> FloatArray:
         """Guess the scale (n_params,) of the posterior along each parameter around a point.

@@ -51,33 +51,28 @@ class CoordinateScan:
         coarse: bool = False,
     ) -> None:
         self._posterior, self._scales, self._coarse = posterior, scales, coarse
-        expression = posterior.expression
-        slots = slots_of(expression)
-        scanned = sorted(nodes)
-        periodic = [n for n in scanned if _is_periodic(slots[n])][:_MAX_PERIODIC_LEAVES]
-        others = [n for n in scanned if not _is_periodic(slots[n]) and _has_grid(slots[n])]
+        slots = slots_of(posterior.expression)
+        periodic = [n for n in sorted(nodes) if _is_periodic(slots[n])]
+        others = [n for n in sorted(nodes) if n not in periodic and _has_grid(slots[n])]
+        periodic = periodic[:_MAX_PERIODIC_LEAVES]
         self._scanned = [slots[n] for n in (*others, *periodic)]
         self._decaying = [
             (slots[one], slots[other])
-            for one in periodic
-            for other in others
-            if _entry(slots[other], Role.LENGTHSCALE) is not None
-            and slots[one].node.view == slots[other].node.view
-            and meeting_operator(expression, one, other) == MULTIPLY
+            for one, other in product(periodic, others)
+            if _are_cycles_that_decay(posterior.expression, one, other)
         ]
 
     def around(self, theta: FloatArray) -> list[Point]:
         """List points by decreasing log posterior, without those that are close to a better one."""
-        return distinct_points(self._all(theta), _MIN_DISTANCE)
-
-    def _all(self, theta: FloatArray) -> Iterator[Point]:
+        found: list[Point] = []
         for one in self._scanned:
-            yield from self._periodic(theta, one) if _is_periodic(one) else self._grid(theta, one)
+            found += self._periodic(theta, one) if _is_periodic(one) else self._grid(theta, one)
         for one, other in combinations(self._scanned, 2):
             if one.node.view == other.node.view:
-                yield from self._exchanged(theta, one, other)
+                found += self._exchanged(theta, one, other)
         for one, other in self._decaying:
-            yield from self._decaying_cycles(theta, one, other)
+            found += self._decaying_cycles(theta, one, other)
+        return distinct_points(found, _MIN_DISTANCE)
 
     def _periodic(self, theta: FloatArray, leaf: Slot) -> Iterator[Point]:
         """Scan the period at several lengthscales, and at short ones also with less noise."""
@@ -145,22 +140,18 @@ class CoordinateScan:
 
     def _grid(self, theta: FloatArray, leaf: Slot) -> Iterator[Point]:
         """Scan the parameters of a leaf that have a unit, at each value of the other ones."""
-        entries = range(leaf.entries.start, leaf.entries.stop)
-        axes: list[tuple[int, FloatArray]] = []
-        at: list[tuple[int, FloatArray]] = []
-        for entry, parameter in zip(entries, leaf.node.parameters, strict=True):
+        axes: dict[int, FloatArray] = {}
+        at: dict[int, FloatArray] = {}
+        for entry, parameter in enumerate(leaf.node.parameters, start=leaf.entries.start):
             values = self._grid_values(parameter, _view(leaf))
             if len(values):
-                (at if parameter.unit == Unit.NONE else axes).append((entry, values))
-        shape = tuple(len(values) for _, values in axes)
-        axis_values = [values for _, values in axes]
-        grid = np.meshgrid(*axis_values, indexing="ij")
-        for combination in product(*(values for _, values in at)):
+                (at if parameter.unit == Unit.NONE else axes)[entry] = values
+        grid = np.meshgrid(*axes.values(), indexing="ij")
+        shape = tuple(map(len, axes.values()))
+        for combination in product(*at.values()):
             thetas = np.tile(theta, (int(np.prod(shape)), 1))
-            for (entry, _), values in zip(axes, grid, strict=True):
-                thetas[:, entry] = values.ravel()
-            for (entry, _), value in zip(at, combination, strict=True):
-                thetas[:, entry] = value
+            thetas[:, list(axes)] = np.reshape(grid, (len(axes), -1)).T
+            thetas[:, list(at)] = combination
             yield from self._local_maxima(thetas, shape)[:_MAX_MAXIMA_OF_GRID]
 
     def _grid_values(self, parameter: KernelParameter, view: View) -> FloatArray:
@@ -171,32 +162,31 @@ class CoordinateScan:
         units = {Unit.INPUT: extent, Unit.SQUARED_TARGET: self._scales.mean_square, Unit.NONE: 1.0}
         return np.log(np.array(parameter.grid) * units[parameter.unit])
 
-    def _exchanged(self, theta: FloatArray, one: Slot, other: Slot) -> Iterator[Point]:
-        """Yield points at which two leaves on one view are exchanged."""
+    def _exchanged(self, theta: FloatArray, one: Slot, other: Slot) -> list[Point]:
+        """List points at which two leaves on one view are exchanged."""
         swapped = theta.copy()
         if _is_periodic(one) == _is_periodic(other):
             named = _named_entries(other)
-            for shared, entry in _named_entries(one).items():
-                if shared in named:
-                    swapped[[entry, named[shared]]] = theta[[named[shared], entry]]
-            yield from self._local_maxima(swapped[None], (1,))
-            return
+            for name, entry in _named_entries(one).items():
+                if name in named:
+                    swapped[[entry, named[name]]] = theta[[named[name], entry]]
+            return self._local_maxima(swapped[None], (1,))
         periodic, smooth = (one, other) if _is_periodic(one) else (other, one)
         ours, theirs = _entry(periodic, Role.VARIANCE), _entry(smooth, Role.VARIANCE)
         if ours is not None and theirs is not None:
             swapped[[ours, theirs]] = theta[[theirs, ours]]
-        spacing, extent = self._scales.spacing_and_extent(_view(periodic))
         lengthscale, period = _entry(smooth, Role.LENGTHSCALE), _entry(periodic, Role.PERIOD)
-        in_cycle = _entry(periodic, Role.CYCLE_LENGTHSCALE)
         if lengthscale is None or period is None:  # nothing that the period could be exchanged with
-            return
+            return []
+        spacing, extent = self._scales.spacing_and_extent(_view(periodic))
+        in_cycle = _entry(periodic, Role.CYCLE_LENGTHSCALE)
         # within one period, a periodic leaf decays over the lengthscale l p / pi
         within = 0.0 if in_cycle is None else theta[in_cycle]
         decay_length = np.exp(within + theta[period]) / np.pi
         swapped[lengthscale] = np.log(np.clip(decay_length, spacing / 2, 2 * extent))
         shortest = min(_cycle_lengthscales(periodic.node))
         length = np.clip(np.pi * np.exp(theta[lengthscale]) / extent, shortest, _MAX_IN_CYCLE)
-        yield from self._periods(swapped, periodic, float(length))
+        return self._periods(swapped, periodic, float(length))
 
     def _decaying_cycles(self, theta: FloatArray, periodic: Slot, smooth: Slot) -> Iterator[Point]:
         """Scan the period of smooth cycles whose correlation decays over several lengthscales."""
@@ -215,6 +205,14 @@ class CoordinateScan:
         return [Point(thetas[i], values[i]) for i in indices[np.argsort(-values[indices])]]
 
 
+def _are_cycles_that_decay(expression: Expression, periodic: int, smooth: int) -> bool:
+    """Return whether two nodes on one view are multiplied, and the second has a lengthscale."""
+    one, other = expression.nodes[periodic], expression.nodes[smooth]
+    if one.view != other.view or role_index(other.parameters, Role.LENGTHSCALE) is None:
+        return False
+    return meeting_operator(expression, periodic, smooth) == MULTIPLY
+
+
 def _cycle_lengthscales(node: Expression) -> tuple[float, ...]:
     """Return the cycle lengthscales at which a period is scanned, by default that of a sine."""
     index = role_index(node.parameters, Role.CYCLE_LENGTHSCALE)
@@ -223,7 +221,6 @@ def _cycle_lengthscales(node: Expression) -> tuple[float, ...]:
 
 
 def _entry(slot: Slot, role: Role) -> int | None:
-    """Return the entry of theta with a role, or None if the node has none."""
     index = role_index(slot.node.parameters, role)
     return None if index is None else slot.entries.start + index
 
@@ -240,13 +237,11 @@ def _has_grid(slot: Slot) -> bool:
     )
 
 
-def _view(slot: Slot) -> View:
-    """Return the view of a node; an operator on none is scanned as on the first column."""
+def _view(slot: Slot) -> View:  # an operator on no column is scanned as on the first
     return slot.node.view or View(0)
 
 
 def _named_entries(slot: Slot) -> dict[tuple[str, Unit], int]:
-    """Return the entries of theta by parameter name and unit."""
     return {(p.name, p.unit): slot.entries.start + n for n, p in enumerate(slot.node.parameters)}
 
 

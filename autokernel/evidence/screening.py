@@ -1,28 +1,32 @@
 """Estimates of the scores of kernels that are one operation away from a fitted kernel.
 
 All parameters of the fitted kernel are kept. A new leaf gets some starting points, at which only
-the value of the likelihood is computed, on some of the rows. The covariance of the changed kernel
-is linear in the values of the new leaf, ``K = G + M * B`` entry by entry, so that a starting point
-costs little more than one Cholesky factor. The best estimates are refined by a few steps of the
-maximiser.
+the value of the likelihood is computed, on some of the rows. The best estimates are refined by a
+few steps of the maximiser.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 
 import numpy as np
-from scipy.linalg import LinAlgError
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.evaluation import Evaluation
 from autokernel.evidence.laplace import laplace_log_evidence
-from autokernel.evidence.maximise import maximise
+from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.evidence.starts import NOISE_LEFT, DataScales, draw_starts, random_stream
-from autokernel.evidence.warm_starts import WarmStart, curvature_from
+from autokernel.evidence.starts import (
+    NOISE_LEFT,
+    DataScales,
+    WarmStart,
+    curvature_from,
+    draw_starts,
+    highest,
+    random_stream,
+)
 from autokernel.exceptions import EvaluationError, NotAMaximumError, kernel_errors
 from autokernel.expression import (
     Expression,
@@ -30,23 +34,13 @@ from autokernel.expression import (
     Operation,
     Slot,
     StructurePrior,
-    View,
-    fold,
-    n_kernel_params,
+    fold_nodes,
     slots_of,
+    theta_order,
 )
-from autokernel.inference import ExactLikelihood, TrainingData
-from autokernel.inference.covariance import Covariance
+from autokernel.inference import ExactLikelihood, TrainingData, diagonal_covariance
 from autokernel.inference.packed import unpack
-from autokernel.kernels import (
-    ADD,
-    MULTIPLY,
-    KernelParameter,
-    Operands,
-    Priors,
-    Role,
-    Unit,
-)
+from autokernel.kernels import MULTIPLY, KernelParameter, Priors, Role, Unit, role_index
 from autokernel.typing import FloatArray, IntArray
 
 MAX_ROWS = 150  # on which neighbours are screened
@@ -75,14 +69,11 @@ class Estimate:
     start: WarmStart | None = None  # of all parameters of the arranged kernel
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
-class ScreenedKernel:
-    """The best point that is known of a kernel on the rows of a screening."""
+Screened = tuple[LogPosterior, Point]
+"""A kernel on the rows of a screening, with the best point that is known."""
 
-    posterior: LogPosterior
-    theta: FloatArray  # (n_params,)
-    log_likelihood: float  # nats
-    curvature: FloatArray | None = None  # estimate of the Hessian of the negative log posterior
+Gain = Callable[[Screened], float]
+"""Function that estimates by how many nats the score of a kernel is above that of the parent."""
 
 
 class Screening:
@@ -104,13 +95,10 @@ class Screening:
         seed: int,
         deadline: Deadline = NEVER,
     ) -> None:
-        self._fit, self._data, self._priors, self._seed = fit, data, priors, seed
-        self._n_samples, self._deadline = n_samples, deadline
-        self._slots = slots_of(fit.expression)
-        self._likelihood = ExactLikelihood(fit.expression, data)
-        self._starts: dict[
-            tuple[Leaf, bytes], tuple[FloatArray, list[FloatArray], list[float]]
-        ] = {}
+        self._fit, self._data, self._seed = fit, data, seed
+        self._rows_for_each = n_samples / data.noise.total_weight  # of the screening
+        self._posterior = partial(LogPosterior.exact, data=data, priors=priors, deadline=deadline)
+        self._starts: dict[tuple[Leaf, bytes], tuple[FloatArray, list[float]]] = {}
         self.parent = fit.expression
         for place, tree in enumerate(fit.expression.subtrees()):
             if isinstance(tree, Leaf):
@@ -124,23 +112,35 @@ class Screening:
         Where several changes lead to one kernel, the best one counts. Kernels that cannot be
         computed are left out.
         """
-        fit = self._fit
-        before = self._screened_at(
-            self._posterior(self.parent), fit.theta, self._likelihood.value(fit.theta)
-        )
-        if self._data.noise.total_weight < self._n_samples:  # the others adapt to these rows too
+        fit, posterior = self._fit, self._posterior(self.parent)
+        start = Point(fit.theta, posterior.value(fit.theta))
+        before = posterior, _with_curvature(posterior, start, self._known(self.parent))
+        if self._rows_for_each > 1:  # the others adapt to these rows too
             for n_steps in _STEPS:
-                before = self._refined(before, n_steps)
+                before = _refined(before, n_steps)
         own_prior = structure_prior(fit.expression)
 
-        def gain_of(one: ScreenedKernel) -> float:
-            return self._gain(one, before) + structure_prior(one.posterior.expression) - own_prior
+        def gain_of(one: Screened) -> float:
+            return self._gain(one, before) + structure_prior(one[0].expression) - own_prior
 
+        found = self._screen_all(changes, gain_of)
+        _refine_best(found, gain_of)
+        estimates = []
+        for gain, (posterior, point) in found.values():
+            nodes = range(len(posterior.expression.nodes))
+            start_of_fit = WarmStart(nodes, point.theta, point.curvature)
+            estimates.append(Estimate(posterior.expression, fit.score + gain, start_of_fit))
+        return sorted(estimates, key=lambda one: (-one.score, one.expression.canonical))
+
+    def _screen_all(
+        self, changes: Iterable[Expression], gain_of: Gain
+    ) -> dict[str, tuple[float, Screened]]:
+        """Screen the results of all changes, and keep the best one of each text."""
         known: set[tuple[str, tuple[tuple[int, int], ...]]] = set()
-        found: dict[str, tuple[float, ScreenedKernel]] = {}
+        found: dict[str, tuple[float, Screened]] = {}
         for neighbour in changes:
-            text, origin = neighbour.canonical, tuple(self._shared_nodes(neighbour))
-            if text == fit.expression.canonical or (text, origin) in known:
+            text, origin = neighbour.canonical, tuple(self._shared_nodes(neighbour).items())
+            if text == self._fit.expression.canonical or (text, origin) in known:
                 continue
             known.add((text, origin))
             with suppress(EvaluationError), kernel_errors():
@@ -148,373 +148,294 @@ class Screening:
                 gain = gain_of(one)
                 if text not in found or gain > found[text][0]:
                     found[text] = gain, one
-        for n_steps, far, poor in zip(_STEPS, _FAR_BELOW, (*_FAR_BELOW[1:], np.inf), strict=True):
-            best, n_poor = max([0.0, *(gain for gain, _ in found.values())]), 0
-            for text, (gain, one) in sorted(found.items(), key=lambda item: -item[1][0]):
-                if gain < best - far or n_poor == _MAX_POOR:
-                    break
-                with suppress(EvaluationError), kernel_errors():
-                    refined = self._refined(one, n_steps)
-                    gain = gain_of(refined)
-                    found[text] = gain, refined
-                n_poor = n_poor + 1 if gain < best - poor else 0
-        estimates = [
-            Estimate(
-                expression := one.posterior.expression,
-                fit.score + gain,
-                WarmStart(range(len(expression.nodes)), one.theta, one.curvature),
-            )
-            for gain, one in found.values()
-        ]
-        return sorted(estimates, key=lambda one: (-one.score, one.expression.canonical))
+        return found
 
-    def screened(self, neighbour: Expression) -> ScreenedKernel:
+    def screened(self, neighbour: Expression) -> Screened:
         """Find the best starting point of an arranged neighbour by values only."""
-        slots, posterior = slots_of(neighbour), self._posterior(neighbour)
-        theta = np.full(slots[-1].entries.stop + 1, np.nan)
-        theta[-1] = self._fit.theta[-1]
-        sources: dict[int, int] = {}  # first entry of a shared node: that in the fitted kernel
-        for ours, theirs in self._shared_nodes(neighbour):
-            mine, its = slots[ours].entries, self._slots[theirs].entries
-            theta[mine] = self._fit.theta[its]
-            sources[mine.start] = its.start
-        new = [slot for slot in slots if slot.entries.start not in sources]
+        posterior, known = self._posterior(neighbour), self._known(neighbour)
+        theta = np.full(len(posterior.centre), np.nan)
+        theta[theta_order(neighbour, known.nodes)] = known.theta
+        new = [slot for node, slot in enumerate(slots_of(neighbour)) if node not in known.nodes]
         are_leaves = all(isinstance(slot.node, Leaf) for slot in new)
-        if neighbour.target != self._fit.expression.target or (len(new) > 1 and are_leaves):
-            return self._rescaled(posterior, theta, new)
-        if not new:
-            thetas, values = self._without_leaf(neighbour, theta, sources)
-        elif len(new) == 1 and isinstance(new[0].node, Leaf) and _is_multilinear(neighbour):
-            thetas, values = self._with_leaf(neighbour, theta, sources, new[0])
+        has_other_target = neighbour.target != self._fit.expression.target
+        is_rescaled = has_other_target or (len(new) > 1 and are_leaves)
+        if is_rescaled:
+            thetas = self._on_other_scales(theta, new)
         else:
-            rng = random_stream(self._seed, neighbour, "new nodes")
-            drawn = draw_starts(posterior, self._scales, _N_STARTS, rng=rng)
-            thetas = np.where(np.isnan(theta), drawn, theta)
-            values = np.array([posterior.likelihood.value(one) for one in thetas])
-        heights = values + posterior.prior.log_density(thetas)
-        best = int(np.argmax(np.where(np.isnan(heights), -np.inf, heights)))
-        return self._screened_at(posterior, thetas[best], float(values[best]))
+            thetas = self._starting_points(posterior, theta, new)
+        best, *_ = highest(posterior, [Point(one) for one in thetas], 1)
+        found = posterior, _with_curvature(posterior, best, known)
+        return _refined(found, _STEPS[1]) if is_rescaled else found
 
-    def _rescaled(
+    def _starting_points(
         self, posterior: LogPosterior, theta: FloatArray, new: Sequence[Slot]
-    ) -> ScreenedKernel:
-        """Screen a kernel on another scale of the target, or of a column of several leaves.
+    ) -> FloatArray:
+        """Return points (n_points, n_params) with the given parameters, where these are known."""
+        if not new:
+            return self._without_leaf(posterior.expression, theta)
+        if len(new) == 1 and isinstance(new[0].node, Leaf):
+            return self._with_leaf(posterior, theta, new[0])
+        rng = random_stream(self._seed, posterior.expression, "new nodes")
+        drawn = draw_starts(posterior, self._scales, _N_STARTS, rng=rng)
+        return np.where(np.isnan(theta), drawn, theta)
+
+    def _on_other_scales(self, theta: FloatArray, new: Sequence[Slot]) -> FloatArray:
+        """Return starting points on another scale of the target, or of a column of several leaves.
 
         The parameters are those on the scale of before, at several sizes of what is new or, where
-        the target is new, at several variances of the noise. Some steps follow, as a kernel on
-        another scale needs other parameters.
+        the target is new, at several variances of the noise. Some steps should follow, as a kernel
+        on another scale needs other parameters.
         """
-        taken: set[int] = set()
-        lengths: list[int] = []
+        before, lengths = slots_of(self._fit.expression), list[int]()
         for node, entries in new:
-            twins = (
-                slot
-                for slot in self._slots
-                if slot.entries.start not in taken
-                and (slot.node.declared, slot.node.column) == (node.declared, node.column)
-                and slot.node.view != node.view
-            )
-            twin = next(twins, None)
+            twin = next((slot for slot in before if _differ_by_scale(slot.node, node)), None)
             if twin is None:
                 raise EvaluationError("several nodes are new, and only a fit can judge them")
-            taken.add(twin.entries.start)
+            before.remove(twin)
             theta[entries] = self._fit.theta[twin.entries]
             roles = [parameter.role for parameter in node.parameters]
             lengths += [entries.start + n for n, r in enumerate(roles) if r == Role.LENGTHSCALE]
         thetas = np.tile(theta, (len(_SIZES), 1))
-        for start, size in zip(thetas, np.log(_SIZES), strict=True):
-            start[lengths or [-1]] += size
-        values = np.array([posterior.likelihood.value(one) for one in thetas])
-        heights = values + posterior.prior.log_density(thetas)
-        best = int(np.argmax(np.where(np.isnan(heights), -np.inf, heights)))
-        return self._refined(self._screened_at(posterior, thetas[best], values[best]), _STEPS[1])
+        thetas[:, lengths or [-1]] += np.log(_SIZES)[:, None]
+        return thetas
 
-    def _screened_at(
-        self, posterior: LogPosterior, theta: FloatArray, log_likelihood: float
-    ) -> ScreenedKernel:
-        """Record a point, with the curvature that is known from the fitted kernel."""
-        shared = self._shared_nodes(posterior.expression)
-        entries = [np.r_[self._slots[theirs].entries] for _, theirs in shared]
-        taken = np.concatenate([*entries, [len(self._fit.theta) - 1]]).astype(int)
-        share_of_rows = self._data.noise.total_weight / self._n_samples
-        hessian = share_of_rows * self._fit.hessian[np.ix_(taken, taken)]
-        known = WarmStart([ours for ours, _ in shared], self._fit.theta[taken], hessian)
-        scales = posterior.step_scales(theta)
-        curvature = curvature_from(posterior.expression, [known], scales)
-        return ScreenedKernel(posterior, theta, log_likelihood, curvature)
-
-    def _shared_nodes(self, neighbour: Expression) -> list[tuple[int, int]]:
-        """Pair the nodes of a neighbour with those of the fitted kernel from which they come.
-
-        Operators with parameters come from the same operator on the most leaves in common.
-        """
-        own = self.parent.nodes
-        places = {id(node): place for place, node in enumerate(own)}
-        pairs: list[tuple[int, int]] = []
-        for number, node in enumerate(neighbour.nodes):
-            if isinstance(node, Leaf):
-                if id(node) in places:
-                    pairs.append((number, places[id(node)]))
-                continue
-            leaves, taken = set(map(id, node.leaves)), {place for _, place in pairs}
-            shared = {
-                place: len(leaves & set(map(id, other.leaves)))
-                for place, other in enumerate(own)
-                if place not in taken
-                and (other.declared, other.column) == (node.declared, node.column)
-            }
-            best = max(shared, key=lambda place: shared[place], default=None)
-            if best is not None and shared[best]:
-                pairs.append((number, best))
-        return pairs
-
-    def _without_leaf(
-        self, neighbour: Expression, theta: FloatArray, sources: Mapping[int, int]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Compute the log likelihood without some leaves, as it is and at the variance of before.
+    def _without_leaf(self, neighbour: Expression, theta: FloatArray) -> FloatArray:
+        """Return the parameters without some leaves, as they are and at the variance of before.
 
         A factor that has gone may have scaled the others.
         """
-        values = self._fold(neighbour, theta, sources, {})
-        diagonal = self._likelihood.diagonal
-        noise = np.exp(theta[-1])
-        more_noise = float(np.mean(self._likelihood.diagonal_noise(noise) - noise))
-        with_noise = self._likelihood.matrix(self._fit.theta)[diagonal].mean()
-        variance = with_noise - (noise + more_noise)
-        slots = slots_of(neighbour)
+        before = self._variance(self._fit.expression, self._fit.theta[:-1])
+        scale = _ratio_or_one(before, self._variance(neighbour, theta[:-1]))
+        slots, scaled = slots_of(neighbour), theta.copy()
         chosen = [slots[number] for number in _leaves_of_scale(neighbour)]
-        scale = _ratio_or_one(variance, values[diagonal].mean())
-        if not all(_has_scale(node).any() for node, _ in chosen):
-            scale = 1.0
-        scaled = theta.copy()
-        for node, entries in chosen:
-            scaled[entries] += np.log(scale) * _has_scale(node)
-        return np.stack([theta, scaled]), np.array(
-            [self._log_likelihood(factor * values, noise) for factor in (1.0, scale)]
-        )
+        if all(_has_scale(node).any() for node, _ in chosen):
+            for node, entries in chosen:
+                scaled[entries] += np.log(scale) * _has_scale(node)
+        return np.stack([theta, scaled])
 
-    def _with_leaf(
-        self, neighbour: Expression, theta: FloatArray, sources: Mapping[int, int], new: Slot
-    ) -> tuple[FloatArray, FloatArray]:
-        """Compute the log likelihood at the starting points of one new leaf.
+    def _with_leaf(self, posterior: LogPosterior, theta: FloatArray, new: Slot) -> FloatArray:
+        """Return starting points of one new leaf.
 
         Where a leaf with a period is a factor, what it multiplies may be as before, or vary more
         slowly, since the period explains what was fast.
         """
-        factors = _factors_with(neighbour, new.entries.start)
-        variance = self._variance_to_keep(sources, is_factor=bool(factors))
-        found = [self._at_starts(neighbour, theta, sources, new, variance, {})]
-        for times in _SLOWER if new.node.has_many_modes else ():
-            slow, changed = theta.copy(), dict[int, FloatArray]()
-            for number, (node, entries) in enumerate(slots_of(neighbour)):
-                roles = [parameter.role for parameter in node.parameters]
-                if number in factors and isinstance(node, Leaf) and Role.LENGTHSCALE in roles:
-                    slow[entries.start + roles.index(Role.LENGTHSCALE)] += np.log(times)
-                    changed[entries.start] = self._values(node, np.exp(slow[entries]))
-            if changed:
-                found.append(self._at_starts(neighbour, slow, sources, new, variance, changed))
-        thetas, values = zip(*found, strict=True)
-        return np.concatenate(thetas), np.concatenate(values)
+        slots = slots_of(posterior.expression)
+        factors = [
+            slots[number] for number in _factors_with(posterior.expression, slots.index(new))
+        ]
+        variance = self._variance_to_keep(posterior.expression, is_factor=bool(factors))
+        found = [self._with_starts(posterior, theta, new, variance)]
+        lengths = [
+            entries.start + index
+            for node, entries in factors
+            if (index := role_index(node.parameters, Role.LENGTHSCALE)) is not None
+        ]
+        for times in _SLOWER if new.node.has_many_modes and lengths else ():
+            slow = theta.copy()
+            slow[lengths] += np.log(times)
+            some = _N_PERIODIC_STARTS // len(_SLOWER)
+            found.append(self._with_starts(posterior, slow, new, variance)[:some])
+        return np.concatenate(found)
 
-    def _at_starts(
-        self,
-        neighbour: Expression,
-        theta: FloatArray,
-        sources: Mapping[int, int],
-        new: Slot,
-        variance: float | None,
-        changed: Mapping[int, FloatArray],
-    ) -> tuple[FloatArray, FloatArray]:
-        """Compute the log likelihood at the starting points of one new leaf with given others.
+    def _with_starts(
+        self, posterior: LogPosterior, theta: FloatArray, new: Slot, variance: float | None
+    ) -> FloatArray:
+        """Combine the starting points of a new leaf with given parameters of the others.
 
-        The leaf has a mean variance, unless that is None. With leaves that have ``changed``, whose
-        values are given by first entry, only some of the points are tried.
+        The leaf has a mean variance, unless that is None: then it explains some of the noise in
+        every other point.
         """
         leaf, entries = new
         assert isinstance(leaf, Leaf)
-        given: dict[int, float | FloatArray] = {**changed, entries.start: 0.0}
-        constant = self._fold(neighbour, theta, sources, given)
-        given[entries.start] = 1.0
-        slope = self._fold(neighbour, theta, sources, given) - constant
-        starts, matrices, variances = self._starts_of(leaf, constant)
-        if changed:
-            starts = starts[: _N_PERIODIC_STARTS // len(_SLOWER)]
-        n_starts, has_scale = len(starts), _has_scale(leaf)
-        thetas, scales = np.tile(theta, (n_starts, 1)), np.ones(n_starts)
+        starts, variances = self._starts_of(leaf, self._others(posterior, theta, new))
+        thetas, has_scale = np.tile(theta, (len(starts), 1)), _has_scale(leaf)
+        thetas[:, entries] = starts
         if variance is None:
             thetas[1::2, -1] += np.log(NOISE_LEFT)
-        elif has_scale.any():
-            scales = np.array([_ratio_or_one(variance, one) for one in variances[:n_starts]])
-        thetas[:, entries] = starts + np.log(scales)[:, None] * has_scale
-        noises, values = np.exp(thetas[:, -1]), np.empty(n_starts)
-        self._deadline.check()
-        for number, (matrix, scale) in enumerate(zip(matrices[:n_starts], scales, strict=True)):
-            K = matrix * (scale * slope)
-            K += constant
-            values[number] = self._log_likelihood(K, noises[number])
-        return thetas, values
+        else:
+            scales = [_ratio_or_one(variance, one) for one in variances]
+            thetas[:, entries] += np.log(scales)[:, None] * has_scale
+        return thetas
 
-    def _variance_to_keep(self, sources: Mapping[int, int], *, is_factor: bool) -> float | None:
+    def _others(self, posterior: LogPosterior, theta: FloatArray, new: Slot) -> FloatArray | None:
+        """Compute the packed covariance without a new leaf, None if its scales are not needed."""
+        has_scale = _has_scale(new.node)
+        if not new.node.has_many_modes or not has_scale.any():
+            return None
+        theta = theta.copy()
+        theta[new.entries] = np.where(has_scale, -np.inf, 0.0)
+        return _noiseless(posterior, theta)
+
+    def _starts_of(self, leaf: Leaf, others: FloatArray | None) -> tuple[FloatArray, list[float]]:
+        """Return starting points (n_starts, n_params) of a leaf, and its mean variances there.
+
+        Periods are those that the covariance of the ``others`` does not explain. The last point is
+        nearly constant: as a factor it changes little.
+        """
+        key = leaf, b"" if others is None else others.tobytes()
+        if key not in self._starts:
+            scales = self._scales if others is None else self._scales_beside(others)
+            n_starts = max(2, _STARTS_PER_PARAMETER * len(leaf.parameters))
+            n_starts = _N_PERIODIC_STARTS if leaf.has_many_modes else n_starts
+            rng = random_stream(self._seed, leaf, "new leaf")
+            starts = draw_starts(self._posterior(leaf), scales, n_starts, rng=rng)[:, :-1]
+            if leaf.has_many_modes:
+                _place_at_peaks(starts, leaf, self._data.parameters(leaf), scales)
+            _flatten(starts[-1], leaf, extent=self._scales.spacing_and_extent(leaf.view)[1])
+            self._starts[key] = starts, [self._variance(leaf, one) for one in starts]
+        return self._starts[key]
+
+    def _variance_to_keep(self, neighbour: Expression, *, is_factor: bool) -> float | None:
         """Return the mean variance that a new leaf should have; None for a new term of a sum.
 
         It is that of the leaf in whose place it comes, and one for a new factor.
         """
-        removed = self._leaf_values.keys() - set(sources.values())
+        shared = self._shared_nodes(neighbour).values()
+        before = enumerate(slots_of(self._fit.expression))
+        removed = [one for n, one in before if n not in shared and isinstance(one.node, Leaf)]
         if len(removed) == 1:
-            return float(self._leaf_values[removed.pop()][self._likelihood.diagonal].mean())
+            return self._variance(removed[0].node, self._fit.theta[removed[0].entries])
         return 1.0 if is_factor else None
 
-    def _starts_of(
-        self, leaf: Leaf, others: FloatArray
-    ) -> tuple[FloatArray, list[FloatArray], list[float]]:
-        """Return starting points (n_starts, n_params) of a leaf, its values and mean variances.
+    def _variance(self, expression: Expression, theta: FloatArray) -> float:
+        """Compute the mean prior variance of the rows, without noise."""
+        diagonal = diagonal_covariance(expression, self._data.inputs).forward(np.exp(theta))
+        return float(diagonal.mean())
 
-        Periods are those that the covariance of the other leaves does not explain. The last point
-        is nearly constant: as a factor it changes little.
-        """
-        has_period = leaf.has_many_modes
-        key = leaf, others.tobytes() if has_period else b""
-        if key not in self._starts:
-            scales = self._scales_beside(others) if has_period else self._scales
-            n_starts = _STARTS_PER_PARAMETER * len(leaf.parameters)
-            n_starts = _N_PERIODIC_STARTS if has_period else n_starts
-            rng = random_stream(self._seed, leaf, "new leaf")
-            drawn = draw_starts(self._posterior(leaf), scales, n_starts, rng=rng)[:, :-1]
-            if has_period:
-                _place_at_peaks(drawn, leaf, self._data.parameters(leaf), scales)
-            extent = self._scales.spacing_and_extent(leaf.view)[1]
-            flat = {
-                Role.LENGTHSCALE: _FLAT_EXTENTS * extent,
-                Role.CYCLE_LENGTHSCALE: _FLAT_IN_CYCLE,
-            }
-            if leaf.kernel.is_linear or leaf.kernel.is_categorical:
-                flat = {Role.VARIANCE: _FLAT_LINE}
-                drawn[-1] = 0.0
-            for entry, parameter in enumerate(leaf.parameters):
-                if parameter.role in flat:
-                    drawn[-1, entry] = np.log(flat[parameter.role])
-            matrices = [self._values(leaf, one) for one in np.exp(drawn)]
-            variances = [float(matrix[self._likelihood.diagonal].mean()) for matrix in matrices]
-            self._starts[key] = drawn, matrices, variances
-        return self._starts[key]
+    def _known(self, neighbour: Expression) -> WarmStart:
+        """Return the parameters that a neighbour shares with the fitted kernel."""
+        pairs = list(self._shared_nodes(neighbour).items())
+        return WarmStart.taken(self._fit, pairs, times=1 / self._rows_for_each)
 
-    def _fold(
-        self,
-        neighbour: Expression,
-        theta: FloatArray,
-        sources: Mapping[int, int],
-        given: Mapping[int, float | FloatArray],
-    ) -> FloatArray:
-        """Compute the values of a neighbour; some leaves have given values, by first entry."""
+    def _shared_nodes(self, neighbour: Expression) -> dict[int, int]:
+        """Map the nodes of a neighbour to those of the fitted kernel from which they come."""
+        places = {id(node): place for place, node in enumerate(self.parent.nodes)}
+        shared: dict[int, int] = {}
+        for number, node in enumerate(neighbour.nodes):
+            is_leaf = isinstance(node, Leaf)
+            place = places.get(id(node)) if is_leaf else self._place_of(node, shared.values())
+            if place is not None:
+                shared[number] = place
+        return shared
 
-        def leaf(_: Leaf, entries: FloatArray) -> FloatArray:
-            start = int(entries[0])
-            if start in given:
-                return np.full(self._data.pairs(View(0)).shape, given[start])
-            return self._leaf_values[sources[start]]
-
-        def join(node: Operation, entries: FloatArray, values: list[FloatArray]) -> FloatArray:
-            pairs = None if node.view is None else self._data.pairs(node.view)
-            return node.operator.value(Operands(values, np.exp(theta[entries.astype(int)]), pairs))
-
-        return fold(neighbour, np.arange(len(theta) - 1.0), leaf, join)
-
-    @cached_property
-    def _leaf_values(self) -> dict[int, FloatArray]:
-        """The values of each leaf of the fitted kernel, by its first entry of theta."""
-        return {
-            entries.start: self._values(node, np.exp(self._fit.theta[entries]))
-            for node, entries in self._slots
-            if isinstance(node, Leaf)
+    def _place_of(self, node: Expression, taken: Collection[int]) -> int | None:
+        """Return the place of the same operator on the most leaves in common, if there are any."""
+        leaves = set(map(id, node.leaves))
+        in_common = {
+            place: len(leaves & set(map(id, other.leaves)))
+            for place, other in enumerate(self.parent.nodes)
+            if place not in taken and (other.declared, other.column) == (node.declared, node.column)
         }
-
-    def _values(self, leaf: Leaf, params: FloatArray) -> FloatArray:
-        return Covariance(leaf, self._data.pairs).forward(params)
+        best = max(in_common, key=lambda place: in_common[place], default=None)
+        return best if best is not None and in_common[best] else None
 
     @cached_property
     def _scales(self) -> DataScales:
-        """The scales of what the kernel leaves unexplained."""
-        K = self._likelihood.matrix(np.append(self._fit.theta[:-1], -np.inf))
-        K[self._likelihood.diagonal] -= self._likelihood.diagonal_noise(0.0)  # what is known
-        return self._scales_beside(K)
+        """The scales of what the fitted kernel leaves unexplained."""
+        return self._scales_beside(_noiseless(self._posterior(self.parent), self._fit.theta))
 
     def _scales_beside(self, K: FloatArray) -> DataScales:
         """Compute the scales of what a packed covariance without noise leaves unexplained."""
-        noise, data = np.exp(self._fit.theta[-1]), self._likelihood.data
+        noise, data = np.exp(self._fit.theta[-1]), self._data.on(self._fit.expression.target)
         return DataScales(data, unpack(K, len(data.y)) + np.diag(data.noise.variance(noise)), noise)
 
-    def _log_likelihood(self, K: FloatArray, noise: float) -> float:
-        """Compute the log likelihood in nats of a covariance, to which noise is added in place."""
-        K[self._likelihood.diagonal] += self._likelihood.diagonal_noise(noise)
-        try:
-            return self._likelihood.value_of(K, np.log(noise))
-        except LinAlgError:
-            return -np.inf
-
-    def _refined(self, one: ScreenedKernel, n_steps: int) -> ScreenedKernel:
-        posterior = one.posterior
-        end = maximise(
-            posterior,
-            one.theta,
-            max_iterations=n_steps,
-            tolerance=_TOLERANCE,
-            curvature=one.curvature,
-        )
-        value = end.log_posterior - float(posterior.prior.log_density(end.theta))
-        return ScreenedKernel(posterior, end.theta, value, end.curvature)
-
-    def _gain(self, one: ScreenedKernel, before: ScreenedKernel) -> float:
+    def _gain(self, one: Screened, before: Screened) -> float:
         """Estimate the gain of log evidence, in nats, on the rows of the score."""
-        scale = self._n_samples / self._data.noise.total_weight
-        n_more = len(one.theta) - len(before.theta)
-        gain = scale * (one.log_likelihood - before.log_likelihood)
-        gain += float(
-            one.posterior.prior.log_density(one.theta)
-            - before.posterior.prior.log_density(before.theta)
-        )
+        scale, (_, end), (_, start) = self._rows_for_each, one, before
+        n_more = len(end.theta) - len(start.theta)
+        priors = [float(own.prior.log_density(point.theta)) for own, point in (one, before)]
+        gain_of_prior = priors[0] - priors[1]
+        gain = scale * (end.log_posterior - start.log_posterior - gain_of_prior) + gain_of_prior
         of_volume = -_COST_OF_PARAMETER * n_more
-        if one.curvature is not None and before.curvature is not None:
+        if end.curvature is not None and start.curvature is not None:
             with suppress(NotAMaximumError, ValueError):
-                volume_before = laplace_log_evidence(0.0, before.curvature)
-                of_volume = laplace_log_evidence(0.0, one.curvature) - volume_before
+                volume_before = laplace_log_evidence(0.0, start.curvature)
+                of_volume = laplace_log_evidence(0.0, end.curvature) - volume_before
         return gain + of_volume - 0.5 * n_more * np.log(scale)
 
-    def _posterior(self, expression: Expression) -> LogPosterior:
-        likelihood = ExactLikelihood(expression, self._data)
-        return LogPosterior(likelihood, priors=self._priors, deadline=self._deadline)
+
+def _with_curvature(posterior: LogPosterior, point: Point, known: WarmStart) -> Point:
+    scales = posterior.step_scales(point.theta)
+    return replace(point, curvature=curvature_from(posterior.expression, [known], scales))
+
+
+def _refined(one: Screened, n_steps: int) -> Screened:
+    posterior, start = one
+    run = partial(maximise, posterior, max_iterations=n_steps, tolerance=_TOLERANCE)
+    return posterior, run(start.theta, curvature=start.curvature)
+
+
+def _refine_best(found: dict[str, tuple[float, Screened]], gain_of: Gain) -> None:
+    """Refine the best kernels, by more and more steps of fewer and fewer of them."""
+    for n_steps, far, poor in zip(_STEPS, _FAR_BELOW, (*_FAR_BELOW[1:], np.inf), strict=True):
+        best, n_poor = max([0.0, *(gain for gain, _ in found.values())]), 0
+        for text, (gain, one) in sorted(found.items(), key=lambda item: -item[1][0]):
+            if gain < best - far or n_poor == _MAX_POOR:
+                break
+            with suppress(EvaluationError), kernel_errors():
+                refined = _refined(one, n_steps)
+                gain = gain_of(refined)
+                found[text] = gain, refined
+            n_poor = n_poor + 1 if gain < best - poor else 0
+
+
+def _noiseless(posterior: LogPosterior, theta: FloatArray) -> FloatArray:
+    """Compute the packed covariance of the function, without any noise."""
+    likelihood = posterior.likelihood
+    assert isinstance(likelihood, ExactLikelihood)
+    K = likelihood.matrix(np.append(theta[:-1], -np.inf))
+    K[likelihood.diagonal] -= likelihood.diagonal_noise(0.0)  # what is known
+    return K
 
 
 def _place_at_peaks(
     starts: FloatArray, leaf: Leaf, parameters: Sequence[KernelParameter], scales: DataScales
 ) -> None:
     """Move the first starting points of a periodic leaf to the peaks of the periodogram."""
-    roles = [parameter.role for parameter in parameters]
-    if Role.PERIOD not in roles:
+    index = role_index(parameters, Role.PERIOD)
+    if index is None:
         return
-    within = parameters[roles.index(Role.PERIOD)].start
-    points = list(product(_SHAPES_OF_CYCLE, scales.periods(leaf.view, within)))
+    periods = scales.periods(leaf.view, parameters[index].start)
     low, high = np.log([scales.mean_square, scales.largest_mean_square])
+    points = product(_SHAPES_OF_CYCLE, periods)
     for start, ((lengthscale, share), period) in zip(starts, points, strict=False):
-        known: dict[Role | None, float] = {
+        known = {
             Role.PERIOD: np.log(period),
             Role.CYCLE_LENGTHSCALE: np.log(lengthscale),
             Role.VARIANCE: low + share * (high - low),
         }
-        for entry, role in enumerate(roles):
-            start[entry] = known.get(role, start[entry])
+        _set_roles(start, leaf, known)
+
+
+def _flatten(start: FloatArray, leaf: Leaf, *, extent: float) -> None:
+    """Move a starting point to where a leaf hardly varies."""
+    flat = {
+        Role.LENGTHSCALE: np.log(_FLAT_EXTENTS * extent),
+        Role.CYCLE_LENGTHSCALE: np.log(_FLAT_IN_CYCLE),
+    }
+    if leaf.kernel.is_linear or leaf.kernel.is_categorical:
+        start[:] = 0.0
+        flat = {Role.VARIANCE: np.log(_FLAT_LINE)}
+    _set_roles(start, leaf, flat)
+
+
+def _set_roles(start: FloatArray, leaf: Leaf, values: Mapping[Role, float]) -> None:
+    for entry, parameter in enumerate(leaf.parameters):
+        if parameter.role is not None and parameter.role in values:
+            start[entry] = values[parameter.role]
 
 
 def _ratio_or_one(wanted: float, present: float) -> float:
     """Divide two variances; return one if one of them is not positive."""
     if not (wanted > 0 and present > 0 and np.isfinite(wanted / present)):
         return 1.0
-    return float(wanted / present)
+    return wanted / present
 
 
-def _is_multilinear(expression: Expression) -> bool:
-    """Return whether the values are linear in those of each leaf."""
-    trees = (tree for tree in expression.subtrees() if isinstance(tree, Operation))
-    return all(tree.operator in (ADD, MULTIPLY) or tree.operator.shares for tree in trees)
+def _differ_by_scale(one: Expression, other: Expression) -> bool:
+    """Return whether two nodes differ only by the scale of their column."""
+    is_same = (one.declared, one.column) == (other.declared, other.column)
+    return is_same and one.view != other.view
 
 
 def _has_scale(node: Expression) -> IntArray:
@@ -523,27 +444,22 @@ def _has_scale(node: Expression) -> IntArray:
 
 
 def _leaves_of_scale(expression: Expression) -> set[int]:
-    """Return the numbers of leaves, one of each product, whose variances scale the whole."""
-    numbers = {slot.entries.start: number for number, slot in enumerate(slots_of(expression))}
+    """Return the nodes of leaves, one of each product, whose variances scale the whole."""
 
-    def join(node: Operation, _: FloatArray, below: list[set[int]]) -> set[int]:
-        return below[0] if node.operator == MULTIPLY else set().union(*below)
+    def join(tree: Operation, _: int | None, below: list[set[int]]) -> set[int]:
+        return below[0] if tree.operator == MULTIPLY else set().union(*below)
 
-    numbers_of_params = np.arange(float(n_kernel_params(expression)))
-    return fold(expression, numbers_of_params, lambda _, own: {numbers[int(own[0])]}, join)
+    return fold_nodes(expression, lambda _, node: {node}, join)
 
 
-def _factors_with(expression: Expression, entry: int) -> set[int]:
-    """Return the numbers of the nodes that the leaf with an entry of theta multiplies."""
-    numbers = {slot.entries.start: number for number, slot in enumerate(slots_of(expression))}
-    own, found = numbers[entry], set[int]()
+def _factors_with(expression: Expression, own: int) -> set[int]:
+    """Return the nodes of the leaves that the leaf ``own`` multiplies."""
+    found = set[int]()
 
-    def join(node: Operation, _: FloatArray, below: list[set[int]]) -> set[int]:
-        if node.operator == MULTIPLY:
-            others = [one for one in below if own not in one]
-            found.update(*(others if len(others) < len(below) else []))
+    def join(tree: Operation, _: int | None, below: list[set[int]]) -> set[int]:
+        if tree.operator == MULTIPLY and any(own in leaves for leaves in below):
+            found.update(*(leaves for leaves in below if own not in leaves))
         return set().union(*below)
 
-    first = np.arange(float(n_kernel_params(expression)))
-    fold(expression, first, lambda _, one: {numbers[int(one[0])]}, join)
+    fold_nodes(expression, lambda _, node: {node}, join)
     return found

@@ -1,27 +1,27 @@
-"""Starting points for the search of a maximum, from the scales of the data."""
+"""Starting points of runs: drawn by the scales of the data, or taken from fits of other kernels."""
 
 import hashlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
-import scipy
 from scipy.stats import qmc
 
+from autokernel.data.periodogram import distinct_values, periodogram, periodogram_periods
 from autokernel.data.scales import mean_and_variance
+from autokernel.evidence.evaluation import Evaluation
+from autokernel.evidence.maximise import Point
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.expression import Expression, View, seed_text, slots_of
+from autokernel.expression import Expression, View, align, seed_text, slots_of, theta_order
 from autokernel.inference import TrainingData
 from autokernel.kernels import KernelParameter, Role, Unit
 from autokernel.typing import FloatArray
 
-MAX_PEAKS = 6  # periods of one column
-_MAX_CYCLES = 32  # over the extent, as a multiple of half the number of rows
-_MAX_CYCLES_TIMES_ROWS = 1e6  # of a periodogram; also in one block of memory
-_MIN_FAST_PEAK = 2.0  # height of a fast peak, as a multiple of the highest slow peak
 _FALSE_ALARM = 1e-4  # probability that noise alone shows a season
 _MIN_CYCLES_OF_SEASON = 4.0  # over the extent
-_MIN_DISTINCT = 6  # inputs that differ, below which a column has no periods
 
 
 class DataScales:
@@ -49,7 +49,7 @@ class DataScales:
     def spacing_and_extent(self, view: View) -> tuple[float, float]:
         """Return the median spacing and the extent of the distinct values of a view of a column."""
         if view not in self._scales:
-            distinct = _distinct_values(self._data.inputs.known(view))
+            distinct = distinct_values(self._data.inputs.known(view))
             known = (0.1, 1.0)
             if len(distinct) >= 2:
                 known = (float(np.median(np.diff(distinct))), float(distinct[-1] - distinct[0]))
@@ -72,60 +72,6 @@ class DataScales:
         return self._periods[view, within]
 
 
-def periodogram_periods(
-    x: FloatArray,
-    y: FloatArray,
-    within: tuple[float, float] | None = None,
-    *,
-    weights: FloatArray | None = None,
-    precision: FloatArray | None = None,
-) -> FloatArray:
-    """Return the periods at the highest peaks of the Lomb-Scargle periodogram, the highest first.
-
-    A parabola in ``x`` is subtracted from the target first, and rows count by their ``weights``.
-    With the ``precision``, the inverse of the covariance of the target, the periodogram is the gain
-    of log likelihood by a sine of each period, with the best amplitude, and no parabola is
-    subtracted.
-
-    There are at most ``MAX_PEAKS`` periods, in the unit of ``x``, and ``within`` a range in extents
-    of ``x`` if it is given. Otherwise one period below twice the mean spacing precedes them if its
-    peak is high enough. There are none if there are too few distinct inputs, or too many cycles in
-    the range for a quick periodogram.
-    """
-    distinct = _distinct_values(x)
-    if len(distinct) < _MIN_DISTINCT:
-        return np.empty(0)
-    extent = distinct[-1] - distinct[0]
-    centred = (x - distinct[0]) / extent - 0.5
-    residual = y
-    if precision is None:
-        roots = None if weights is None else np.sqrt(weights)
-        residual = y - np.polynomial.Polynomial.fit(centred, y, 2, w=roots)(centred)
-    # A peak is one cycle over the extent wide at its base: four frequencies per cycle miss none.
-    if within is not None:
-        half, (last, first) = np.inf, (1 / end for end in within)
-        if (last - first) * len(x) > _MAX_CYCLES_TIMES_ROWS:
-            return np.empty(0)
-        cycles = np.linspace(first, last, 3 + int(4 * (last - first)))
-    elif np.ptp(residual) <= 1e-10 * max(1.0, np.ptp(y)):
-        return np.empty(0)
-    else:
-        # Irregularly spaced rows can show periods far below their mean spacing, such as a week in
-        # a sample of daily figures. But among many frequencies, high peaks also occur by chance.
-        half = len(distinct) / 2
-        most = np.clip(0.5 * extent / np.diff(distinct).min(), half, _MAX_CYCLES * half)
-        most = max(half, min(most, _MAX_CYCLES_TIMES_ROWS / len(x)))
-        cycles = np.arange(1.0, most + 0.25, 0.25)
-    power = _power(centred, residual, cycles, half, weights=weights, precision=precision)
-    peaks = scipy.signal.find_peaks(np.concatenate([[0.0], power, [0.0]]))[0] - 1
-    peaks = peaks[np.argsort(-power[peaks], kind="stable")]
-    is_slow = cycles[peaks] <= half
-    slow, fast = peaks[is_slow][:MAX_PEAKS], peaks[~is_slow][:1]
-    if len(fast) and (len(slow) == 0 or power[fast[0]] > _MIN_FAST_PEAK * power[slow[0]]):
-        return extent / cycles[np.append(fast, slow)]
-    return extent / cycles[slow]
-
-
 def columns_with_season(data: TrainingData) -> list[int]:
     """Find the columns along which a linear model leaves a period that chance does not explain.
 
@@ -141,67 +87,12 @@ def columns_with_season(data: TrainingData) -> list[int]:
         for period in periodogram_periods(x, residual, weights=weights)[:1]:
             extent = np.ptp(x)
             centred, cycles = (x - x.min()) / extent - 0.5, extent / np.array([period])
-            height = _power(centred, residual, cycles, weights=weights)[0]
-            n_tried = extent / np.diff(_distinct_values(x)).min()
+            height = periodogram(centred, residual, cycles, weights=weights)[0]
+            n_tried = extent / np.diff(distinct_values(x)).min()
             is_high = np.exp(-height / variance) * n_tried < _FALSE_ALARM
             if is_high and extent / period > _MIN_CYCLES_OF_SEASON:
                 found.append(column)
     return found
-
-
-def _power(
-    centred: FloatArray,
-    residual: FloatArray,
-    cycles: FloatArray,
-    half: float = np.inf,
-    *,
-    weights: FloatArray | None = None,
-    precision: FloatArray | None = None,
-) -> FloatArray:
-    """Compute the periodogram (n_cycles,), in blocks that bound the memory."""
-    n_blocks = int(np.ceil(len(cycles) * len(centred) / _MAX_CYCLES_TIMES_ROWS))
-    blocks = [2 * np.pi * block for block in np.array_split(cycles, n_blocks)]
-    if precision is None:
-        n_readings = 1.0 if weights is None else float(weights.mean())  # for each row
-        powers = [
-            scipy.signal.lombscargle(centred, residual, block, weights=weights) for block in blocks
-        ]
-        return n_readings * np.concatenate([np.atleast_1d(power) for power in powers])
-    slow = 2 * np.pi * half
-    return np.concatenate([_gains(centred, residual, block, slow, precision) for block in blocks])
-
-
-def _gains(
-    centred: FloatArray,
-    residual: FloatArray,
-    frequencies: FloatArray,
-    slow: float,
-    precision: FloatArray,
-) -> FloatArray:
-    """Compute the gain (n_frequencies,) of log likelihood by a sine of each frequency.
-
-    That is a quadratic form of its two amplitudes. Above the frequency ``slow`` it is taken to be
-    diagonal, since all that is smooth has been averaged out.
-    """
-    angles = np.outer(centred, frequencies)
-    waves = np.cos(angles), np.sin(angles)
-    alpha = precision @ residual
-    c, s = (alpha @ wave for wave in waves)
-    cc, ss = np.full((2, len(frequencies)), np.trace(precision) / 2)
-    cs = np.zeros(len(frequencies))
-    few = frequencies <= slow
-    cos, sin = (wave[:, few] for wave in waves)
-    by_cos = precision @ cos
-    cc[few], cs[few] = (by_cos * cos).sum(axis=0), (by_cos * sin).sum(axis=0)
-    ss[few] = ((precision @ sin) * sin).sum(axis=0)
-    determinant = np.maximum(cc * ss - cs**2, 1e-12 * cc * ss)
-    return 0.5 * (c**2 * ss - 2 * c * s * cs + s**2 * cc) / determinant
-
-
-def _distinct_values(x: FloatArray) -> FloatArray:
-    """Return the sorted entries (n_distinct,) that differ by more than rounding."""
-    x = np.unique(x)
-    return x[np.diff(x, prepend=-np.inf) > 1e-12 * (x[-1] - x[0])]
 
 
 _TAILS = np.array([0.05, 0.95])  # prior quantiles that bound a parameter without a declared range
@@ -270,10 +161,19 @@ def _range(
 
 
 def _spread(n_points: int, n_axes: int, rng: np.random.Generator) -> FloatArray:
-    """Draw points (n_points, n_axes) spread evenly over the open unit cube."""
+    """Draw points (n_points, n_axes) of a Sobol sequence in the open unit cube."""
     sequence = qmc.Sobol(n_axes, rng=rng)
     points = sequence.random_base2(max(n_points - 1, 0).bit_length())[:n_points]
     return np.clip(points, 1e-6, 1 - 1e-6)
+
+
+def highest(posterior: LogPosterior, starts: Sequence[Point], n: int) -> Sequence[Point]:
+    """Return the ``n`` points of the highest log posterior with their values, or all as given."""
+    if n >= len(starts):
+        return starts
+    values = np.array([posterior.value(start.theta) for start in starts])
+    best = np.argsort(-values, kind="stable")[:n]
+    return [replace(starts[number], log_posterior=float(values[number])) for number in best]
 
 
 def take_from_noise(
@@ -300,3 +200,130 @@ def random_stream(seed: int, expression: Expression, purpose: str) -> np.random.
     """Return a generator for one kernel and purpose, the same in every process."""
     digest = hashlib.sha256(f"{purpose}: {seed_text(expression)}".encode()).digest()
     return np.random.default_rng([seed, int.from_bytes(digest[:8])])
+
+
+_MAX_COMPARED = 12  # known fits whose structure is compared with that of a kernel
+_MAX_SIMILAR = 3  # known fits that give warm starts
+_LESS_NOISE = np.log(4.0)  # log factor, as new terms explain some of the noise
+
+
+class WarmStart(NamedTuple):
+    """Parameters of some nodes of a kernel, taken from the fit of another kernel."""
+
+    nodes: Sequence[int]  # indices among the nodes of the kernel
+    theta: FloatArray  # log parameters of these nodes in this order, the noise variance last
+    hessian: FloatArray | None = None  # of the negative log posterior of the other kernel, in theta
+
+    @classmethod
+    def taken(
+        cls, fit: Evaluation, pairs: Sequence[tuple[int, int]], *, times: float = 1.0
+    ) -> "WarmStart":
+        """Take parameters from a fit, for pairs of nodes: one of the kernel, one of the fit.
+
+        The kernel has ``times`` as many rows.
+        """
+        entries = theta_order(fit.expression, [theirs for _, theirs in pairs])
+        hessian = times * fit.hessian[np.ix_(entries, entries)]
+        return cls([ours for ours, _ in pairs], fit.theta[entries], hessian)
+
+    @property
+    def definition(self) -> tuple[tuple[int, ...], bytes, bytes]:
+        """Nodes, theta and Hessian to the last bit, which determine the warm start."""
+        hessian = b"" if self.hessian is None else self.hessian.tobytes()
+        return tuple(map(int, self.nodes)), self.theta.tobytes(), hessian
+
+
+def warm_starts_from_similar(
+    expression: Expression, known: Iterable[Evaluation]
+) -> list[list[WarmStart]]:
+    """Find the known fits that share most nodes with a kernel, the most similar first.
+
+    Nodes that a fit lacks are also taken from fits of single leaves, where all of them are known.
+    A fit that has less than a quarter of the kernel's nodes gives no warm start.
+    """
+    fitted = [other for other in known if np.isfinite(other.score)]
+    starts = []
+    for pairs, other in _most_similar(expression, fitted):
+        start = WarmStart.taken(other, pairs)
+        starts.append([start])
+        if of_leaves := _missing_leaves(expression, start, fitted):
+            starts.append([start, *of_leaves])
+    return starts
+
+
+def _missing_leaves(
+    expression: Expression, start: WarmStart, fitted: Iterable[Evaluation]
+) -> list[WarmStart]:
+    """Take the nodes that a warm start lacks from fits of single leaves, if all are known."""
+    alone = {one.expression: one for one in fitted if one.expression.n_leaves == 1}
+    missing = [one for one in enumerate(expression.nodes) if one[0] not in start.nodes]
+    if not all(node in alone for _, node in missing):
+        return []
+    return [WarmStart.taken(alone[node], [(place, 0)]) for place, node in missing]
+
+
+def _most_similar(
+    expression: Expression, fitted: Iterable[Evaluation]
+) -> list[tuple[list[tuple[int, int]], Evaluation]]:
+    """List the fits that share most nodes with a kernel, each with the pairs of equal nodes."""
+    ours = Counter(expression.leaves)
+
+    def dissimilarity(other: Evaluation) -> tuple[int, int, float, str]:
+        shared = (ours & Counter(other.expression.leaves)).total()
+        text = other.expression.canonical
+        return (-shared, other.expression.n_leaves, -other.score, text)
+
+    found = []
+    for other in sorted(fitted, key=dissimilarity)[:_MAX_COMPARED]:
+        pairs = align(expression, other.expression)
+        if pairs and 4 * len(pairs) >= len(expression.nodes):
+            found.append((pairs, other))
+    return sorted(found, key=lambda one: (-len(one[0]), -one[1].score))[:_MAX_SIMILAR]
+
+
+def with_warm_starts(
+    expression: Expression, draws: FloatArray, fits: Iterable[WarmStart]
+) -> FloatArray:
+    """Return draws of theta (n_draws, n_params) with parameters replaced by those of fits.
+
+    If several fits have a node, the last one counts. The noise variance is the lowest one of the
+    fits, and is reduced further in every other draw.
+    """
+    draws = draws.copy()
+    noise = np.inf
+    for fit in fits:
+        draws[:, theta_order(expression, fit.nodes)] = fit.theta
+        noise = min(noise, fit.theta[-1])
+    draws[:, -1] = noise
+    draws[1::2, -1] -= _LESS_NOISE
+    return draws
+
+
+def curvature_from(
+    expression: Expression, fits: Iterable[WarmStart], scales: FloatArray
+) -> FloatArray | None:
+    """Join the Hessians of fits to that (n_params, n_params) of a kernel, None if none is known.
+
+    The parameters that no fit has are taken as independent, with the standard deviations
+    ``scales`` (n_params,).
+    """
+    curvature, is_known = np.diag(scales**-2), False
+    for fit in fits:
+        if fit.hessian is None or not np.all(np.isfinite(fit.hessian)):
+            continue
+        entries, is_known = theta_order(expression, fit.nodes), True
+        curvature[entries] = curvature[:, entries] = 0.0
+        curvature[np.ix_(entries, entries)] = fit.hessian
+    return curvature if is_known else None
+
+
+def warm_points(
+    posterior: LogPosterior, thetas: FloatArray, fits: Sequence[WarmStart]
+) -> list[Point]:
+    """Return starts at points (n_points, n_params), with the curvature of their warm starts."""
+    points = []
+    for theta in np.clip(thetas, posterior.lower, posterior.upper):
+        scales = posterior.step_scales(theta)
+        curvature = curvature_from(posterior.expression, fits, scales)
+        points.append(Point(theta, curvature=curvature))
+    return points

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
+from itertools import count
 from numbers import Integral
 from typing import NamedTuple, TypeVar
 from zlib import crc32
@@ -539,13 +540,31 @@ def fold(
     ``params`` (n_params,) are without the noise variance. ``leaf`` gets the parameters of a leaf,
     and ``join`` the parameters of an operator and the results of its operands.
     """
-    own = iter([params[entries] for _, entries in slots_of(expression)])
+    own = [params[entries] for _, entries in slots_of(expression)]
+    return fold_nodes(
+        expression,
+        lambda tree, node: leaf(tree, own[node]),
+        lambda tree, node, below: join(tree, params[:0] if node is None else own[node], below),
+    )
+
+
+def fold_nodes(
+    expression: Expression,
+    leaf: Callable[[Leaf, int], Result],
+    join: Callable[[Operation, int | None, list[Result]], Result],
+) -> Result:
+    """Compute a result for an expression from the results of its operands.
+
+    ``leaf`` and ``join`` get the index of a tree among ``Expression.nodes``, None for an operator
+    without parameters.
+    """
+    nodes = count()
 
     def result(tree: Expression) -> Result:
         if isinstance(tree, Leaf):
-            return leaf(tree, next(own))
+            return leaf(tree, next(nodes))
         assert isinstance(tree, Operation)  # the only other kind of tree
-        taken = next(own) if tree.parameters else params[:0]
-        return join(tree, taken, [result(operand) for operand in tree.operands])
+        node = next(nodes) if tree.parameters else None
+        return join(tree, node, [result(operand) for operand in tree.operands])
 
     return result(expression)

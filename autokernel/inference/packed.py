@@ -114,6 +114,10 @@ class PackedCholesky:
         """Compute the diagonal (n,) of the inverse and overwrite the factor. O(2 n^3 / 3)."""
         return self._invert()[_diagonal_by_row(self.n)]
 
+    def inverse(self) -> FloatArray:
+        """Compute the inverse (n, n) and overwrite the factor. O(2 n^3 / 3)."""
+        return unpack(self._invert(), self.n)
+
     def evidence_adjoint(self, alpha: FloatArray) -> FloatArray:
         """Compute ``alpha alpha^T - K^-1``, packed, with its diagonal halved; overwrite the factor.
 
@@ -156,6 +160,10 @@ class DiagonalCholesky:
     def inverse_diagonal(self) -> FloatArray:
         """Compute the diagonal (n,) of the inverse."""
         return 1 / self._variances
+
+    def inverse(self) -> FloatArray:
+        """Compute the inverse (n, n)."""
+        return np.diag(1 / self._variances)
 
     def evidence_adjoint(self, alpha: FloatArray) -> FloatArray:
         """Compute the diagonal (n,) of ``alpha alpha^T - K^-1``, halved (R&W eq. 5.9)."""

@@ -617,6 +617,33 @@ class OfTheLikelihood(Criterion):
         return Score(fit.log_likelihood)
 
 
+class ByDenseMatrices(Criterion):
+    """A custom criterion of densities of ``fit.y``: leave-one-out by the inverse of a matrix."""
+
+    def __init__(self, covariance):
+        self.covariance = covariance
+
+    def __call__(self, fit):
+        inverse = np.linalg.inv(
+            self.covariance(str(fit.expression.on("identity")), fit.theta, fit.X)
+        )
+        errors, variances = inverse @ fit.y / np.diag(inverse), 1 / np.diag(inverse)
+        log_densities = norm.logpdf(errors, scale=np.sqrt(variances)) + fit.log_slopes
+        return Score(log_densities.sum())
+
+
+@pytest.mark.parametrize("target", ["", "log(y) ~ ", "sqrt(y) ~ "])
+def test_a_custom_criterion_compares_scales_of_the_target(target, dense_covariance):
+    X, y = SMOOTH[0], np.exp(0.5 * SMOOTH[1])
+    text = f"{target}SE[0]"
+    custom = evaluate_kernel(text, X, y, criterion=ByDenseMatrices(dense_covariance))
+    built_in = evaluate_kernel(text, X, y, criterion="loo")
+    np.testing.assert_array_equal(custom.theta, built_in.theta)
+    assert custom.score == pytest.approx(built_in.score, abs=1e-6)  # rounding by the inverse
+    if target:  # or the test shows nothing
+        assert custom.score != pytest.approx(evaluate_kernel("SE[0]", X, y, criterion="loo").score)
+
+
 def test_a_criterion_may_be_custom_and_may_fail_with_its_reason():
     fit = evaluate_kernel("SE[0]", *SMOOTH, criterion=OfTheLikelihood())
     assert fit.score == pytest.approx(fit.log_likelihood, rel=1e-12)  # rounding

@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold, TimeSeriesSplit
 from autokernel import BaseKernel, parse_expression
 from autokernel.deadline import Deadline
 from autokernel.evidence import CRITERIA, CrossValidation, Evaluator, Importance, Job, Laplace
-from autokernel.evidence.warm_starts import WarmStart, warm_starts_from_similar
+from autokernel.evidence.starts import WarmStart, warm_starts_from_similar
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import NOISE
 from autokernel.inference import TrainingData

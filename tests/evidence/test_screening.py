@@ -20,7 +20,7 @@ from autokernel.expression import (
     slots_of,
 )
 from autokernel.inference import ExactLikelihood, TrainingData
-from autokernel.kernels import BASE_KERNELS, OPERATORS, PRESETS, OnScale, Operator
+from autokernel.kernels import BASE_KERNELS, OPERATORS, PRESETS, OnScale, Operator, Role
 from tests.own_kernels import OrnsteinUhlenbeck
 
 PRIORS = PRESETS["default"]
@@ -57,19 +57,27 @@ def neighbours(evaluator, parent, grammar, **options):
         ("CP[0](SE[0] + LIN[1], PER[0])", ("+", "*", "CP")),
     ],
 )
-def test_the_likelihood_of_every_operation_is_that_of_the_changed_kernel(text, operators, reduces):
-    """What is put together from parts agrees with the covariance of the whole kernel."""
+def test_every_operation_keeps_the_cycles_of_the_parent_and_has_the_value_of_its_point(
+    text, operators, reduces
+):
     data = TrainingData(*season_on_a_trend(20, 2))
     expression = arrange(parse_expression(text))[0]
     fit = Evaluator(data, priors=PRIORS, seed=0).run_roughly(expression)
     screening = Screening(fit, data, n_samples=20, priors=PRIORS, seed=0)
+    before = {id(node): fit.theta[entries] for node, entries in slots_of(screening.parent)}
     neighbours = list(grammar_of(2, operators=operators, reduces=reduces).changes(screening.parent))
     assert len(neighbours) > 15
     for neighbour in map(normal_form if reduces else lambda one: arrange(one)[0], neighbours):
-        found = screening.screened(neighbour)
+        posterior, found = screening.screened(neighbour)
         exact = ExactLikelihood(neighbour, data).value(found.theta)
-        # sums of parts are rounded otherwise, by some digits of the condition number
-        assert found.log_likelihood == pytest.approx(exact, rel=1e-7, abs=1e-6), neighbour
+        log_prior = posterior.prior.log_density(found.theta)
+        assert found.log_posterior == pytest.approx(exact + log_prior, rel=1e-12), neighbour
+        for node, entries in slots_of(neighbour):
+            roles = [parameter.role for parameter in node.parameters]
+            cycle = [role in (Role.PERIOD, Role.CYCLE_LENGTHSCALE) for role in roles]
+            if id(node) in before:
+                kept = found.theta[entries][cycle]
+                np.testing.assert_array_equal(kept, before[id(node)][cycle], err_msg=str(neighbour))
 
 
 @pytest.mark.parametrize("n_columns", [1, 2])
@@ -109,7 +117,7 @@ def test_a_useless_factor_is_removed_at_the_variance_of_the_whole():
     fit = type(fit)(**{name: getattr(fit, name) for name in fit.__slots__} | {"theta": theta})
     screening = Screening(fit, evaluator.data, n_samples=60, priors=PRIORS, seed=0)
     *_, alone = (n for n in grammar_of(2).changes(screening.parent) if str(n) == "SE[0]")
-    assert np.exp(screening.screened(alone).theta[1]) == pytest.approx(1.0)
+    assert np.exp(screening.screened(alone)[1].theta[1]) == pytest.approx(1.0)
 
 
 class Refusing(OrnsteinUhlenbeck):
@@ -169,10 +177,11 @@ def test_a_common_factor_is_estimated_from_either_leaf(reverse):
     fit = Evaluator(data, priors=PRIORS, seed=0).run_roughly(whole)
     screening = Screening(fit, data, n_samples=20, priors=PRIORS, seed=0)
     neighbour = normal_form([*factorings(screening.parent)][reverse])
-    found = screening.screened(neighbour)
+    posterior, found = screening.screened(neighbour)
     assert str(neighbour) == "(LIN[0] + PER[0]) * SE[1]"
     exact = ExactLikelihood(neighbour, data).value(found.theta)
-    assert found.log_likelihood == pytest.approx(exact, rel=1e-7, abs=1e-6)
+    log_likelihood = found.log_posterior - posterior.prior.log_density(found.theta)
+    assert log_likelihood == pytest.approx(exact, rel=1e-7, abs=1e-6)
     kept = slots_of(whole)[-1 if reverse else 1].entries
     assert found.theta[slots_of(neighbour)[-1].entries][0] == fit.theta[kept][0]  # lengthscale
 
@@ -212,9 +221,10 @@ def test_an_operator_that_is_not_linear_is_computed_as_a_whole():
     screening = Screening(fit, data, n_samples=20, priors=PRIORS, seed=0)
     grammar = Grammar((BASE_KERNELS["SE"],), (Squared(),), (0,), 3, reduces=False)
     (grown, *_) = grammar.changes(screening.parent)
-    found = screening.screened(arrange(grown)[0])
+    posterior, found = screening.screened(arrange(grown)[0])
     exact = ExactLikelihood(arrange(grown)[0], data).value(found.theta)
-    assert found.log_likelihood == pytest.approx(exact, rel=1e-9)
+    log_likelihood = found.log_posterior - posterior.prior.log_density(found.theta)
+    assert log_likelihood == pytest.approx(exact, rel=1e-9)
 
 
 @pytest.mark.parametrize("text", ["SE[0] + LIN[1]", "SE[0] * SE[1] + SE[0]"])

@@ -8,17 +8,14 @@ from scipy.signal import find_peaks
 from scipy.stats import gamma, ks_2samp, kstest, loguniform
 
 from autokernel import parse_expression
+from autokernel.data.periodogram import MAX_PEAKS, periodogram_periods
 from autokernel.evidence.starts import (
-    MAX_PEAKS,
     DataScales,
-    columns_with_season,
-    draw_starts,
-    periodogram_periods,
-    take_from_noise,
-)
-from autokernel.evidence.warm_starts import (
     WarmStart,
+    columns_with_season,
     curvature_from,
+    draw_starts,
+    take_from_noise,
     warm_starts_from_similar,
     with_warm_starts,
 )

@@ -1,0 +1,135 @@
+"""Periods along a column: a periodogram of the target, and its highest peaks."""
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from autokernel.typing import FloatArray
+
+MAX_PEAKS = 6  # periods of one column
+_MAX_CYCLES = 32  # over the extent, as a multiple of half the number of rows
+_MAX_CYCLES_TIMES_ROWS = 1e6  # of a periodogram
+_MIN_SINE = 1e-9  # mean square of a sine in the rows, which is a half mostly
+_MIN_FAST_PEAK = 2.0  # height of a fast peak, as a multiple of the highest slow peak
+_MIN_DISTINCT = 6  # inputs that differ, below which a column has no periods
+
+
+def periodogram_periods(
+    x: FloatArray,
+    y: FloatArray,
+    within: tuple[float, float] | None = None,
+    *,
+    weights: FloatArray | None = None,
+    precision: FloatArray | None = None,
+) -> FloatArray:
+    """Return the periods at the highest peaks of the Lomb-Scargle periodogram, the highest first.
+
+    A parabola in ``x`` is subtracted from the target first, and rows count by their ``weights``.
+    With the ``precision``, the inverse of the covariance of the target, the periodogram is the gain
+    of log likelihood by a sine of each period, with the best amplitude, and no parabola is
+    subtracted.
+
+    There are at most ``MAX_PEAKS`` periods, in the unit of ``x``, and ``within`` a range in extents
+    of ``x`` if it is given. Otherwise one period below twice the mean spacing precedes them if its
+    peak is high enough. There are none if there are too few distinct inputs, or too many cycles in
+    the range for a quick periodogram.
+    """
+    distinct = distinct_values(x)
+    if len(distinct) < _MIN_DISTINCT:
+        return np.empty(0)
+    extent = distinct[-1] - distinct[0]
+    centred = (x - distinct[0]) / extent - 0.5
+    residual = y
+    if precision is None:
+        roots = None if weights is None else np.sqrt(weights)
+        residual = y - np.polynomial.Polynomial.fit(centred, y, 2, w=roots)(centred)
+    cycles, half = _cycles_to_try(distinct, len(x), within)
+    is_flat = within is None and np.ptp(residual) <= 1e-10 * max(1.0, np.ptp(y))
+    if is_flat or not len(cycles):
+        return np.empty(0)
+    power = periodogram(centred, residual, cycles, half, weights=weights, precision=precision)
+    peaks = scipy.signal.find_peaks(np.concatenate([[0.0], power, [0.0]]))[0] - 1
+    peaks = peaks[np.argsort(-power[peaks], kind="stable")]
+    is_slow = cycles[peaks] <= half
+    slow, fast = peaks[is_slow][:MAX_PEAKS], peaks[~is_slow][:1]
+    if len(fast) and (len(slow) == 0 or power[fast[0]] > _MIN_FAST_PEAK * power[slow[0]]):
+        slow = np.append(fast, slow)
+    return extent / cycles[slow]
+
+
+def _cycles_to_try(
+    distinct: FloatArray, n_rows: int, within: tuple[float, float] | None
+) -> tuple[FloatArray, float]:
+    """Choose numbers of cycles over the extent; those above the second result are fast.
+
+    A peak is one cycle wide at its base: four frequencies per cycle miss none.
+    """
+    extent = distinct[-1] - distinct[0]
+    if within is not None:
+        last, first = (1 / end for end in within)
+        is_long = (last - first) * n_rows > _MAX_CYCLES_TIMES_ROWS
+        n_cycles = 0 if is_long else 3 + int(4 * (last - first))
+        return np.linspace(first, last, n_cycles), np.inf
+    # Irregularly spaced rows can show periods far below their mean spacing, such as a week in a
+    # sample of daily figures. But among many frequencies, high peaks also occur by chance.
+    half = len(distinct) / 2
+    most = np.clip(0.5 * extent / np.diff(distinct).min(), half, _MAX_CYCLES * half)
+    most = max(half, min(most, _MAX_CYCLES_TIMES_ROWS / n_rows))
+    return np.arange(1.0, most + 0.25, 0.25), half
+
+
+def periodogram(
+    centred: FloatArray,
+    residual: FloatArray,
+    cycles: FloatArray,
+    half: float = np.inf,
+    *,
+    weights: FloatArray | None = None,
+    precision: FloatArray | None = None,
+) -> FloatArray:
+    """Compute the gain (n_cycles,) of log likelihood by a sine of each of equidistant frequencies.
+
+    That is a quadratic form of its two amplitudes. With a precision it is taken to be diagonal
+    beyond ``half`` cycles, since all that is smooth has been averaged out.
+    """
+    frequencies = 2 * np.pi * cycles
+    if precision is None:
+        weights = np.ones(len(centred)) if weights is None else weights
+        sums = _sums_of_waves(weights * residual, centred, frequencies)
+        doubled, total = _sums_of_waves(weights, centred, 2 * frequencies), weights.sum()
+        sums *= np.exp(-0.5j * np.angle(doubled))  # of waves that are orthogonal (Scargle's tau)
+        cc, ss = (total + np.abs(doubled)) / 2, (total - np.abs(doubled)) / 2
+        # on an even grid, the sine of the highest frequency vanishes
+        of_sine = np.divide(sums.imag**2, ss, out=0 * ss, where=ss > _MIN_SINE * total)
+        return 0.5 * (sums.real**2 / cc + of_sine)
+    sums = _sums_of_waves(precision @ residual, centred, frequencies)
+    c, s = sums.real, sums.imag
+    cc, ss = np.full((2, len(cycles)), np.trace(precision) / 2)
+    cs, slow = np.zeros(len(cycles)), cycles <= half
+    angles = np.outer(centred, frequencies[slow])
+    cos, sin = np.cos(angles), np.sin(angles)
+    by_cos = precision @ cos
+    cc[slow], cs[slow] = (by_cos * cos).sum(axis=0), (by_cos * sin).sum(axis=0)
+    ss[slow] = ((precision @ sin) * sin).sum(axis=0)
+    determinant = np.maximum(cc * ss - cs**2, 1e-12 * cc * ss)
+    return 0.5 * (c**2 * ss - 2 * c * s * cs + s**2 * cc) / determinant
+
+
+def _sums_of_waves(
+    values: FloatArray, x: FloatArray, frequencies: FloatArray
+) -> NDArray[np.complex128]:
+    """Compute ``sum_i values_i exp(i f x_i)`` at equidistant frequencies f.
+
+    As ``exp(i (f + g) x)`` is a product of two waves, this is one product of small matrices.
+    """
+    n = len(frequencies)
+    n_steps = int(np.ceil(np.sqrt(n)))
+    steps = (frequencies[-1] - frequencies[0]) / max(n - 1, 1) * np.arange(n_steps)
+    firsts = values * np.exp(1j * np.outer(frequencies[::n_steps], x))
+    return (firsts @ np.exp(1j * np.outer(x, steps))).ravel()[:n]
+
+
+def distinct_values(x: FloatArray) -> FloatArray:
+    """Return the sorted entries (n_distinct,) that differ by more than rounding."""
+    x = np.unique(x)
+    return x[np.diff(x, prepend=-np.inf) > 1e-12 * (x[-1] - x[0])]
