@@ -239,7 +239,8 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=[*OWN, *OTHERS], choices=[*OWN, *OTHERS])
     arguments = parse(parser, small={"datasets": QUICK, "seeds": 3})
     methods = list(arguments.methods)
-    if importlib.util.find_spec("catboost") is None and "catboost" in methods:
+    has_catboost = importlib.util.find_spec("catboost") is not None or arguments.finished
+    if not has_catboost and "catboost" in methods:
         methods.remove("catboost")
     units = [
         Fit(arguments.label if method in OWN else "", dataset, split, method)

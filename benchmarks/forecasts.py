@@ -210,7 +210,7 @@ def main() -> None:
     units = [
         Forecast(arguments.label, method, dataset, number, seed)
         for method in (*NAIVE, *arguments.methods)
-        if has_peers or method not in MODELS
+        if has_peers or arguments.finished or method not in MODELS
         for dataset, series in chosen(arguments.share).items()
         if dataset in arguments.datasets
         for number in series
