@@ -12,10 +12,9 @@ two thirds if these are fewer, and the rest to test. Methods:
 
 Errors are in standard deviations of the target over the whole table, and the NLL is that of the
 standardised target. A fit is ``too far`` if its RMSE is above 1.15 times the best of the design, a
-Matern kernel and ridge regression, or its NLL more than 0.25 above the best of the first two. What
-each gain of the score in a search does to held-out rows is in a second file, and ``--steps`` prints
-it. Rows go to results/accuracy.csv and accuracy_steps.csv. ``--label`` names the version that runs,
-which is compared with that of ``--against``.
+Matern kernel and ridge regression, or its NLL more than 0.25 above the best of the first two.
+Rows go to results/accuracy.csv. ``--label`` names the version that runs, which is compared with
+that of ``--against``.
 
     AUTOKERNEL_DATA=folder python benchmarks/accuracy.py --jobs 2            # two hours
     AUTOKERNEL_DATA=folder python benchmarks/accuracy.py --small --jobs 2    # 8 sets, 3 splits
@@ -25,20 +24,16 @@ import importlib.util
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 
 from common import (  # isort: skip
     Row,
-    append_rows,
-    group,
+    collect,
     make_parser,
     parse,
-    print_environment,
     print_table,
     read_rows,
     rounded,
-    run_missing,
     standard_error,
 )
 from tables import JUDGED, TAUGHT, load_table  # isort: skip
@@ -55,18 +50,14 @@ from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from autokernel import AutoKernelGPRegressor, parse_expression
-from autokernel.expression import Expression, Leaf, Operation
-from autokernel.inference import ExactPredictor
-from autokernel.model import MixtureComponent, MixturePredictor
+from autokernel import AutoKernelGPRegressor
 
-NAME, STEPS = "accuracy", "accuracy_steps"  # of the CSV files
+NAME = "accuracy"  # of the CSV file
 OWN, OTHERS = ("default", "design"), ("matern", "ridge", "catboost")
 N_TRAIN, SHARE = 100, 2 / 3  # rows to train on, at most this share of a table
 N_TRAIN_OF_TAUGHT = 120
 QUICK = list(JUDGED)[:8]
 MAX_RMSE, MAX_NLL = 1.15, 0.25  # times, and nats above, what the best simpler model reaches
-BINS = (0, 0.5, 1, 2, 4)  # nats that a step gains, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +94,7 @@ def measure(unit: Fit) -> Row:
     """Fit one method to one split."""
     split = split_of(unit.dataset, unit.split)
     began = time.process_time()
-    found = fit_own(unit, split) if unit.method in OWN else fit_other(unit.method, split)
+    found = (fit_own if unit.method in OWN else fit_other)(unit.method, split)
     return {**found, "cpu_seconds": rounded(time.process_time() - began)}
 
 
@@ -112,15 +103,13 @@ def errors(split: Split, mean: np.ndarray) -> dict[str, float]:
     return {"rmse": rounded(float(np.sqrt(np.mean((mean - split.y_test) ** 2))) / split.scale)}
 
 
-def fit_own(unit: Fit, split: Split) -> dict[str, object]:
+def fit_own(method: str, split: Split) -> dict[str, object]:
     """Fit the estimator, with or without a search."""
-    options = {} if unit.method == "default" else {"n_iter": 0}
+    options = {} if method == "default" else {"n_iter": 0}
     model = AutoKernelGPRegressor(random_state=0, **options).fit(split.X, split.y)
     low, high = model.predict_interval(split.X_test).T
     density = model.log_predictive_density(split.X_test, split.y_test)
     medians = model.predict_quantiles(split.X_test, [0.5])[:, 0]
-    if unit.method == "default":
-        follow(unit, model, split)
     return {
         **errors(split, model.predict(split.X_test)),
         "nll": rounded(-float(np.mean(density)) - np.log(split.scale)),
@@ -129,39 +118,6 @@ def fit_own(unit: Fit, split: Split) -> dict[str, object]:
         "score": rounded(model.best_score_),
         "kernel": model.best_expression_,
     }
-
-
-def follow(unit: Fit, model: AutoKernelGPRegressor, split: Split) -> None:
-    """Write a row for each kernel that was the best of the search so far."""
-    best, rows = -np.inf, []
-    data, X = model._fitted.mixture.data, split.X_test
-    for number, trial in enumerate(model._past.history.trials):
-        found = trial.evaluation
-        if found.score <= best:
-            continue
-        best = found.score
-        point = [MixtureComponent(found.expression, found.theta, 1.0)]
-        mixture = MixturePredictor(point, data, ExactPredictor)
-        one = AutoKernelGPRegressor()
-        vars(one).update(vars(model))
-        one._fitted = replace(model._fitted, mixture=mixture)
-        density = one.log_predictive_density(X, split.y_test)
-        rows.append(
-            {
-                "label": unit.label,
-                "dataset": unit.dataset,
-                "split": unit.split,
-                "trial": number,
-                "phase": str(trial.phase),
-                "score": rounded(found.score),
-                "prior": rounded(found.log_structure_prior),
-                "nll": rounded(-float(np.mean(density)) - np.log(split.scale)),
-                **errors(split, one.predict_quantiles(X, [0.5])[:, 0]),
-                "n_leaves": found.expression.n_leaves,
-                "kernel": str(found.expression),
-            }
-        )
-    append_rows(STEPS, rows)
 
 
 def fit_other(method: str, split: Split) -> dict[str, object]:
@@ -274,44 +230,6 @@ def compare(rows: Sequence[Mapping[str, str]], before: str, now: str) -> None:
     print(f"CPU: {seconds[1] / seconds[0]:.2f} times")
 
 
-def summarise_steps(label: str, datasets: Sequence[str]) -> None:
-    """Print what gains of the score in searches do to the NLL of held-out rows."""
-    rows = [row for row in read_rows(STEPS) if row["label"] == label and row["dataset"] in datasets]
-    steps: dict[str, list[tuple[float, float]]] = {}
-    for search in group(rows, lambda row: (row["dataset"], row["split"])).values():
-        for old, new in pairwise(search):
-            gain, less = (float(new[name]) - float(old[name]) for name in ("score", "nll"))
-            n_leaves = int(new["n_leaves"]) - int(old["n_leaves"])
-            low = max(b for b in BINS if b < max(gain, 1e-9))
-            kinds = ["all", f"gain above {low:g} nats"]
-            kinds.append("leaves added" if n_leaves > 0 else "leaves removed or exchanged")
-            kinds.append("lines added" if degree(new) > degree(old) else "no more lines multiplied")
-            for kind in kinds if new["phase"] != "initial" else ():
-                steps.setdefault(kind, []).append((gain, less))
-    lines = []
-    for kind, pairs in sorted(steps.items()):
-        gains, less = np.array(pairs).T
-        change = f"{less.mean():.3f} ± {standard_error(less):.3f}"
-        lines.append(
-            {"steps": kind, "n": len(less), "gain": gains.mean(), "NLL": change}
-            | {"median": float(np.median(less)), "worse": float(np.mean(less > 0))}
-        )
-    print(f"\nsteps of {label}:")
-    print_table(lines)
-
-
-def degree(row: Mapping[str, str]) -> int:
-    """Count the lines that are multiplied with each other, at most, in a kernel."""
-
-    def of(tree: Expression) -> int:
-        if isinstance(tree, Operation):
-            below = list(map(of, tree.operands))
-            return sum(below) if tree.operator.symbol == "*" else max(below, default=0)
-        return int(isinstance(tree, Leaf) and tree.kernel.name == "LIN")
-
-    return of(parse_expression(row["kernel"]).body)
-
-
 def main() -> None:
     """Measure what is missing and print the tables."""
     parser = make_parser(__doc__, datasets=[*JUDGED, *TAUGHT], seeds=10, what="splits")
@@ -319,11 +237,10 @@ def main() -> None:
     parser.add_argument("--label", default="now", help="name of the version that runs")
     parser.add_argument("--against", default="before", help="name of the version to compare with")
     parser.add_argument("--methods", nargs="+", default=[*OWN, *OTHERS], choices=[*OWN, *OTHERS])
-    parser.add_argument("--steps", action="store_true", help="print the steps of searches as well")
     arguments = parse(parser, small={"datasets": QUICK, "seeds": 3})
-    print_environment()
     methods = list(arguments.methods)
-    if importlib.util.find_spec("catboost") is None and "catboost" in methods:
+    has_catboost = importlib.util.find_spec("catboost") is not None or arguments.finished
+    if not has_catboost and "catboost" in methods:
         methods.remove("catboost")
     units = [
         Fit(arguments.label if method in OWN else "", dataset, split, method)
@@ -331,13 +248,11 @@ def main() -> None:
         for dataset in arguments.datasets
         for method in methods
     ]
-    run_missing(NAME, units, measure, n_jobs=arguments.jobs, any_commit=True)
+    collect(NAME, units, measure, arguments, any_commit=True)
     rows = [row for row in read_rows(NAME) if row["dataset"] in arguments.datasets]
     labels = list(dict.fromkeys([arguments.against, arguments.label]))
     for label in labels:
         summarise(rows, label)
-        if arguments.steps:
-            summarise_steps(label, arguments.datasets)
     if len(labels) == 2 and all(any(row["label"] == one for row in rows) for one in labels):
         compare(rows, *labels)
 

@@ -18,12 +18,11 @@ from itertools import pairwise
 
 from common import (  # isort: skip
     Row,
+    collect,
     make_parser,
     parse,
-    print_environment,
     print_table,
     rounded,
-    run_missing,
 )
 
 import numpy as np
@@ -157,14 +156,12 @@ def main() -> None:
     parser = make_parser(__doc__, datasets=list(KERNELS), seeds=10)
     parser.add_argument("--n-iter", type=int, default=10)
     arguments = parse(parser, small={"datasets": ["SE[0]"], "seeds": 2})
-    print_environment()
     units = [
         Case(truth, seed, arguments.n_iter)
         for seed in range(arguments.seeds)
         for truth in arguments.datasets
     ]
-    any_commit = arguments.any_commit
-    summarise(run_missing(NAME, units, measure, n_jobs=arguments.jobs, any_commit=any_commit))
+    summarise(collect(NAME, units, measure, arguments))
 
 
 if __name__ == "__main__":

@@ -1,38 +1,24 @@
 """Whether a kernel at a local maximum has no better neighbour.
 
 A search that ends with ``local_maximum`` has fitted only the neighbours of its best kernel whose
-estimates are promising. Here every kernel one operation away is fitted twice: from its estimate,
-and from the fit of the best kernel. ``gain`` is what the best of them gains, in nats.
+estimates are promising. Here a second estimator fits every kernel one operation away: one base
+kernel more at any place, exchanged, or removed. ``gain`` is what the best of them gains, in nats.
 
-Rows go to results/certificate.csv; those of the current commit are not measured again.
+Rows go to results/certificate.csv. Rows up to 165f008 fitted the same neighbours inside the search.
 
     AUTOKERNEL_DATA=folder python benchmarks/certificate.py     # 60 fits, 40 minutes of CPU time
-    python benchmarks/certificate.py --summary
+    python benchmarks/certificate.py --finished --any-commit
 """
 
-import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from common import (  # isort: skip
-    Row,
-    group,
-    numbers,
-    print_environment,
-    print_table,
-    read_rows,
-    rounded,
-    run_missing,
-)
+from common import Row, collect, group, make_parser, numbers, parse, print_table, rounded  # isort: skip
 from seeds import SETS  # isort: skip
 
 import numpy as np
 
-from autokernel import AutoKernelGPRegressor
-from autokernel.data import FitData
-from autokernel.fit.arguments import Arguments
-from autokernel.fit.run import Run
-from autokernel.search import Observer
+from autokernel import AutoKernelGPRegressor, Expression, parse_expression
 
 NAME = "certificate"  # of the CSV file
 SMALL_GAIN = 0.1  # nats
@@ -46,30 +32,41 @@ class Search:
     seed: int
 
 
+def neighbours(kernel: Expression, leaves: Sequence[str]) -> Iterator[str]:
+    """Yield the kernels one operation away, also those of another normal form."""
+    yield from (f"({kernel}) {symbol} {leaf}" for symbol in "+*" for leaf in leaves)
+    operands = getattr(kernel, "operands", ())
+    if not operands:
+        yield from leaves
+    for number, operand in enumerate(operands):
+        others = [f"({other})" for at, other in enumerate(operands) if at != number]
+        joint = f" {kernel.operator.symbol} "
+        if operand.n_leaves == 1:
+            yield joint.join(others)
+        yield from (joint.join([*others, f"({one})"]) for one in neighbours(operand, leaves))
+
+
 def measure(unit: Search) -> Row:
     """Search, and fit all neighbours of the best kernel."""
     X, y, _ = SETS[unit.dataset]()
-    arguments = Arguments.of(AutoKernelGPRegressor(random_state=unit.seed))
-    run = Run(FitData(np.asarray(X, dtype=float), np.asarray(y, dtype=float)), arguments)
-    reason = run.search(Observer())
-    best = run.history.best
-    assert best is not None
-    gains: dict[str, float] = {}
-    for estimate in run.task.neighbours(best):
-        jobs = [
-            run.evaluator.prepare(estimate.expression, [best], start)
-            for start in (estimate.start, None)
-        ]
-        score = max(run.evaluator.run(job).score for job in jobs)
-        gains[str(estimate.expression)] = score - best.score
-    first = max(gains, key=lambda text: gains[text])
+    model = AutoKernelGPRegressor(random_state=unit.seed).fit(X, y)
+    prefix, tilde, best = model.best_expression_.rpartition("~ ")
+    tried = [parse_expression(text) for text in model.search_history_["kernel"]]
+    leaves = sorted({str(leaf) for kernel in tried for leaf in kernel.leaves})
+    found = neighbours(parse_expression(best), leaves)
+    known = dict.fromkeys(f"{prefix}{tilde}{parse_expression(text).canonical}" for text in found)
+    start = [model.best_expression_, *known]
+    again = AutoKernelGPRegressor(start_kernel=start, n_iter=0, random_state=unit.seed).fit(X, y)
+    history = again.search_history_
+    others = history["kernel"] != model.best_expression_
+    first = int(np.argmax(np.where(others, history["score"], -np.inf)))
     return {
-        "score": rounded(best.score),
-        "kernel": str(best.expression),
-        "stop_reason": str(reason),
-        "n_neighbours": len(gains),
-        "gain": rounded(gains[first]),
-        "neighbour": first,
+        "score": rounded(model.best_score_),
+        "kernel": model.best_expression_,
+        "stop_reason": model.stop_reason_,
+        "n_neighbours": len(known),
+        "gain": rounded(history["score"][first] - model.best_score_),
+        "neighbour": history["kernel"][first],
     }
 
 
@@ -88,6 +85,7 @@ def summarise(rows: Sequence[Mapping[str, str]]) -> None:
                 "largest gain": float(numbers(found, "gain").max()),
             }
             for name, found in by_set.items()
+            if found
         ]
         print_table(table)
         print(f"{len(of_commit) - len(ended)} of {len(of_commit)} searches ended otherwise")
@@ -95,21 +93,10 @@ def summarise(rows: Sequence[Mapping[str, str]]) -> None:
 
 def main() -> None:
     """Measure what is missing and print the tables."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=5, help="seeds 0 to SEEDS - 1")
-    parser.add_argument("--only", nargs="+", default=[""], help="sets with one of these in a name")
-    parser.add_argument("--summary", action="store_true", help="what has rows, and no new runs")
-    arguments = parser.parse_args()
-    if not arguments.summary:
-        print_environment()
-        units = [
-            Search(name, seed)
-            for seed in range(arguments.seeds)
-            for name in SETS
-            if any(part in name for part in arguments.only)
-        ]
-        run_missing(NAME, units, measure)
-    summarise(read_rows(NAME))
+    parser = make_parser(__doc__, datasets=SETS, seeds=5)
+    arguments = parse(parser, small={"datasets": ["concrete 120"], "seeds": 1})
+    units = [Search(name, seed) for seed in range(arguments.seeds) for name in arguments.datasets]
+    summarise(collect(NAME, units, measure, arguments))
 
 
 if __name__ == "__main__":

@@ -92,35 +92,30 @@ def read_rows(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def rows_of_this_commit(name: str) -> list[dict[str, str]]:
-    """Rows of ``results/NAME.csv`` that the current commit has measured, none if it is changed."""
-    commit = environment()["commit"]
-    if commit.endswith("+"):
-        return []
-    return [row for row in read_rows(name) if row["commit"] == commit]
-
-
-def keys_of_this_commit(name: str, fields: tuple[str, ...]) -> set[tuple[str, ...]]:
-    """Tell what the current commit has measured, by these columns: it need not run again."""
-    return {tuple(row[field] for field in fields) for row in rows_of_this_commit(name)}
-
-
-def run_missing(
+def collect(
     name: str,
     units: Sequence[Unit],
     measure: Callable[[Any], Row],
+    arguments: argparse.Namespace,
     *,
-    n_jobs: int = 1,
     any_commit: bool = False,
 ) -> list[dict[str, str]]:
     """Measure what ``results/NAME.csv`` has not, and return the rows of all units, in their order.
 
-    Rows of earlier commits count as well with ``any_commit``, the last one of several. Each row is
-    written as soon as it is there; units are begun in order, by several processes.
+    With ``--finished`` nothing is measured. Rows of earlier commits count with ``any_commit`` or
+    ``--any-commit``, the last one of several. Each row is written as soon as it is there; units are
+    begun in order, by several processes.
     """
+    print_environment()
+    any_commit = any_commit or arguments.any_commit
     rows = _finished(name, units, any_commit=any_commit)
+    if arguments.finished:
+        units = [unit for unit in units if _key(asdict(unit)) in rows]
+        if not units:
+            where = "" if any_commit else " by this commit: add --any-commit"
+            raise SystemExit(f"results/{name}.csv has no row of these runs{where}")
     missing = [unit for unit in units if _key(asdict(unit)) not in rows]
-    run = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
+    run = joblib.Parallel(arguments.jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
     tasks = (joblib.delayed(_measured)(measure, unit) for unit in missing)
     for number, row in enumerate(run(tasks), 1):
         append_rows(name, [row])
@@ -131,12 +126,6 @@ def run_missing(
     return [rows[_key(asdict(unit))] for unit in units]
 
 
-def with_rows(name: str, units: Sequence[Unit], *, any_commit: bool) -> list[Unit]:
-    """Return the units that have been measured."""
-    rows = _finished(name, units, any_commit=any_commit)
-    return [unit for unit in units if _key(asdict(unit)) in rows]
-
-
 def _measured(measure: Callable[[Any], Row], unit: Unit) -> Row:
     """Measure, in a worker, and put the unit in front."""
     return {**asdict(unit), **measure(unit)}
@@ -145,10 +134,17 @@ def _measured(measure: Callable[[Any], Row], unit: Unit) -> Row:
 def _finished(
     name: str, units: Sequence[Unit], *, any_commit: bool
 ) -> dict[tuple[str, ...], dict[str, str]]:
-    """Rows of a CSV file by the key of their unit, the last one of each."""
+    """Rows of a CSV file by the key of their unit, the last one of each.
+
+    Unless those of any commit count, they are those of the current one, none if it is changed.
+    """
+    commit = environment()["commit"]
     names = [field.name for field in fields(units[0])]
-    rows = read_rows(name) if any_commit else rows_of_this_commit(name)
-    return {_key({field: row[field] for field in names}): row for row in rows}
+    return {
+        _key({field: row[field] for field in names}): row
+        for row in read_rows(name)
+        if any_commit or (row["commit"] == commit and not commit.endswith("+"))
+    }
 
 
 def _key(values: Mapping[str, object]) -> tuple[str, ...]:
@@ -157,14 +153,16 @@ def _key(values: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def make_parser(
-    doc: str, *, datasets: Sequence[str], seeds: int, what: str = "seeds"
+    doc: str, *, datasets: Iterable[str], seeds: int, what: str = "seeds"
 ) -> argparse.ArgumentParser:
     """Build a parser of the options that benchmarks share."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
-    parser.add_argument("--datasets", nargs="+", default=list(datasets), choices=list(datasets))
+    names = list(datasets)
+    parser.add_argument("--datasets", nargs="+", default=names, choices=names, metavar="NAME")
     parser.add_argument("--seeds", type=int, default=seeds, help=f"{what} 0 to SEEDS - 1")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--small", action="store_true", help="a form that takes minutes")
+    parser.add_argument("--finished", action="store_true", help="what has rows, and no new runs")
     parser.add_argument(
         "--any-commit", action="store_true", help="take rows of earlier commits as well"
     )

@@ -10,8 +10,6 @@ FOLDER`` downloads concrete and airfoil from OpenML. The others are saved by han
 - ``solar.csv``: total solar irradiance since 1610, ``02-solar.mat`` of
   https://github.com/jamesrobertlloyd/gpss-research. Y.-M. Wang, J. L. Lean and N. R. Sheeley
   (2005), The Astrophysical Journal 625, 522-538.
-- ``lgbb_original.txt``: https://bobby.gramacy.com/surrogates/lgbb.tar.gz, the lift of a rocket
-  booster; it may not be redistributed. R. B. Gramacy (2020), "Surrogates", chapter 2.1.
 """
 
 import os
@@ -50,32 +48,12 @@ def read_table(dataset: str) -> np.ndarray:
     return np.loadtxt(path_of(f"{dataset}.csv"), delimiter=",", skiprows=1)
 
 
-def read_data(dataset: str) -> tuple[np.ndarray, np.ndarray]:
-    """Read a data set: inputs scaled to the unit interval, and target."""
-    table = read_table(dataset)
-    X, y = table[:, :-1], table[:, -1]
-    return (X - X.min(axis=0)) / np.ptp(X, axis=0), y
-
-
 def load(dataset: str) -> tuple[np.ndarray, np.ndarray]:
     """Load inputs and target in their own units; airline comes with the package."""
     if dataset == "airline":
         return load_airline(return_X_y=True)
     table = read_table(dataset)
     return table[:, :-1].copy(), table[:, -1].copy()
-
-
-def load_lgbb() -> tuple[np.ndarray, np.ndarray]:
-    """Load lift over Mach number and angle of attack, the rows that SOT (Bitzer et al. 2022) uses.
-
-    These are the runs without side-slip whose lift is below its 99 % quantile over these runs.
-    """
-    path = path_of("lgbb_original.txt")
-    lines = [line for line in path.read_text("utf-8").splitlines() if not line.startswith("#")]
-    mach, alpha, beta, lift = np.loadtxt(lines[1:]).T[:4]
-    level = beta == 0
-    kept = level & (lift < np.quantile(lift[level], 0.99))
-    return np.column_stack([mach, alpha])[kept], lift[kept]
 
 
 def download(folder: Path) -> None:

@@ -27,14 +27,13 @@ from dataclasses import dataclass
 
 from common import (  # isort: skip
     Row,
+    collect,
     group,
     make_parser,
     numbers,
     parse,
-    print_environment,
     print_table,
     rounded,
-    run_missing,
 )
 from data import path_of  # isort: skip
 
@@ -207,19 +206,17 @@ def main() -> None:
     parser.add_argument("--share", type=int, default=3, help="one series in so many")
     parser.add_argument("--label", default="now")
     arguments = parse(parser, small={"share": 100})
-    print_environment()
     has_peers = importlib.util.find_spec("statsforecast") is not None
     units = [
         Forecast(arguments.label, method, dataset, number, seed)
         for method in (*NAIVE, *arguments.methods)
-        if has_peers or method not in MODELS
+        if has_peers or arguments.finished or method not in MODELS
         for dataset, series in chosen(arguments.share).items()
         if dataset in arguments.datasets
         for number in series
         for seed in range(arguments.seeds if method == "autokernel" else 1)
     ]
-    rows = run_missing(NAME, units, measure, n_jobs=arguments.jobs, any_commit=True)
-    summarise(rows)
+    summarise(collect(NAME, units, measure, arguments, any_commit=True))
 
 
 if __name__ == "__main__":

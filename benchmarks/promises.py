@@ -1,4 +1,4 @@
-"""How much two workers gain, how well a budget is kept, and what distances take.
+"""How much two workers gain, how well a budget is kept, and what the import takes.
 
 - workers: seconds of the initial design on 500 rows of a data set with one and with two workers,
   in turns; the ratio of the first, the reference, to the second is the speed-up. The workers are
@@ -6,13 +6,11 @@
 - budget: seconds of a fit with max_time, the reference, and their ratio to it.
 - import: seconds that importing autokernel takes after scikit-learn's gaussian_process, and their
   ratio to the 0.15 s that are allowed.
-- distances: seconds of 100 Hellinger distances of a new kernel to others, with 20 inputs and 100
-  samples, and their ratio to the 0.05 s that are allowed; the covariances of the others are known
-  ("known") or computed as well ("new").
 
 Rows are appended to results/promises.csv.
 
     AUTOKERNEL_DATA=folder python benchmarks/promises.py
+    python benchmarks/promises.py --questions import --repeats 1
 """
 
 import argparse
@@ -21,20 +19,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from common import append_rows, print_environment, print_table  # isort: skip
-from data import load  # isort: skip
-from meta_kernels import grow  # isort: skip
+from common import append_rows, group, print_environment, print_table  # isort: skip
+from runs import draw_split  # isort: skip
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.expression import Grammar
-from autokernel.kernels import ADD, FEW_COLUMNS, MULTIPLY, PRESETS
-from autokernel.search.boms import HellingerKernel
 
 DATASETS = ("airfoil", "concrete")
 N_ROWS = 500
+ALLOWED = 0.15  # seconds of the import
 IMPORT = """
 import time
 import sklearn.gaussian_process
@@ -42,101 +37,46 @@ began = time.perf_counter()
 import autokernel
 print(time.perf_counter() - began)
 """
-Row = dict[str, object]
-
-
-def rows_of(dataset: str) -> tuple[np.ndarray, np.ndarray]:
-    """Draw the rows to fit."""
-    X, y = load(dataset)
-    rows = np.random.default_rng(0).permutation(len(y))[:N_ROWS]
-    return X[rows], y[rows]
+Measured = tuple[str, float, float, float]
+"""Data set, reference, seconds, and their ratio."""
 
 
 def seconds_of_a_fit(dataset: str, **parameters: object) -> float:
     """Time one fit."""
-    X, y = rows_of(dataset)
+    split = draw_split(dataset, 0, n_train=N_ROWS)
     began = time.perf_counter()
-    AutoKernelGPRegressor(random_state=0, **parameters).fit(X, y)
+    AutoKernelGPRegressor(random_state=0, **parameters).fit(split.X_train, split.y_train)
     return time.perf_counter() - began
 
 
-def workers(repeats: int) -> Iterator[Row]:
+def workers(repeat: int) -> Iterator[Measured]:
     """Time the initial design with one and with two workers."""
-    Parallel(n_jobs=2)(delayed(rows_of)("airfoil") for _ in range(2))
+    Parallel(n_jobs=2)(delayed(draw_split)("airfoil", 0, n_train=N_ROWS) for _ in range(2))
     for dataset in DATASETS:
-        for repeat in range(repeats):
-            order = (1, 2) if repeat % 2 else (2, 1)
-            seconds = {n: seconds_of_a_fit(dataset, n_iter=0, n_jobs=n) for n in order}
-            one, two = seconds[1], seconds[2]
-            yield {
-                "question": "workers",
-                "dataset": dataset,
-                "repeat": repeat,
-                "reference": one,
-                "seconds": two,
-                "ratio": one / two,
-            }
+        order = (1, 2) if repeat % 2 else (2, 1)
+        seconds = {n: seconds_of_a_fit(dataset, n_iter=0, n_jobs=n) for n in order}
+        yield dataset, seconds[1], seconds[2], seconds[1] / seconds[2]
 
 
-def budget(repeats: int) -> Iterator[Row]:
+def budget(_: int) -> Iterator[Measured]:
     """Time fits with a budget."""
     for dataset in DATASETS:
         for max_time in (2.0, 5.0, 20.0):
-            for repeat in range(repeats):
-                seconds = seconds_of_a_fit(dataset, max_time=max_time)
-                yield {
-                    "question": "budget",
-                    "dataset": dataset,
-                    "repeat": repeat,
-                    "reference": max_time,
-                    "seconds": seconds,
-                    "ratio": seconds / max_time,
-                }
+            seconds = seconds_of_a_fit(dataset, max_time=max_time)
+            yield dataset, max_time, seconds, seconds / max_time
 
 
-def imports(repeats: int) -> Iterator[Row]:
+def imports(_: int) -> Iterator[Measured]:
     """Time the import."""
-    for repeat in range(2 * repeats):
-        run = subprocess.run([sys.executable, "-c", IMPORT], check=True, capture_output=True)
-        seconds = float(run.stdout)
-        yield {
-            "question": "import",
-            "dataset": "",
-            "repeat": repeat,
-            "reference": 0.15,
-            "seconds": seconds,
-            "ratio": seconds / 0.15,
-        }
+    run = subprocess.run([sys.executable, "-c", IMPORT], check=True, capture_output=True)
+    seconds = float(run.stdout)
+    yield "", ALLOWED, seconds, seconds / ALLOWED
 
 
-def distances(repeats: int) -> Iterator[Row]:
-    """Time the distances of a new kernel to a hundred others, which are known or new."""
-    grammar = Grammar(FEW_COLUMNS, (ADD, MULTIPLY), columns=(0, 1, 2), max_leaves=10)
-    *others, one = (grown.expression for grown in grow(grammar, 101))
-    X = np.random.default_rng(0).uniform(size=(20, 3))
-    for repeat in range(repeats):
-        for name in ("known", "new"):
-            compute = HellingerKernel(X, PRESETS["default"]).distances
-            if name == "known":
-                compute(others)
-            began = time.perf_counter()
-            compute([one], others)
-            seconds = time.perf_counter() - began
-            yield {
-                "question": "distances",
-                "dataset": name,
-                "repeat": repeat,
-                "reference": 0.05,
-                "seconds": seconds,
-                "ratio": seconds / 0.05,
-            }
-
-
-QUESTIONS: dict[str, Callable[[int], Iterator[Row]]] = {
+QUESTIONS: dict[str, Callable[[int], Iterator[Measured]]] = {
     "import": imports,
     "budget": budget,
     "workers": workers,
-    "distances": distances,
 }
 
 
@@ -147,26 +87,30 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
     print_environment()
-    summary = []
+    rows = []
     for question in arguments.questions:
-        found: dict[tuple[object, object], list[float]] = {}
-        for row in QUESTIONS[question](arguments.repeats):
-            append_rows("promises", [row])
-            print(row, flush=True)
-            reference = "" if question == "workers" else row["reference"]
-            found.setdefault((row["dataset"], reference), []).append(float(str(row["ratio"])))
-        for (dataset, reference), ratios in found.items():
-            summary.append(
-                {
-                    "question": question,
-                    "dataset": dataset,
-                    "reference": reference,
-                    "median_ratio": float(np.median(ratios)),
-                    "lowest": min(ratios),
-                    "highest": max(ratios),
-                }
-            )
+        for repeat in range(arguments.repeats):
+            for measured in QUESTIONS[question](repeat):
+                names = ("dataset", "reference", "seconds", "ratio")
+                found = dict(zip(names, measured, strict=True))
+                row = {"question": question, "dataset": found["dataset"], "repeat": repeat, **found}
+                append_rows("promises", [row])
+                print(*row.values(), flush=True)
+                rows.append(row)
+    summary = []
+    for key, found in group(
+        rows, lambda row: (row["question"], row["dataset"], _limit(row))
+    ).items():
+        ratios = [float(str(row["ratio"])) for row in found]
+        line = dict(zip(("question", "dataset", "limit"), key, strict=True))
+        line |= {"median": float(np.median(ratios)), "lowest": min(ratios), "highest": max(ratios)}
+        summary.append(line)
     print_table(summary)
+
+
+def _limit(row: dict[str, object]) -> object:
+    """Seconds that are allowed; none where one worker is compared with two."""
+    return "" if row["question"] == "workers" else row["reference"]
 
 
 if __name__ == "__main__":

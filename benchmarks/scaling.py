@@ -27,19 +27,17 @@ from dataclasses import asdict, dataclass
 
 from common import (  # isort: skip
     Row,
+    collect,
     group,
     make_parser,
     numbers,
     parse,
-    print_environment,
     print_table,
     rounded,
-    run_missing,
     save_figure,
-    with_rows,
 )
 from data import path_of, read_table  # isort: skip
-from runs import Prediction, Split, mean_nll, rmse  # isort: skip
+from runs import Split, normal_nll, rmse  # isort: skip
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -99,18 +97,18 @@ def measure_here(unit: Unit) -> Row:
         model.fit(split.X_train, split.y_train)
         what, kernel = getattr(model, "approximation_", "exact"), model.best_expression_
 
-        def predict(X: np.ndarray) -> Prediction:
-            return Prediction(*model.predict(X, return_std=True))
+        def predict(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            return model.predict(X, return_std=True)
 
     seconds, cpu = time.perf_counter() - began, time.process_time() - cpu_began
     began = time.perf_counter()
-    predicted = predict(split.X_test)
+    mean, std = predict(split.X_test)
     of_predict = time.perf_counter() - began
-    away = np.abs(split.y_test - predicted.mean) / predicted.std
+    away = np.abs(split.y_test - mean) / std
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {
-        "rmse": rounded(rmse(predicted, split.y_test)),
-        "nll": rounded(mean_nll(predicted, split.y_test)),
+        "rmse": rounded(rmse(mean, split.y_test)),
+        "nll": rounded(normal_nll(mean, std, split.y_test)),
         "coverage": rounded(float(np.mean(away < 1.96))),
         "seconds": rounded(seconds),
         "cpu_seconds": rounded(cpu),
@@ -159,8 +157,8 @@ def fit_boosting(split: Split, *, seed: int):
     held_out = cross_val_predict(grid.best_estimator_, split.X_train, split.y_train, cv=3)
     std = np.sqrt(np.mean((split.y_train - held_out) ** 2))
 
-    def predict(X: np.ndarray) -> Prediction:
-        return Prediction(grid.predict(X), np.full(len(X), std))
+    def predict(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return grid.predict(X), np.full(len(X), std)
 
     return predict, "", json.dumps(grid.best_params_)
 
@@ -212,7 +210,6 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=methods, choices=methods)
     parser.add_argument("--growth", type=int, nargs="*", default=GROWTH, help="numbers of rows")
     arguments = parse(parser, small={"datasets": [], "methods": ["n_iter=0"], "growth": [500]})
-    print_environment()
     seeds = range(arguments.seeds)
     growth = [Unit("friedman", n, "n_iter=0", seed) for seed in seeds for n in arguments.growth]
     of_sets = [
@@ -223,19 +220,12 @@ def main() -> None:
         if method != "exact" or SETS[dataset] < GROWTH[4]
     ]
     units = list(dict.fromkeys([*growth, *of_sets]))
-    run_missing(NAME, units, measure, n_jobs=arguments.jobs, any_commit=arguments.any_commit)
-    rows = with_rows_of(units, any_commit=arguments.any_commit)
+    rows = collect(NAME, units, measure, arguments)
     summarise(rows)
     draw(
         [row for row in rows if row["dataset"] == "friedman" and row["method"] == "n_iter=0"],
         complete=arguments.complete,
     )
-
-
-def with_rows_of(units: Sequence[Unit], *, any_commit: bool) -> list[dict[str, str]]:
-    """Return the rows of units that have been measured."""
-    done = with_rows(NAME, units, any_commit=any_commit)
-    return run_missing(NAME, done, measure, any_commit=any_commit)
 
 
 if __name__ == "__main__":

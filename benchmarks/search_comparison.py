@@ -1,190 +1,227 @@
-"""How fast searches find kernels of high evidence (figure 1 and table 3 of the SOT paper).
+"""How fast searches find kernels of high evidence, and how well these predict.
 
-The protocol is in runs.py; all searches evaluate as many kernels. The tables show
+The protocol is that of the SOT paper, see runs.py; priors and initial design are the defaults of
+this package. Every strategy evaluates ``--n-iter`` kernels after its initial design, and
+``initial_design`` is the best kernel of that of SOT. The tables show
 
-- the best log evidence in nats per sample after so many evaluations, and after so many CPU seconds
-  as the shortest run of SOT has taken: medians over the seeds, with quartiles;
+- the best score in nats per row after as many CPU seconds as the shortest run of SOT has taken,
+  and at the end: medians over the seeds;
+- RMSE and NLL of the test rows on the standardised scale, with the mean differences to SOT on the
+  same splits and their standard errors;
 - CPU seconds of proposing kernels over those of evaluating them, after the initial design.
 
-Runs are appended to results/searches.csv, which test_performance.py reads as well; those that the
-current commit has there are not run again. A search by another criterion than the evidence has no
-place here. Draws docs/figures/search_comparison.png: medians and quartiles, each line up to the end
-of its shortest run; a strategy that ends below what is drawn is written there with where it ends.
+A run is a row of results/searches.csv. Its column ``trajectory`` holds every improvement of the
+best score as ``number:score:seconds``: the number is counted over all evaluations, the score is in
+nats per row, and the seconds are those of the CPU since the fit began. Draws
+docs/figures/search_comparison.png: medians and quartiles, each line up to the end of its shortest
+run.
 
-    python benchmarks/search_comparison.py --datasets airline --seeds 10 --jobs 2
-    AUTOKERNEL_DATA=folder python benchmarks/search_comparison.py --jobs 2   # all, many hours
-    python benchmarks/search_comparison.py --small --jobs 2                  # some minutes
+    AUTOKERNEL_DATA=folder python benchmarks/search_comparison.py --seeds 3 --jobs 2   # hours
+    python benchmarks/search_comparison.py --small
+    python benchmarks/search_comparison.py --finished --any-commit
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from common import group, numbers, print_environment, print_table, save_figure  # isort: skip
-from published import PROPOSING_TO_EVALUATING  # isort: skip
-from runs import (  # isort: skip
-    ALL_SEARCHES,
-    SEARCHES,
-    Improvement,
-    ask,
+from common import (  # isort: skip
+    Row,
     collect,
-    read_trajectory,
-    without_rare,
+    group,
+    make_parser,
+    numbers,
+    parse,
+    print_table,
+    read_rows,
+    rounded,
+    save_figure,
+    standard_error,
 )
+from runs import draw_split, normal_nll, rmse  # isort: skip
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from autokernel import AutoKernelGPRegressor, parse_expression
 
-Rows = Sequence[Mapping[str, str]]
-BY_EVIDENCE = [name for name, options in ALL_SEARCHES.items() if "criterion" not in options]
-STRATEGIES = [name for name in BY_EVIDENCE if name in SEARCHES]
-OTHERS = [name for name in BY_EVIDENCE if name not in SEARCHES]
-COLOURS = {
-    **{name: f"C{digit}" for name, digit in zip(BY_EVIDENCE, "012345689", strict=True)},
-    "random": "0.45",  # C7 is a grey as well
-}
+NAME = "searches"  # of the CSV file
+N_TRAIN = {"airline": 100, "power_plant": 500, "airfoil": 500, "concrete": 500}
+STRATEGIES = ("sot", "boms", "arc", "greedy", "tree_gep", "random", "initial_design")
 N_MOMENTS = 120  # of the lines over time
+Rows = Sequence[Mapping[str, str]]
 
 
-def best_after(
-    row: Mapping[str, str], limits: np.ndarray, key: Callable[[Improvement], float]
-) -> np.ndarray:
-    """Best scores of a run at numbers of evaluations or times, NaN before the first one."""
-    steps = read_trajectory(row)
-    reached = np.searchsorted([key(step) for step in steps], limits, side="right")
-    return np.array([np.nan, *(step.score for step in steps)])[reached]
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a row is measured for."""
+
+    dataset: str
+    strategy: str
+    seed: int
+    n_iter: int  # kernels after the initial design
 
 
-def by_number(step: Improvement) -> float:
-    """Measure a run in evaluations."""
-    return step.number
+class CpuClock:
+    """A callback of a fit that notes the CPU seconds at which evaluations begin and end."""
+
+    def __init__(self) -> None:
+        self.begun: list[float] = []
+        self.ended: list[float] = []
+        self._start = time.process_time()
+
+    def setup(self, estimator: object, context: object) -> None:
+        """Begin nothing: the clock runs from when it was made."""
+
+    def teardown(self, estimator: object, context: object) -> None:
+        """End nothing."""
+
+    def on_fit_task_begin(self, estimator: object, context: Any) -> None:  # noqa: ARG002 - of others
+        """Note that an evaluation begins: what was before it was a proposal."""
+        if context.task_name == "kernel":
+            self.begun.append(time.process_time() - self._start)
+
+    def on_fit_task_end(self, estimator: object, context: Any) -> bool:  # noqa: ARG002 - of others
+        """Note that an evaluation has ended, and go on."""
+        if context.task_name == "kernel":
+            self.ended.append(time.process_time() - self._start)
+        return False
 
 
-def by_seconds(step: Improvement) -> float:
-    """Measure a run in CPU seconds."""
-    return step.seconds
+def measure(run: Run) -> Row:
+    """Search on one split, and measure time and test error."""
+    split = draw_split(run.dataset, run.seed, n_train=N_TRAIN[run.dataset])
+    strategy = "sot" if run.strategy == "initial_design" else run.strategy
+    clock, began = CpuClock(), time.perf_counter()
+    model = AutoKernelGPRegressor(strategy=strategy, n_iter=run.n_iter, random_state=run.seed)
+    model.set_callbacks(clock).fit(split.X_train, split.y_train)
+    seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - clock._start
+    mean, std = model.predict(split.X_test, return_std=True)
+    history = model.search_history_
+    first = int(np.sum(history["phase"] == "initial"))
+    begun, ended = np.array(clock.begun), np.array(clock.ended)
+    steps = np.flatnonzero(history["score"] >= history["best_score"])
+    per_row = history["score_per_sample"]
+    return {
+        "rmse": rounded(rmse(mean, split.y_test)),
+        "nll": rounded(normal_nll(mean, std, split.y_test)),
+        "score_per_sample": rounded(model.best_score_ / len(split.y_train)),
+        "fit_seconds": rounded(seconds),
+        "cpu_seconds": rounded(cpu_seconds),
+        "evaluation_seconds": rounded(float(np.sum(ended[first:] - begun[first:]))),
+        "proposal_seconds": rounded(float(np.sum(begun[first:] - ended[first - 1 : -1]))),
+        "n_evaluations": len(history["score"]),
+        "n_initial": first,
+        "n_leaves": parse_expression(model.best_expression_).n_leaves,
+        "kernel": model.best_expression_,
+        "trajectory": " ".join(f"{i + 1}:{per_row[i]:.5g}:{ended[i]:.4g}" for i in steps),
+    }
 
 
-def quartiles(rows: Rows, limits: np.ndarray, key: Callable[[Improvement], float]) -> np.ndarray:
+def best_after(row: Mapping[str, str], limits: np.ndarray, *, by: int) -> np.ndarray:
+    """Best scores after numbers of evaluations (``by=0``) or seconds (``by=2``), or NaN."""
+    steps = [list(map(float, step.split(":"))) for step in row["trajectory"].split()]
+    reached = np.searchsorted([step[by] for step in steps], limits, side="right")
+    return np.array([np.nan, *(step[1] for step in steps)])[reached]
+
+
+def quartiles(rows: Rows, limits: np.ndarray, *, by: int) -> np.ndarray:
     """Quartiles (3, n) over runs of the best scores at n limits; NaN where a run has none yet."""
-    return np.percentile([best_after(row, limits, key) for row in rows], [25, 50, 75], axis=0)
+    return np.percentile([best_after(row, limits, by=by) for row in rows], [25, 50, 75], axis=0)
 
 
-def summarise(dataset: str, rows: Rows) -> None:
-    """Print the table of a data set, the best strategy first."""
+def less(rows: Rows, others: Rows, name: str) -> str:
+    """Write how far a strategy is above another one on the splits that both have."""
+    theirs = {row["seed"]: float(row[name]) for row in others}
+    both = np.array([float(r[name]) - theirs[r["seed"]] for r in rows if r["seed"] in theirs])
+    return f"{both.mean():.4f} ± {standard_error(both):.4f}" if len(both) else ""
+
+
+def summarise(title: str, rows: Rows) -> None:
+    """Print the table of a data set."""
     by_strategy = group(rows, lambda row: row["strategy"])
-    reference = by_strategy.get("sot", rows)
-    n_initial = int(numbers(reference, "n_initial").min())
-    n_last = int(numbers(reference, "n_evaluations").min())
-    counts = np.unique([n_initial, *np.linspace(n_initial, n_last, 4).astype(int)])
-    seconds = np.array([numbers(reference, "cpu_seconds").min()])
+    sot = by_strategy.get("sot", [])
+    limit = np.array([numbers(sot or rows, "cpu_seconds").min()])
     table = []
-    for strategy, of_strategy in by_strategy.items():
-        low, median, high = quartiles(of_strategy, counts, by_number)
-        in_time = quartiles(of_strategy, seconds, by_seconds)
+    for strategy, found in by_strategy.items():
+        searched = any(row["trajectory"] for row in found)
+        evaluating = numbers(found, "evaluation_seconds")
         table.append(
             {
                 "strategy": strategy,
-                "runs": len(of_strategy),
-                **{f"after {n}": m for n, m in zip(counts, median.tolist(), strict=True)},
-                "quartiles": f"{low[-1]:.4f} to {high[-1]:.4f}",
-                f"after {seconds[0]:.0f} s": float(in_time[1, 0]),
-                "quartiles in time": f"{in_time[0, 0]:.4f} to {in_time[2, 0]:.4f}",
-                "CPU seconds": float(np.median(numbers(of_strategy, "cpu_seconds"))),
+                "runs": len(found),
+                f"after {limit[0]:.0f} s": quartiles(found, limit, by=2)[1, 0] if searched else "",
+                "at the end": float(np.median(numbers(found, "score_per_sample"))),
+                "CPU s": float(np.median(numbers(found, "cpu_seconds"))),
+                "proposing : evaluating": float(
+                    np.median(
+                        numbers(found, "proposal_seconds") / np.where(evaluating, evaluating, 1)
+                    )
+                ),
+                "leaves": float(np.median(numbers(found, "n_leaves"))),
+                "RMSE": float(np.median(numbers(found, "rmse"))),
+                "less sot": less(found, sot, "rmse"),
+                "NLL": float(np.median(numbers(found, "nll"))),
+                "NLL less sot": less(found, sot, "nll"),
             }
         )
-    print(f"\n{dataset}")
-    print_table(sorted(table, key=lambda row: -row[f"after {counts[-1]}"]))
-
-
-def print_ratios(rows: Rows) -> None:
-    """Print what proposing costs, in parts of what evaluating costs."""
-    table = []
-    for (dataset, strategy), found in group(rows, _of_dataset_and_strategy).items():
-        ratios = numbers(found, "proposal_seconds") / numbers(found, "evaluation_seconds")
-        low, median, high = np.percentile(ratios, [25, 50, 75])
-        table.append(
-            {
-                "dataset": dataset,
-                "strategy": strategy,
-                "runs": len(ratios),
-                "proposing : evaluating": median,
-                "quartiles": f"{low:.3g} to {high:.3g}",
-                "paper": PROPOSING_TO_EVALUATING[dataset].get(strategy, ""),
-            }
-        )
-    print()
+    print(f"\n{title}")
     print_table(table)
 
 
 def draw(rows: Rows, *, complete: bool) -> None:
-    """Draw the best evidence over evaluations and over CPU seconds."""
+    """Draw the best score over evaluations and over CPU seconds."""
     from matplotlib.figure import Figure
 
     by_dataset = group(rows, lambda row: row["dataset"])
     figure = Figure(figsize=(3.6 * len(by_dataset) + 1.5, 6), layout="constrained")
     panels = figure.subplots(2, len(by_dataset), squeeze=False, sharey="col")
     for (above, below), (dataset, found) in zip(panels.T, by_dataset.items(), strict=True):
+        middles = []
+        for strategy, runs in group(found, lambda row: row["strategy"]).items():
+            if not all(row["trajectory"] for row in runs) or strategy == "initial_design":
+                continue
+            counts = np.arange(1, numbers(runs, "n_evaluations").min() + 1)
+            seconds = np.linspace(0, numbers(runs, "cpu_seconds").min(), N_MOMENTS)
+            style = {"color": f"C{STRATEGIES.index(strategy)}", "label": strategy}
+            for axes, limits, by in ((above, counts, 0), (below, seconds, 2)):
+                low, median, high = quartiles(runs, limits, by=by)
+                colour = style["color"]
+                axes.fill_between(limits, low, high, color=colour, alpha=0.15, lw=0, step="post")
+                axes.step(limits, median, where="post", **style)
+                axes.grid(alpha=0.3)
+            middles.append(quartiles(runs, counts, by=0)[1])
         n_initial = int(numbers(found, "n_initial").max())
-        after_design, at_end = [], {}
-        for strategy, of_strategy in group(found, lambda row: row["strategy"]).items():
-            n_last = numbers(of_strategy, "n_evaluations").min()
-            seconds = numbers(of_strategy, "cpu_seconds").min()
-            first = max(read_trajectory(row)[0].seconds for row in of_strategy)
-            moments = np.linspace(first, max(first, seconds), N_MOMENTS)
-            middle = draw_line(above, of_strategy, np.arange(1, n_last + 1), by_number, strategy)
-            draw_line(below, of_strategy, moments, by_seconds, strategy)
-            after_design.append(middle[:n_initial][-1])
-            at_end[strategy] = middle[-1]
-        above.axvline(n_initial, color="grey", linewidth=0.8, linestyle=":")
-        lowest, highest = np.median(after_design), above.get_ylim()[1]
-        above.set_ylim(lowest - 0.3 * (highest - lowest), highest)
-        hidden = [f"{s}: {v:.2f}" for s, v in at_end.items() if v < above.get_ylim()[0]]
-        style = {"ha": "right", "color": "0.3", "fontsize": "small"}
-        above.text(0.97, 0.04, "\n".join(hidden), transform=above.transAxes, **style)
-        above.set(title=dataset, xlabel="evaluations (dotted: end of the initial design)")
+        lowest = min(middle[: n_initial + 1][-1] for middle in middles)
+        highest = max(middle[-1] for middle in middles)
+        above.set_ylim(lowest - 0.1 * (highest - lowest), highest + 0.1 * (highest - lowest))
+        above.set(title=dataset, xlabel="evaluations")
         below.set_xlabel("CPU seconds")
     for line in panels:
-        line[0].set_ylabel("best log evidence, nats per sample")
-    handles = panels[0, 0].get_legend_handles_labels()
-    n_columns = min(len(COLOURS), 3 * panels.shape[1])
-    figure.legend(*handles, loc="outside lower center", ncols=n_columns)
+        line[0].set_ylabel("best score, nats per row")
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
     save_figure(figure, "search_comparison", complete=complete)
-
-
-def draw_line(
-    axes: "Axes",
-    rows: Rows,
-    limits: np.ndarray,
-    key: Callable[[Improvement], float],
-    strategy: str,
-) -> np.ndarray:
-    """Draw the median of a strategy over its quartiles, and return it."""
-    low, median, high = quartiles(rows, limits, key)
-    colour = COLOURS[strategy]
-    axes.fill_between(limits, low, high, color=colour, alpha=0.15, linewidth=0, step="post")
-    front = strategy == "sot"
-    style = {"linewidth": 2.2 if front else 1.3, "zorder": 3 if front else 2}
-    axes.step(limits, median, color=colour, label=strategy, where="post", **style)
-    axes.grid(alpha=0.3)
-    return median
-
-
-def _of_dataset_and_strategy(row: Mapping[str, str]) -> tuple[str, str]:
-    """Key to the rows of a table."""
-    return row["dataset"], row["strategy"]
 
 
 def main() -> None:
     """Run what is missing, print the tables and draw the figure."""
-    arguments = ask(__doc__, STRATEGIES, OTHERS)
-    print_environment()
-    rows = collect(arguments)
-    for dataset, of_dataset in group(rows, lambda row: row["dataset"]).items():
-        summarise(dataset, of_dataset)
-    print_ratios(rows)
-    draw(without_rare(rows), complete=arguments.complete)
+    parser = make_parser(__doc__, datasets=N_TRAIN, seeds=10)
+    parser.add_argument("--n-iter", type=int, default=50, help="kernels after the initial design")
+    parser.add_argument("--strategies", nargs="+", default=list(STRATEGIES), choices=STRATEGIES)
+    arguments = parse(parser, small={"datasets": ["airline"], "seeds": 2, "n_iter": 5})
+    units = [
+        Run(dataset, name, seed, 0 if name == "initial_design" else arguments.n_iter)
+        for seed in range(arguments.seeds)
+        for dataset in arguments.datasets
+        for name in arguments.strategies
+    ]
+    rows: Rows = collect(NAME, units, measure, arguments)
+    if arguments.finished and arguments.any_commit:  # tables of each version
+        rows = [row for row in read_rows(NAME) if row["strategy"] in arguments.strategies]
+    for (commit, dataset), found in group(rows, lambda r: (r["commit"], r["dataset"])).items():
+        summarise(f"{dataset}, {commit}", found)
+    last = [row for row in rows if row["commit"] == rows[-1]["commit"]]
+    draw(last, complete=arguments.complete)
 
 
 if __name__ == "__main__":

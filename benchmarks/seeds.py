@@ -20,14 +20,13 @@ says, of each:
 - outliers: a trend, 6 of 120 rows off by 15. At each of the six rows, the prediction is nearer to
   the trend than to the target.
 
-Rows go to results/seeds.csv; those of the current commit are not measured again.
+Rows go to results/seeds.csv; the tables are of all versions that have rows.
 
     AUTOKERNEL_DATA=folder python benchmarks/seeds.py              # an hour of CPU time
     AUTOKERNEL_DATA=folder python benchmarks/seeds.py --cases
-    python benchmarks/seeds.py --summary
+    python benchmarks/seeds.py --finished --any-commit
 """
 
-import argparse
 import math
 import os
 import time
@@ -38,13 +37,14 @@ from typing import NamedTuple
 
 from common import (  # isort: skip
     Row,
+    collect,
     group,
+    make_parser,
     numbers,
-    print_environment,
+    parse,
     print_table,
     read_rows,
     rounded,
-    run_missing,
 )
 from runs import draw_split  # isort: skip
 from structure_recovery import N_ROWS, Case, draw  # isort: skip
@@ -255,24 +255,20 @@ def summarise(rows: Sequence[Mapping[str, str]]) -> None:
 
 def main() -> None:
     """Measure what is missing and print the tables."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=10, help="seeds 0 to SEEDS - 1")
-    parser.add_argument("--only", nargs="+", default=[""], help="sets with one of these in a name")
+    parser = make_parser(__doc__, datasets=[*SETS, *CASES], seeds=10)
+    parser.set_defaults(datasets=list(SETS))
     parser.add_argument("--cases", action="store_true", help="the cases, not the twelve sets")
-    parser.add_argument("--summary", action="store_true", help="what has rows, and no new runs")
-    arguments = parser.parse_args()
-    if not arguments.summary:
-        print_environment()
-        coretype = os.environ.get("OPENBLAS_CORETYPE", "native")
-        units = [
-            Fit(name, seed, limit, coretype)
-            for seed in range(arguments.seeds)
-            for name in (CASES if arguments.cases else SETS)
-            for limit in ((math.inf, LIMIT) if arguments.cases else (math.inf,))
-            if any(part in name for part in arguments.only)
-        ]
-        run_missing(NAME, units, measure)
-    summarise(read_rows(NAME))
+    arguments = parse(parser, small={"datasets": ["concrete 120"], "seeds": 2})
+    coretype = os.environ.get("OPENBLAS_CORETYPE", "native")
+    units = [
+        Fit(name, seed, limit, coretype)
+        for seed in range(arguments.seeds)
+        for name in (CASES if arguments.cases else arguments.datasets)
+        for limit in ((math.inf, LIMIT) if name in CASES else (math.inf,))
+    ]
+    collect(NAME, units, measure, arguments)
+    shown = {unit.dataset for unit in units}
+    summarise([row for row in read_rows(NAME) if row["dataset"] in shown])
 
 
 if __name__ == "__main__":

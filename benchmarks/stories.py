@@ -9,10 +9,9 @@ those that may be; recall is the share of true facts that are claimed. Every fit
 Rows go to results/stories.csv; those of the current commit are not measured again.
 
     python benchmarks/stories.py --seeds 10        # half an hour of CPU time
-    python benchmarks/stories.py --summary
+    python benchmarks/stories.py --small
 """
 
-import argparse
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -22,13 +21,13 @@ from pathlib import Path
 
 from common import (  # isort: skip
     Row,
+    collect,
     group,
+    make_parser,
     numbers,
-    print_environment,
+    parse,
     print_table,
-    read_rows,
     rounded,
-    run_missing,
 )
 
 import numpy as np
@@ -120,23 +119,10 @@ def summarise(rows: Sequence[Mapping[str, str]]) -> None:
 
 def main() -> None:
     """Measure what is missing and print the tables."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=10, help="seeds 0 to SEEDS - 1")
-    parser.add_argument(
-        "--only", nargs="+", default=[""], help="stories with one of these in a name"
-    )
-    parser.add_argument("--summary", action="store_true", help="what has rows, and no new runs")
-    arguments = parser.parse_args()
-    if not arguments.summary:
-        print_environment()
-        units = [
-            Telling(name, seed)
-            for seed in range(arguments.seeds)
-            for name in STORIES
-            if any(part in name for part in arguments.only)
-        ]
-        run_missing(NAME, units, measure)
-    summarise(read_rows(NAME))
+    parser = make_parser(__doc__, datasets=STORIES, seeds=10)
+    arguments = parse(parser, small={"datasets": ["noise_only", "a_line"], "seeds": 1})
+    units = [Telling(name, seed) for seed in range(arguments.seeds) for name in arguments.datasets]
+    summarise(collect(NAME, units, measure, arguments))
 
 
 if __name__ == "__main__":

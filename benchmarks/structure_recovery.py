@@ -6,12 +6,10 @@ that 100 uniform rows can tell; the standard deviation of the noise is a tenth o
 another kernel, which has a higher score than the truth (its evidence, and the prior of its
 structure). Further cases: pure noise of 50 and 100 rows, a straight line, and 0.95 of a cycle of a
 sine. Of each fit, ``n_simpler`` counts the kernels one step simpler than the one reported that have
-a score as high, each fitted anew with and without warm starts, and ``n_reducible`` the kernels in
-the history that are not in normal form.
+a score as high. They and the truth are fitted twice: alone, and by a search that continues from
+what is known. ``n_reducible`` counts the kernels in the history that are not in normal form.
 
-The file structure_recovery_before.csv has the rows of 1a677f8, by the same cases.
-
-Rows go to results/structure_recovery.csv; those of the current commit are not measured again.
+Rows go to results/structure_recovery.csv.
 
     python benchmarks/structure_recovery.py --jobs 2           # an hour of CPU time
     python benchmarks/structure_recovery.py --small
@@ -21,25 +19,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from common import (  # isort: skip
-    Row,
-    group,
-    make_parser,
-    numbers,
-    parse,
-    print_environment,
-    print_table,
-    rounded,
-    run_missing,
-)
-from runs import pose  # isort: skip
+from common import Row, collect, group, make_parser, numbers, parse, print_table, rounded  # isort: skip
+from runs import covariance, names_of_parameters, same_kernel, score_of  # isort: skip
 
 import numpy as np
 
 from autokernel import AutoKernelGPRegressor, parse_expression
-from autokernel.expression import Expression, normal_form, simplifications, slots_of
-from autokernel.fit import Run
-from autokernel.inference import cross_covariance
+from autokernel.expression import normal_form, simplifications
 
 NAME = "structure_recovery"  # of the CSV file
 TRUTHS = (
@@ -90,15 +76,14 @@ def draw_kernel(truth: str, rng: np.random.Generator) -> tuple[np.ndarray, np.nd
     """Draw inputs, and targets of a function that is drawn from a kernel."""
     expression = parse_expression(truth)
     params: list[float] = []
-    for node, _ in slots_of(expression):
-        names = [parameter.name for parameter in node.parameters]
+    for names in names_of_parameters(expression):
         for name in names:
             in_cycle = name == "lengthscale" and "period" in names
             low, high = _IN_A_CYCLE if in_cycle else _LOW_HIGH[name]
             params.append(float(np.exp(rng.uniform(np.log(low), np.log(high)))))
     n_columns = 1 + max(leaf.column for leaf in expression.leaves)
     X = rng.uniform(size=(N_ROWS, n_columns))
-    K = cross_covariance(expression, X, X).forward(np.array(params))
+    K = covariance(expression, np.array(params), X)
     f = rng.multivariate_normal(np.zeros(N_ROWS), K + 1e-9 * np.eye(N_ROWS), method="cholesky")
     return X, f + NOISE * f.std() * rng.normal(size=N_ROWS)
 
@@ -124,46 +109,44 @@ def measure(case: Case) -> Row:
     began = time.process_time()
     model = AutoKernelGPRegressor(n_iter=case.n_iter, random_state=case.seed).fit(X, y)
     seconds = time.process_time() - began
-    history = model.search_history_
-    true_score = float("nan")
-    if "[" in case.truth:
-        problem = pose(X, y, seed=case.seed)
-        known = model._past.history.evaluations
-        truth = parse_expression(case.truth)
-        true_score = max(problem.evaluator(truth, start).score for start in ([], known))
+    history, kernel, score = model.search_history_, model.best_expression_, model.best_score_
+    truth = [case.truth] if "[" in case.truth else []
+    simpler = list(map(str, simplifications(parse_expression(kernel))))
+    scores = scores_again(model, truth + simpler, X, y)
     return {
-        "kernel": model.best_expression_,
-        "n_leaves": parse_expression(model.best_expression_).n_leaves,
-        "score": rounded(model.best_score_),
-        "true_score": rounded(true_score),
+        "kernel": kernel,
+        "n_leaves": parse_expression(kernel).n_leaves,
+        "score": rounded(score),
+        "true_score": rounded(scores[case.truth] if truth else float("nan")),
         "n_evaluations": len(history["score"]),
         "n_pruning": int(np.sum(history["phase"] == "pruning")),
-        "n_simpler": count_simpler(model, pose(X, y, seed=case.seed)),
-        "n_reducible": sum(normal_form(e).canonical != e.canonical for e in evaluated(model)),
+        "n_simpler": sum(scores[text] >= score for text in simpler),
+        "n_reducible": sum(map(is_reducible, history["kernel"])),
         "cpu_seconds": rounded(seconds),
     }
 
 
-def evaluated(model: AutoKernelGPRegressor) -> list[Expression]:
-    """List the kernels that a search has evaluated."""
-    return [evaluation.expression for evaluation in model._past.history.evaluations]
+def scores_again(
+    model: AutoKernelGPRegressor, kernels: Sequence[str], X: np.ndarray, y: np.ndarray
+) -> dict[str, float]:
+    """Score kernels alone, and by a search that continues from what is known."""
+    seed = model.random_state
+    model.set_params(warm_start=True, n_iter=model.n_iter_, start_kernel=list(kernels)).fit(X, y)
+    history = model.search_history_
+    known = list(zip(history["kernel"], history["score"], strict=True))
+    return {
+        one: max(
+            [score_of(one, X, y, seed=seed)]
+            + [old for text, old in known if same_kernel(text, one)]
+        )
+        for one in kernels
+    }
 
 
-def count_simpler(model: AutoKernelGPRegressor, problem: Run) -> int:
-    """Count the kernels one step simpler than the one reported that have a score as high."""
-    known = model._past.history.evaluations
-    return sum(
-        max(problem.evaluator(simpler, start).score for start in ([], known)) >= model.best_score_
-        for simpler in simplifications(parse_expression(model.best_expression_))
-    )
-
-
-def is_right(row: Mapping[str, str]) -> bool:
-    """Whether the normal form of the kernel found is that of the truth."""
-    found, true = (
-        normal_form(parse_expression(text)).canonical for text in (row["kernel"], row["truth"])
-    )
-    return found == true
+def is_reducible(kernel: str) -> bool:
+    """Whether a kernel is not in normal form."""
+    expression = parse_expression(kernel)
+    return bool(normal_form(expression).canonical != expression.canonical)
 
 
 def summarise(rows: Sequence[Mapping[str, str]]) -> None:
@@ -171,7 +154,7 @@ def summarise(rows: Sequence[Mapping[str, str]]) -> None:
     kernels = [row for row in rows if "[" in row["truth"]]
     table = []
     for truth, found in group(kernels, lambda row: row["truth"]).items():
-        right = [is_right(row) for row in found]
+        right = [same_kernel(row["kernel"], row["truth"]) for row in found]
         beyond = numbers(found, "score") > numbers(found, "true_score") - 1e-6
         table.append(
             {
@@ -202,7 +185,6 @@ def main() -> None:
     parser = make_parser(__doc__, datasets=[*TRUTHS, "noise", "line", "cycle"], seeds=5)
     parser.add_argument("--n-iter", type=int, default=50)
     arguments = parse(parser, small={"datasets": ["SE[0]", "noise"], "seeds": 1, "n_iter": 5})
-    print_environment()
     units = []
     for seed in range(4 * arguments.seeds):
         for truth in arguments.datasets:
@@ -210,8 +192,7 @@ def main() -> None:
                 units += [Case(truth, seed, n, arguments.n_iter) for n in (50, 100)]
             elif seed < arguments.seeds:
                 units.append(Case(truth, seed, N_ROWS, arguments.n_iter))
-    any_commit = arguments.any_commit
-    summarise(run_missing(NAME, units, measure, n_jobs=arguments.jobs, any_commit=any_commit))
+    summarise(collect(NAME, units, measure, arguments))
 
 
 if __name__ == "__main__":

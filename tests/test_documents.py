@@ -34,7 +34,7 @@ NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]\d+)?")
 ANY_FENCE = re.compile(r"^([^`~:\n]*)(?:`{3,}|~{3,}|:{3,}) *([^\s`~:]+)", re.MULTILINE)
 LINK = re.compile(r"\]\(([\w./-]+\.\w+)(?:#[^)]*)?\)")
 SHORTER = ("Regressor(random_state=0)", "Regressor(n_iter=4, random_state=0)")  # for the same lines
-CLUSTER = "dask"  # examples with a cluster are those of benchmarks/cluster.py
+CLUSTER = "dask"  # examples with a cluster are not run
 DIRECTIVES = {"{toctree}", "{include}", "{eval-rst}", "{glossary}", "{grid}", "{grid-item-card}"}
 KINDS = DIRECTIVES | {"python", "bash", "text", "json"}
 PAGES = [path for path in DOCS.rglob("*.md") if GENERATED.isdisjoint(path.parts)]

@@ -53,8 +53,8 @@ def grammar_prior(
     stands for any base kernel. The probability is that of one derivation: the orders of the
     operands are not added up. ``n_kernels`` is the number of base kernels on a column of numbers,
     the average if columns differ. Scales are as probable as :func:`scale_prior` says. The power
-    ``strength`` of the probability was chosen with ``benchmarks/structure_prior.py``, the price of
-    lines with ``benchmarks/accuracy.py``, see docs/theory.md.
+    ``strength`` of the probability and the price of lines were chosen by measurements, see
+    docs/theory.md.
     """
     of_scales = strength * scale_prior(expression, n_scales, n_targets)
     if not expression.leaves:

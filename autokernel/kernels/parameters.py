@@ -136,7 +136,7 @@ ALPHA = KernelParameter("alpha", (2.0, 2.0), start=(0.01, 5.0), grid=(0.005, 0.1
 NOISE_VARIANCE = KernelParameter(
     "noise_variance",
     # The expected noise variance is half the variance of the target, not a hundredth of it. This
-    # was chosen with benchmarks/noise_prior.py, see docs/theory.md.
+    # was chosen by measurements, see docs/theory.md.
     (1.0, 2.0),
     Unit.SQUARED_TARGET,
     Role.VARIANCE,
