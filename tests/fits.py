@@ -61,8 +61,12 @@ PLAIN = {"outliers": None, "column_scales": None, "target_scale": None, "random_
 def small(**parameters):
     """An estimator that is done in a second."""
     settings = {"base_kernels": ["SE", "LIN"], "max_leaves": 3, "n_iter": 4, **PLAIN}
-    settings["criterion"] = Recording()
     return AutoKernelGPRegressor(**{**settings, **parameters})
+
+
+def counted(**parameters):
+    """The same, of which :func:`count_evaluations` knows the kernels."""
+    return small(**{"criterion": Recording(), **parameters})
 
 
 def tiny(**parameters):
@@ -111,7 +115,7 @@ class Recording(Laplace):
 
 
 def count_evaluations():
-    """Return a list that gets every kernel that fits of ``small`` evaluate in this process."""
+    """Return a list that gets every kernel that fits of ``counted`` evaluate in this process."""
     EVALUATED.clear()
     return EVALUATED
 
