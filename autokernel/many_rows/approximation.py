@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from autokernel.expression import Expression
+from autokernel.evidence import Evaluation
 from autokernel.inference import (
     ExactLikelihood,
     InducingLikelihood,
@@ -22,7 +22,7 @@ from autokernel.inference import (
     choose_inducing,
     draw_neighbourhoods,
 )
-from autokernel.typing import FloatArray, IntArray
+from autokernel.typing import IntArray
 
 EXACT, INDUCING, NEIGHBOURS, AUTO = "exact", "inducing", "neighbours", "auto"
 APPROXIMATIONS = frozenset({AUTO, EXACT, INDUCING, NEIGHBOURS})
@@ -46,76 +46,21 @@ class Approximation(ABC):
 
     text: ClassVar[str]  # in a sentence
     predicts_exactly: ClassVar[bool]  # whether it predicts exactly as long as that is possible
+    rival: "Approximation | None" = None  # which may show a signal if this one does not
 
     @abstractmethod
     def likelihood(
-        self,
-        expression: Expression,
-        theta: FloatArray,
-        data: TrainingData,
-        *,
-        thorough: bool,
-        rng: np.random.Generator,
+        self, fit: Evaluation, data: TrainingData, *, thorough: bool, rng: np.random.Generator
     ) -> Likelihood:
-        """Build a likelihood near the log parameters ``theta``, of more rows if ``thorough``.
+        """Build a likelihood near the parameters of a fit, of more rows if ``thorough``.
 
         Its ``data`` are the rows that it approximates.
         """
-
-    def of_all_rows(self, likelihood: Likelihood, data: TrainingData) -> Likelihood:  # noqa: ARG002 - others use it
-        """Return the likelihood of all rows that continues one of some rows."""
-        return likelihood
 
     @property
     @abstractmethod
     def predictors(self) -> Sequence[MakePredictor]:
         """Approximate predictors, the cheapest first."""
-
-    @property
-    def rival(self) -> "Approximation | None":
-        """An approximation that may show a signal if this one does not, and that may predict."""
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class ByNeighbours(Approximation):
-    """Every row depends on the rows with which it is most correlated."""
-
-    text: ClassVar[str] = "each row given its nearest neighbours"
-    predicts_exactly: ClassVar[bool] = True
-    n_inducing: int | None = None  # of the rival, None for no rival
-
-    def likelihood(
-        self,
-        expression: Expression,
-        theta: FloatArray,
-        data: TrainingData,
-        *,
-        thorough: bool,
-        rng: np.random.Generator,
-    ) -> Likelihood:
-        """Build Vecchia's likelihood with the neighbours of some rows; it is of all rows."""
-        n_head = min(N_HEAD_ROWS, len(data.y))
-        head, blocks = draw_neighbourhoods(
-            expression,
-            theta,
-            data.inputs,
-            n_head=n_head,
-            n_blocks=FINAL_BLOCKS if thorough else RACE_BLOCKS,
-            n_neighbours=min(N_NEIGHBOURS, n_head) if expression.leaves else 0,
-            rng=rng,
-        )
-        return NeighbourLikelihood(expression, data, head, blocks)
-
-    @property
-    def predictors(self) -> Sequence[MakePredictor]:
-        """Predictors from more and more neighbours."""
-        return [partial(NeighbourPredictor, n_neighbours=n) for n in NEIGHBOURS_OF_PREDICTIONS]
-
-    @property
-    def rival(self) -> Approximation | None:
-        """Inducing points: they gather weak signals, and predictions are smooth and cheaper."""
-        return None if self.n_inducing is None else ByInducingPoints(self.n_inducing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,38 +72,57 @@ class ByInducingPoints(Approximation):
     n_inducing: int
 
     def likelihood(
-        self,
-        expression: Expression,
-        theta: FloatArray,
-        data: TrainingData,
-        *,
-        thorough: bool,
-        rng: np.random.Generator,
+        self, fit: Evaluation, data: TrainingData, *, thorough: bool, rng: np.random.Generator
     ) -> Likelihood:
         """Build the collapsed variational bound on some of the rows."""
         n = min(FINAL_ROWS if thorough else RACE_ROWS, len(data.y))
         some = data if n == len(data.y) else data.take(rng.permutation(len(data.y))[:n])
-        if not expression.leaves:
-            return ExactLikelihood(expression, some)
-        return self.bound(expression, theta, some)
+        leaves = fit.expression.leaves
+        return self.bound(fit, some) if leaves else ExactLikelihood(fit.expression, some)
 
-    def of_all_rows(self, likelihood: Likelihood, data: TrainingData) -> Likelihood:
-        """Return the bound on all rows with the same points."""
-        if isinstance(likelihood, InducingLikelihood):
-            return InducingLikelihood(likelihood.expression, data, likelihood.points)
-        return ExactLikelihood(likelihood.expression, data)
-
-    def bound(
-        self, expression: Expression, theta: FloatArray, data: TrainingData
-    ) -> InducingLikelihood:
-        """Build the bound on all of these rows, with points for the log parameters ``theta``."""
-        points = data.inputs[choose_inducing(expression, theta, data.inputs, self.n_inducing)]
-        return InducingLikelihood(expression, data, points)
+    def bound(self, fit: Evaluation, data: TrainingData) -> InducingLikelihood:
+        """Build the bound on all of these rows, with points for the parameters of a fit."""
+        points = choose_inducing(fit.expression, fit.theta, data.inputs, self.n_inducing)
+        return InducingLikelihood(fit.expression, data, data.inputs[points])
 
     @property
     def predictors(self) -> Sequence[MakePredictor]:
         """The only predictor."""
         return [partial(InducingPredictor, n_inducing=self.n_inducing)]
+
+
+@dataclass(frozen=True, slots=True)
+class ByNeighbours(Approximation):
+    """Every row depends on the rows with which it is most correlated.
+
+    Inducing points may be the rival: they gather weak signals, and their predictions are smooth and
+    cheaper.
+    """
+
+    text: ClassVar[str] = "each row given its nearest neighbours"
+    predicts_exactly: ClassVar[bool] = True
+    rival: ByInducingPoints | None = None
+
+    def likelihood(
+        self, fit: Evaluation, data: TrainingData, *, thorough: bool, rng: np.random.Generator
+    ) -> Likelihood:
+        """Build Vecchia's likelihood with the neighbours of some rows; it is of all rows."""
+        n_head = min(N_HEAD_ROWS, len(data.y))
+        head, blocks = draw_neighbourhoods(
+            fit.expression,
+            fit.theta,
+            data.inputs,
+            n_head=n_head,
+            n_blocks=FINAL_BLOCKS if thorough else RACE_BLOCKS,
+            n_neighbours=min(N_NEIGHBOURS, n_head) if fit.expression.leaves else 0,
+            rng=rng,
+        )
+        return NeighbourLikelihood(fit.expression, data, head, blocks)
+
+    @property
+    def predictors(self) -> Sequence[MakePredictor]:
+        """Predictors from more and more neighbours."""
+        return [partial(NeighbourPredictor, n_neighbours=n) for n in NEIGHBOURS_OF_PREDICTIONS]
 
 
 def approximation_for(name: str, n_samples: int, n_inducing: int) -> Approximation | None:
@@ -172,9 +136,8 @@ def approximation_for(name: str, n_samples: int, n_inducing: int) -> Approximati
     if name == EXACT or (name == AUTO and n_samples <= MAX_EXACT_ROWS):
         check_memory_of_exact(n_samples)
         return None
-    if name == INDUCING:
-        return ByInducingPoints(n_inducing)
-    return ByNeighbours(n_inducing if name == AUTO else None)
+    by_points = ByInducingPoints(n_inducing)
+    return by_points if name == INDUCING else ByNeighbours(by_points if name == AUTO else None)
 
 
 def n_rows_to_search(name: str, n_samples: int, *, by_bounds: bool) -> int:

@@ -94,6 +94,8 @@ class BoundedEvaluator(Evaluator):
             found = rows.fit(starts[highest], thorough=True, best=best)
             evaluation = found.evaluation
             n_evaluations += evaluation.n_evaluations
+            if not np.isfinite(found.score):
+                return evaluation
             _, upper = self._bounds(points, evaluation)
             above = max(upper, bounds[0][1]) - evaluation.log_posterior
             upper = evaluation.score + above
@@ -103,6 +105,6 @@ class BoundedEvaluator(Evaluator):
 
     def _bounds(self, points: ByInducingPoints, fit: Evaluation) -> tuple[float, float]:
         """Enclose the log posterior of a kernel on all rows at the parameters of a fit, in nats."""
-        bound = points.bound(fit.expression, fit.theta, self._many)
+        bound = points.bound(fit, self._many)
         lower, upper = bound.value(fit.theta), upper_bound(bound, fit.theta)
         return lower + fit.log_prior, upper + fit.log_prior

@@ -2,14 +2,14 @@
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Evaluation, Evaluator, KernelFit, Score
+from autokernel.evidence import Criterion, Evaluation, Evaluator, KernelFit, Score
 from autokernel.evidence.evaluation import record_fit
 from autokernel.evidence.evaluator import FAR_BELOW_BEST
 from autokernel.evidence.laplace import log_evidence_or_nothing
@@ -17,7 +17,7 @@ from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.maximum import Maximum, measure_maximum
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import EvaluationError, NotAMaximumError, kernel_errors
-from autokernel.inference import ExactLikelihood, Likelihood, TrainingData
+from autokernel.inference import ExactLikelihood, InducingLikelihood, Likelihood, TrainingData
 from autokernel.many_rows.approximation import Approximation, n_held_out, shuffled_rows
 from autokernel.typing import FloatArray
 
@@ -35,71 +35,70 @@ class RowsFit:
     n_rows: float  # of the score and the Hessian, or the sum of their weights
     rows_for_each: float = 1.0  # of these, for each one that has entered the likelihood
 
+    @property
+    def is_noise(self) -> bool:
+        """Whether the kernel is noise alone."""
+        return not self.evaluation.expression.leaves
 
+    @property
+    def score(self) -> float:
+        """The score in nats, ``-inf`` if the fit has failed."""
+        return self.evaluation.score
+
+
+@dataclass(frozen=True, eq=False)
 class ManyRows:
     """Fits kernels to many rows, each from the parameters of an earlier fit to fewer ones.
 
     The evaluator scores kernels on fewer rows. Its seed chooses rows, which are the same for all
-    kernels. Once the deadline has passed, every fit raises an ``OutOfTimeError``. If ``criterion``
-    is None, a kernel keeps the score that it has. Each fit that has failed is in ``failures``, with
-    the reason.
+    kernels. Once the deadline has passed, every fit raises an ``OutOfTimeError``. The ``history``
+    has every fit that was tried; a failed one has the score ``-inf``, and a status that says why.
     """
 
-    def __init__(
-        self,
-        approximation: Approximation,
-        data: TrainingData,
-        evaluator: Evaluator,
-        *,
-        deadline: Deadline = NEVER,
-    ) -> None:
-        self.approximation, self.data = approximation, data
-        self.evaluator, self.deadline = evaluator, deadline
-        self.criterion = evaluator.criterion.for_approximations()
-        self.failures: list[str] = []
+    approximation: Approximation
+    data: TrainingData
+    evaluator: Evaluator
+    deadline: Deadline = field(default=NEVER, kw_only=True)
+    history: list[Evaluation] = field(default_factory=list, kw_only=True, repr=False)
 
     @cached_property
-    def held_out(self) -> TrainingData:
-        """Rows for the choice of a predictor, none of which the search has seen."""
-        order = shuffled_rows(len(self.data.y), self.evaluator.seed)
-        return self.data.take(order[len(order) - n_held_out(len(order)) :])
+    def criterion(self) -> Criterion | None:
+        """The criterion of approximate fits; without one, a kernel keeps the score that it has."""
+        return self.evaluator.criterion.for_approximations()
 
     @cached_property
-    def given(self) -> TrainingData:
-        """Rows to predict the held-out ones from."""
+    def given_and_held_out(self) -> tuple[TrainingData, TrainingData]:
+        """Rows for the choice of a predictor; the search has seen none of those held out."""
         order = shuffled_rows(len(self.data.y), self.evaluator.seed)
-        return self.data.take(order[: len(order) - n_held_out(len(order))][:MAX_GIVEN_ROWS])
+        given, held_out = np.split(order, [len(order) - n_held_out(len(order))])
+        return self.data.take(given[:MAX_GIVEN_ROWS]), self.data.take(held_out)
 
     def fit(self, before: RowsFit, *, thorough: bool = False, best: float = -np.inf) -> RowsFit:
-        """Fit a kernel further; an ``EvaluationError`` is raised if the fit fails.
+        """Fit a kernel further and record the fit, also if it fails.
 
         Neighbours and inducing points are chosen for the parameters of the earlier fit. With
         ``thorough``, more rows enter the likelihood, and the score is that of all rows. ``best`` is
         the highest score of other kernels, in nats.
         """
-        start = before.evaluation
-        with kernel_errors():
-            likelihood = self.approximation.likelihood(
-                start.expression,
-                start.theta,
-                self.data,
-                thorough=thorough,
-                rng=np.random.default_rng([self.evaluator.seed, _CLIMB_STREAM]),
-            )
-            found = self._climb(before, likelihood, completes=thorough, best=best)
+        rng = np.random.default_rng([self.evaluator.seed, _CLIMB_STREAM])
+        try:
+            with kernel_errors():
+                likelihood = self.approximation.likelihood(
+                    before.evaluation, self.data, thorough=thorough, rng=rng
+                )
+                found = self._climb(before, likelihood, completes=thorough, best=best)
+        except EvaluationError as error:
+            return self.record_failure(before, str(error))
         if not np.isfinite(found.evaluation.log_posterior):
-            raise EvaluationError("the likelihood is not finite")
+            return self.record_failure(before, "the likelihood is not finite")
+        self.history.append(found.evaluation)
         return found
 
-    def fit_if_possible(
-        self, before: RowsFit, *, thorough: bool = False, best: float = -np.inf
-    ) -> list[RowsFit]:
-        """Fit a kernel further; note a failure and return an empty list, as others may succeed."""
-        try:
-            return [self.fit(before, thorough=thorough, best=best)]
-        except EvaluationError as error:
-            self.failures.append(f"{before.evaluation.expression}: {error}")
-            return []
+    def record_failure(self, fit: RowsFit, reason: str) -> RowsFit:
+        """Record that a further step of a fit has failed."""
+        failed = replace(fit.evaluation, score=-np.inf, status=reason)
+        self.history.append(failed)
+        return replace(fit, evaluation=failed)
 
     def fit_exactly(self, before: RowsFit) -> RowsFit:
         """Fit a kernel further by its exact likelihood on all rows; O(n_samples) for noise."""
@@ -128,21 +127,14 @@ class ManyRows:
         With ``completes``, the score is that of all rows at the maximum.
         """
         began, start = time.perf_counter(), before.evaluation
-        posterior = LogPosterior(likelihood, priors=self.evaluator.priors, deadline=self.deadline)
-        n_rows, n_all = likelihood.data.noise.total_weight, self.data.noise.total_weight
-        curvature = _for_more_rows(start.hessian, n_rows / before.n_rows, posterior, start.theta)
-        mode = maximise(posterior, start.theta, max_iterations=MAX_STEPS, curvature=curvature)
         log_structure_prior = self.evaluator.structure_prior(start.expression)
-        fitted = posterior
+        posterior, n_rows = self._posterior(likelihood), likelihood.data.noise.total_weight
+        curvature = _scaled_hessian(start.hessian, n_rows / before.n_rows, posterior, start.theta)
+        mode = maximise(posterior, start.theta, max_iterations=MAX_STEPS, curvature=curvature)
         maximum = _measured(posterior, mode, best - FAR_BELOW_BEST - log_structure_prior)
-        if completes and n_rows < n_all:
-            of_all = self.approximation.of_all_rows(likelihood, self.data)
-            fitted = LogPosterior(of_all, priors=self.evaluator.priors, deadline=self.deadline)
-            theta = mode.theta
-            hessian = _for_more_rows(maximum.hessian, n_all / n_rows, fitted, theta)
-            hessian = maximum.hessian if hessian is None else hessian
-            maximum = replace(maximum, mode=Point(theta, fitted.value(theta)), hessian=hessian)
-            n_rows = n_all
+        fitted = posterior
+        if completes and n_rows < self.data.noise.total_weight:
+            fitted, maximum = self._completed(likelihood, maximum)
         # rows that have not entered are as likely as those that have, less one nat a parameter
         # for which these were fitted (Akaike); each of these stands for rows_for_each
         optimism = (likelihood.rows_for_each - 1) * len(mode.theta)
@@ -161,7 +153,24 @@ class ManyRows:
             seconds=time.perf_counter() - began,
             log_structure_prior=log_structure_prior,
         )
-        return RowsFit(evaluation, n_rows, likelihood.rows_for_each)
+        return RowsFit(evaluation, fitted.data.noise.total_weight, likelihood.rows_for_each)
+
+    def _posterior(self, likelihood: Likelihood) -> LogPosterior:
+        return LogPosterior(likelihood, priors=self.evaluator.priors, deadline=self.deadline)
+
+    def _completed(self, of_some: Likelihood, maximum: Maximum) -> tuple[LogPosterior, Maximum]:
+        """Take the maximum on some rows, with the same inducing points, as that on all rows."""
+        kernel, data, theta = of_some.expression, self.data, maximum.mode.theta
+        if isinstance(of_some, InducingLikelihood):
+            posterior = self._posterior(InducingLikelihood(kernel, data, of_some.points))
+        else:
+            posterior = self._posterior(ExactLikelihood(kernel, data))
+        times = data.noise.total_weight / of_some.data.noise.total_weight
+        hessian = _scaled_hessian(maximum.hessian, times, posterior, theta)
+        hessian = maximum.hessian if hessian is None else hessian
+        return posterior, replace(
+            maximum, mode=Point(theta, posterior.value(theta)), hessian=hessian
+        )
 
 
 def _measured(posterior: LogPosterior, mode: Point, least: float) -> Maximum:
@@ -175,7 +184,7 @@ def _measured(posterior: LogPosterior, mode: Point, least: float) -> Maximum:
     return estimate
 
 
-def _for_more_rows(
+def _scaled_hessian(
     hessian: FloatArray, times: float, posterior: LogPosterior, theta: FloatArray
 ) -> FloatArray | None:
     """Guess the Hessian for ``times`` as many rows, None if it is not known.

@@ -20,7 +20,7 @@ from autokernel.exceptions import ExpressionSyntaxError
 from autokernel.export import from_dict, to_dict, to_latex
 from autokernel.inference import ExactPredictor
 from autokernel.kernels import PRESETS
-from autokernel.many_rows.all_rows import _held_out_density
+from autokernel.many_rows.all_rows import held_out_density
 from autokernel.many_rows.approximation import ByInducingPoints
 from autokernel.many_rows.climb import ManyRows, RowsFit
 from autokernel.model import MixtureComponent, MixturePredictor
@@ -215,10 +215,11 @@ def test_densities_of_held_out_rows_choose_predictors_in_the_units_of_the_target
     evaluation, data = model._fitted.evaluation, model._fitted.mixture.data
     evaluator = Evaluator(data, priors=PRESETS["default"], seed=0)
     rows = ManyRows(ByInducingPoints(20), data, evaluator)
-    found = _held_out_density(RowsFit(evaluation, N), ExactPredictor, rows)
+    found = held_out_density(RowsFit(evaluation, N), ExactPredictor, rows)
     point = [MixtureComponent(evaluation.expression, evaluation.theta, 1.0)]
-    mixture = MixturePredictor(point, rows.given, ExactPredictor)
-    expected = mixture.log_density(rows.held_out.X, rows.held_out.y).mean()
+    given, held_out = rows.given_and_held_out
+    mixture = MixturePredictor(point, given, ExactPredictor)
+    expected = mixture.log_density(held_out.X, held_out.y).mean()
     assert found == pytest.approx(expected, rel=1e-9)
 
 

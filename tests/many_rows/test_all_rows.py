@@ -14,7 +14,7 @@ from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluator
 from autokernel.evidence.laplace import laplace_log_evidence
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.expression import NOISE
+from autokernel.expression import NOISE, Leaf
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import PRESETS
 from autokernel.many_rows import ManyRows, approximation_for, fit_all_rows
@@ -326,6 +326,26 @@ def test_predictions_that_need_too_much_memory_are_approximated(column):
         model = fragile.fit(column)
     assert model.approximation_ == "32 neighbours"
     assert model.best_score_ > 2 * model.search_history_["score"].max()
+
+
+def test_the_history_says_of_every_kernel_that_failed_why(column):
+    """Two kernels that fail for more pairs than those of the 100 rows of the search."""
+    X, y = (part[:300] for part in column)
+    data = TrainingData(X, (y - y.mean()) / y.std())
+    evaluator = Evaluator(data.take(np.arange(100)), priors=PRESETS["default"], seed=0)
+    fragile = Leaf(Fragile(MemoryError("11 MiB"), largest=100 * 101 // 2), 0)
+    kernels = [parse_expression("SE[0]"), fragile, fragile + parse_expression("LIN[0]")]
+    best_first = sorted(map(evaluator, kernels), key=lambda one: -one.score)
+    all_rows = ManyRows(approximation_for("neighbours", 300, 64), data, evaluator)
+    with pytest.warns(ConvergenceWarning, match="a part of the fit to all 300 rows") as caught:
+        found, _, _ = fit_all_rows(best_first, all_rows, n_searched=100, grammar=None)
+    assert str(found.expression) == "SE[0]"
+    failed = [one for one in all_rows.history if not np.isfinite(one.score)]
+    assert {one.expression for one in failed} == set(kernels[1:])
+    assert {one.status for one in failed} == {"MemoryError: 11 MiB"}
+    assert found in [one for one in all_rows.history if one.status == "ok"]
+    [warning] = caught
+    assert all(f"{one.expression}: {one.status}" in str(warning.message) for one in failed)
 
 
 @pytest.mark.parametrize("signal", [0.0, 1.0])

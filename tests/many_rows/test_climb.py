@@ -36,7 +36,7 @@ def test_evidence_from_a_part_of_the_rows_is_that_of_all():
     x = rng.uniform(size=(10_000, 1))  # of which 8192 are fitted
     rows = many_rows(x, np.sin(6 * x[:, 0]) + 0.3 * rng.normal(size=10_000), "inducing")
     found = rows.fit(searched(rows, "SE[0]"), thorough=True).evaluation
-    points = rows.approximation.bound(found.expression, found.theta, rows.data).points
+    points = rows.approximation.bound(found, rows.data).points
     bound = InducingLikelihood(found.expression, rows.data, points)
     posterior = LogPosterior(bound, priors=PRIORS)
     assert found.log_posterior == pytest.approx(posterior.value(found.theta), abs=0.01)
@@ -63,10 +63,10 @@ def test_rows_held_out_for_the_choice_are_none_of_the_search(n, by_bounds):
     rows = many_rows(np.arange(n)[:, None], np.zeros(n), "neighbours")
     n_searched = n_rows_to_search("neighbours", n, by_bounds=by_bounds)
     chosen = shuffled_rows(n, 0)[:n_searched]
-    held_out = rows.held_out.X.ravel()
+    given, held_out = (part.X.ravel() for part in rows.given_and_held_out)
     assert (by_bounds and n <= 1000) or not set(chosen) & set(held_out)
-    assert not set(rows.given.X.ravel()) & set(held_out)
-    assert len(rows.given.y) + len(held_out) == n
+    assert not set(given) & set(held_out)
+    assert len(given) + len(held_out) == n
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,75 @@
+"""A rough term of a kernel, which few rows of a search take for noise."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from operator import mul
+
+import numpy as np
+from scipy.spatial import KDTree
+
+from autokernel.evidence import Evaluation, name_parameters
+from autokernel.expression import IDENTITY, Grammar, Leaf, View, normal_form
+from autokernel.inference import TrainingData
+from autokernel.kernels import ADD, MULTIPLY, Role
+from autokernel.typing import FloatArray
+
+SHARE_OF_NOISE = 0.5  # of the variance, which a rough term explains at first
+N_PROBES = 200  # rows whose nearest neighbours are looked for
+MAX_ROWS_OF_DISTANCES = 2**17  # among which these are looked for
+
+
+def with_rough_term(
+    fit: Evaluation, data: TrainingData, n_searched: int, grammar: Grammar
+) -> list[Evaluation]:
+    """Add a rough function of all its columns to a kernel, as the start of a fit to all rows.
+
+    Rows of a search are far from each other, and what varies between them is noise to the search.
+    The lengthscale lies between the distance of nearest rows among those of the search and that
+    among all rows. The list is empty if the grammar does not have it.
+    """
+    by_column = {leaf.column: leaf.view for leaf in fit.expression.leaves}
+    views = [by_column[column] for column in sorted(by_column)]
+    factors = _smooth_leaves(views, grammar)
+    if not factors or fit.expression.n_leaves + len(factors) > grammar.max_leaves:
+        return []
+    target = fit.expression.target
+    expression = (fit.expression.on(IDENTITY) + reduce(mul, factors)).on(target)
+    if grammar.reduces and normal_form(expression).n_leaves < expression.n_leaves:
+        return []
+    known = data.inputs.columns.scaled(data.inputs.filled)
+    distance = _distance_between(np.column_stack([known.view(view) for view in views]), n_searched)
+    starts: dict[Role | None, float] = {
+        Role.VARIANCE: (fit.theta[-1] + np.log(SHARE_OF_NOISE)) / len(factors),
+        Role.LENGTHSCALE: np.log(distance),
+    }
+    new = [starts.get(p.role, 0.0) for leaf in factors for p in leaf.parameters]
+    noise = fit.theta[-1:] + np.log(1 - SHARE_OF_NOISE)
+    theta, hessian = np.concatenate([fit.theta[:-1], new, noise]), np.eye(len(fit.theta) + len(new))
+    old = [*range(len(fit.theta) - 1), -1]
+    hessian[np.ix_(old, old)] = fit.hessian
+    named = replace(fit, expression=expression, parameters=name_parameters(expression, theta))
+    return [replace(named, theta=theta, hessian=hessian, n_params=len(theta))]
+
+
+def _smooth_leaves(views: Sequence[View], grammar: Grammar) -> list[Leaf]:
+    """Return the leaves of the first stationary kernel of all views, none if they cannot join."""
+    joins = {ADD} if len(views) == 1 else {ADD, MULTIPLY}
+    for kernel in grammar.base_kernels if joins <= set(grammar.operators) else ():
+        roles = {parameter.role for parameter in kernel.parameters}
+        leaves = [Leaf(kernel, view.column, view.scale) for view in views]
+        is_of_all = set(leaves) <= set(grammar.leaves)
+        if is_of_all and kernel.is_stationary and {Role.LENGTHSCALE, Role.VARIANCE} <= roles:
+            return leaves
+    return []
+
+
+def _distance_between(X: FloatArray, n_searched: int) -> float:
+    """Return the geometric mean of the distances of nearest rows among few rows and all of them."""
+    distances = []
+    for n in (n_searched, min(len(X), MAX_ROWS_OF_DISTANCES)):
+        some = X[:: max(1, len(X) // n)]
+        found, _ = KDTree(some).query(some[:: max(1, len(some) // N_PROBES)], k=2)
+        apart = found[:, 1][found[:, 1] > 0]
+        distances.append(np.median(apart) if len(apart) else 1.0)
+    return float(np.sqrt(np.prod(distances)))
