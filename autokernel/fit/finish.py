@@ -159,7 +159,7 @@ def _approximated(
     tries_more: bool,
 ) -> Result:
     """Predict with the kernel that is best on all rows."""
-    grammar = run.space.grammar if tries_more and run.arguments.strategy.searches else None
+    grammar = run.space.grammar if tries_more and run.arguments.strategy.preset.explores else None
     rows = ManyRows(approximation, run.data, run.evaluator, deadline=deadline)
     evaluation, draws, make_predictor = fit_all_rows(
         best_first, rows, n_searched=run.n_searched, grammar=grammar
@@ -208,7 +208,7 @@ def _tails(run: Run, mixture: MixturePredictor, deadline: Deadline) -> float:
     Without the time to leave rows out, tails are those of the prior.
     """
     needed = TIMES_TO_LEAVE_OUT * len(mixture.components) * run.conditioning_seconds
-    if run.arguments.strategy.searches and deadline.seconds_left > needed:
+    if run.arguments.strategy.preset.learns_tails and deadline.seconds_left > needed:
         with suppress(LinAlgError, MemoryError), one_blas_thread():
             probabilities, _ = mixture.leave_one_out()
             n_outliers = len(run.outliers) * len(probabilities) / len(run.rows)

@@ -100,7 +100,7 @@ class RowJudge:
 
     def _rivals(self, smooth: Expression, columns: Columns, target: Target) -> list[Expression]:
         """Return kernels that may explain what a smooth function does not."""
-        if not self._arguments.strategy.searches:
+        if self._arguments.strategy.preset.judges_outliers_by_series:
             with catch_warnings(action="ignore"):  # the space without outliers repeats them
                 plain = replace(self._arguments, target_scale=IDENTITY, start_kernel=())
                 space = Space(self._given, columns, target, plain, find_seasons=tuple)

@@ -255,7 +255,8 @@ class Run:
 
 def _structure_prior(grammar: Grammar, arguments: Arguments) -> StructurePrior:
     n_columns, chosen = len(grammar.columns), arguments.structure_prior
-    if chosen is None or (isinstance(chosen, str) and not arguments.strategy.searches):
+    prices = arguments.strategy.preset.prices_structure
+    if chosen is None or (isinstance(chosen, str) and not prices):
         return uniform_prior
     if not isinstance(chosen, str):
         return partial(unit_prior, nats=float(chosen), n_columns=n_columns)

@@ -88,7 +88,7 @@ class Space:
         self._periodic = {c for c in periodic if shows_cycles(given.X[:, c])}
         by_column = [self._base_kernels(c, chosen, periods.get(c, ())) for c in used]
         nothing = [arguments.base_kernels or FEW_COLUMNS]
-        min_ratio = MIN_RATIO_OF_TARGET if arguments.strategy.searches else 1.0
+        min_ratio = 1.0 if arguments.strategy.preset.has_all_scales else MIN_RATIO_OF_TARGET
         targets = targets_of(given, target, arguments.target_scale, min_ratio=min_ratio)
         self.grammar = self._grammar(used, by_column or nothing, targets)
         start = (self.kernel(one, argument="start_kernel") for one in arguments.start_kernel)
@@ -126,7 +126,7 @@ class Space:
         periods: tuple[float, ...],
     ) -> tuple[BaseKernel, ...]:
         """Return the base kernels of a column, with its known periods."""
-        column, is_forecast = self._columns[number], not self._arguments.strategy.searches
+        column, preset = self._columns[number], self._arguments.strategy.preset
         selection = chosen.get(number, self._arguments.base_kernels)
         if column.levels is not None and number not in chosen:
             others = (selection or MANY_COLUMNS) if column.levels.is_ordered else ()
@@ -136,7 +136,7 @@ class Space:
         kernels: tuple[BaseKernel, ...] = MANY_COLUMNS
         if number in self._periodic:
             kernels = FEW_COLUMNS
-        if column.kind == Kind.DATE or is_forecast:
+        if column.kind == Kind.DATE or preset.has_series_kernels:
             kernels = tuple(dict.fromkeys((*kernels, *SERIES)))
         kernels = with_periods(kernels, periods)
         if column.kind == Kind.DATE and not periods:

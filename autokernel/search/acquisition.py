@@ -119,13 +119,12 @@ def fit_cost(expressions: Sequence[Expression], seconds: FloatArray) -> Values:
 
     Log seconds are linear in the number of parameters (BOMS, section 3), by least squares.
     """
-    n_params, logs = _n_params(expressions), np.log(np.maximum(seconds, 1e-6))
-    away = n_params - n_params.mean()
+
+    def n_params(kernels: Sequence[Expression]) -> FloatArray:
+        return np.array([n_kernel_params(kernel) + 1.0 for kernel in kernels])  # and the noise
+
+    numbers, logs = n_params(expressions), np.log(np.maximum(seconds, 1e-6))
+    away = numbers - numbers.mean()
     slope = away @ logs / max(float(away @ away), 1e-9)  # zero if all numbers are equal
-    intercept = logs.mean() - slope * n_params.mean()
-    return lambda others: np.exp(intercept + slope * _n_params(others))
-
-
-def _n_params(expressions: Sequence[Expression]) -> FloatArray:
-    """Count the parameters (n,) of each kernel, noise variance included."""
-    return np.array([n_kernel_params(expression) + 1.0 for expression in expressions])
+    intercept = logs.mean() - slope * numbers.mean()
+    return lambda others: np.exp(intercept + slope * n_params(others))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import islice
+from itertools import chain
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -169,49 +169,69 @@ def promising_neighbours(task: Task, history: History) -> list[Estimate]:
     improvement is then that of the kernel that it climbs from. At last come the neighbours of the
     next best kernels.
     """
-    fits = [fit for fit in history.best_first() if task.grammar.spans(fit.expression)]
-    if not fits:
+    climb = _Climb(task, history)
+    if not climb.fits:
         return []
-    known, errors = history.canonical_texts(), history.errors_of_estimates
-    bias, std = _errors_to_expect(errors)
+    return (
+        climb.to_another_scale()
+        or climb.from_best(1)
+        or climb.from_base_kernels()
+        or climb.from_last_jump()
+        or climb.from_best(N_CLIMBED)
+    )
 
-    def promising(
-        starts: Sequence[Evaluation],
-        least: float,
-        near: Callable[[Evaluation], list[Estimate]] = task.neighbours,
+
+class _Climb:
+    """The next steps of a climb, by estimates that are corrected for their errors so far."""
+
+    def __init__(self, task: Task, history: History) -> None:
+        self._task, self._history, self._known = task, history, history.canonical_texts()
+        self.fits = [fit for fit in history.best_first() if task.grammar.spans(fit.expression)]
+        self._bias, self._std = _errors_to_expect(history.errors_of_estimates)
+
+    def to_another_scale(self) -> list[Estimate]:
+        near = self._task.rescalings(self.fits[0])
+        return self._promising(near, self.fits[0], MIN_GAIN_OF_SCALE)[:1]
+
+    def from_best(self, n_fits: int) -> list[Estimate]:
+        near = chain.from_iterable(map(self._task.neighbours, self.fits[:n_fits]))
+        least = MIN_EXPECTED_GAIN * (self._task.tol or SMALLEST_TOL)
+        return self._promising(near, self.fits[0], least)
+
+    def from_base_kernels(self) -> list[Estimate]:
+        designed = self._history.best_first(Phase.INITIAL)
+        bases = [fit for fit in designed if fit.expression.n_leaves == 1][:N_CLIMBED_ALONE]
+        for start in bases:
+            top = top_of_climb(self._task, self._history, start)
+            if top is not self.fits[0] and (steps := self._from_below(top)):
+                return steps[:1]
+        return []
+
+    def from_last_jump(self) -> list[Estimate]:
+        best, landed = self.fits[0], self._history.best_since_jump
+        if landed is None or landed is best or not self._task.grammar.spans(landed.expression):
+            return []
+        is_far_below = landed.score <= best.score - MAX_GAP_AFTER_JUMP
+        n_more = landed.expression.n_leaves - best.expression.n_leaves
+        return [] if is_far_below or n_more > MAX_GROWTH_BY_JUMP else self._from_below(landed)
+
+    def _from_below(self, start: Evaluation) -> list[Estimate]:
+        return self._promising(self._task.neighbours(start), start, MIN_GAIN_AFTER_JUMP)
+
+    def _promising(
+        self, near: Iterable[Estimate], start: Evaluation, least: float
     ) -> list[Estimate]:
+        """Sort new kernels with an expected gain over a fitted one of more than ``least`` nats."""
         found: dict[str, Estimate] = {}
-        for start in starts:
-            for one in near(start):
-                other = found.get(one.expression.canonical)
-                is_new = one.expression.canonical not in known and np.isfinite(one.score)
-                if is_new and (other is None or one.score > other.score):
-                    found[one.expression.canonical] = one
-        scores = np.array([one.score for one in found.values()]) + bias
-        gains = expected_improvement(scores, np.array(std), best=starts[0].score)
+        for one in near:
+            text = one.expression.canonical
+            lowest = found[text].score if text in found else -np.inf
+            if text not in self._known and lowest < one.score < np.inf:
+                found[text] = one
+        scores = np.array([one.score for one in found.values()]) + self._bias
+        gains = expected_improvement(scores, np.array(self._std), best=start.score)
         listed, order = list(found.values()), np.argsort(-gains, kind="stable")
         return [listed[number] for number in order if gains[number] > least]
-
-    best, landed = fits[0], history.best_since_jump
-    least = MIN_EXPECTED_GAIN * (task.tol or SMALLEST_TOL)
-    steps = promising(fits[:1], MIN_GAIN_OF_SCALE, task.rescalings)[:1]
-    if steps or (steps := promising(fits[:1], least)):
-        return steps
-    bases = (fit for fit in history.best_first(Phase.INITIAL) if fit.expression.n_leaves == 1)
-    for start in islice(bases, N_CLIMBED_ALONE):
-        top = top_of_climb(task, history, start)
-        if top is not best and (steps := promising([top], MIN_GAIN_AFTER_JUMP)):
-            return steps[:1]
-    if (
-        landed is not None
-        and landed is not best
-        and task.grammar.spans(landed.expression)
-        and landed.score > best.score - MAX_GAP_AFTER_JUMP
-        and landed.expression.n_leaves <= best.expression.n_leaves + MAX_GROWTH_BY_JUMP
-        and (steps := promising([landed], MIN_GAIN_AFTER_JUMP))
-    ):
-        return steps
-    return promising(fits[:N_CLIMBED], least)
 
 
 class EvolvingStrategy(BayesianStrategy):

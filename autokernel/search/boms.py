@@ -1,8 +1,8 @@
 """Bayesian optimisation for model search: Hellinger distances and an active set of candidates."""
 
 import zlib
-from collections.abc import Hashable, Sequence
-from functools import cache, lru_cache
+from collections.abc import Sequence
+from functools import cache, lru_cache, partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -120,22 +120,20 @@ class BOMS(BayesianStrategy):
     def _candidates(self, task: Task, history: History) -> list[Expression]:
         """Collect the candidates that this and earlier batches add, the latest first."""
         starts = {trial.start for trial in history if trial.phase == Phase.SEARCH}
-        cached: dict[Hashable, list[Expression]] = task.cached(BOMS, dict)
-        used: dict[Hashable, list[Expression]] = {}
         found: dict[str, Expression] = {}
         for n_searched in sorted({0, *starts, history.n_searched}, reverse=True):
             before = history.before(n_searched)
-            best, is_first = parents_of(task, before)[0], not n_searched
             texts = "\n".join(evaluation.expression.canonical for evaluation in before.evaluations)
+            best, is_first = parents_of(task, before)[0], not n_searched
             seed = zlib.crc32(texts.encode())
-            key = (best, seed, is_first, self.n_walks, self.n_neighbours)
-            used[key] = cached.get(key) or self._added(task, best, seed=seed, is_first=is_first)
-            for expression in used[key]:
+            added = task.cached(
+                (BOMS, best, seed, is_first, self.n_walks, self.n_neighbours),
+                partial(self._added, task, best, seed=seed, is_first=is_first),
+            )
+            for expression in added:
                 found.setdefault(expression.canonical, expression)
             if len(found) >= self.n_candidates:
                 break
-        cached.clear()
-        cached.update(used)
         return list(found.values())[: self.n_candidates]
 
     def _added(
@@ -225,22 +223,17 @@ class HellingerKernel(KernelKernel):
 
     def _learn(self, expressions: Sequence[Expression]) -> None:
         """Give each new expression an index in the table, and drop others if it is full."""
-        new = {e.canonical: e for e in expressions if e.canonical not in self._known}
+        new = {e.canonical: arrange(e)[0] for e in expressions if e.canonical not in self._known}
         if new and len(self._known) + len(new) > MAX_CACHED_EXPRESSIONS:
             texts = {e.canonical for e in expressions} - new.keys()
             indices = np.array(sorted(self._known[text] for text in texts), dtype=np.intp)
             trees = [self._trees[index] for index in indices]
             self._begin(trees, self._table[np.ix_(indices, indices)])
-        for text, expression in new.items():
-            self._known[text] = len(self._trees)
-            self._trees.append(arrange(expression)[0])
-        n_before, n_indices = len(self._table), len(self._trees)
-        if n_indices > n_before:
-            size = max(n_indices, min(2 * n_indices, MAX_CACHED_EXPRESSIONS))
-            table = np.full((size, size), np.nan)
-            table[:n_before, :n_before] = self._table
-            np.fill_diagonal(table, 0.0)
-            self._table = table
+        self._known |= {text: len(self._trees) + number for number, text in enumerate(new)}
+        self._trees += new.values()
+        if new:
+            self._table = np.pad(self._table, (0, len(new)), constant_values=np.nan)
+            np.fill_diagonal(self._table, 0.0)
 
     def _indices(self, expressions: Sequence[Expression]) -> IntArray:
         return np.array([self._known[e.canonical] for e in expressions], dtype=np.intp)
@@ -254,14 +247,12 @@ class HellingerKernel(KernelKernel):
 
     def _compute(self, low: IntArray, high: IntArray) -> FloatArray:
         """Compute the distances (n_pairs,) of pairs of indices."""
-        means = np.empty((self._sampler.n_entries, len(low), self._n_samples))
-        log_affinity = np.empty((len(low), self._n_samples))
-        for k in range(len(low)):
-            half_low, log_det_low = self._covariances_of(self._trees[low[k]])
-            half_high, log_det_high = self._covariances_of(self._trees[high[k]])
-            np.add(half_low, half_high, out=means[:, k])
-            np.add(log_det_low, log_det_high, out=log_affinity[k])
-        log_affinity *= 0.25
+        of = [
+            [self._covariances_of(self._trees[i]) for i in pair]
+            for pair in zip(low, high, strict=True)
+        ]
+        means = np.stack([half + other for (half, _), (other, _) in of], axis=1)
+        log_affinity = 0.25 * np.stack([log_det + other for (_, log_det), (_, other) in of])
         packed = means.reshape(len(means), -1)
         with np.errstate(invalid="ignore", divide="ignore"):
             log_affinity -= 0.5 * log_determinants(packed).reshape(log_affinity.shape)

@@ -189,26 +189,25 @@ class History:
 
     def to_columns(self, feature_names: Sequence[str] | None = None) -> dict[str, npt.NDArray[Any]]:
         """Build a dict of arrays (n_trials,), ready for ``pandas.DataFrame``."""
-        scores = self.scores
-        evaluations = self.evaluations
-        text = [evaluation.expression.to_text(feature_names) for evaluation in evaluations]
+        fits, scores = self.evaluations, self.scores
+        text = [fit.expression.to_text(feature_names) for fit in fits]
         return {
             "kernel": np.array(text, dtype=object),
             "score": scores,
-            "log_prior": np.array([e.log_structure_prior for e in evaluations]),
+            "log_prior": _column(fits, "log_structure_prior"),
             "score_per_sample": scores / self.n_samples,
             "best_score": np.maximum.accumulate(scores),
-            "n_leaves": np.array([e.expression.n_leaves for e in evaluations]),
-            "n_params": np.array([e.n_params for e in evaluations]),
+            "n_leaves": np.array([fit.expression.n_leaves for fit in fits]),
+            "n_params": _column(fits, "n_params"),
             "phase": np.array([str(trial.phase) for trial in self.trials], dtype=object),
-            "status": np.array([e.status for e in evaluations], dtype=object),
-            "fit_seconds": np.array([e.seconds for e in evaluations]),
-            "proposal_seconds": np.array([trial.proposal_seconds for trial in self.trials]),
-            "elapsed": np.array([trial.elapsed for trial in self.trials]),
-            "estimate": np.array([trial.estimate for trial in self.trials]),
-            "standard_error": np.array([e.standard_error for e in evaluations]),
-            "pareto_k": np.array([e.pareto_k for e in evaluations]),
-            "upper_bound": np.array([e.upper_bound for e in evaluations]),
+            "status": np.array([fit.status for fit in fits], dtype=object),
+            "fit_seconds": _column(fits, "seconds"),
+            "proposal_seconds": _column(self.trials, "proposal_seconds"),
+            "elapsed": _column(self.trials, "elapsed"),
+            "estimate": _column(self.trials, "estimate"),
+            "standard_error": _column(fits, "standard_error"),
+            "pareto_k": _column(fits, "pareto_k"),
+            "upper_bound": _column(fits, "upper_bound"),
         }
 
 
@@ -226,3 +225,7 @@ def columns_of(
         own["elapsed"] = own["elapsed"] + began
         began = float(own["elapsed"].max(initial=began))
     return {name: np.concatenate([own[name] for own in columns]) for name in columns[0]}
+
+
+def _column(records: Sequence[Evaluation | Trial], name: str) -> npt.NDArray[Any]:
+    return np.array([getattr(record, name) for record in records])

@@ -100,7 +100,7 @@ class Search:
     def n_trials(self) -> int:
         """Largest number of trials; each pruning, and a search on other rows, is one."""
         n_designed = len(History(0.0).without_known(self.design))
-        return n_designed + (self._n_iter + 2 if self._strategy.searches else 1)
+        return n_designed + (self._n_iter + 2 if self._strategy.preset.explores else 1)
 
     def run(
         self,
@@ -139,7 +139,7 @@ class Search:
         return self._reason_to_stop()
 
     def _reason_to_stop(self) -> StopReason:
-        if not self._strategy.searches:
+        if not self._strategy.preset.explores:
             has_passed = self._task.deadline.has_passed
             return StopReason.MAX_TIME if has_passed else StopReason.EXHAUSTED
         if self._history.n_searched >= self._n_iter:
@@ -200,7 +200,7 @@ class Search:
         def simplify() -> Iterator[Estimate]:
             return map(Estimate, simpler_than_best(history, self._task)[: self._batch_size])
 
-        while self._strategy.searches and not self._task.deadline.has_passed:
+        while self._strategy.preset.explores and not self._task.deadline.has_passed:
             simpler = self._remembered("simpler kernels", history, simplify)
             if not simpler:
                 return
@@ -266,19 +266,24 @@ def simpler_than_best(history: History, task: Task) -> list[Expression]:
     simpler = history.without_known(filter(task.grammar.spans, forms))
     if not simpler:
         return []
-    estimates = [one for one in task.simplifications(best) if np.isfinite(one.score)]
-    rescaled = [one for one in task.rescalings(best) if np.isfinite(one.score)]
-    known = {one.expression.canonical: best.score - one.score for one in (*estimates, *rescaled)}
-    losses = [known.get(one.canonical, MAX_ERROR_OF_ESTIMATE) for one in simpler]
+    forms_of_best = [*task.simplifications(best), *task.rescalings(best)]
+    known = {e.expression.canonical: best.score - e.score for e in forms_of_best}
+    found = np.array([known.get(one.canonical, np.nan) for one in simpler])
+    losses = np.where(np.isfinite(found), found, MAX_ERROR_OF_ESTIMATE)
     order = np.argsort(losses, kind="stable")
     single = [simpler[number] for number in order if losses[number] <= MAX_ERROR_OF_ESTIMATE]
+    return [*_without_useless(best, task, history)[:1], *single]
+
+
+def _without_useless(best: Evaluation, task: Task, history: History) -> list[Expression]:
+    """List kernels without several of the leaves whose removal alone raises the evidence."""
     least = best.score - best.log_structure_prior
     useless = [
         one.expression
-        for one in estimates
-        if one.score - task.structure_prior(one.expression) > least
+        for one in task.simplifications(best)
+        if np.isfinite(one.score) and one.score - task.structure_prior(one.expression) > least
     ]
-    return [*_without_several(best.expression, useless, history)[:1], *single]
+    return _without_several(best.expression, useless, history)
 
 
 def _without_several(

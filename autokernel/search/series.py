@@ -7,8 +7,7 @@ import numpy as np
 
 from autokernel.expression import Expression
 from autokernel.search.design import kernels_of_series
-from autokernel.search.history import History
-from autokernel.search.strategy import Strategy, Task
+from autokernel.search.strategy import Preset, Strategy, Task
 
 
 class SeriesKernels(Strategy):
@@ -20,7 +19,14 @@ class SeriesKernels(Strategy):
     densities and draws have heavy tails, for levels that break; means and deviations do not.
     """
 
-    searches: ClassVar[bool] = False
+    preset: ClassVar[Preset] = Preset(
+        explores=False,
+        prices_structure=False,
+        has_series_kernels=True,
+        has_all_scales=True,
+        judges_outliers_by_series=True,
+        learns_tails=False,
+    )
 
     def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:  # noqa: ARG002 - nothing is drawn
         """Return the kernels of a series."""
@@ -38,13 +44,6 @@ class SeriesKernels(Strategy):
             )
         return tuple(found)
 
-    def propose(
-        self,
-        task: Task,  # noqa: ARG002 - there is no search
-        history: History,  # noqa: ARG002
-        *,
-        n_proposals: int,  # noqa: ARG002
-        rng: np.random.Generator,  # noqa: ARG002
-    ) -> Sequence[Expression]:
+    def propose(self, *_: object, **_settings: object) -> Sequence[Expression]:
         """Propose nothing."""
         return []

@@ -1,7 +1,7 @@
 """Bayesian optimisation with symbolical optimal transport."""
 
-from collections.abc import Hashable, Iterable, Sequence
-from typing import TypeVar
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import expit
@@ -10,8 +10,6 @@ from autokernel.expression import IDENTITY, Expression, Operation
 from autokernel.search.bayesian import EvolvingStrategy
 from autokernel.search.surrogate import LOG_BOUNDS, Frequencies, FrequencyKernel
 from autokernel.typing import FloatArray
-
-Element = TypeVar("Element", bound=Hashable)
 
 
 class SOTKernel(FrequencyKernel):
@@ -135,20 +133,12 @@ def _base_frequencies(expression: Expression) -> Frequencies:
     A column that is not in use holds the symbol NULL in the paper. If only one of two expressions
     uses a column, its mark counts as much as that symbol.
     """
-    per_column = _count([leaf.column for leaf in expression.leaves])
-    counts = _count([(leaf.canonical, leaf.column) for leaf in expression.leaves])
+    per_column = Counter(leaf.column for leaf in expression.leaves)
+    counts = Counter((leaf.canonical, leaf.column) for leaf in expression.leaves)
     shares = {element: count / per_column[element[1]] for element, count in counts.items()}
     target = {} if expression.target == IDENTITY else {f"{expression.target}(y) ~": 1.0}
     return {**shares, **dict.fromkeys(per_column, 1.0), **target}
 
 
 def _relative_frequencies(elements: Sequence[str]) -> Frequencies:
-    return {element: count / len(elements) for element, count in _count(elements).items()}
-
-
-def _count(elements: Iterable[Element]) -> dict[Element, int]:
-    """Count the elements of a multiset; short lists take a third of the time of a Counter."""
-    counts: dict[Element, int] = {}
-    for element in elements:
-        counts[element] = counts.get(element, 0) + 1
-    return counts
+    return {element: count / len(elements) for element, count in Counter(elements).items()}

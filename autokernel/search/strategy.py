@@ -168,6 +168,18 @@ class Task:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """What a fit assumes, and does besides evaluating the design and the proposals."""
+
+    explores: bool = True  #: whether other forms of the best kernels are tried
+    prices_structure: bool = True  #: whether more complex kernels are less probable by default
+    has_series_kernels: bool = False  #: whether columns without dates have base kernels of series
+    has_all_scales: bool = False  #: whether the target has scales that are nearly the same
+    judges_outliers_by_series: bool = False  #: whether it does so by the kernels of series
+    learns_tails: bool = True  #: whether the rows show how heavy tails are
+
+
 class Strategy(ABC, BaseEstimator):
     """Proposes kernels; a strategy has scikit-learn parameters and no state.
 
@@ -177,12 +189,8 @@ class Strategy(ABC, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {}
     scores_by_bounds: ClassVar[bool] = False
     """Whether scores are lower bounds on many rows, next to upper bounds."""
-    searches: ClassVar[bool] = True
-    """Whether there are proposals, and simpler forms of the best kernel are tried.
-
-    Otherwise the kernels are for series: they are equally probable a priori, have the base kernels
-    of series, act on all scales of the target, and predict with heavy tails.
-    """
+    preset: ClassVar[Preset] = Preset()
+    """What a fit with this strategy assumes, and does besides its proposals."""
 
     @abstractmethod
     def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:

@@ -58,7 +58,7 @@ rng = np.random.default_rng(0)
 X = rng.uniform(size=(15, 2))
 settings = {"base_kernels": ["SE", "LIN"], "max_leaves": 3, "n_iter": 2, "random_state": 7}
 with TemporaryDirectory() as folder:
-    for name in (name for name, one in STRATEGIES.items() if one.searches):
+    for name in (name for name, one in STRATEGIES.items() if one.preset.explores):
         model = AutoKernelGPRegressor(strategy=name, memory=folder, **settings)
         model.fit(X, np.sin(6 * X[:, 0]) + X[:, 1])
         for kernel, score in zip(model.search_history_["kernel"], model.search_history_["score"]):
