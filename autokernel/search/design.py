@@ -1,7 +1,7 @@
 """Initial designs: the kernels that are evaluated before a strategy has anything to learn from."""
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
@@ -114,10 +114,9 @@ def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> list[Express
 
 def _over_columns(operator: Operator, kernel: BaseKernel, grammar: Grammar) -> Expression:
     """Join one base kernel over all columns, or what stands for it where columns differ."""
-    terms = [_sum(grammar.like(kernel, column)) for column in grammar.columns]
-    return reduce(lambda left, right: Operation(operator, left, right), terms)
+    terms = (_sum(grammar.like(kernel, column)) for column in grammar.columns)
+    return reduce(partial(Operation, operator), terms)
 
 
-def _sum(leaves: Sequence[Leaf]) -> Expression:
-    terms: Sequence[Expression] = leaves
-    return reduce(lambda left, right: Operation(ADD, left, right), terms)
+def _sum(leaves: Sequence[Expression]) -> Expression:
+    return reduce(partial(Operation, ADD), leaves)

@@ -161,9 +161,11 @@ def rough(n, lengthscale):
     return x, np.linalg.cholesky(K + 1e-6 * np.eye(n)) @ rng.normal(size=n), rng.normal(size=n)
 
 
-def test_a_rough_term_may_win_that_the_search_has_not_met():
+@pytest.mark.parametrize("n_missing", [0, 5])
+def test_a_rough_term_may_win_that_the_search_has_not_met(n_missing):
     x, function, noise = rough(N, 1e-3)
     y = np.sin(6 * x[:, 0]) + 0.5 * function + 0.1 * noise
+    x[:: N // 5][:n_missing] = np.nan
     one_scale = {"column_scales": None, "target_scale": None}
     model = small(n_iter=0, base_kernels=("SE",), strategy="greedy", **one_scale).fit(x, y)
     assert model.best_expression_ == "SE[0] + SE[0]"

@@ -92,7 +92,7 @@ def test_a_name_other_than_auto_decides():
 
 def test_the_curvature_of_the_prior_is_the_derivative_of_its_gradient():
     data = TrainingData(np.linspace(0, 1, 10)[:, None], np.zeros(10))
-    likelihood = InducingLikelihood(parse_expression("SE[0]"), data, data.X)
+    likelihood = InducingLikelihood(parse_expression("SE[0]"), data, data.inputs)
     prior, theta, step = (
         LogPosterior(likelihood, priors=PRIORS).prior,
         np.array([0.3, -0.5, 1]),
