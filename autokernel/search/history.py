@@ -229,7 +229,3 @@ def columns_of(
         own["elapsed"] = own["elapsed"] + began
         began = float(own["elapsed"].max(initial=began))
     return {name: np.concatenate([own[name] for own in columns]) for name in columns[0]}
-
-
-def _column(records: Sequence[Evaluation | Trial], name: str) -> npt.NDArray[Any]:
-    return np.array([getattr(record, name) for record in records])

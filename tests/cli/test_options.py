@@ -5,10 +5,10 @@ import sys
 
 import numpy as np
 import pytest
-
-from autokernel import __version__
 from autokernel.cli.options import parse
 from autokernel.cli.run import main
+
+from autokernel import __version__
 from tests.cli.files import lines
 
 

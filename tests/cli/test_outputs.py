@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from autokernel.cli.run import main
 from sklearn.base import clone
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.cli.run import main
 from tests.cli.files import SHORT, lines, wave, write
 
 

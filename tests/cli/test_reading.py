@@ -6,10 +6,10 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-
-from autokernel.__main__ import main
 from autokernel.cli.options import parse
 from autokernel.cli.reading import read_new_rows, read_table
+
+from autokernel.__main__ import main
 from tests.cli.files import lines, write
 from tests.fits import PATIENCE, running
 

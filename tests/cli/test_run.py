@@ -4,8 +4,8 @@ import re
 
 import numpy as np
 import pytest
-
 from autokernel.cli.run import main
+
 from tests.cli.files import SHORT, lines, wave, write
 
 

@@ -7,11 +7,11 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from autokernel.data.gaps import is_missing, mark_missing
 from hypothesis import given
 from sklearn.model_selection import cross_val_predict
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.data.gaps import is_missing, mark_missing
 from autokernel.displays import DecompositionDisplay, ForecastDisplay
 from autokernel.export import from_dict, to_dict, write_report
 from autokernel.expression import Leaf

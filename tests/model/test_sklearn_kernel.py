@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from autokernel.data.scaling import Scaling
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import (
@@ -14,7 +15,6 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from autokernel.data.scaling import Scaling
 from autokernel.expression import Leaf, Operation
 from autokernel.inference import (
     cross_covariance,
