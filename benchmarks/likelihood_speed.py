@@ -19,7 +19,7 @@ from scipy.linalg.lapack import dpftrf, dpftri, dpftrs, dsfrk
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 from autokernel import parse_expression
-from autokernel.data.scaling import Scaling
+from autokernel.data import Columns
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.model import to_sklearn
 
@@ -49,9 +49,7 @@ def measure(n_leaves: int, n: int, repeats: int) -> dict[str, object]:
     likelihood = ExactLikelihood(expression, TrainingData(X, y))
     theta = rng.normal(-1.0, 0.3, size=len(likelihood.parameters))
     theta[-1] = np.log(0.1)
-    kernel = to_sklearn(
-        expression, theta, scaling=Scaling(np.zeros(N_FEATURES), np.ones(N_FEATURES))
-    )
+    kernel = to_sklearn(expression, theta, columns=Columns.of_names(None, N_FEATURES))
     gpr = GaussianProcessRegressor(kernel=kernel, optimizer=None, alpha=0).fit(X, y)
     packed = likelihood._covariance.forward(np.exp(theta[:-1])).copy()
     packed[likelihood._diagonal] += 0.1

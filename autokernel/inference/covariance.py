@@ -308,16 +308,25 @@ class _Compiler:
         return pairs.distinct if pairs.gaps is None else None
 
 
-def paired_covariance(expression: Expression, X: Inputs, Z: Inputs) -> Covariance:
-    """Build the covariance between the entries of inputs whose shapes broadcast."""
+def paired_covariance(
+    expression: Expression, X: Inputs, Z: Inputs, *, is_flat: bool = False
+) -> Covariance:
+    """Build the covariance between the entries of inputs whose shapes broadcast.
+
+    With ``is_flat`` it has one dimension, as gradients of kernels need it.
+    """
 
     @cache
     def pairs(view: View) -> BroadcastPairs:
         x, z = X.view(view), Z.view(view)
+        if is_flat:
+            x, z = map(np.ravel, np.broadcast_arrays(x, z))
         if not (np.isnan(x).any() or np.isnan(z).any()):
             return BroadcastPairs(x, z)
+        is_one_row = X.rows == Z.rows
+        is_one_row = is_one_row.ravel() if is_flat else is_one_row
         places = X.columns.places(view)
-        gaps = Gaps(BroadcastPairs(x, z), is_one_row=X.rows == Z.rows, places=places)
+        gaps = Gaps(BroadcastPairs(x, z), is_one_row=is_one_row, places=places)
         x, z = (np.where(np.isnan(one), places[0], one) for one in (x, z))
         return BroadcastPairs(x, z, gaps)
 

@@ -14,6 +14,7 @@ from autokernel.inference.covariance import (
     Covariance,
     cross_covariance,
     diagonal_covariance,
+    paired_covariance,
 )
 from autokernel.inference.data import TrainingData
 from autokernel.inference.packed import pack, packed_diagonal, unpack
@@ -92,7 +93,7 @@ class InducingLikelihood(Likelihood):
                 of_known += float(of_rows @ known[rows])
                 adjoint *= roots[rows, None]
             adjoint += np.outer(alpha * roots[rows], at.weights)
-            gradient += covariance.backward(adjoint)
+            gradient += covariance.backward(adjoint.ravel())
         trace = (len(y) - len(M) + np.trace(inverse_B)) / s
         of_s = 0.5 * (square - trace) + 0.5 * at.unexplained / s**2
         # log s moves the noise V of a row by V less what is known of it
@@ -142,12 +143,13 @@ class InducingLikelihood(Likelihood):
         """
         for number, rows in enumerate(self._rows):
             covariance = self._with_points(rows) if self._kept is None else self._kept[number]
-            C = covariance.forward(params[:-1])
+            C = covariance.forward(params[:-1]).reshape(-1, len(self.points))
             yield rows, covariance, C * roots[rows, None] if self._differs else C
 
     def _with_points(self, rows: slice) -> Covariance:
-        """Build the covariance (n_rows, n_inducing) of some rows with the inducing points."""
-        return cross_covariance(self.expression, self.data.inputs[rows], self.points)
+        """Build the covariance of some rows with the inducing points, row by row."""
+        pairs = self.data.inputs[rows][:, None], self.points[None]
+        return paired_covariance(self.expression, *pairs, is_flat=True)
 
 
 class Conditioned:

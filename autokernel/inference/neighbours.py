@@ -132,7 +132,7 @@ class Blocks:
         self._i, self._j = i, j = np.tril_indices(X.rows.shape[1])
         self._last = np.zeros(self.shape)  # the last unit vector for each block
         self._last[:, -1] = 1.0
-        self._covariance = paired_covariance(expression, X[:, i], X[:, j])
+        self._covariance = paired_covariance(expression, X[:, i], X[:, j], is_flat=True)
 
     def last_columns(self, params: FloatArray) -> FloatArray:
         """Compute the last columns ``w`` (n_blocks, n_rows) of the inverses. O(n_rows^3) each.
@@ -178,12 +178,12 @@ class Blocks:
         adjoint += v[:, self._i] * w[:, self._j]
         adjoint[:, self._i == self._j] *= 0.5
         noise_gradient = params[-1] * np.vdot(w, v * self._noise.slope)
-        return value, np.append(self._covariance.backward(adjoint), noise_gradient)
+        return value, np.append(self._covariance.backward(adjoint.ravel()), noise_gradient)
 
     def solve(self, params: FloatArray, right: FloatArray) -> FloatArray:
         """Solve each matrix for its right-hand sides (n_blocks, n_rows, n_sides)."""
         n_blocks, n_rows = self.shape
-        values = self._covariance.forward(params[:-1])
+        values = self._covariance.forward(params[:-1]).reshape(n_blocks, -1)
         K = np.empty((n_blocks, n_rows, n_rows))
         K[:, self._i, self._j] = values
         K[:, self._j, self._i] = values
