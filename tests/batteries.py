@@ -1,16 +1,16 @@
 """Random expressions, parameters and data, and derivatives by differences."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from autokernel.data.scaling import Scaling
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Kernel
 
-from autokernel.data import RowNoise
-from autokernel.data.scales import Scale
+from autokernel.data import Column, Columns, Inputs, RowNoise, Target
+from autokernel.data.scales import Identity, Scale
 from autokernel.expression import (
+    IDENTITY,
     Expression,
     Grammar,
     Leaf,
@@ -27,8 +27,8 @@ from autokernel.kernels import (
     MULTIPLY,
     OPERATORS,
     BaseKernel,
-    OnScale,
     Operator,
+    Seasonal,
 )
 from autokernel.model import to_sklearn
 from autokernel.typing import FloatArray, IntArray
@@ -42,8 +42,12 @@ EVERY_OPERATOR = Grammar(
     tuple(BASE_KERNELS.values()), (*OPERATORS.values(), GATE), columns=(0, 1, 2), max_leaves=6
 )
 
-SCALES = (None, Scale("log", shift=0.3, width=2.0), Scale("sqrt", width=0.5))
-TARGETS = (None, OnScale(Scale("log")), OnScale(Scale("sqrt", origin=3.0)))
+SCALES = (IDENTITY, "log", "sqrt")
+ON_SCALES = replace(
+    EVERY_OPERATOR,
+    base_kernels=(*BASE_KERNELS.values(), Seasonal(12), Seasonal(365.2425)),
+    scales=(SCALES,) * 3,
+)
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -63,7 +67,7 @@ def grammars(draw: st.DrawFn) -> Grammar:
         columns=columns,
         max_leaves=draw(st.integers(1, 4)),
         scales=tuple(draw(some(SCALES)) for _ in columns) if has_scales else None,
-        targets=draw(some(TARGETS)),
+        targets=draw(some(SCALES)),
     )
 
 
@@ -117,6 +121,18 @@ def reshuffled(expression: Expression, rng: np.random.Generator) -> Expression:
     return terms[0]
 
 
+def inputs_of(X: FloatArray, *, first_row: int | None = None) -> Inputs:
+    """Inputs (..., n_features) as they come, with two scales of each column."""
+    scales = {"log": Scale("log", shift=0.3, width=2.0), "sqrt": Scale("sqrt", width=0.5)}
+    every = (Column(f"x{number}", scales=scales) for number in range(X.shape[-1]))
+    return Columns(tuple(every)).scaled(X, first_row=first_row)
+
+
+def target_on(scale: Scale) -> Target:
+    """A target that is not standardised, with one scale besides the identity."""
+    return Target(0.0, 1.0, {IDENTITY: Identity(IDENTITY), scale.name: scale})
+
+
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
 class Problem:
     """A kernel with its parameters and data to explain."""
@@ -126,11 +142,18 @@ class Problem:
     X: FloatArray  # (n_samples, n_features)
     y: FloatArray  # (n_samples,)
     row_noise: tuple[FloatArray, FloatArray, FloatArray] | None = None  # as RowNoise has them
+    target: Target = field(default_factory=Target.raw)
+
+    @property
+    def inputs(self) -> Inputs:
+        """The inputs of the data."""
+        return inputs_of(self.X, first_row=0)
 
     @property
     def data(self) -> TrainingData:
         """The data with the noise of each row."""
-        return TrainingData(self.X, self.y, self.row_noise and RowNoise(*self.row_noise))
+        row_noise = self.row_noise and RowNoise(*self.row_noise)
+        return TrainingData(self.inputs, self.y, row_noise, self.target)
 
     @property
     def noise(self) -> FloatArray:
@@ -156,7 +179,7 @@ def problems(draw: st.DrawFn, *, n_features: int, has_row_noise: bool = False) -
         GRAMMAR.operators,
         tuple(range(n_features)),
         max_leaves=6,
-        scales=(SCALES, *((None,),) * (n_features - 1)),
+        scales=(SCALES, *((IDENTITY,),) * (n_features - 1)),
     )
     expression = draw(expressions(grammar))
     n_samples = draw(st.sampled_from((12, 11, 25, 2, 1)))  # odd and even: packed differently
@@ -173,14 +196,14 @@ def problems(draw: st.DrawFn, *, n_features: int, has_row_noise: bool = False) -
 
 def covariance(expression: Expression, params: FloatArray, X: FloatArray) -> FloatArray:
     """Noise-free covariance matrix, computed the way the engine does."""
-    of_pairs = Covariance(expression, lambda view: PackedPairs(np.ascontiguousarray(view(X))))
+    inputs = inputs_of(X)
+    of_pairs = Covariance(expression, lambda view: PackedPairs(inputs.view(view)))
     return unpack(of_pairs.forward(params), len(X))
 
 
 def exported(problem: Problem) -> Kernel:
     """Scikit-learn kernel of a problem on inputs that were not scaled."""
-    zeros = np.zeros(problem.X.shape[1])
-    return to_sklearn(problem.expression, problem.theta, scaling=Scaling(zeros, zeros + 1))
+    return to_sklearn(problem.expression, problem.theta, columns=problem.inputs.columns)
 
 
 def numerical_gradient(

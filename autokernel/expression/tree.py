@@ -123,7 +123,7 @@ class Expression(ABC):
         if not self._has_parameters:
             return self.leaves
         below = tuple(node for operand in self.operands for node in operand.nodes)
-        return (self, *below) if self.parameters else below
+        return (self.on(IDENTITY), *below) if self.parameters else below
 
     @property
     @abstractmethod

@@ -72,21 +72,13 @@ class Space:
         find_seasons: Callable[[], Collection[int]],
     ) -> None:
         self._given, self._columns, self._arguments = given, columns, arguments
-        chosen = self._by_column("base_kernels", arguments.by_column)
+        self._chosen = self._by_column("base_kernels", arguments.by_column)
         periods = self._by_column("periods", arguments.periods)
-        self._check_periods(periods, chosen)
-        varying = [number for number, column in enumerate(columns.every) if column.varies]
-        used = [c for c in varying if chosen.get(c, arguments.base_kernels) != ()]
-        if varying and not used:
-            raise ValueError(
-                "base_kernels must leave base kernels to a column of X that is not constant, but "
-                f"columns {varying} have none"
-            )
+        self._check_periods(periods)
+        used = self._used_columns()
         self._unchanging = frozenset(c for c in used if self._is_unchanging(columns[c]))
-        few = [c for c in used if columns[c].kind != Kind.CATEGORY]
-        periodic = few if len(few) <= MAX_FEW_COLUMNS else find_seasons()
-        self._periodic = {c for c in periodic if shows_cycles(given.X[:, c])}
-        by_column = [self._base_kernels(c, chosen, periods.get(c, ())) for c in used]
+        self._periodic = self._periodic_columns(used, find_seasons)
+        by_column = [self._base_kernels(c, periods.get(c, ())) for c in used]
         nothing = [arguments.base_kernels or FEW_COLUMNS]
         min_ratio = 1.0 if arguments.strategy.preset.has_all_scales else MIN_RATIO_OF_TARGET
         targets = targets_of(given, target, arguments.target_scale, min_ratio=min_ratio)
@@ -95,19 +87,38 @@ class Space:
         known = (self.with_known_periods(one) for one in start if one.n_leaves)  # not NOISE
         self.start = tuple(self.checked(one) for one in known)
 
+    def _selection(self, number: int) -> tuple[BaseKernel, ...] | None:
+        """Return the base kernels that the user selects for a column, None for "auto"."""
+        return self._chosen.get(number, self._arguments.base_kernels)
+
+    def _used_columns(self) -> list[int]:
+        """Return the columns that vary and have base kernels."""
+        varying = [number for number, column in enumerate(self._columns.every) if column.varies]
+        used = [number for number in varying if self._selection(number) != ()]
+        if varying and not used:
+            raise ValueError(
+                "base_kernels must leave base kernels to a column of X that is not constant, but "
+                f"columns {varying} have none"
+            )
+        return used
+
+    def _periodic_columns(
+        self, used: Sequence[int], find_seasons: Callable[[], Collection[int]]
+    ) -> set[int]:
+        """Return the columns to which "auto" gives a periodic kernel."""
+        numeric = [c for c in used if self._columns[c].kind != Kind.CATEGORY]
+        candidates = numeric if len(numeric) <= MAX_FEW_COLUMNS else find_seasons()
+        return {c for c in candidates if shows_cycles(self._given.X[:, c])}
+
     @staticmethod
     def _is_unchanging(column: Column) -> bool:
         """Whether no kernel can change along a column."""
         return column.has_gaps or (column.levels is not None and not column.levels.is_ordered)
 
-    def _check_periods(
-        self,
-        periods: Mapping[int, tuple[float, ...]],
-        chosen: Mapping[int, tuple[BaseKernel, ...] | None],
-    ) -> None:
+    def _check_periods(self, periods: Mapping[int, tuple[float, ...]]) -> None:
         """Refuse known periods of columns that cannot have one, and warn of some others."""
         for column in periods:
-            if chosen.get(column, self._arguments.base_kernels) == ():
+            if self._selection(column) == ():
                 raise ValueError(
                     f"periods must be of columns that are used, got one of column {column}, to "
                     "which base_kernels gives none"
@@ -119,16 +130,10 @@ class Space:
                 )
         _warn_of_periods(periods, self._given.X, self._columns.feature_names)
 
-    def _base_kernels(
-        self,
-        number: int,
-        chosen: Mapping[int, tuple[BaseKernel, ...] | None],
-        periods: tuple[float, ...],
-    ) -> tuple[BaseKernel, ...]:
+    def _base_kernels(self, number: int, periods: tuple[float, ...]) -> tuple[BaseKernel, ...]:
         """Return the base kernels of a column, with its known periods."""
-        column, preset = self._columns[number], self._arguments.strategy.preset
-        selection = chosen.get(number, self._arguments.base_kernels)
-        if column.levels is not None and number not in chosen:
+        column, selection = self._columns[number], self._selection(number)
+        if column.levels is not None and number not in self._chosen:
             others = (selection or MANY_COLUMNS) if column.levels.is_ordered else ()
             return tuple(dict.fromkeys((CATEGORICAL, *others)))
         if selection:
@@ -136,7 +141,7 @@ class Space:
         kernels: tuple[BaseKernel, ...] = MANY_COLUMNS
         if number in self._periodic:
             kernels = FEW_COLUMNS
-        if column.kind == Kind.DATE or preset.has_series_kernels:
+        if column.kind == Kind.DATE or self._arguments.strategy.preset.has_series_kernels:
             kernels = tuple(dict.fromkeys((*kernels, *SERIES)))
         kernels = with_periods(kernels, periods)
         if column.kind == Kind.DATE and not periods:
@@ -192,15 +197,8 @@ class Space:
                 f"start_kernel must have at most max_leaves={grammar.max_leaves} base kernels, got "
                 f"{tidy.n_leaves}: raise max_leaves"
             )
-        for tree in tidy.leaves:
-            if not grammar.spans(tree.on(grammar.targets[0])):
-                own = [leaf.kernel.name for leaf in grammar.leaves if leaf.column == tree.column]
-                is_short = tree.kernel == PERIODIC and tree.column not in self._periodic
-                raise ValueError(
-                    "start_kernel must be made of the base kernels of the search, got "
-                    f"{tree.to_text(names)}: its column has {own or 'none'}"
-                    f"{NO_CYCLES if is_short else ''}"
-                )
+        for leaf in tidy.leaves:
+            self._check_leaf(leaf)
         if not grammar.spans(tidy if tidy.target != IDENTITY else tidy.on(grammar.targets[0])):
             raise ValueError(
                 "start_kernel must be a kernel that the search can reach, made with the operators "
@@ -209,6 +207,18 @@ class Space:
                 f"{expression.to_text(names)}"
             )
         return tidy
+
+    def _check_leaf(self, leaf: Leaf) -> None:
+        grammar = self.grammar
+        if grammar.spans(leaf.on(grammar.targets[0])):
+            return
+        own = [one.kernel.name for one in grammar.leaves if one.column == leaf.column]
+        is_short = leaf.kernel == PERIODIC and leaf.column not in self._periodic
+        raise ValueError(
+            "start_kernel must be made of the base kernels of the search, got "
+            f"{leaf.to_text(self._columns.feature_names)}: its column has {own or 'none'}"
+            f"{NO_CYCLES if is_short else ''}"
+        )
 
     def _scales(self, used: Sequence[int]) -> list[tuple[str, ...]]:
         """Return the scales of each column: those that a user chooses, or that are possible."""
@@ -266,24 +276,26 @@ class Space:
 
     def _by_column(self, argument: str, given: Mapping[str | int, Entry]) -> dict[int, Entry]:
         """Turn the keys of a mapping, names or zero-based indices of columns, into indices."""
-        names, n_features = self._columns.feature_names, len(self._columns)
         entries: dict[int, Entry] = {}
         for key, entry in given.items():
-            is_index = not isinstance(key, str) or key.isdecimal()
-            if isinstance(key, str) and names is not None and key in names:
-                column = list(names).index(key)
-            elif is_index and 0 <= int(key) < n_features:
-                column = int(key)
-            else:
-                known = list(names) if names is not None else f"indices below {n_features}"
-                raise ValueError(
-                    f"{argument} must have columns of X as keys, out of {known}, got {key!r}"
-                    f"{did_you_mean(key, names or ())}"
-                )
+            column = self._index_of(key, argument)
             if column in entries:
                 raise ValueError(f"{argument} must name each column once, got {list(given)}")
             entries[column] = entry
         return entries
+
+    def _index_of(self, key: str | int, argument: str) -> int:
+        names, n_features = self._columns.feature_names, len(self._columns)
+        if names is not None and key in names:
+            return names.index(str(key))
+        is_index = not isinstance(key, str) or key.isdecimal()
+        if is_index and 0 <= int(key) < n_features:
+            return int(key)
+        known = names if names is not None else f"indices below {n_features}"
+        raise ValueError(
+            f"{argument} must have columns of X as keys, out of {known}, got {key!r}"
+            f"{did_you_mean(key, names or ())}"
+        )
 
 
 def targets_of(

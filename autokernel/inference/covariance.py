@@ -309,7 +309,10 @@ class _Compiler:
 
 
 def paired_covariance(expression: Expression, X: Inputs, Z: Inputs) -> Covariance:
-    """Build the covariance between the entries of inputs whose shapes broadcast."""
+    """Build the covariance between the entries of inputs whose shapes broadcast.
+
+    Gradients need inputs of one dimension.
+    """
 
     @cache
     def pairs(view: View) -> BroadcastPairs:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, geom
 
-from autokernel.data.scales import Scale
 from autokernel.expression import (
+    IDENTITY,
     Expression,
     Grammar,
     Leaf,
@@ -34,12 +34,12 @@ def rewritings(expression: Expression, grammar: Grammar) -> Iterator[Expression]
     used = {leaf.column: set() for leaf in expression.leaves if not leaf.has_period}
     for leaf in expression.leaves:
         used.get(leaf.column, set()).update(set() if leaf.has_period else {leaf.scale})
-    by_column = dict(zip(grammar.columns, grammar.scales or repeat((None,)), strict=False))
+    by_column = dict(zip(grammar.columns, grammar.scales or repeat((IDENTITY,)), strict=False))
     plain = [Leaf(kernel, column) for kernel in grammar.base_kernels for column in grammar.columns]
     bases = [
         replace(leaf, scale=scale)
         for leaf in plain
-        for scale in ((None,) if leaf.has_period else by_column[leaf.column])
+        for scale in ((IDENTITY,) if leaf.has_period else by_column[leaf.column])
         if leaf.has_period
         or grammar.scales is None
         or scale in used.get(leaf.column, by_column[leaf.column])
@@ -57,10 +57,10 @@ def rewritings(expression: Expression, grammar: Grammar) -> Iterator[Expression]
             yield from (Operation(tree.operator, new, right) for new in below(left))
             yield from (Operation(tree.operator, left, new) for new in below(right))
 
-    def on_scale(leaf: Leaf, column: int, scale: Scale | None) -> Leaf:
+    def on_scale(leaf: Leaf, column: int, scale: str) -> Leaf:
         return replace(leaf, scale=scale) if leaf.column == column and not leaf.has_period else leaf
 
-    yield from (changed.on(expression.target) for changed in below(expression.body))
+    yield from (changed.on(expression.target) for changed in below(expression.on(IDENTITY)))
     yield from (expression.on(target) for target in grammar.targets if target != expression.target)
     first = {leaf.column: leaf.scale for leaf in expression.leaves[::-1] if not leaf.has_period}
     for column, before in first.items() if grammar.scales else ():
@@ -292,7 +292,7 @@ def test_of_many_changes_all_deletions_and_scales_and_some_others_are_kept(
 ) -> None:
     grammar, expression = member
     everything = [e.canonical for e in every_result(grammar, expression)]
-    n_kept = expression.body.n_subtrees - 1 if grammar.reduces else 0
+    n_kept = expression.n_subtrees - 1 if grammar.reduces else 0
     n_kept += len(list(grammar.rescalings(expression)))
     some = [e.canonical for e in grammar.changes(expression, 5)]
     assert not Counter(some) - Counter(everything)

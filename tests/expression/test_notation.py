@@ -6,9 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autokernel.exceptions import AutoKernelError, ExpressionSyntaxError
-from autokernel.expression import Expression, Leaf, Operation, parse_expression
-from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY
-from tests.batteries import EVERY_OPERATOR, GRAMMAR, expressions
+from autokernel.expression import (
+    IDENTITY,
+    TARGET_SCALES,
+    Expression,
+    Leaf,
+    Operation,
+    parse_expression,
+)
+from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY, Seasonal
+from tests.batteries import EVERY_OPERATOR, GRAMMAR, ON_SCALES, expressions
 from tests.kernels.gate import GATE
 
 KNOWN = ", ".join(BASE_KERNELS)
@@ -59,12 +66,30 @@ def test_precedence_and_grouping_are_those_of_python(text: str) -> None:
     assert parse_expression(text) == expected
 
 
-@given(expressions(EVERY_OPERATOR), st.none() | three_names)
+@given(
+    expressions(EVERY_OPERATOR) | expressions(ON_SCALES),
+    st.sampled_from((IDENTITY, *TARGET_SCALES)),
+    st.none() | three_names,
+)
 def test_printing_and_parsing_give_back_the_tree(
-    expression: Expression, names: list[str] | None
+    expression: Expression, target: str, names: list[str] | None
 ) -> None:
+    expression = expression.on(target)
+    assert parse_expression(str(expression), operators=[GATE]) == expression
     assert parse_expression(expression.to_text(names), names, operators=[GATE]) == expression
     assert repr(expression) == f"<Expression {expression}>"
+
+
+def test_a_text_holds_all_that_a_kernel_is() -> None:
+    expression = Leaf(SE, 0, "log").on("sqrt")
+    assert str(expression) == "sqrt(y) ~ SE[log(0)]"
+    same, hash_of_same = parse_expression(str(expression)), hash(parse_expression(str(expression)))
+    assert (same, hash_of_same) == (expression, hash(expression))
+    for other in ("SE[log(0)]", "sqrt(y) ~ SE[0]", "log(y) ~ SE[log(0)]", "sqrt(y) ~ SE[sqrt(0)]"):
+        assert parse_expression(other) != expression
+    season = parse_expression("PER0_5[1]")
+    assert season == Leaf(Seasonal(0.5), 1)
+    assert season not in (Leaf(Seasonal(5), 1), Leaf(BASE_KERNELS["PER"], 1))
 
 
 @pytest.mark.parametrize("name", NASTY_NAMES)

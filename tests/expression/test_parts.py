@@ -27,6 +27,7 @@ from tests.batteries import (
     Problem,
     covariance,
     expressions,
+    inputs_of,
     problems,
     reshuffled,
     seeds,
@@ -317,11 +318,13 @@ def test_the_covariances_of_the_addends_add_up(tree, seed):
     rng = np.random.default_rng(seed)
     X, Z = rng.uniform(size=(7, 3)), rng.uniform(size=(5, 3))
     params = np.exp(rng.normal(size=n_kernel_params(tree)))
+    rows = inputs_of(X), inputs_of(Z)
     parts = [
-        cross_covariance(one.expression, X, Z).forward(params[one.entries]) for one in addends(tree)
+        cross_covariance(one.expression, *rows).forward(params[one.entries])
+        for one in addends(tree)
     ]
     # at most six factors in another order: rounding
-    whole = cross_covariance(tree, X, Z).forward(params)
+    whole = cross_covariance(tree, *rows).forward(params)
     np.testing.assert_allclose(sum(parts), whole, rtol=1e-10, atol=1e-13 * abs(whole).max())
 
 

@@ -18,7 +18,6 @@ from autokernel.expression import (
     normal_form,
     parse_expression,
     unit_prior,
-    with_gaps,
 )
 from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY
 from tests.batteries import every_tree, expressions, reshuffled, seeds
@@ -236,16 +235,3 @@ def test_scales_have_the_stated_probabilities_and_are_paid_once_for_each_column(
     assert cost("log(y) ~ SE[sqrt(0)]") == pytest.approx(0.1 * 0.2)
     assert cost("log(y) ~ NOISE") == pytest.approx(0.2)
     assert cost("PER[0] + SE[log(0)]") == pytest.approx(0.1 * 0.8)  # periods have no scale
-
-
-def test_lines_on_columns_with_gaps_have_the_price_of_lines() -> None:
-    places = {0: (0.1, 0.5), 1: (0.2, 0.9)}
-    for text in (
-        "LIN[0] * LIN[1]",
-        "LIN[0] + LIN[1]",
-        "LIN[0] * SE[2]",
-        "(LIN[1] + SE[0]) * SE[2]",
-    ):
-        plain = read(text)
-        prior = grammar_of(4, 2, 3)
-        assert prior(with_gaps(plain, places)) == prior(plain)

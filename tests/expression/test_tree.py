@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from autokernel import AutoKernelGPRegressor, ExpressionSyntaxError
 from autokernel.expression import (
+    IDENTITY,
     NOISE,
     Expression,
     Grammar,
@@ -27,7 +28,15 @@ from autokernel.expression import (
     theta_order,
 )
 from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY, Operator
-from tests.batteries import EVERY_OPERATOR, every_tree, expressions, flat_terms, reshuffled, seeds
+from tests.batteries import (
+    EVERY_OPERATOR,
+    ON_SCALES,
+    every_tree,
+    expressions,
+    flat_terms,
+    reshuffled,
+    seeds,
+)
 from tests.kernels.gate import GATE, Gate
 from tests.processes import outputs_under_two_hash_seeds
 
@@ -96,7 +105,7 @@ def test_expressions_are_immutable(expression: Expression, name: str) -> None:
         lambda e: pickle.loads(pickle.dumps(e)),
     ],
 )
-@given(expression=expressions(EVERY_OPERATOR) | st.just(NOISE))
+@given(expression=expressions(EVERY_OPERATOR) | expressions(ON_SCALES) | st.just(NOISE))
 def test_copies_are_equal(
     duplicate: Callable[[Expression], Expression], expression: Expression
 ) -> None:
@@ -198,6 +207,20 @@ def test_replace_changes_one_subtree_and_nothing_else(
         contains_it = index < place + len(list(old.subtrees()))
         assert contains_it or changed == old
     assert expression.replace(index, before[index]) == expression
+
+
+@given(expressions(ON_SCALES), st.data())
+def test_a_scale_of_the_target_is_that_of_the_root_alone(
+    expression: Expression, data: st.DataObject
+) -> None:
+    whole = expression.on("log")
+    assert whole != expression
+    assert (whole.target, whole.on(IDENTITY)) == ("log", expression)
+    parts = [*whole.subtrees(), *whole.leaves, *whole.nodes, *whole.operands, *whole.terms(ADD)]
+    assert {part.target for part in parts} == {IDENTITY}
+    assert list(whole.subtrees()) == list(expression.subtrees())
+    place = data.draw(st.integers(0, whole.n_subtrees - 1))
+    assert whole.replace(place, A) == expression.replace(place, A).on("log")
 
 
 def test_the_parameters_of_a_node_are_together_in_the_order_of_the_nodes() -> None:

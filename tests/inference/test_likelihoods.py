@@ -22,14 +22,16 @@ from autokernel.inference import (
     upper_bound,
 )
 from autokernel.inference.neighbours import NearestRows
-from autokernel.kernels import PRESETS, SMOOTH, OnScale
+from autokernel.kernels import PRESETS, SMOOTH
 from tests.batteries import (
     Problem,
     covariance,
     exported,
+    inputs_of,
     numerical_gradient,
     problems,
     seeds,
+    target_on,
 )
 from tests.high_precision import PreciseLogPosterior, mp
 
@@ -49,7 +51,7 @@ def exact(problem):
 
 
 def inducing(problem, n_points=4):
-    return InducingLikelihood(problem.expression, problem.data, problem.X[:n_points])
+    return InducingLikelihood(problem.expression, problem.data, problem.inputs[:n_points])
 
 
 def neighbours(problem, n_head=3, *, step=1):
@@ -314,9 +316,10 @@ def test_the_interval_closes_as_inducing_points_and_steps_are_added():
     X, y = rng.uniform(size=(200, 1)), rng.normal(size=200)
     expression, theta = parse_expression("SE[0] + LIN[0]"), np.log([0.1, 1.0, 0.5, 0.5, 0.1])
     value = exact(Problem(expression, theta, X, y)).value(theta)
-    chosen, widths = choose_inducing(expression, theta, X, 40), []
+    data = TrainingData(X, y)
+    chosen, widths = choose_inducing(expression, theta, data.inputs, 40), []
     for n in (2, 5, 10, 20, 40):
-        likelihood = InducingLikelihood(expression, TrainingData(X, y), X[chosen[:n]])
+        likelihood = InducingLikelihood(expression, data, data.inputs[chosen[:n]])
         low, high = likelihood.value(theta), upper_bound(likelihood, theta)
         assert low <= value + 1e-6
         assert value <= high + 1e-6
@@ -324,7 +327,7 @@ def test_the_interval_closes_as_inducing_points_and_steps_are_added():
     assert np.all(np.diff(widths) < 0)
     assert widths[0] > 10
     assert widths[-1] < 0.05
-    few = InducingLikelihood(expression, TrainingData(X, y), X[chosen[:5]])
+    few = InducingLikelihood(expression, data, data.inputs[chosen[:5]])
     found = [upper_bound(few, theta, n_steps=n) for n in (1, 5, 60)]
     assert found[0] > found[1] > found[2]
 
@@ -336,7 +339,7 @@ def test_the_bound_does_not_depend_on_the_order_of_the_rows(n_leaves):
     X, y = rng.uniform(size=(4200, 1)), rng.normal(size=4200)
     expression = parse_expression(" * ".join(["SE[0]"] * n_leaves))
     theta = np.append(np.zeros(2 * n_leaves), -1.0)
-    order, points = rng.permutation(4200), np.linspace(0, 1, 250)[:, None]
+    order, points = rng.permutation(4200), inputs_of(np.linspace(0, 1, 250)[:, None])
     first, second = (
         InducingLikelihood(expression, TrainingData(X[rows], y[rows]), points)
         for rows in (slice(None), order)
@@ -353,15 +356,15 @@ def test_inducing_points_are_those_of_the_largest_variance_given_those_before():
     for _ in range(12):
         given_those = K[:, expected] @ np.linalg.solve(K[np.ix_(expected, expected)], K[expected])
         expected.append(int(np.argmax(np.diag(K - given_those))))
-    assert choose_inducing(expression, theta, X, 12).tolist() == expected
+    assert choose_inducing(expression, theta, inputs_of(X), 12).tolist() == expected
 
 
 def test_no_more_inducing_points_are_chosen_than_there_is_to_explain():
     X = np.random.default_rng(0).uniform(size=(60, 1))
-    chosen = choose_inducing(parse_expression("LIN[0]"), np.log([1.0, 0.5, 0.1]), X, 50)
+    chosen = choose_inducing(parse_expression("LIN[0]"), np.log([1.0, 0.5, 0.1]), inputs_of(X), 50)
     assert len(chosen) <= 2  # a straight line has two degrees of freedom
     X = np.repeat([[0.0], [0.5], [1.0]], 20, axis=0)
-    chosen = choose_inducing(parse_expression("SE[0]"), np.log([0.1, 1.0, 0.1]), X, 50)
+    chosen = choose_inducing(parse_expression("SE[0]"), np.log([0.1, 1.0, 0.1]), inputs_of(X), 50)
     assert sorted(X[chosen, 0]) == [0.0, 0.5, 1.0]
 
 
@@ -396,7 +399,7 @@ def test_some_rows_estimate_the_sum_over_all_of_them_without_bias():
         rows = draw_neighbourhoods(
             expression,
             theta,
-            X,
+            data.inputs,
             n_head=20,
             n_blocks=n_blocks,
             n_neighbours=5,
@@ -415,7 +418,7 @@ def test_neighbours_are_earlier_rows_and_each_row_is_chosen_once():
     head, blocks = draw_neighbourhoods(
         parse_expression("SE[0] * SE[1]"),
         np.log([0.1, 1, 0.1, 1, 0.1]),
-        X,
+        inputs_of(X),
         n_head=30,
         n_blocks=370,
         n_neighbours=8,
@@ -434,7 +437,8 @@ def test_neighbours_are_the_rows_of_highest_correlation(n_samples):
     rng = np.random.default_rng(0)
     X, points = rng.uniform(size=(n_samples, 2)), rng.uniform(size=(50, 2))
     expression = parse_expression("SE[0] * SE[1]")
-    found = NearestRows(expression, np.log([0.05, 1, 0.5, 1, 0.1]), X, rng).of(points, 10)
+    theta = np.log([0.05, 1, 0.5, 1, 0.1])
+    found = NearestRows(expression, theta, inputs_of(X), rng).of(inputs_of(points), 10)
     distance = ((points[:, None] - X) ** 2 / np.array([0.05, 0.5]) ** 2).sum(axis=-1)
     expected = np.sort(np.argsort(distance, axis=1)[:, :10], axis=1)
     np.testing.assert_array_equal(np.sort(found, axis=1), expected)
@@ -444,7 +448,7 @@ def test_rows_one_period_away_are_neighbours():
     rng = np.random.default_rng(0)
     X, period = rng.uniform(size=(5000, 1)), 0.1
     expression, theta = parse_expression("PER[0]"), np.log([0.3, 1.0, period, 0.1])
-    rows = NearestRows(expression, theta, X, rng).of(np.array([[0.5]]), 40)[0]
+    rows = NearestRows(expression, theta, inputs_of(X), rng).of(inputs_of(np.array([[0.5]])), 40)[0]
     cycles = (X[rows, 0] - 0.5) / period
     assert np.abs(cycles - np.round(cycles)).max() < 0.2
     assert len(set(np.round(cycles))) > 2
@@ -453,18 +457,20 @@ def test_rows_one_period_away_are_neighbours():
 def test_a_row_far_from_all_others_has_neighbours_too():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(50, 1))
-    nearest_rows = NearestRows(parse_expression("SE[0]"), np.log([0.01, 1, 0.1]), X, rng)
-    assert len(set(nearest_rows.of(np.array([[1e6]]), 5)[0])) == 5
+    expression, theta = parse_expression("SE[0]"), np.log([0.01, 1, 0.1])
+    rows = NearestRows(expression, theta, inputs_of(X), rng).of(inputs_of(np.array([[1e6]])), 5)[0]
+    assert len(set(rows)) == 5
 
 
 @every_likelihood
 @given(any_problem)
 @settings(max_examples=30)
 def test_a_likelihood_on_a_scale_is_that_of_the_transformed_target_with_its_slopes(make, problem):
-    target = OnScale(Scale("log", origin=6.0, unit=0.5, shift=0.8, width=0.3))
+    scale = Scale("log", origin=6.0, unit=0.5, shift=0.8, width=0.3)
     y = np.clip(problem.y, -5, 5)
-    t, log_slopes = target.scale.forward_and_log_slope(y)
-    own = make(replace(problem, expression=problem.expression.on(target), y=y))
+    t, log_slopes = scale.forward_and_log_slope(y)
+    expression, target = problem.expression.on("log"), target_on(scale)
+    own = make(replace(problem, expression=expression, y=y, target=target))
     row_noise = problem.row_noise
     if row_noise is not None:  # the delta method
         row_noise = row_noise[0], *(one * np.exp(2 * log_slopes) for one in row_noise[1:])

@@ -10,7 +10,6 @@ from scipy.linalg import LinAlgError
 
 from autokernel import BaseKernel, parse_expression
 from autokernel.data import RowNoise
-from autokernel.data.scales import Scale
 from autokernel.expression import NOISE, Leaf
 from autokernel.inference import (
     ExactLikelihood,
@@ -23,7 +22,8 @@ from autokernel.inference import (
     diagonal_covariance,
     has_memory_for_exact,
 )
-from autokernel.kernels import BASE_KERNELS, VARIANCE, OnScale
+from autokernel.kernels import BASE_KERNELS, VARIANCE
+from tests.batteries import inputs_of
 from tests.model.cases import dense_covariance, dense_predictions, random_case
 from tests.own_kernels import OrnsteinUhlenbeck
 
@@ -96,11 +96,11 @@ def test_new_observations_of_a_rounded_target_are_rounded_too(make, tolerance):
 
 
 def test_on_a_scale_a_new_observation_has_the_rounding_of_targets_nearby():
-    X, target = np.linspace(0, 1, 30)[:, None], OnScale(Scale("log"))
+    X = np.linspace(0, 1, 30)[:, None]
     data = TrainingData(
         X, np.round(np.exp(3 * X[:, 0])), RowNoise(np.ones(len(X)), rounding=1 / 12)
     )
-    predictor = ExactPredictor(parse_expression("SE[0]").on(target), np.log([0.5, 9, 1e-3]), data)
+    predictor = ExactPredictor(parse_expression("SE[0]").on("log"), np.log([0.5, 9, 1e-3]), data)
     mean, _ = predictor.mean_and_variance(X)
     of_rounding = predictor.noise_at(mean) - predictor.noise_variance
     # the delta method at the target, between that of the targets around it
@@ -170,9 +170,11 @@ def test_a_term_is_compared_with_its_average(name):
     predictor = make(WHOLE, THETA, data)
     rng = np.random.default_rng(1)
     X, about = rng.uniform(size=(5, 2)), rng.uniform(size=(7, 2))
-    points = np.concatenate([X, about])
-    K = cross_covariance(WHOLE, data.X, data.X).forward(params) + np.exp(THETA[-1]) * np.eye(25)
-    cross = cross_covariance(TERM, points, data.X).forward(params[:2])
+    points = inputs_of(np.concatenate([X, about]))
+    K = cross_covariance(WHOLE, data.inputs, data.inputs).forward(params) + np.exp(
+        THETA[-1]
+    ) * np.eye(25)
+    cross = cross_covariance(TERM, points, data.inputs).forward(params[:2])
     prior = cross_covariance(TERM, points, points).forward(params[:2])
     covariance = prior - cross @ np.linalg.solve(K, cross.T)
     difference = np.hstack([np.eye(5), np.full((5, 7), -1 / 7)])
@@ -294,9 +296,8 @@ def test_jitter_that_a_factorisation_needs_is_counted_in_the_noise(kernel, param
         X = np.repeat(X, 3, axis=0)
     data = TrainingData(X, np.sin(6 * X[:, 0]))
     likelihood = ExactLikelihood(expression, data)
-    scale = (
-        np.exp(theta[-1]) + diagonal_covariance(expression, X).forward(np.exp(theta[:-1])).mean()
-    )
+    variance = diagonal_covariance(expression, data.inputs).forward(np.exp(theta[:-1]))
+    scale = np.exp(theta[-1]) + variance.mean()
     for jitter in (0.0, *(scale * 10.0**k for k in range(-14, round(np.log10(smallest))))):
         with pytest.raises(LinAlgError):
             likelihood.factorise(likelihood.matrix(theta, jitter))

@@ -29,7 +29,7 @@ from autokernel.kernels import (
 from autokernel.search.arc import ArcKernel
 from autokernel.search.boms import HellingerKernel
 from autokernel.search.sot import SOTKernel
-from tests.batteries import EVERY_OPERATOR, expressions, numerical_gradient, seeds
+from tests.batteries import EVERY_OPERATOR, expressions, inputs_of, numerical_gradient, seeds
 from tests.fits import assert_predicts_as_its_kernel
 from tests.kernels.gate import EXACT_GATE, GATE, Gate
 from tests.model.cases import dense_covariance
@@ -67,7 +67,7 @@ def test_values_are_those_of_the_definition(expression, seed):
     rng = np.random.default_rng(seed)
     X, Z = rng.uniform(size=(6, 3)), rng.uniform(size=(5, 3))
     params = np.exp(rng.uniform(-1, 1, n_kernel_params(expression)))
-    found = cross_covariance(expression, X, Z).forward(params)
+    found = cross_covariance(expression, inputs_of(X), inputs_of(Z)).forward(params)
     expected = dense_covariance(expression, params, X, Z)
     # products of up to six factors, each right to some 1e-14 (the cosines of PER)
     np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13 * abs(expected).max())
@@ -268,7 +268,7 @@ def test_distances_between_expressions_are_those_of_positive_kernels(trees):
     for distances in (
         *SOTKernel().distances(trees),
         2 * ArcKernel().distances(trees).sum(axis=0),
-        *HellingerKernel(X, {}, n_samples=5).distances(trees),
+        *HellingerKernel(TrainingData(X, X[:, 0]), {}, n_samples=5).distances(trees),
     ):
         np.testing.assert_array_equal(distances, distances.T)
         assert np.diag(distances).max() == 0
