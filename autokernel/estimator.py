@@ -16,7 +16,7 @@ from sklearn.utils import Tags, check_array, check_consistent_length, check_scal
 from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.data import SINCE, FitData, Kind, check_fit_data, check_inputs
+from autokernel.data import FitData, Kind, check_fit_data, check_inputs
 from autokernel.data.dates import dates_of
 from autokernel.data.steps import rows_ahead
 from autokernel.data.tables import series_with_dates
@@ -24,10 +24,11 @@ from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion
 from autokernel.exceptions import EvaluationError
 from autokernel.explain import (
-    TARGET,
+    Axis,
     Decomposition,
     Description,
     Table,
+    axes_of,
     history_table,
     inclusion_table,
     leaderboard,
@@ -54,7 +55,7 @@ from autokernel.kernels import BaseKernel, Operator, Priors
 from autokernel.model import Averaging, FittedModel
 from autokernel.search import CUT, MEANINGS, StopReason, Store, Strategy, columns_of
 from autokernel.typing import FloatArray
-from autokernel.validation import check_has_searched, check_seed, did_you_mean
+from autokernel.validation import check_has_searched, check_seed
 
 Selection = str | Collection[str | BaseKernel]
 """Base kernels: ``"auto"``, or names and objects."""
@@ -863,36 +864,24 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self._fitted.warn_beyond_scales(inputs)
         return inputs
 
+    def _axes(self, units: Mapping[str, str] | None) -> tuple[list[Axis], str]:
+        """Return the columns with their units, and the unit of the target."""
+        check_is_fitted(self, "best_kernel_")
+        return axes_of(self._fitted.columns, units, self.target_name_)
+
     def _description(self, units: Mapping[str, str] | None) -> Description:
-        """Check the units and build the description of the best kernel."""
-        if units is not None and not isinstance(units, Mapping):
-            raise ValueError(f"units must be a mapping such as {{'time': 'years'}}, got {units!r}")
-        dates = [self._fitted.columns.names[column] for column in self.date_columns_]
-        units = {**dict.fromkeys(dates, SINCE), **(units or {})}
-        if self.target_name_ is not None and self.target_name_ in units:
-            units[TARGET] = units.pop(self.target_name_)
-        known = {*self._fitted.columns.names, TARGET}
-        for name, unit in units.items():
-            if name not in known or not isinstance(unit, str):
-                raise ValueError(
-                    f"units must map names out of {sorted(known)} to texts such as 'years', got "
-                    f"{name!r}: {unit!r}{did_you_mean(name, known - {name})}"
-                )
-        if TARGET in units and TARGET in self._fitted.columns.names:
-            raise ValueError(
-                f"units[{TARGET!r}] is that of the target, and a column has this name too: give "
-                "the column another name"
-            )
-        cut, reason = "", self.stop_reason_
-        if reason in CUT and self.best_expression_ in self.search_history_["kernel"]:
-            cut = MEANINGS[reason]
-        has_log = any(text.startswith("log(y) ~") for text in getattr(self, "_tried", ()))
+        """Explain the fitted function: one explanation has its words, facts and pictures."""
+        axes, unit = self._axes(units)
+        is_cut = self.stop_reason_ in CUT
+        if is_cut and self.best_expression_ not in self.search_history_["kernel"]:
+            is_cut = False  # a later refit was not
         return Description(
             self._fitted,
-            units,
-            self.target_name_,
-            cut,
-            has_tried_log=has_log,
+            axes,
+            unit,
+            target_name=self.target_name_,
+            cut=MEANINGS[self.stop_reason_] if is_cut else "",
+            has_tried_log=any(text.startswith("log(y) ~") for text in getattr(self, "_tried", ())),
         )
 
     def _fitted_since(self, scores: FloatArray) -> str:

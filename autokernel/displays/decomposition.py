@@ -126,9 +126,10 @@ class DecompositionDisplay:
         """
         check_is_fitted(estimator, "best_kernel_")
         description = estimator._description(units)
+        shares = description.explained.shares()[:-1]
         panels = [
-            _panel(description, number, text)
-            for number, (share, text) in enumerate(description.texts())
+            _panel(description, number, description.text(number))
+            for number, share in enumerate(shares)
             if abs(share) >= least_share
         ]
         if not panels:
@@ -246,30 +247,37 @@ def _panel(description: Description, number: int, title: str) -> Panel:
 
     A component of categories is computed at their levels, the most frequent ones.
     """
-    along, groups = description.columns_of(number)
-    columns = [*along, *groups]
-    if len(columns) > 1 and not groups:
-        what, colon, _ = title.partition(":")  # without the effects of each column
-        title = f"{what}." if colon else title
-    ranges = {c: np.ptp(description.along(number, [c], _N_SURFACE)[1]) for c in columns}
-    by_range = sorted(columns, key=lambda c: -ranges[c])
-    if groups:
-        group = next(c for c in by_range if c in groups)
-        columns = [group, *(c for c in by_range if c in along)][:2]
-    else:
-        columns = sorted(by_range[:2])
-    n_points = _N_POINTS if len(columns) == 1 or groups else _N_SURFACE
-    axes, mean, std = description.along(number, columns, n_points)
+    part, axes = description.parts[number], description.axes
+    if len(part.along) > 1 and not part.groups:
+        title = f"{title.split(':')[0].removesuffix('.')}." if title else ""  # not each effect
+    columns = _shown_columns(description, number)
+    n_points = _N_SURFACE if len(columns) == 2 and not part.groups else _N_POINTS
+    values, mean, std = description.along(number, columns, n_points)
     levels: list[str] = []
-    if groups:
+    if part.groups:
         mean = mean - mean.mean() if len(columns) == 1 else mean  # levels are around their average
-        kept = description.frequent_levels(columns[0], MAX_LEVELS)
-        mean, std = mean[kept], std[kept]
-        axes[0] = axes[0][kept]
-        levels = [description.level_name(columns[0], value) for value in axes[0]]
-    shown = [
-        description.axes[column].shown(values) for column, values in zip(columns, axes, strict=True)
-    ]
-    names = [description.names[column] for column in columns]
-    is_log = [description.is_over_logs(number, column) for column in columns]
-    return Panel(title, names, shown, mean, std, is_log, levels)
+        _, counts = np.unique(description.explained.X[:, columns[0]], return_counts=True)
+        kept = np.sort(np.argsort(-counts, kind="stable")[:MAX_LEVELS])
+        mean, std, values[0] = mean[kept], std[kept], values[0][kept]
+        known = axes[columns[0]].levels
+        levels = [known[round(one)] if known else f"{one:.6g}" for one in values[0]]
+    return Panel(
+        title,
+        [axes[column].name for column in columns],
+        [axes[column].shown(one) for column, one in zip(columns, values, strict=True)],
+        mean,
+        std,
+        [part.scale(c) == "log" and axes[c].origin is None for c in columns],
+        levels,
+    )
+
+
+def _shown_columns(description: Description, number: int) -> list[int]:
+    """Choose the columns along which a component is shown: a category first, if it has one."""
+    part = description.parts[number]
+    ranges = {c: np.ptp(description.along(number, [c], _N_SURFACE)[1]) for c in part.columns}
+    by_range = sorted(ranges, key=lambda column: -ranges[column])
+    if not part.groups:
+        return sorted(by_range[:2])
+    group = next(column for column in by_range if column in part.groups)
+    return [group, *(column for column in by_range if column in part.along)][:2]

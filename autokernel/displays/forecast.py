@@ -127,7 +127,7 @@ class ForecastDisplay:
             x = np.sort(estimator._check_inputs(X)[:, 0])
         names = getattr(estimator, "feature_names_in_", ["x"])
         fitted, inputs = estimator._fitted, x[:, None]
-        axis = estimator._description(units).axes[0]
+        ((axis,), _) = estimator._axes(units)
         return cls(
             x=axis.shown(x),
             mean=fitted.mean(inputs),

@@ -1,7 +1,8 @@
 """Components, sentences and tables about a fitted model."""
 
+from autokernel.explain.axes import TARGET, Axis, axes_of
 from autokernel.explain.decomposition import Component, Decomposition
-from autokernel.explain.description import TARGET, Description
+from autokernel.explain.description import Description
 from autokernel.explain.tables import (
     Table,
     history_table,
@@ -14,10 +15,12 @@ from autokernel.explain.tables import (
 
 __all__ = [
     "TARGET",
+    "Axis",
     "Component",
     "Decomposition",
     "Description",
     "Table",
+    "axes_of",
     "history_table",
     "inclusion_table",
     "leaderboard",

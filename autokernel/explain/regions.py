@@ -1,101 +1,15 @@
-"""Positions along a column in words: numbers with units, dates, and regions of the column."""
+"""Regions of a column in which a component plays a part."""
 
-import math
-import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from autokernel.explain.numbers import between, interval, listing
+from autokernel.explain.axes import Axis
+from autokernel.explain.words import interval, listing
 from autokernel.kernels import Share
 from autokernel.typing import FloatArray
 
-_SINCE = re.compile(r"(?P<unit>\w+) since (?P<date>.+)")  # as in the conventions of NetCDF
-_SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400, "weeks": 604800}
-_YEAR = {"year", "years"}  # whose places are calendar years, and need no unit
 WHOLE_COLUMN = (0.0, 1.0)
 _EDGE = 8.0  # widths from an edge at which a sigmoid is 0.9997
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """A column with its unit.
-
-    Raises
-    ------
-    ValueError
-        If the unit is ``"... since ..."`` and does not begin with seconds, minutes, hours, days or
-        weeks and end with an ISO date.
-    """
-
-    name: str
-    unit: str  # empty if it is not known
-    shift: float  # smallest value
-    scale: float  # extent
-    origin: datetime | None = None  # date of zero
-    levels: tuple[str, ...] = ()  # of a column of categories
-
-    @classmethod
-    def of(
-        cls, name: str, unit: str, shift: float, scale: float, levels: tuple[str, ...] = ()
-    ) -> "Axis":
-        """Build an axis; a unit such as ``"days since 1949-01-01"`` makes places dates."""
-        since = _SINCE.fullmatch(unit)
-        if since is None:
-            return cls(name, unit, shift, scale, levels=levels)
-        try:
-            origin = datetime.fromisoformat(since["date"])
-        except ValueError:
-            origin = None
-        if origin is None or since["unit"] not in _SECONDS:
-            raise ValueError(
-                f"units[{name!r}] must be a text such as 'days since 1949-01-01' with one of "
-                f"{list(_SECONDS)} and an ISO date, got {unit!r}"
-            )
-        return cls(name, since["unit"], shift, scale, origin)
-
-    def shown(self, values: FloatArray) -> FloatArray | npt.NDArray[np.datetime64]:
-        """Return values of the column as a picture shows them: as dates where they are some."""
-        if self.origin is None:
-            return values
-        origin = np.datetime64(self.origin.replace(tzinfo=None), "us")
-        seconds = values * float(_SECONDS[self.unit])
-        return origin + np.round(1e6 * seconds).astype("timedelta64[us]")
-
-    def place(self, value: float) -> str:
-        """Write a place in the unit interval."""
-        if self.origin is not None:
-            return self._date(value)
-        if self.levels:
-            return self.levels[min(round(self.shift + self.scale * value), len(self.levels) - 1)]
-        text = _written(value, scale=self.scale, shift=self.shift)
-        return text if self.unit in _YEAR else f"{text} {self.unit}".rstrip()
-
-    def place_between(self, value: float, low: float, high: float) -> str:
-        """Write a place in the unit interval with an interval, if it is known."""
-        if not (np.isfinite(low) and np.isfinite(high)):
-            return self.place(value)
-        if self.levels:
-            return self.place(value)
-        if self.origin is not None:
-            value_text, *ends = (self._date(one) for one in (value, low, high))
-            return f"{value_text} ({' to '.join(ends)})"
-        value, low, high = (self.shift + self.scale * one for one in (value, low, high))
-        return between(value, low, high, "" if self.unit in _YEAR else self.unit)
-
-    def _date(self, value: float) -> str:
-        """Write a place in the unit interval as a date, with the time if the extent is short."""
-        assert self.origin is not None
-        seconds = _SECONDS[self.unit]
-        try:
-            date = self.origin + timedelta(seconds=(self.shift + self.scale * value) * seconds)
-        except OverflowError:  # a year before 1 or after 9999
-            return _written(value, scale=self.scale, shift=self.shift)
-        hours = self.scale * seconds < 10 * _SECONDS["days"]
-        return f"{date:%Y-%m-%d %H:%M}" if hours else f"{date:%Y-%m-%d}"
 
 
 class Edge(NamedTuple):
@@ -200,16 +114,10 @@ def _within(piece: Piece, highest: float) -> Piece | None:
 
 def _piece_text(piece: Piece, axis: Axis, *, is_only: bool) -> str:
     """Describe a piece, empty for the whole column."""
-    begin, end = (None if edge is None else axis.place_between(*edge) for edge in piece)
+    begin, end = (None if edge is None else axis.place(*edge) for edge in piece)
     if begin is None:
         words = ("until {}", "below {}")
         return "" if end is None else words[not is_only].format(end)
     if end is None:
         return ("from {} onwards", "above {}")[not is_only].format(begin)
     return ("from {} to {}", "between {} and {}")[not is_only].format(begin, end)
-
-
-def _written(value: float, *, scale: float, shift: float) -> str:
-    """Write ``scale * value + shift`` to about a hundredth of ``scale``."""
-    decimals = max(0, -math.floor(math.log10(scale / 100)))
-    return f"{scale * value + shift:.{decimals}f}"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.explain.numbers import interval
+from autokernel.explain.words import interval
 from autokernel.expression import IDENTITY, Expression, Leaf, View, addends, slots_of
 from autokernel.kernels import ADD, NOISE_VARIANCE, BaseKernel, KernelParameter, Role, Unit
 from autokernel.model import FittedModel, KernelPosterior

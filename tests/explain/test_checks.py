@@ -6,7 +6,7 @@ import pytest
 
 from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.explain.checks import _innovations
-from autokernel.explain.numbers import level_text
+from autokernel.explain.words import level_text
 from tests.explain.models import with_kernel
 
 

@@ -1,13 +1,14 @@
 """Fitted models in words."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from autokernel import AutoKernelGPRegressor
-from autokernel.explain import Description
+from autokernel import AutoKernelGPRegressor, PosteriorAveraging
+from autokernel.explain import Description, axes_of
 from autokernel.expression import parse_expression
 from tests.explain.models import random_expressions, with_kernel
 
@@ -45,7 +46,7 @@ def test_a_line_has_its_slope_with_an_interval_in_the_units_of_the_user():
         "falls by (3.0|2.9)", described("LIN[time]", [1.0, 1.0], y=-3.0 * time, **settings)
     )
     assert re.search(
-        r"Beyond the data it goes on, and rises by 7\.\d+ litres \(.*until 1962\.5", text
+        r"Beyond the data it continues, and rises by 7\.\d+ litres \(.*until 1962\.5", text
     )
 
 
@@ -103,7 +104,7 @@ WAVE = np.sin(np.pi * T)
             np.sin(T),
             "PER[time]",
             [0.5, 1.0, 0.6],
-            r"^(?!.*(repeats every|cycle)).*How it goes on is open: the data do not show twice",
+            r"^(?!.*(repeats every|a cycle)).*The data cover less than two periods, so it cannot be",
         ),
         # a step
         (
@@ -166,6 +167,62 @@ def test_a_claim_that_other_kernels_deny_has_their_probability():
         assert (own["probability"] <= kernels["probability"][has_it].sum() + 0.05).all()
 
 
+def words_of_components(model):
+    """The paragraphs about components, which follow the overview, and those about columns."""
+    overview, *paragraphs = model.describe().split("\n\n")
+    return [text for text in overview.split(". ") if "matter" in text], paragraphs
+
+
+@pytest.mark.parametrize("name", ["line", "shops"])
+def test_one_posterior_has_the_same_words_however_predictions_average_over_it(name):
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"shop": rng.choice([*"abc"], 40), "date": np.arange(40.0)})
+    y = {"line": 0.05 * X["date"], "shops": 1.0 * (X["shop"] == "a")}[name]
+    y = y + 0.9 * rng.normal(size=40)
+    averages = (None, "posterior", PosteriorAveraging(n_components=64))
+    settings = {"base_kernels": ("LIN", "SE", "CAT"), "n_iter": 4, "random_state": 0}
+    settings |= {"target_scale": None, "outliers": None}
+    models = [AutoKernelGPRegressor(averaging=one, **settings).fit(X, y) for one in averages]
+    first, *others = map(words_of_components, models)
+    assert all(other == first for other in others)
+    table = models[0].inclusion_probabilities_
+    depends = dict(zip(table["column"], table["depends"], strict=True))
+    assert 0.01 < min(depends.values()) < 0.95  # some kernels have no such column
+    for model in models:
+        for claim in pd.DataFrame(model.claims_).itertuples():
+            if claim.predicate in ("matters", "may matter", "does not matter"):
+                p = [depends[one] for one in re.split(", | and ", claim.subject)]
+                assert claim.predicate != "may matter" or p == pytest.approx(
+                    [claim.probability], abs=0.005
+                )
+                assert claim.predicate != "matters" or min(p) > 0.945
+            elif claim.predicate == "is possible":  # no column has more than this one effect
+                columns = re.findall(r"\[(\w+)\]", claim.subject)
+                assert claim.probability == pytest.approx(max(depends[one] for one in columns))
+
+
+def test_a_column_that_kernels_share_is_as_probable_in_each_of_its_effects():
+    """One kernel adds the columns, the other one multiplies them: both depend on each."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.uniform(size=(40, 2)), columns=["a", "b"])
+    model = AutoKernelGPRegressor(random_state=0)
+    model.refit(X, X["a"] + X["b"] + 0.1 * rng.normal(size=40), "SE[a] + SE[b]")
+    (one,) = model._fitted.kernels
+    other = AutoKernelGPRegressor(random_state=0).refit(X, X["a"] + X["b"], "SE[a] * SE[b]")
+    (two,) = other._fitted.kernels
+    kernels = (replace(one, probability=0.7), replace(two, probability=0.3))
+    model._fitted = replace(model._fitted, kernels=kernels)
+    assert "possible" not in model.describe()
+    assert model.inclusion_probabilities_["depends"].tolist() == pytest.approx([1.0, 1.0])
+    other = AutoKernelGPRegressor(random_state=0).refit(X, X["a"], "SE[a]")
+    (three,) = other._fitted.kernels
+    model._fitted = replace(
+        model._fitted, kernels=(replace(one, probability=0.7), replace(three, probability=0.3))
+    )
+    assert "A possible effect of b (probability 0.70)." in model.describe()
+    assert "It is uncertain whether b (0.70) matters." in model.describe()
+
+
 def smokers(seed=0):
     rng = np.random.default_rng(seed)
     X = pd.DataFrame({"dose": rng.uniform(0, 10, 80), "smoker": rng.integers(0, 2, 80)})
@@ -194,8 +251,8 @@ def test_an_interaction_is_described_by_the_effect_at_each_level():
     model = AutoKernelGPRegressor(random_state=0).refit(X, y, "LIN[dose] * LIN[smoker]")
     text = model.describe({"dose": "mg"})
     assert re.search(
-        r"A joint effect of dose and smoker: along dose, where smoker is 0, it may rise or "
-        r"fall: the data leave it open; where smoker is 1, it rises by 0\.(80|79|81)\d* per mg "
+        r"A joint effect of dose and smoker: along dose, where smoker is 0, its "
+        r"direction is uncertain; where smoker is 1, it rises by 0\.(80|79|81)\d* per mg "
         r"\(0\.7",
         text,
     ), text
@@ -221,12 +278,16 @@ ROWS = np.arange(N)
     ("kernel", "change", "expected"),
     [
         ("SE[x]", lambda y, e, z: y + e, None),
-        ("SE[x]", lambda y, e, z: y + e + 3 * (ROWS == 17), r"^Row 17 does not fit the others, by"),
+        (
+            "SE[x]",
+            lambda y, e, z: y + e + 3 * (ROWS == 17),
+            r"^Row 17 is an outlier: \d.* standard dev",
+        ),
         # rows that are far off hide each other, but for a median
         (
             "SE[x]",
             lambda y, e, z: y + e + 15 * (ROWS % 25 == 0),
-            "^Rows (?=.*125).* do not",
+            "^Rows (?=.*125).* are outliers: up to",
         ),
         ("SE[x]", lambda y, e, z: y + 3 * e * (y > 0), "^The noise grows with the prediction"),
         ("SE[x]", lambda y, e, z: y + 9 * e * z, "^The noise grows with z: it is"),
@@ -234,7 +295,7 @@ ROWS = np.arange(N)
         (
             "SE[x]",
             lambda y, e, z: y + 0.2 * (1 - 2 * (e > 0)),
-            "^Intervals are too wide: those",
+            "^Intervals are too wide: 90 % int",
         ),
         ("SE[x]", lambda y, e, z: y + e + 0.5 * z, r"^The residuals still rise with z\."),
     ],
@@ -303,7 +364,7 @@ def test_columns_are_named_with_the_probability_that_they_matter():
     y = X["age"] + np.sin(6 * X["water"]) * X["age"] + 0.05 * rng.normal(size=60)
     settings = {"base_kernels": ("SE", "LIN"), "n_iter": 10, "random_state": 0}
     text = AutoKernelGPRegressor(**settings).fit(X, y).describe()
-    assert "age and water matter, with a probability of at least 0.95." in text
+    assert "age and water matter (probability at least 0.95)." in text
     assert "A joint effect of water and age" in text
     assert "its probability among those that were evaluated is 0." in text
 
@@ -447,7 +508,7 @@ def test_on_the_log_scale_effects_are_factors():
     y = np.exp(logs + 0.05 * rng.normal(size=120))
     model = AutoKernelGPRegressor(target_scale="log", random_state=0)
     text = model.refit(X, y, "log(y) ~ LIN[time] + PER[time]").describe(UNITS)
-    assert text.startswith("On the log scale, the target is the sum of its components: effects mu")
+    assert text.startswith("The effects multiply (log scale). The geometric mean")
     (mean,) = numbers(r"The geometric mean of the target is (\S+) litres\.", text)
     assert mean == pytest.approx(np.exp(np.log(y).mean()), rel=0.01)
     noise, low, high = numbers(rf"The noise is typically a factor of (\S+) {RANGE}", text)
@@ -461,7 +522,9 @@ def test_on_the_log_scale_effects_are_factors():
         text,
     )
     np.testing.assert_allclose([least, most], np.exp([-0.3, 0.3]), rtol=0.06)
-    by, low, high = numbers(rf"goes on, and rises by a factor of (\S+) {RANGE} until 1962.5", text)
+    by, low, high = numbers(
+        rf"continues, and rises by a factor of (\S+) {RANGE} until 1962.5", text
+    )
     assert low < by < high
     assert by == pytest.approx(np.exp(0.1 * 2.5), rel=0.02)
     claims = pd.DataFrame(model.claims_)
@@ -484,7 +547,7 @@ def test_a_line_along_the_log_of_a_column_is_described_by_its_doublings():
     assert low < 7 * np.log(2) < high
     assert low < by < high
     assert re.search(
-        r"Beyond the data it goes on, and rises by 1\.5\d+ MPa \(.* until 4\d\d days", text
+        r"Beyond the data it continues, and rises by 1\.5\d+ MPa \(.* until 4\d\d days", text
     )
     text = model.refit(X, np.exp(y / 10), "log(y) ~ LIN[log(age)]").describe(units)
     by, low, high = numbers(rf"as a power of age, by a factor of (\S+) {RANGE} with each dou", text)
@@ -512,5 +575,16 @@ def test_a_log_that_was_tried_is_not_advised():
     assert advice in model.refit(X, y, "LIN[0]").describe()
     text = model.refit(X, y, "log(y) ~ LIN[0]").describe()
     assert "more often above the prediction than not." in text
-    description = Description(model.refit(X, y, "LIN[0]")._fitted, {}, has_tried_log=True)
+    fitted = model.refit(X, y, "LIN[0]")._fitted
+    description = Description(fitted, axes_of(fitted.columns, {})[0], has_tried_log=True)
     assert advice not in str(description)
+
+
+@pytest.mark.parametrize("unit", ["years", "days since 1949-01-01"])
+def test_the_unit_of_a_column_of_dates_is_not_that_of_the_user(unit):
+    days = pd.date_range("2000-01-01", periods=60, freq="MS")
+    X = pd.DataFrame({"date": days, "age": np.arange(60.0)})
+    model = AutoKernelGPRegressor(random_state=0).refit(X, np.arange(60.0), "LIN[date]")
+    with pytest.raises(ValueError, match=r"units must not have 'date', which holds dates: their"):
+        model.describe({"date": unit})
+    assert "per year" in model.describe({"age": "years", "y": "litres"})

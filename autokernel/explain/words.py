@@ -1,4 +1,4 @@
-"""Numbers, lists and shares as a reader wants them."""
+"""Numbers, lists and shares as a reader wants them, and how sure a sentence is."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ import numpy as np
 from autokernel.typing import FloatArray
 
 INTERVAL_ENDS = (0.05, 0.95)  # levels of the ends of a central 90 % interval
-
+CERTAIN = 0.95  # probability from which none is written
 _DIGITS = 3
 _PLURALS = frozenset(
     f"{one}s"
@@ -156,3 +156,16 @@ def counted(n: int, noun: str) -> str:
 def singular(unit: str) -> str:
     """Write a unit of which there is one, if its plural is a common word."""
     return unit[:-1] if unit in _PLURALS else unit
+
+
+def capital(text: str) -> str:
+    """Write the first letter of a sentence."""
+    return text[:1].upper() + text[1:]
+
+
+def perhaps(text: str, probability: float) -> str:
+    """Add to a clause how probable it is, if it is not nearly certain."""
+    if probability >= CERTAIN:
+        return text
+    words = f"probability {probability:.2f}"
+    return f"{text[:-1]}; {words})" if text.endswith(")") else f"{text} ({words})"

@@ -1,0 +1,340 @@
+"""How facts are written: English, units, and the scale of the target, in one place.
+
+A sentence comes with the fact that it states, whose numbers are in the units of the user. A fact
+without a sentence is stated by the sentence before it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from autokernel.data.scales import LARGEST_LOG, Scale
+from autokernel.data.steps import YEAR
+from autokernel.explain.axes import Axis
+from autokernel.explain.facts import NEAR_BEYOND, SURE, Fact
+from autokernel.explain.words import (
+    between,
+    calendar_word,
+    capital,
+    counted,
+    factor_text,
+    listing,
+    percent,
+    perhaps,
+    readable,
+    singular,
+    with_unit,
+)
+from autokernel.expression import IDENTITY
+
+MIN_YEARS = 2  # of a column of dates, from which a line is measured per year
+MAX_LOG_STEP = np.log(100.0)  # of a factor per unit of a column, above which it is per less
+MAX_LEVELS = 6  # of a category whose differences are listed
+MAX_BLUR = 0.25  # of a column, up to which the place of a jump is named
+SCALE_WORDS = {IDENTITY: "original", "log": "log", "sqrt": "square root", "logit": "logit"}
+_LINES = {  # on a scale of a column, of the log of the target or not: what is said of a line
+    (IDENTITY, False): ("linearly", "by"),
+    (IDENTITY, True): ("exponentially", "exponentially, by"),
+    ("log", False): ("with the logarithm", "in proportion to the logarithm of {}, by"),
+    ("log", True): ("as a power", "as a power of {}, by"),
+    ("sqrt", False): ("with the square root", "in proportion to the square root of {}, by"),
+    ("sqrt", True): ("exponentially with the root", "exponentially with the square root of {}, by"),
+}
+_BEYOND = {"continues beyond": "continues, and ", "returns beyond": "returns to its average, and "}
+
+Said = tuple[Fact, str]
+
+
+class Sentences:
+    """Writes facts about columns and a target.
+
+    Parameters
+    ----------
+    axes : list of Axis
+        The columns with their units.
+    target : str
+        Name of the target.
+    unit : str
+        Unit of the target, empty if it is not known.
+    scale : str
+        Scale of the target, on which amounts are.
+    """
+
+    def __init__(self, axes: Sequence[Axis], *, target: str, unit: str, scale: str) -> None:
+        self.axes, self.target, self.unit, self.scale = axes, target, unit, scale
+        self.names = [axis.name for axis in axes]
+        on_scale = f" on the {SCALE_WORDS[scale]} scale"
+        self._unit, self._on_scale = (unit, "") if scale == IDENTITY else ("", on_scale)
+
+    # Amounts of the target
+
+    def measured(self, fact: Fact, per: str = "") -> Fact:
+        """Return a fact about an amount on the scale of the target in its unit, or a factor."""
+        unit = self.unit if self.scale == IDENTITY else f"{self.scale}(y)"
+        if self.scale == "log":
+            unit, fact = "factor", replace(fact, **dict(zip(_ENDS, _exp(_ends(fact)), strict=True)))
+        return replace(fact, unit=f"{unit}{per}".strip("/"))
+
+    def amount(self, value: float, low: float = np.nan, high: float = np.nan, per: str = "") -> str:
+        """Write the size of a change on the scale of the target, without its sign."""
+        sign = 1.0 if value >= 0 else -1.0
+        low, high = sorted((sign * low, sign * high))
+        if self.scale == "log":
+            text, unit = factor_text(*_exp([sign * value, low, high])), per
+        else:
+            text = between(sign * value, low, high, "")
+            unit = f" {self._unit}".rstrip() + per + self._on_scale
+        number, bracket, ends = text.partition(" (")
+        return f"{number}{unit}{bracket}{ends}"
+
+    def between(self, low: float, high: float) -> str:
+        """Write a range of changes on the scale of the target."""
+        if self.scale == "log":
+            first, last = map(factor_text, _exp([low, high]))
+            return f"{first} to {last.removeprefix('a factor of ')}"
+        return f"{with_unit(low, '')} to {with_unit(high, self._unit)}{self._on_scale}"
+
+    # Places along a column
+
+    def place(self, fact: Fact, column: int, view: Scale) -> Said:
+        """Return a place on a scale of a column in the units of the column, and its text."""
+        axis, ends = self.axes[column], view.inverse(np.array(_ends(fact))).tolist()
+        moved = replace(fact, **dict(zip(_ENDS, ends, strict=True)))
+        return replace(_scaled(moved, axis.scale, axis.shift), unit=axis.unit), axis.place(*ends)
+
+    def level(self, column: int, value: float, *, is_one_of_two: bool = False) -> str:
+        """Write a value of a column in the unit interval, in full if it is one of two."""
+        axis = self.axes[column]
+        if is_one_of_two and axis.origin is None and not axis.levels:
+            return f"{axis.shift + axis.scale * value:.6g}"
+        return axis.place(value)
+
+    def where(self, levels: Mapping[int, float]) -> str:
+        """Say that columns have these levels."""
+        texts = [f"{self.names[column]} is {self.level(column, v)}" for column, v in levels.items()]
+        return f"where {listing(texts)}"
+
+    # Curves
+
+    def curve(self, fact: Fact, column: int, view: Scale, begin: str = "") -> Said:
+        """Describe a line, a rise or fall, a turn, or many, along a column on a scale."""
+        noun, word = f"curve in {self.names[column]} that ", fact.predicate
+        if fact.probability < SURE:
+            unknown = Fact(fact.subject, "is open", evidence=fact.evidence)
+            noun = f"{begin}curve in {self.names[column]} whose" if begin else "its"
+            return unknown, f"{noun} direction is uncertain."
+        if word.endswith("linearly"):
+            fact, text = self._line(fact, column, view)
+            if fact.predicate.endswith("linearly"):
+                noun = f"straight line in {self.names[column]} that "
+        elif " then " in word:
+            first, then = word.split(" then ")
+            fact, place = self.place(fact, column, view)
+            text = f"{first} until {place} and {then} from there on"
+        else:
+            ends = (fact.low, fact.high) if word in ("rises", "falls") else ()
+            text = f"{word} by {self.amount(fact.value, *ends)}" if fact.value else word
+            fact = self.measured(fact)
+        return fact, f"{f'{begin}{noun}' if begin else 'it '}{perhaps(text, fact.probability)}."
+
+    def _line(self, fact: Fact, column: int, view: Scale) -> Said:
+        """Describe a straight line on the scales of a column and of the target."""
+        step, unit, per = self._step(fact, column, view)
+        fact, way = _scaled(fact, step), fact.predicate.split()[0]
+        predicate, words = _LINES[view.name, self.scale == "log"]
+        amount = self.amount(*_ends(fact), "" if view.name != IDENTITY else f" {per}")
+        where = f" {per}" if view.name != IDENTITY else ""
+        fact = self.measured(replace(fact, predicate=f"{way} {predicate}"), f"/{unit}")
+        return fact, f"{way} {words.format(self.names[column])} {amount}{where}"
+
+    def _step(self, fact: Fact, column: int, view: Scale) -> tuple[float, str, str]:
+        """Choose the step along a column by which a line is measured, its unit, and its words."""
+        axis, name = self.axes[column], self.names[column]
+        if view.name == "log":
+            return np.log(2.0) / view.width, "doubling", f"with each doubling of {name}"
+        if view.name != IDENTITY:
+            return 1 / view.width, f"{view.name}({name})", "per unit of this root"
+        step, unit, one = 1 / axis.scale, axis.unit, singular(axis.unit) or "unit"
+        if axis.origin is not None and axis.scale > MIN_YEARS * YEAR:
+            step, unit, one = step * YEAR, "years", "year"
+        most = abs(fact.value) * step / MAX_LOG_STEP
+        if self.scale == "log" and most > 1:  # a factor of 1e9 says nothing
+            part = 10.0 ** -np.ceil(np.log10(most))
+            step, unit = step * part, f"{part:g} {unit}".rstrip()
+            one = unit
+        return float(step), unit, f"per {'level' if axis.levels else one}"
+
+    def most(self, said: Said, where: Fact, column: int, view: Scale) -> list[Said]:
+        """Add to a rise or fall where or how most of it happens."""
+        fact, text = said
+        if where.predicate == "follows its scale":
+            line = _LINES[view.name, self.scale == "log"][1].format(self.names[column])
+            how = f"nearly {line.removesuffix(', by')}"
+        else:
+            where, place = self.place(where, column, view)
+            how = f"half of it until {place}"
+            if where.predicate == "jumps":
+                how = f"most of it around {perhaps(place, where.probability)}"
+        return [(fact, f"{text.removesuffix('.')}, {how}."), (where, "")]
+
+    def difference(self, fact: Fact, column: int, values: Sequence[float], begin: str = "") -> Said:
+        """Describe the effect of a column of two values."""
+        low, high = (self.level(column, one, is_one_of_two=True) for one in values)
+        name, measured = self.names[column], self.measured(fact)
+        noun = f"{begin}difference of {name}: " if begin else ""
+        than = f"{fact.predicate.removeprefix('is ')} by {self.amount(*_ends(fact))} than"
+        if self.scale == "log":
+            factor, bracket, ends = _factor(measured).partition(" (")
+            than = f"{factor} times as high{bracket}{ends} as"
+        text = f"where {name} is {high}, {self.target} is {than} where it is {low}"
+        return measured, f"{noun}{perhaps(text, fact.probability)}."
+
+    def beyond(self, fact: Fact, column: int, end: float, extent: float) -> Said:
+        """Say how a curve continues after its end."""
+        axis, measured, far = self.axes[column], self.measured(fact), end + NEAR_BEYOND * extent
+        until = f"until {axis.place(far)}"
+        if axis.origin is None and not axis.unit:
+            until = f"until {self.names[column]} is {axis.place(far)}"
+        if fact.probability < SURE:
+            change = self.between(fact.low, fact.high)
+            text = f"Its course beyond the data is uncertain: it changes by {change} {until}."
+            return replace(measured, predicate="is open beyond", probability=1.0), text
+        if fact.predicate == "is open beyond":
+            return fact, "The data cover less than two periods, so it cannot be extrapolated."
+        way = f"{_BEYOND.get(fact.predicate, '')}{'rises' if fact.value > 0 else 'falls'}"
+        text = f"{way} by {self.amount(*_ends(fact))} {until}"
+        return measured, f"Beyond the data it {perhaps(text, fact.probability)}."
+
+    # Seasons
+
+    def season(self, period: Fact, swing: Sequence[Fact], column: int, begin: str) -> list[Said]:
+        """Say with which period a component repeats, and how large it is.
+
+        The period is in the unit interval; after the swing come its lowest and highest point.
+        """
+        axis, (size, *ends) = self.axes[column], swing
+        period = replace(_scaled(period, axis.scale), unit=axis.unit)
+        word = calendar_word(*_ends(period), axis.unit)
+        noun = f"{word}season in {self.names[column]}"
+        if not word:
+            every = between(*readable(*_ends(period), axis.unit))
+            noun = f"cycle in {self.names[column]} that repeats every {every}"
+        how = f"{'' if word else ','} with a swing of {self.amount(size.value)}"
+        amounts = [size]
+        if self.scale == "log":
+            factors = self.between(*(one.value for one in ends))
+            how, amounts = f" {'that' if word else 'and'} changes {self.target} by {factors}", swing
+        text = f"{begin}{perhaps(f'{noun}{how} in its last cycle', size.probability)}."
+        return [(period, text), *((self.measured(one), "") for one in amounts)]
+
+    def growth(self, grows: Fact, size: Fact, first: Sequence[Fact]) -> list[Said]:
+        """Say how a swing has changed since the first cycle, given its lowest and highest point."""
+        text = f" from {self.amount(size.value / grows.value)} in the first cycle"
+        facts: list[Said] = []
+        if self.scale == "log":
+            text = f": in the first cycle it was {self.between(*(one.value for one in first))}"
+            facts = [(self.measured(one), "") for one in first]
+        word = "grown" if grows.value > 1 else "shrunk"
+        text = perhaps(f"Its swing has {word}{text}", grows.probability)
+        return [(grows, f"{text}."), *facts]
+
+    def season_beyond(self, fact: Fact, column: int, noun: str) -> Said:
+        """Say how a season continues beyond the data."""
+        if fact.probability < SURE:
+            unknown = replace(fact, predicate="is open beyond", probability=1.0)
+            return unknown, f"Whether {noun} repeats beyond the data is uncertain."
+        if fact.predicate == "repeats beyond":
+            text = perhaps(f"{capital(noun)} repeats beyond the data", fact.probability)
+            return fact, f"{text}."
+        axis = self.axes[column]
+        fact = replace(_scaled(fact, axis.scale), unit=axis.unit)
+        value, _, _, unit = readable(fact.value, np.nan, np.nan, axis.unit)
+        text = f"Beyond the data half of its swing is left after {with_unit(value, unit)}"
+        return fact, f"{perhaps(text, fact.probability)}."
+
+    def too_fast(self, subject: str, column: int, begin: str) -> Said:
+        """Say that a cycle is too fast for the rows."""
+        fact = Fact(subject, "is faster than the rows", evidence="two gaps between rows")
+        name = self.names[column]
+        return fact, f"{begin}cycle in {name} that is faster than the rows, or seems so."
+
+    # Levels of categories
+
+    def levels(self, said: Sequence[tuple[float, Fact]], column: int, begin: str) -> list[Said]:
+        """Describe how levels differ from their average, the highest first."""
+        name, (_, first) = self.names[column], said[0]
+        if first.probability < SURE:
+            unknown = replace(first, predicate="is open", probability=1.0)
+            return [(unknown, f"{begin}difference between levels of {name} that is uncertain.")]
+        texts = [self._level_difference(column, *one) for one in said]
+        if len(texts) > MAX_LEVELS:
+            name = f"{name}, the highest and lowest of {len(texts)}"
+            texts = [*texts[: MAX_LEVELS // 2], *texts[-(MAX_LEVELS // 2) :]]
+        average = "as factors of" if self.scale == "log" else "around"
+        text = f"difference between levels of {name}, {average} their average: {listing(texts)}"
+        whole = f"{begin}{perhaps(text, first.probability)}."
+        facts = [self.measured(fact) for _, fact in said]
+        return [(facts[0], whole), *((fact, "") for fact in facts[1:])]
+
+    def _level_difference(self, column: int, value: float, fact: Fact) -> str:
+        """Write how far a level is from the average of all."""
+        if self.scale == "log":
+            text = factor_text(self.measured(fact).value).removeprefix("a factor of ")
+            return f"{self.level(column, value)} {text}"
+        sign = "+" if fact.value >= 0 else "-"
+        return f"{self.level(column, value)} {sign}{self.amount(fact.value)}"
+
+    def between_levels(self, said: Sequence[Fact], column: int, n_levels: int) -> list[Said]:
+        """Say how a curve differs between the levels of a category, if it does."""
+        name, first = self.names[column], said[0]
+        if first.probability < SURE:
+            return [(first, f"It is uncertain whether it differs between levels of {name}.")]
+        facts = [self.measured(fact) for fact in said]
+        texts = [f"{f.predicate.removeprefix('differs ')} by {self.amount(f.value)}" for f in said]
+        of_all = counted(n_levels, "level")
+        text = f"It differs between the {of_all} of {name}, {listing(texts)} (standard deviations)"
+        text = f"{perhaps(text, first.probability)}."
+        return [(facts[0], text), *((fact, "") for fact in facts[1:])]
+
+    # Components
+
+    def share(self, fact: Fact, begin: str = "It explains") -> Said:
+        """Say how much is explained."""
+        return fact, f"{begin} {percent(fact.value)} of the variance of the fit."
+
+    def small(self, fact: Fact, n: int) -> Said:
+        """Say how much some small components explain together."""
+        verb = "explains" if n == 1 else "together explain"
+        return self.share(
+            fact, f"{capital(counted(n, 'smaller component'))} of {fact.subject} {verb}"
+        )
+
+    def uncertain(self, fact: Fact, noun: str, columns: Sequence[int], begin: str) -> Said:
+        """Name a component of which nothing else is known, or which outliers hide."""
+        text = f"{begin}possible {noun} {listing([self.names[column] for column in columns])}"
+        if fact.evidence.startswith("outliers"):
+            return fact, f"{text}, which outliers mask."
+        return fact, f"{perhaps(text, fact.probability)}."
+
+
+_ENDS = ("value", "low", "high")
+
+
+def _ends(fact: Fact) -> tuple[float, float, float]:
+    """Return the number of a fact with its interval."""
+    return fact.value, fact.low, fact.high
+
+
+def _scaled(fact: Fact, factor: float, shift: float = 0.0) -> Fact:
+    value, low, high = (shift + factor * one for one in _ends(fact))
+    return replace(fact, value=value, low=low, high=high)
+
+
+def _exp(values: Sequence[float]) -> list[float]:
+    """Compute factors from their logs."""
+    return np.exp(np.clip(values, -LARGEST_LOG, LARGEST_LOG)).tolist()
+
+
+def _factor(fact: Fact) -> str:
+    return factor_text(*_ends(fact)).removeprefix("a factor of ")
