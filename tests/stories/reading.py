@@ -15,9 +15,9 @@ from autokernel import AutoKernelGPRegressor
 
 N = r"(?P<n>-?[\d.]+(?:e[+-]?\d+)?)"
 UNIT = r"(?: [^\d(),.;]+?)?"
-RANGE = r"(?: \((?P<low>-?[\d.e+-]+) to (?P<high>-?[\d.e+-]+)\))?"
+RANGE = r"(?: \((?P<low>-?[\d.e+-]+) to (?P<high>-?[\d.e+-]+)(?:; probability [01]\.\d+)?\))?"
 AMOUNT = rf"(?:(?P<factor>a factor of) )?{N}{UNIT}"
-PERHAPS = r"(?:, with a probability of (?P<perhaps>[01]\.\d+))?"
+PERHAPS = r"(?: \(probability (?P<perhaps>[01]\.\d+)\))?"
 DAYS = {"daily": 1.0, "weekly": 7.0, "monthly": 30.44, "yearly": 365.2425}
 N_GRID, AHEAD = 65, 0.25  # points of a curve, and extents beyond the data
 SCALES: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -230,7 +230,7 @@ CLAUSES: Mapping[str, Callable[[Reader, Match, str, Mapping[str, float]], bool]]
     rf"goes up and down by {AMOUNT}{RANGE}{PERHAPS}": wiggles,
     rf"where .+ is (?P<a>\S+), .+ is {N} (?P<times>times as high){RANGE} as where it is "
     rf"(?P<b>[^,]+){PERHAPS}": difference,
-    r"may rise or fall: the data leave it open": is_open,
+    r"direction is uncertain": is_open,
     rf"where .+ is (?P<a>\S+), .+ is (?P<way>higher|lower) by {N}{UNIT}{RANGE} than where it is "
     rf"(?P<b>[^,]+){PERHAPS}": difference,
 }
@@ -257,7 +257,7 @@ def several(reader: Reader, match: Match) -> bool:
     x, found = "", []
     for effect in match["effects"].split("; "):
         along = r"(?:along (?P<x>.+?),? (?=where|it))?(?:where (?P<z>.+?) is (?P<at>\S+), )?"
-        parts = re.fullmatch(along + r"(?=it |where )(?:it )?(?P<does>.+)", effect)
+        parts = re.fullmatch(along + r"(?=its? |where )(?:its? )?(?P<does>.+)", effect)
         if parts is None:
             return False
         x = parts["x"] or x
@@ -298,7 +298,7 @@ def beyond(reader: Reader, match: Match) -> bool:
     places = np.add.outer(x.max() + ahead * np.array([-1, 0, 1]), cycle if reader.period else [0])
     values = reader.means(reader.column, places.ravel()).sum(axis=0).reshape(places.shape)
     before, last, later = values.mean(axis=1)
-    goes_on = "goes on" not in match[0] or (later - last) * (last - before) > 0
+    goes_on = "continues" not in match[0] or (later - last) * (last - before) > 0
     return goes_on and says(match, sign(match) * (later - last))
 
 
@@ -355,7 +355,7 @@ def matters(reader: Reader, match: Match) -> bool:
     table = reader.model.inclusion_probabilities_
     p = dict(zip(table["column"], table["depends"], strict=True))
     low, high = (0.045, 0.955)  # as two digits are written
-    if "open" not in match[0]:
+    if "uncertain" not in match[0]:
         low, high = (0.0, 0.055) if "not matter" in match[0] else (0.945, 1.0)
     names = re.split(r", | and ", re.sub(r" \([\d.]+\)", "", match["names"]))
     return all(low <= p[name] <= high + 1e-9 for name in names)
@@ -425,35 +425,24 @@ def is_said(reader: Reader, match: Match) -> bool:
 P = r"(?:less than |more than )?(?P<p>-?[\d.]+) %"
 SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (rf"The (?P<what>average|geometric mean) of .+ is {N}{UNIT}\.", mean),
+    (rf"Effects add up on the (?P<scale>.+?) scale{PERHAPS}\.", scale),
     (
-        rf"On the (?P<scale>.+) scale, .+ is the sum of its components(?:: effects multiply)?"
-        rf"{PERHAPS}\.",
+        r"The effects multiply \((?P<scale>log) scale(?:; probability (?P<perhaps>[01]\.\d+))?\)\.",
         scale,
     ),
-    (
-        rf".+ is described on the (?P<scale>.+) scale(?:: effects are factors)?{PERHAPS}\.",
-        scale,
-    ),
-    (rf".+ as it is, and not on another scale{PERHAPS}\.", is_said),
-    (
-        rf"\w+ components? explains? {P} of its variance in rows that are left out\.",
-        explains,
-    ),
+    (rf"\w+ components? explains? {P} of the variance of held-out rows\.", explains),
     (
         rf"(?:The noise|What is left) (?:has a standard deviation of|is typically) {AMOUNT}"
         rf"{RANGE}(?:, wid.+)?\.",
         noise,
     ),
-    (rf"Rows that are left out are missed by {N}{UNIT}\.", missed),
-    (
-        r"Whether (?:it|the cycle) repeats beyond the data is open\.",
-        is_said,
-    ),
+    (rf"The leave-one-out error is {N}{UNIT}\.", missed),
+    (r"Whether (?:it|the cycle) repeats beyond the data is uncertain\.", is_said),
     (r"No structure was found: .+ around its (?:geometric )?mean, .+\.", is_said),
     (r"It ends before the data do\.", is_said),
-    (r"Whether (?P<names>.+) matters? is open\.", matters),
+    (r"It is uncertain whether (?P<names>.+) matters?\.", matters),
     (
-        r"(?P<names>.+?)(?: do| does not| do not)? matters?, with a probability of at least 0.95\.",
+        r"(?P<names>.+?)(?: do| does| does not| do not)? matters? \(probability at least 0.95\)\.",
         matters,
     ),
     (r"(?P<names>.+?) (?:are one column in|can hardly be dist).+", alike),
@@ -464,10 +453,10 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         kernels,
     ),
     (r"The search was cut .+", is_said),
-    (r"They hide what the others show: .+", is_said),
+    (r"They mask the other rows; .+", is_said),
     (r"Its average (?P<does>.+)\.", level),
     (r"A cycle in .+ that is faster than the rows, or seems so\.", is_said),
-    (r"(?:.*?a|A) (?:curve|straight line) in (?P<x>.+?) that (?P<does>.+)\.", curve),
+    (r"(?:.*?a|A) (?:curve|straight line) in (?P<x>.+?) (?:that|whose) (?P<does>.+)\.", curve),
     (r"(?:.*?a|A) difference of (?P<x>.+?): (?P<does>.+)\.", curve),
     (
         r"(?:.*?a|A|Around it there is a) (?:\w+ season|cycle) in (?P<x>.+?) (?:that repeats every "
@@ -494,14 +483,13 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         rf"Beyond the data it (?:.+ and )?{WAY} by {AMOUNT}{RANGE} until .+{PERHAPS}\.",
         beyond,
     ),
-    (r"How it goes on is open: .+", is_said),
+    (r"(?:Its course beyond the data is uncertain:|The data cover less than two) .+", is_said),
     (r"Its level drifts by about .+ from one row to the next\.", is_said),
     (rf"(?P<n>)?(?:It|The cycle) repeats beyond the data{PERHAPS}\.", repeats),
     (rf"Beyond the data half of its swing is left after {N}{UNIT}{PERHAPS}\.", repeats),
-    (r"Rows? (?P<rows>.+?) do(?:es)? not fit the others, .+", far_off),
-    (r"Rows? (?P<rows>.+?) do(?:es)? not fit: .+ excluded .+", far_off),
+    (r"Rows? (?P<rows>.+?) (?:is|are) (?:excluded as )?(?:an outlier|outliers): .+", far_off),
     (r"Rows? .+? (?:has a value|have values) where the target's scale ends, .+", is_said),
-    (r"\d+ rows, of which the first are (?P<rows>.+?), do not fit: .+", far_off),
+    (r"\d+ rows, of which the first are (?P<rows>.+?), are excluded as outliers: .+", far_off),
     (r"The noise (?P<way>grows|shrinks) with (?P<x>.+?): it is .+", spread),
     (r"Large residuals are more often (?P<way>above|below) the prediction than not.*", skew),
     (r"(?:The residuals still|Intervals are too|Residuals were not) .+", is_said),
