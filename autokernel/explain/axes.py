@@ -68,14 +68,15 @@ class Axis:
         """Write a place in the unit interval, with an interval if it is known."""
         if self.levels:
             return self.levels[min(round(self.shift + self.scale * value), len(self.levels) - 1)]
+        has_interval = bool(np.isfinite(low) and np.isfinite(high))
+        if self.origin is not None:
+            ends = f" ({self._date(low)} to {self._date(high)})" if has_interval else ""
+            return f"{self._date(value)}{ends}"
         unit = "" if self.unit in _YEAR else self.unit
-        has_interval = np.isfinite(low) and np.isfinite(high)
-        if has_interval and self.origin is None:
-            return between(*(self.shift + self.scale * one for one in (value, low, high)), unit)
-        if self.origin is None:
+        if not has_interval:
             return f"{self._number(value)} {unit}".rstrip()
-        text, *ends = (self._date(one) for one in (value, low, high) if np.isfinite(one))
-        return f"{text} ({' to '.join(ends)})" if has_interval else text
+        value, low, high = (self.shift + self.scale * one for one in (value, low, high))
+        return between(value, low, high, unit)
 
     def _number(self, value: float) -> str:
         """Write a value to about a hundredth of the extent."""
@@ -125,9 +126,10 @@ def _checked(
     units: Mapping[str, str] | None, names: Sequence[str], target_name: str | None
 ) -> dict[str, str]:
     """Return the units by the names of columns, and of the target by its own."""
-    if units is not None and not isinstance(units, Mapping):
+    if not isinstance(units or {}, Mapping):
         raise ValueError(f"units must be a mapping such as {{'time': 'years'}}, got {units!r}")
-    own = {TARGET if name == target_name else name: unit for name, unit in (units or {}).items()}
+    given = {**(units or {})}
+    own = {TARGET if name == target_name else name: unit for name, unit in given.items()}
     known = {*names, TARGET}
     for name, unit in own.items():
         if name not in known or not isinstance(unit, str):
@@ -135,7 +137,7 @@ def _checked(
                 f"units must map names out of {sorted(known)} to texts such as 'years', got "
                 f"{name!r}: {unit!r}{did_you_mean(name, known - {name})}"
             )
-    if TARGET in own and TARGET in names:
+    if {TARGET} <= own.keys() & {*names}:
         raise ValueError(
             f"units[{TARGET!r}] is that of the target, and a column has this name too: give "
             "the column another name"

@@ -196,6 +196,12 @@ class ExplainedFunction:
         low, high = view.forward(np.array(ends or self.ends(column))).tolist()
         return view.inverse(np.linspace(low, high, n))
 
+    @property
+    def parameters(self) -> FloatArray:
+        """Draws (n_draws, n_params) of the logs of the parameters of the best kernel."""
+        every, best = self._model.kernels, self._model.evaluation
+        return next(one.draws for one in every if one.evaluation is best)
+
     @cached_property
     def posterior(self) -> list[KernelDraw]:
         """Draws of kernel and parameters for the posterior; all of a kernel have its probability.
@@ -283,17 +289,12 @@ class ExplainedFunction:
         if not part.is_season and self.posterior[number].expression == self._best.expression:
             return part.group
         every = self._parts_of_draws[number]
-        if part.is_season:
-            every = [one for one in every if one.columns == part.columns]
-            return [one.group[0] for one in every if one.repeats_like(part.period)]
         if not part.is_free:
-            every = [one for one in every if not one.is_free and one.columns == part.columns]
-            return [one.group[0] for one in every if one.regions == part.regions]
+            return [one.group[0] for one in every if part.is_like(one)]
         others = [one for one in self.parts if not one.is_free]
         if part.is_whole:  # with its cycles
-            others = [one for one in others if not (one.is_season and one.columns == part.columns)]
-        taken = {id(one) for other in others for one in self._counterpart(other, number)}
-        left = [one.group[0] for one in every if id(one.group[0]) not in taken]
+            others = [one for one in others if not one.is_season or one.columns != part.columns]
+        left = [one.group[0] for one in every if not any(other.is_like(one) for other in others)]
         return [one for one in left if one.expression.columns & set(part.columns)]
 
     @cached_property
@@ -322,7 +323,7 @@ class ExplainedFunction:
         return np.array(weights), self._spread * np.array(means)
 
     def draws(self, part: Part, column: int, X: FloatArray, n_draws: int) -> FloatArray:
-        """Draw a part (n_draws, n) in kernels that have it: kernel, parameters, then the function."""
+        """Draw a part (n_draws, n): a kernel that has it, its parameters, then the function."""
         rng, known = np.random.default_rng(0), self._known(part, column)
         ends = np.cumsum([weight for weight, *_ in known])
         counts = np.diff(np.floor(n_draws * ends / ends[-1] + 0.5).astype(int), prepend=0)
@@ -364,15 +365,15 @@ class ExplainedFunction:
         mean, differences = whole - best, np.array(centres) - whole
         return self._spread * mean, self._spread * np.sqrt(mixture.weights @ differences**2)
 
-    def _separable(self, parts: Sequence[Part]) -> list[Part]:
+    def _separable(self, parts: list[Part]) -> list[Part]:
         """Join a season with the rest along its column if the data show only the sum of both."""
-        parts = [*parts]
         for season in [part for part in parts if part.is_season]:
-            rest = next((p for p in parts if p.is_free and p.columns == season.columns), None)
-            if rest is not None and not self._are_separable(season, rest):
-                both = replace(rest, group=[*rest.group, *season.group], period=season.period)
-                parts = [part for part in parts if part is not season and part is not rest]
-                parts.append(both)
+            with_rest = [p for p in parts if p.is_free and p.columns == season.columns]
+            for rest in with_rest[:1]:
+                if not self._are_separable(season, rest):
+                    group = [*rest.group, *season.group]
+                    parts = [part for part in parts if part is not season and part is not rest]
+                    parts.append(replace(rest, group=group, period=season.period))
         return parts
 
     def _are_separable(self, season: Part, rest: Part) -> bool:

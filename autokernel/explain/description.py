@@ -13,7 +13,7 @@ import numpy as np
 
 from autokernel.explain.axes import Axis
 from autokernel.explain.checks import can_leave_out, checked, of_outliers
-from autokernel.explain.components import Components
+from autokernel.explain.components import ComponentFacts
 from autokernel.explain.decomposition import (
     TEXT_OF_AVERAGING,
     Component,
@@ -25,6 +25,7 @@ from autokernel.explain.overview import Overview
 from autokernel.explain.parts import Part
 from autokernel.explain.sentences import Said, Sentences
 from autokernel.explain.tables import Table
+from autokernel.explain.words import listing
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
 
@@ -90,7 +91,7 @@ class Description:
 
     def text(self, number: int) -> str:
         """Describe a component of the best kernel in one sentence."""
-        return self._components.describe(number)[0][1]
+        return self._component(number)[0][1]
 
     def along(
         self, number: int, columns: Sequence[int], n_points: int
@@ -114,8 +115,7 @@ class Description:
             for column in columns
         ]
         grid = np.meshgrid(*steps, indexing="ij")
-        values = {column: one.ravel() for column, one in zip(columns, grid, strict=True)}
-        inputs = explained.inputs_along(values)
+        inputs = explained.inputs_along(dict(zip(columns, map(np.ravel, grid), strict=True)))
         about = inputs[:: max(1, len(inputs) // 200)]
         mean, std = explained.mean_and_std(part, inputs, about=about)
         axes = [self.axes[column] for column in columns]
@@ -124,12 +124,12 @@ class Description:
 
     def paragraphs(self) -> list[str]:
         """Describe each component, the largest share first, without those that explain little."""
-        every = map(self._components.describe, range(self.explained.n_large))
+        every = map(self._component, range(self.explained.n_large))
         return [_joined(said) for said in every]
 
     def remarks(self) -> list[str]:
         """Say what the components do not: how much small ones explain, and what does not fit."""
-        small = [text for _, text in self._components.small()]
+        small = [text for _, text in self._small()]
         return [text for text in (*small, _joined(self._residuals)) if text]
 
     def overview(self) -> str:
@@ -145,7 +145,7 @@ class Description:
         """Say what is largest, in at most five lines."""
         lines = [_joined(self._overview.target())]
         for number in range(min(self.explained.n_large, MAX_SHORT)):
-            every = self._components.describe(number)
+            every = self._component(number)
             of_curve = takewhile(lambda one: one[0].predicate != "share", every)
             lines.append(" ".join([text for _, text in of_curve if text][:2]))
         checks = [text for _, text in self._residuals]
@@ -159,8 +159,8 @@ class Description:
         """Return all facts with the sentences that state them, a row for each."""
         said = [*self._overview.target(), *self._overview.columns(), *self._search()]
         for number in range(self.explained.n_large):
-            said += self._components.describe(number)
-        said += [*self._components.small(), *self._residuals]
+            said += self._component(number)
+        said += [*self._small(), *self._residuals]
         columns: dict[str, Any] = {
             field.name: [getattr(fact, field.name) for fact, _ in said] for field in fields(Fact)
         }
@@ -191,15 +191,32 @@ class Description:
         return found + list(checked(*about, has_tried_log=self._has_tried_log))
 
     @cached_property
-    def _components(self) -> Components:
-        warnings = [fact.predicate for fact, _ in self._residuals]
-        return Components(self._model, self.explained, self._say, warnings)
+    def _components(self) -> dict[int, list[Said]]:
+        """What is said of each component, filled as it is asked."""
+        return {}
+
+    def _component(self, number: int) -> list[Said]:
+        if number not in self._components:
+            warnings = [fact.predicate for fact, _ in self._residuals]
+            part = self.parts[number]
+            facts = ComponentFacts(self._model, self.explained, part, self._say, warnings)
+            self._components[number] = list(facts.all())
+        return self._components[number]
+
+    def _small(self) -> Iterator[Said]:
+        """Say in one line how much the components explain that are not described one by one."""
+        small = self.parts[self.explained.n_large :]
+        if small:
+            columns = sorted({column for part in small for column in part.columns})
+            names, share = [self.names[one] for one in columns], sum(part.share for part in small)
+            fact = Fact(listing(names), "share", share, evidence="covariance with the fit")
+            yield self._say.small(fact, len(small))
 
     @cached_property
     def _overview(self) -> Overview:
         has_outliers = any(fact.predicate.startswith("does not fit") for fact, _ in self._residuals)
-        about = self._model, self.explained, self._say
-        return Overview(*about, held_out=self._held_out, has_outliers=has_outliers)
+        about = self._model, self.explained, self._say, self._held_out
+        return Overview(*about, has_outliers=has_outliers)
 
 
 def _joined(said: Iterator[Said] | Sequence[Said]) -> str:

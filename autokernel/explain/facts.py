@@ -235,11 +235,15 @@ def levels_of(curve: Curve, subject: str) -> list[tuple[float, Fact]]:
     Each fact comes after the place of its level. The probability is that the highest level is
     higher than the lowest.
     """
+
+    def height(drawn: FloatArray, number: int) -> FloatArray:
+        return drawn[:, number] - drawn.mean(axis=1)
+
     order = np.argsort(-curve.mean, kind="stable")
     sure = curve.probability(lambda drawn: drawn[:, order[0]] > drawn[:, order[-1]])
     how, said = "difference from the average of the levels", []
     for number in order.tolist():
-        heights = curve.measured(lambda drawn, n=number: drawn[:, n] - drawn.mean(axis=1))
+        heights = curve.measured(partial(height, number=number))
         fact = Fact(subject, "level differs", *heights, probability=sure, evidence=how)
         said.append((float(curve.places[number]), fact))
     return said

@@ -1,6 +1,6 @@
 """The parts of a kernel, each of which a reader takes for one thing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -107,6 +107,14 @@ class Part:
         """Whether its period is this one, up to a relative difference."""
         return abs(self.period / period - 1) < accuracy  # never if it is nan
 
+    def is_like(self, other: "Part") -> bool:
+        """Whether it is a season that another part has too, or has the same columns and regions."""
+        if self.columns != other.columns:
+            return False
+        if self.is_season:
+            return other.repeats_like(self.period)
+        return not other.is_free and self.regions == other.regions
+
     def drift(self, gap: float) -> float:
         """Compute the standard deviation of what its levels wander over a gap, by their kernels.
 
@@ -161,15 +169,20 @@ def period_of(addend: Addend, theta: FloatArray) -> tuple[float, bool]:
     factors = [(leaf, np.exp(theta[own])) for leaf, own in leaves if not leaf.kernel.is_categorical]
     if len({leaf.column for leaf, _ in factors}) != 1:
         return np.nan, False
-    periods = [
-        (float(value), parameter.keeps_prior)
-        for leaf, params in factors
-        for parameter, value in zip(leaf.kernel.parameters, params, strict=True)
-        if parameter.role == Role.PERIOD
+    lasting = [
+        (period, is_known)
+        for period, is_known in chain.from_iterable(_periods(*one) for one in factors)
+        if _correlation(factors, period) > MIN_CORRELATION
     ]
-    seen = [one for one in periods if one[1] or one[0] <= MAX_PERIOD]
-    lasting = [one for one in seen if _correlation(factors, one[0]) > MIN_CORRELATION]
     return max(lasting, default=(np.nan, False))
+
+
+def _periods(leaf: Leaf, params: FloatArray) -> Iterator[tuple[float, bool]]:
+    """Yield the periods of a leaf that the data show twice, or that the user has given."""
+    for parameter, value in zip(leaf.kernel.parameters, params.tolist(), strict=True):
+        is_known = parameter.keeps_prior
+        if parameter.role == Role.PERIOD and (is_known or value <= MAX_PERIOD):
+            yield value, is_known
 
 
 def _correlation(factors: Sequence[tuple[Leaf, FloatArray]], lag: float) -> float:

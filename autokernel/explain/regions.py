@@ -28,13 +28,12 @@ Piece = tuple[Edge | None, Edge | None]
 class Region:
     """A part of a column, in pieces from left to right."""
 
-    column: int
     pieces: tuple[Piece, ...]
     width: float  # of the sigmoids at the edges, in the unit interval
 
     @classmethod
     def of(
-        cls, column: int, share: Share, params: FloatArray, draws: FloatArray, highest: float = 1.0
+        cls, share: Share, params: FloatArray, draws: FloatArray, highest: float = 1.0
     ) -> "Region":
         """Build the part that a share keeps, given its parameters (n_params,) and draws of them.
 
@@ -49,7 +48,7 @@ class Region:
             pieces = [(None, begin)] if begin else []
             pieces += [(end, None)] if end else []
         seen = (_within(piece, highest) for piece in pieces)
-        return cls(column, tuple(one for one in seen if one is not None), float(params[-1]))
+        return cls(tuple(one for one in seen if one is not None), float(params[-1]))
 
     def intersect(self, other: "Region") -> "Region":
         """Return what two parts of one column have in common."""
@@ -62,7 +61,7 @@ class Region:
             for other_begin, other_end in other.pieces
         ]
         kept = [(begin, end) for begin, end in both if not (begin and end) or begin < end]
-        return Region(self.column, tuple(kept), max(self.width, other.width))
+        return Region(tuple(kept), max(self.width, other.width))
 
     @property
     def longest(self) -> tuple[float, float]:

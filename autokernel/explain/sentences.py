@@ -73,7 +73,7 @@ class Sentences:
         """Return a fact about an amount on the scale of the target in its unit, or a factor."""
         unit = self.unit if self.scale == IDENTITY else f"{self.scale}(y)"
         if self.scale == "log":
-            unit, fact = "factor", replace(fact, **dict(zip(_ENDS, _exp(_ends(fact)), strict=True)))
+            unit, fact = "factor", _with_ends(fact, _exp(_ends(fact)))
         return replace(fact, unit=f"{unit}{per}".strip("/"))
 
     def amount(self, value: float, low: float = np.nan, high: float = np.nan, per: str = "") -> str:
@@ -100,7 +100,7 @@ class Sentences:
     def place(self, fact: Fact, column: int, view: Scale) -> Said:
         """Return a place on a scale of a column in the units of the column, and its text."""
         axis, ends = self.axes[column], view.inverse(np.array(_ends(fact))).tolist()
-        moved = replace(fact, **dict(zip(_ENDS, ends, strict=True)))
+        moved = _with_ends(fact, ends)
         return replace(_scaled(moved, axis.scale, axis.shift), unit=axis.unit), axis.place(*ends)
 
     def level(self, column: int, value: float, *, is_one_of_two: bool = False) -> str:
@@ -190,9 +190,10 @@ class Sentences:
         text = f"where {name} is {high}, {self.target} is {than} where it is {low}"
         return measured, f"{noun}{perhaps(text, fact.probability)}."
 
-    def beyond(self, fact: Fact, column: int, end: float, extent: float) -> Said:
+    def beyond(self, fact: Fact, column: int, begin: float, end: float) -> Said:
         """Say how a curve continues after its end."""
-        axis, measured, far = self.axes[column], self.measured(fact), end + NEAR_BEYOND * extent
+        axis, measured = self.axes[column], self.measured(fact)
+        far = end + NEAR_BEYOND * (end - begin)
         until = f"until {axis.place(far)}"
         if axis.origin is None and not axis.unit:
             until = f"until {self.names[column]} is {axis.place(far)}"
@@ -224,7 +225,10 @@ class Sentences:
         amounts = [size]
         if self.scale == "log":
             factors = self.between(*(one.value for one in ends))
-            how, amounts = f" {'that' if word else 'and'} changes {self.target} by {factors}", swing
+            how, amounts = (
+                f" {'that' if word else 'and'} changes {self.target} by {factors}",
+                [*swing],
+            )
         text = f"{begin}{perhaps(f'{noun}{how} in its last cycle', size.probability)}."
         return [(period, text), *((self.measured(one), "") for one in amounts)]
 
@@ -274,7 +278,10 @@ class Sentences:
         average = "as factors of" if self.scale == "log" else "around"
         text = f"difference between levels of {name}, {average} their average: {listing(texts)}"
         whole = f"{begin}{perhaps(text, first.probability)}."
-        facts = [self.measured(fact) for _, fact in said]
+        facts = [
+            replace(self.measured(fact), subject=f"{fact.subject}={self.level(column, value)}")
+            for value, fact in said
+        ]
         return [(facts[0], whole), *((fact, "") for fact in facts[1:])]
 
     def _level_difference(self, column: int, value: float, fact: Fact) -> str:
@@ -318,7 +325,10 @@ class Sentences:
         return fact, f"{perhaps(text, fact.probability)}."
 
 
-_ENDS = ("value", "low", "high")
+def _with_ends(fact: Fact, ends: Sequence[float]) -> Fact:
+    """Return a fact with another number and its interval."""
+    value, low, high = ends
+    return replace(fact, value=value, low=low, high=high)
 
 
 def _ends(fact: Fact) -> tuple[float, float, float]:
@@ -327,8 +337,7 @@ def _ends(fact: Fact) -> tuple[float, float, float]:
 
 
 def _scaled(fact: Fact, factor: float, shift: float = 0.0) -> Fact:
-    value, low, high = (shift + factor * one for one in _ends(fact))
-    return replace(fact, value=value, low=low, high=high)
+    return _with_ends(fact, [shift + factor * one for one in _ends(fact)])
 
 
 def _exp(values: Sequence[float]) -> list[float]:

@@ -241,7 +241,7 @@ def test_a_column_of_two_values_is_described_by_the_difference_between_them():
     value, low, high = map(float, found.groups())
     assert low < value < high
     assert abs(value - 4.1) < 4 * 0.3 * 2 / np.sqrt(80)
-    assert "The average of cost is" in text
+    assert "The mean of cost is" in text
     assert "Beyond" not in text.split("difference of smoker")[1].split("\n")[0]
 
 

@@ -424,7 +424,7 @@ def is_said(reader: Reader, match: Match) -> bool:
 
 P = r"(?:less than |more than )?(?P<p>-?[\d.]+) %"
 SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
-    (rf"The (?P<what>average|geometric mean) of .+ is {N}{UNIT}\.", mean),
+    (rf"The (?P<what>mean|geometric mean) of .+ is {N}{UNIT}\.", mean),
     (rf"Effects add up on the (?P<scale>.+?) scale{PERHAPS}\.", scale),
     (
         r"The effects multiply \((?P<scale>log) scale(?:; probability (?P<perhaps>[01]\.\d+))?\)\.",
