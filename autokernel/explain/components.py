@@ -145,18 +145,15 @@ class ComponentFacts:
 
     def _find_regions(self) -> dict[int, Region]:
         """Return where the component plays a part, by the columns of its change-points."""
-        regions: dict[int, Region] = {}
+        shares: dict[int, list[tuple[Share, FloatArray, FloatArray]]] = {}
         for leaf, entries in leaves_of(self._part.group[0]):
             if isinstance(leaf.kernel, Share):
                 params, drawn = (
                     np.exp(self._part.theta_of_all[entries]),
                     np.exp(self._draws[:, entries]),
                 )
-                _, highest = self._explained.ends(leaf.column)
-                region = Region.of(leaf.kernel, params, drawn, highest)
-                known = regions.get(leaf.column)
-                regions[leaf.column] = region if known is None else known.intersect(region)
-        return regions
+                shares.setdefault(leaf.column, []).append((leaf.kernel, params, drawn))
+        return {c: Region.of(own, self._explained.ends(c)[1]) for c, own in shares.items()}
 
     def _typical(self, columns: Sequence[int]) -> dict[int, float]:
         """Return the most frequent levels of categories."""

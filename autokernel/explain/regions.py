@@ -1,88 +1,58 @@
-"""Regions of a column in which a component plays a part."""
+"""Regions of a column in which a component plays a part, and their words."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+
+import numpy as np
 
 from autokernel.explain.axes import Axis
 from autokernel.explain.words import interval, listing
-from autokernel.kernels import Share
+from autokernel.kernels import BroadcastPairs, Share
 from autokernel.typing import FloatArray
 
 WHOLE_COLUMN = (0.0, 1.0)
-_EDGE = 8.0  # widths from an edge at which a sigmoid is 0.9997
+N_PLACES = 4001  # along a column
+HALF, FULL = 0.5, 0.999  # sizes within a region, and where its edges do not bend functions
 
-
-class Edge(NamedTuple):
-    """Where a part of a column begins or ends, in the unit interval, with a 90 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-Piece = tuple[Edge | None, Edge | None]
-"""Begin and end of a piece of a column; None where the piece reaches the end of the data."""
+Edge = tuple[float, float, float]
+"""Where a piece begins or ends, in the unit interval, with a 90 % interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A part of a column, in pieces from left to right."""
+    """The pieces of a column in which shares keep a component, from left to right.
 
-    pieces: tuple[Piece, ...]
-    width: float  # of the sigmoids at the edges, in the unit interval
+    A piece has no begin or no end where it reaches the end of the data.
+    """
+
+    pieces: Sequence[tuple[Edge | None, Edge | None]]
+    inner: tuple[float, float] | None  # the ends of the only piece, without its edges
 
     @classmethod
-    def of(
-        cls, share: Share, params: FloatArray, draws: FloatArray, highest: float = 1.0
-    ) -> "Region":
-        """Build the part that a share keeps, given its parameters (n_params,) and draws of them.
+    def of(cls, shares: Sequence[tuple[Share, FloatArray, FloatArray]], highest: float) -> "Region":
+        """Find where the product of shares is large, along scaled values from zero to ``highest``.
 
-        Edges beyond the data, whose scaled values are zero to ``highest``, are left out.
+        Each share comes with its parameters (n_params,), and draws (n_draws, n_params) of them.
         """
-        begin, end = (
-            None if value is None or drawn is None else Edge(float(value), *interval(drawn))
-            for value, drawn in zip(share.edges(params), share.edges(draws.T), strict=True)
-        )
-        pieces: list[Piece] = [(begin, end)]
-        if share.is_rest:  # an edge that is missing leaves nothing on its side
-            pieces = [(None, begin)] if begin else []
-            pieces += [(end, None)] if end else []
-        seen = (_within(piece, highest) for piece in pieces)
-        return cls(tuple(one for one in seen if one is not None), float(params[-1]))
-
-    def intersect(self, other: "Region") -> "Region":
-        """Return what two parts of one column have in common."""
-        both = [
-            (
-                max(filter(None, (begin, other_begin)), default=None),
-                min(filter(None, (end, other_end)), default=None),
-            )
-            for begin, end in self.pieces  # disjoint, so that the result is in order too
-            for other_begin, other_end in other.pieces
-        ]
-        kept = [(begin, end) for begin, end in both if not (begin and end) or begin < end]
-        return Region(tuple(kept), max(self.width, other.width))
+        x = np.linspace(0, highest, N_PLACES)
+        size = _product([(share, params) for share, params, _ in shares], x)
+        n_draws = len(shares[0][2])
+        drawn = (_product([(share, d[n]) for share, _, d in shares], x) for n in range(n_draws))
+        edges = _edges(size, x)
+        similar = [one for one in map(_edges, drawn, [x] * n_draws) if len(one) == len(edges)]
+        ends = interval(np.array(similar or [edges])).T.tolist()
+        bounds: list[Edge | None] = [(e, *own) for e, own in zip(edges, ends, strict=True)]
+        first, last = ([None] * bool(one > HALF) for one in size[[0, -1]])
+        bounds = [*first, *bounds, *last]
+        pieces = list(zip(bounds[::2], bounds[1::2], strict=True))
+        full = x[size > FULL].tolist()
+        return cls(pieces, (full[0], full[-1]) if len(pieces) == 1 and len(full) > 1 else None)
 
     @property
     def longest(self) -> tuple[float, float]:
         """The ends of the longest piece within the unit interval."""
-        ends = [
-            (begin.value if begin else 0.0, end.value if end else 1.0) for begin, end in self.pieces
-        ]
+        ends = [(begin[0] if begin else 0.0, end[0] if end else 1.0) for begin, end in self.pieces]
         return max(ends, key=lambda one: one[1] - one[0], default=WHOLE_COLUMN)
-
-    @property
-    def inner(self) -> tuple[float, float] | None:
-        """The ends of the only piece without its edges, at which sigmoids bend the functions.
-
-        None if there are several pieces, or the edges meet.
-        """
-        if len(self.pieces) != 1:
-            return None
-        ((begin, end),) = self.pieces
-        low = begin.value + _EDGE * self.width if begin else 0.0
-        high = end.value - _EDGE * self.width if end else 1.0
-        return (low, high) if low < high else None
 
     @property
     def has_ended(self) -> bool:
@@ -93,30 +63,30 @@ class Region:
         """Describe the part; ``is_only`` if there is no other column."""
         if not self.pieces:
             return "nowhere within the data"
-        texts = [_piece_text(piece, axis, is_only=is_only) for piece in self.pieces]
-        texts = [text for text in texts if text]
-        if not texts:
+        texts = [_piece_text(*piece, axis, is_only=is_only) for piece in self.pieces]
+        if not any(texts):
             return ""
         return listing(texts) if is_only else f"where {axis.name} is {' or '.join(texts)}"
 
 
-def _within(piece: Piece, highest: float) -> Piece | None:
-    """Leave out edges beyond data from zero on; None if the whole piece lies beyond them."""
-    begin, end = piece
-    if (begin and begin.value >= highest) or (end and end.value <= 0):
-        return None
-    return (
-        begin if begin and begin.value > 0 else None,
-        end if end and end.value < highest else None,
-    )
+def _product(shares: Sequence[tuple[Share, FloatArray]], x: FloatArray) -> FloatArray:
+    """Compute the product of the functions of shares at places (n,)."""
+    squares = [share.value(params, BroadcastPairs(x, x)) for share, params in shares]
+    return np.sqrt(np.prod(squares, axis=0))
 
 
-def _piece_text(piece: Piece, axis: Axis, *, is_only: bool) -> str:
+def _edges(size: FloatArray, x: FloatArray) -> list[float]:
+    """Return the places where a function crosses one half."""
+    before = np.flatnonzero(np.diff(size > HALF))
+    rise = size[before + 1] - size[before]
+    return (x[before] + (HALF - size[before]) / rise * (x[1] - x[0])).tolist()
+
+
+def _piece_text(begin: Edge | None, end: Edge | None, axis: Axis, *, is_only: bool) -> str:
     """Describe a piece, empty for the whole column."""
-    begin, end = (None if edge is None else axis.place(*edge) for edge in piece)
-    if begin is None:
-        words = ("until {}", "below {}")
-        return "" if end is None else words[not is_only].format(end)
-    if end is None:
-        return ("from {} onwards", "above {}")[not is_only].format(begin)
-    return ("from {} to {}", "between {} and {}")[not is_only].format(begin, end)
+    if begin and end:
+        words = ("between {} and {}", "from {} to {}")[is_only]
+        return words.format(axis.place(*begin), axis.place(*end))
+    if begin:
+        return ("above {}", "from {} onwards")[is_only].format(axis.place(*begin))
+    return ("below {}", "until {}")[is_only].format(axis.place(*end)) if end else ""
