@@ -7,6 +7,7 @@ means that every check has passed.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
@@ -24,7 +25,6 @@ from autokernel.explain.words import (
     percent,
     readable,
 )
-from autokernel.expression import IDENTITY
 from autokernel.inference.covariance import cross_covariance
 from autokernel.inference.exact import ExactPredictor
 from autokernel.model import FittedModel
@@ -57,22 +57,29 @@ def can_leave_out(model: FittedModel) -> bool:
 def checked(
     model: FittedModel,
     held_out: tuple[FloatArray, FloatArray] | None,
-    target: str,
     axes: Sequence[Axis],
-    *,
-    has_tried_log: bool = False,
+    advice: str = "",
 ) -> Iterator[Said]:
     """Yield what is wrong with the residuals, with a sentence for each.
 
     For held-out rows there are predicted probabilities (n,) of a smaller target and errors (n,), or
-    None. The log of the target is advised only if the search has not tried it.
+    None. The ``advice`` is what to try if large residuals are above the predictions.
     """
     if held_out is None:
         how = f"predictions: {model.approximation}, {len(model.mixture.data.y)} rows"
         text = "Residuals were not checked: rows are too many, or predictions are approximate."
         yield Fact(NOISE, "is not checked", evidence=how), text
-        return
-    probabilities, errors = held_out
+    else:
+        yield from _checked(model, *held_out, axes, advice)
+
+
+def _checked(
+    model: FittedModel,
+    probabilities: FloatArray,
+    errors: FloatArray,
+    axes: Sequence[Axis],
+    advice: str,
+) -> Iterator[Said]:
     tail = norm.cdf(-MOST_DEVIATIONS)
     residuals = norm.ppf(np.clip(probabilities, tail, 1 - tail))
     deviation = max(float(np.median(np.abs(residuals)) / norm.ppf(0.75)), LEAST_DEVIATION)
@@ -86,24 +93,12 @@ def checked(
     elif near.sum() < MIN_ROWS or np.ptp(np.abs(residuals[near])) < LEAST_DEVIATION:
         yield from _far_rows(residuals, model.rows)
     else:
-        y = model.target.inverse(model.mixture.data.y)
-        has_tried_log |= any(one.evaluation.expression.target != IDENTITY for one in model.kernels)
-        may_have_log = not has_tried_log and bool(0 < FACTOR_FOR_LOG * y.min() <= y.max())
-        advice = f": try the log of {target}" if may_have_log else ""
-        yield from _of_many(residuals, near, model, axes, advice)
-
-
-def _of_many(
-    residuals: FloatArray, near: BoolArray, model: FittedModel, axes: Sequence[Axis], advice: str
-) -> Iterator[Said]:
-    """Say what is wrong with the residuals of rows most of which are near."""
-    spread = list(_changing_spread(residuals, near, model, axes))
-    shape = [*spread, *_skewness(residuals[near], advice)]
-    yield from shape or _far_rows(residuals, model.rows)  # such noise has rows far off
-    if near.all():  # rows far off distort the residuals of their neighbours
-        yield from _left_over(residuals, model, axes)
-    if near.all() and not shape:
-        yield from _coverage(residuals)
+        spread = _changing_spread(residuals, near, model, axes)
+        shape = [*spread, *_skewness(residuals[near], advice)]
+        yield from shape or _far_rows(residuals, model.rows)  # such noise has rows far off
+        if near.all():  # rows far off distort the residuals of their neighbours
+            yield from _left_over(residuals, model, axes)
+            yield from [] if shape else _coverage(residuals)
 
 
 def of_outliers(model: FittedModel) -> Iterator[Said]:
@@ -111,8 +106,7 @@ def of_outliers(model: FittedModel) -> Iterator[Said]:
 
     Those without a density on the scale of the target are infinitely far off.
     """
-    rows, deviations = model.outliers
-    sizes = np.abs(deviations)
+    rows, sizes = model.outliers[0], np.abs(model.outliers[1])
     for chosen in (np.isfinite(sizes), np.isinf(sizes)):
         if chosen.any():
             yield _excluded(rows[chosen], sizes[chosen])
@@ -122,14 +116,14 @@ def _excluded(rows: IntArray, sizes: FloatArray) -> Said:
     """Say which rows are excluded, and by how many deviations they are off."""
     n, named = len(rows), listing([str(row) for row in rows[:MAX_NAMED].tolist()])
     subject = f"rows {named}" if n <= MAX_NAMED else f"{n} rows, of which the first are {named},"
-    are, them, have = ("are", "outliers: they are", "have values")
+    are, outliers, have = ("are", "outliers: they are", "have values")
     if n == 1:
-        subject, are, them, have = f"row {named}", "is", "an outlier: it is", "has a value"
+        subject, are, outliers, have = f"row {named}", "is", "an outlier: it is", "has a value"
     text = f"{subject} {have} where the target's scale ends, and {are} excluded"
     if np.isfinite(sizes[0]):
         by = [f"{float(f'{one:.2g}'):g}" for one in (sizes if n == 2 else np.sort(sizes))]
         far = by[0] if by[0] == by[-1] else f"{by[0]} {'and' if n == 2 else 'to'} {by[-1]}"
-        text = f"{subject} {are} excluded as {them} {far} standard deviations off"
+        text = f"{subject} {are} excluded as {outliers} {far} standard deviations off"
     fact = Fact(subject, "excluded", float(sizes.max()), evidence="predictions by other rows")
     return fact, f"{capital(text)} (rows are counted from 0)."
 
@@ -147,77 +141,77 @@ def _is_far(residuals: FloatArray) -> BoolArray:
 
 def _far_rows(residuals: FloatArray, numbers: IntArray) -> Iterator[Said]:
     """Name the rows that are far from what the others predict, the farthest first."""
-    far = np.flatnonzero(_is_far(residuals))
+    far = np.argsort(-np.abs(residuals), kind="stable")[: _is_far(residuals).sum()]
     if not len(far):
         return
-    far = far[np.argsort(-np.abs(residuals[far]), kind="stable")]
     rows = listing([str(row) for row in numbers[far[:MAX_NAMED]].tolist()])
     if len(far) > MAX_NAMED:
         rows = f"{rows}, and {len(far) - MAX_NAMED} more,"
     most = min(float(np.abs(residuals[far[0]])), MOST_DEVIATIONS)
-    by = f"{number(most)}{' or more' if most == MOST_DEVIATIONS else ''} standard deviations"
-    subject, verb = (f"row {rows}", "is an outlier:")
+    by = f"{number(most)}{' or more' if most == MOST_DEVIATIONS else ''} standard deviations off"
+    subject, are = f"row {rows}", "is an outlier:"
     if len(far) > 1:
-        subject, verb = f"rows {rows}", "are outliers: up to"
+        subject, are = f"rows {rows}", "are outliers: up to"
     fact = Fact(subject, "does not fit", most, evidence="leave-one-out residuals")
-    yield fact, f"{capital(subject)} {verb} {by} off (rows are counted from 0)."
+    yield fact, f"{capital(subject)} {are} {by} (rows are counted from 0)."
+
+
+def _alarm(pvalue: float, fact: Fact, text: str) -> list[Said]:
+    """Return a fact with its sentence and probability if a test is clear, and else nothing."""
+    is_clear = pvalue < FALSE_ALARM
+    return [(replace(fact, probability=1 - pvalue), text)] if is_clear else []
 
 
 def _changing_spread(
     residuals: FloatArray, near: BoolArray, model: FittedModel, axes: Sequence[Axis]
-) -> Iterator[Said]:
+) -> list[Said]:
     """Say with what the size of the residuals changes most: the prediction, or a column."""
-    data = model.mixture.data
-    X = data.inputs.filled
-    along = {axis.name: X[near, c] for c, axis in enumerate(axes) if not axis.levels}
-    along = {"the prediction": model.mixture.mean(data.X)[near], **along}
-    residuals = residuals[near]
-    found = [
-        (spearmanr(np.abs(residuals), values), name)
-        for name, values in along.items()
-        if np.ptp(values) > 0
-    ]
-    if not found:
-        return
-    test, name = min(found, key=lambda one: float(one[0].pvalue))
-    if not test.pvalue < FALSE_ALARM / len(found):
-        return
+    data, residuals = model.mixture.data, residuals[near]
+    along = {"the prediction": model.mixture.mean(data.X)}
+    along |= {
+        axis.name: x for axis, x in zip(axes, data.inputs.filled.T, strict=True) if not axis.levels
+    }
+    along = {name: values[near] for name, values in along.items() if np.ptp(values[near]) > 0}
+    tests = {name: spearmanr(np.abs(residuals), values) for name, values in along.items()}
+    if not tests:
+        return []
+    name = min(tests, key=lambda one: float(tests[one].pvalue))
     low, *_, high = np.array_split(residuals[np.argsort(along[name], kind="stable")], 3)
     stds, word, most, least = (high.std(), low.std()), "grows", "highest", "lowest"
-    if test.statistic < 0:
+    if tests[name].statistic < 0:
         stds, word, most, least = stds[::-1], "shrinks", least, most
     ratio = float(stds[0] / stds[1])
     text = f"it is {number(ratio)} times as large in the {most} third as in the {least}"
     if max(stds) > NARROW:
         text += f", so that intervals are too narrow where {name} is {most}"
     how = f"rank correlation of the size of leave-one-out residuals with {name}"
-    sure = 1 - float(test.pvalue) * len(found)
-    fact = Fact(NOISE, f"{word} with {name}", ratio, probability=sure, evidence=how)
-    yield fact, f"The noise {word} with {name}: {text}."
+    fact = Fact(NOISE, f"{word} with {name}", ratio, evidence=how)
+    return _alarm(
+        float(tests[name].pvalue) * len(tests), fact, f"The noise {word} with {name}: {text}."
+    )
 
 
-def _skewness(residuals: FloatArray, advice: str) -> Iterator[Said]:
+def _skewness(residuals: FloatArray, advice: str) -> list[Said]:
     """Say whether large residuals are more often above than below, or the other way round."""
     found = skewtest(residuals)
-    if found.pvalue < FALSE_ALARM:
-        way, advice = ("above", advice) if found.statistic > 0 else ("below", "")
-        how, sure = "test of the skewness of leave-one-out residuals", 1 - float(found.pvalue)
-        skew = Fact(
-            NOISE, f"skewed to {way}", float(found.statistic), np.nan, np.nan, "", sure, how
-        )
-        yield skew, f"Large residuals are more often {way} the prediction than not{advice}."
+    way, advice = ("above", advice) if found.statistic > 0 else ("below", "")
+    how = "test of the skewness of leave-one-out residuals"
+    fact = Fact(NOISE, f"skewed to {way}", float(found.statistic), evidence=how)
+    text = f"Large residuals are more often {way} the prediction than not{advice}."
+    return _alarm(float(found.pvalue), fact, text)
 
 
-def _coverage(residuals: FloatArray) -> Iterator[Said]:
+def _coverage(residuals: FloatArray) -> list[Said]:
     """Say whether intervals hold fewer or more of the held-out rows than they should."""
     is_inside = np.abs(residuals) <= norm.isf((1 - COVERAGE) / 2)
-    found = binomtest(int(is_inside.sum()), len(residuals), COVERAGE)
-    if found.pvalue < FALSE_ALARM:
-        share, sure = float(is_inside.mean()), 1 - float(found.pvalue)
-        what, how = f"are too {'narrow' if share < COVERAGE else 'wide'}", "leave-one-out residuals"
-        fact = Fact("intervals", what, share, probability=sure, evidence=how)
-        hold = f"{percent(COVERAGE)} intervals hold {percent(share)} of the rows"
-        yield fact, f"Intervals {what}: {hold} when each is predicted from the others."
+    pvalue = binomtest(int(is_inside.sum()), len(residuals), COVERAGE).pvalue
+    share, how = float(is_inside.mean()), "leave-one-out residuals"
+    fact = Fact(
+        "intervals", f"are too {'narrow' if share < COVERAGE else 'wide'}", share, evidence=how
+    )
+    hold = f"{percent(COVERAGE)} intervals hold {percent(share)} of the rows"
+    text = f"Intervals {fact.predicate}: {hold} when each is predicted from the others."
+    return _alarm(float(pvalue), fact, text)
 
 
 def _left_over(residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]) -> Iterator[Said]:
@@ -226,32 +220,27 @@ def _left_over(residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]) 
     numbers = [column for column, axis in enumerate(axes) if not axis.levels]
     varying = [column for column in numbers if np.ptp(X[:, column]) > 0]
     for column in varying:
-        yield from _trend(residuals, X[:, column], axes[column].name, len(varying))
-    if len(axes) > 1:
-        varying = [column for column in varying if axes[column].origin is not None]
-    for column in varying:
-        x, innovations = _innovations(model, column)
-        if len(innovations):
-            scaled = innovations / np.sqrt(np.sum(innovations**2))
-            found = _repeating(x, scaled, axes[column]) or _autocorrelated(scaled, axes[column])
-            yield from filter(None, [found])
-
-
-def _trend(residuals: FloatArray, x: FloatArray, name: str, n_tests: int) -> Iterator[Said]:
-    """Say whether residuals rise or fall along a column."""
-    trend = spearmanr(residuals, x)
-    r, pvalue = float(trend.statistic), float(trend.pvalue) * n_tests
-    if pvalue < FALSE_ALARM:
-        word = f"{'rise' if r > 0 else 'fall'} with {name}"
+        trend = spearmanr(residuals, X[:, column])
+        word = f"{'rise' if trend.statistic > 0 else 'fall'} with {axes[column].name}"
         how = "rank correlation of leave-one-out residuals with the column"
-        yield (
-            Fact("residuals", word, r, probability=1 - pvalue, evidence=how),
-            f"The residuals still {word}.",
-        )
+        fact = Fact("residuals", word, float(trend.statistic), evidence=how)
+        pvalue = float(trend.pvalue) * len(varying)
+        yield from _alarm(pvalue, fact, f"The residuals still {word}.")
+    for column in varying:
+        if len(axes) == 1 or axes[column].origin is not None:
+            yield from _along_time(*_innovations(model, column), axes[column])
 
 
-def _repeating(x: FloatArray, residuals: FloatArray, axis: Axis) -> Said | None:
-    """Say whether residuals from the rows before, at x in order, repeat; their squares sum to 1."""
+def _along_time(x: FloatArray, residuals: FloatArray, axis: Axis) -> list[Said]:
+    """Say whether residuals from the rows before, at x in order, repeat or follow each other."""
+    if not len(residuals):
+        return []
+    scaled = residuals / np.sqrt(np.sum(residuals**2))
+    return _repeating(x, scaled, axis) or _autocorrelated(scaled, axis)
+
+
+def _repeating(x: FloatArray, residuals: FloatArray, axis: Axis) -> list[Said]:
+    """Say whether residuals, whose squares sum to one, repeat."""
     distinct = np.unique(x)
     frequencies = np.arange(MIN_CYCLES, len(distinct) // 2) / (x[-1] - x[0])
     gaps = np.diff(distinct)
@@ -261,32 +250,29 @@ def _repeating(x: FloatArray, residuals: FloatArray, axis: Axis) -> Said | None:
     waves = np.exp(2j * np.pi * np.outer(frequencies, x))
     is_wave = np.abs(waves.mean(axis=1)) < MAX_MEAN  # whole days have no wave of a day
     power = np.abs(waves[is_wave] @ residuals) ** 2
-    highest = float(power.max(initial=0.0))
-    pvalue = float(-np.expm1(len(power) * np.log1p(-np.exp(-highest)))) if highest > 0 else 1.0
-    if not pvalue < FALSE_ALARM:
-        return None
-    period, how = (
-        axis.scale / float(frequencies[is_wave][np.argmax(power)]),
-        f"periodogram of {BEFORE}",
-    )
-    fact = Fact("residuals", "repeat", period, np.nan, np.nan, axis.unit, 1 - pvalue, how)
+    if not power.max(initial=0.0) > 0:
+        return []
+    pvalue = float(-np.expm1(len(power) * np.log1p(-np.exp(-power.max()))))
+    period = axis.scale / float(frequencies[is_wave][np.argmax(power)])
     every = between(*readable(period, np.nan, np.nan, axis.unit))
-    return fact, f"The residuals still repeat along {axis.name}, about every {every}."
+    fact = Fact("residuals", "repeat", period, unit=axis.unit, evidence=f"periodogram of {BEFORE}")
+    return _alarm(
+        pvalue, fact, f"The residuals still repeat along {axis.name}, about every {every}."
+    )
 
 
-def _autocorrelated(residuals: FloatArray, axis: Axis) -> Said | None:
-    """Say whether residuals from the rows before follow each other; their squares sum to 1."""
+def _autocorrelated(residuals: FloatArray, axis: Axis) -> list[Said]:
+    """Say whether residuals, whose squares sum to one, depend on those before."""
     n = len(residuals)
     lags = np.arange(1, min(N_LAGS, n // 5) + 1)
     r = np.array([residuals[lag:] @ residuals[:-lag] for lag in lags])
     statistic = n * (n + 2) * np.sum(r**2 / (n - lags))  # Ljung & Box 1978
-    pvalue = float(chi2.sf(statistic, len(lags)))
-    if not pvalue < FALSE_ALARM:
-        return None
     how, first = f"Ljung-Box test of {BEFORE}", float(r[0])
-    fact = Fact("residuals", "follow each other", first, probability=1 - pvalue, evidence=how)
-    text = f"The residuals still depend on those before them along {axis.name}"
-    return fact, f"{text}: their first autocorrelation is {first:.2f}."
+    text = f"The residuals still depend on those before them along {axis.name}: their first"
+    fact = Fact("residuals", "follow each other", first, evidence=how)
+    return _alarm(
+        float(chi2.sf(statistic, len(lags))), fact, f"{text} autocorrelation is {first:.2f}."
+    )
 
 
 def _innovations(model: FittedModel, column: int) -> tuple[FloatArray, FloatArray]:

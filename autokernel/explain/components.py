@@ -109,13 +109,17 @@ class ComponentFacts:
             return self._repeating(region)
         if len(free) > 1:
             return list(self._joint(free)), []
-        (column,) = free
-        if self._whole is not part:
+        return self._curve(*free)
+
+    def _curve(self, column: int) -> tuple[list[Said], list[Said]]:
+        """Describe the curve along a column, and beyond the data."""
+        if self._whole is not self._part:
             said = [self._average(self._whole)]
         else:
-            inner = regions[column].inner if column in regions else None
-            said = self._along(column, self._begin, ends=inner or WHOLE_COLUMN)
-        if regions or self._has_two_values(column) or self._say.axes[column].levels:
+            region = self._regions.get(column)
+            ends = (region and region.inner) or WHOLE_COLUMN
+            said = self._along(column, self._begin, ends=ends)
+        if self._regions or self._has_two_values(column) or self._say.axes[column].levels:
             return said, []
         return [*said, *self._drift(column)], self._beyond()
 

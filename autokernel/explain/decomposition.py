@@ -291,11 +291,8 @@ class ExplainedFunction:
         every = self._parts_of_draws[number]
         if not part.is_free:
             return [one.group[0] for one in every if part.is_like(one)]
-        others = [one for one in self.parts if not one.is_free]
-        if part.is_whole:  # with its cycles
-            others = [one for one in others if not one.is_season or one.columns != part.columns]
-        left = [one.group[0] for one in every if not any(other.is_like(one) for other in others)]
-        return [one for one in left if one.expression.columns & set(part.columns)]
+        others = [one for one in self.parts if not (one.is_free or part.has_cycle(one))]
+        return [one.group[0] for one in every if part.meets(one) and not one.is_any_of(others)]
 
     @cached_property
     def _parts_of_draws(self) -> list[list[Part]]:
@@ -367,13 +364,11 @@ class ExplainedFunction:
 
     def _separable(self, parts: list[Part]) -> list[Part]:
         """Join a season with the rest along its column if the data show only the sum of both."""
-        for season in [part for part in parts if part.is_season]:
-            with_rest = [p for p in parts if p.is_free and p.columns == season.columns]
-            for rest in with_rest[:1]:
-                if not self._are_separable(season, rest):
-                    group = [*rest.group, *season.group]
-                    parts = [part for part in parts if part is not season and part is not rest]
-                    parts.append(replace(rest, group=group, period=season.period))
+        for season in filter(lambda one: one.is_season, [*parts]):
+            rest = next((p for p in parts if p.is_free and p.columns == season.columns), None)
+            if rest is not None and not self._are_separable(season, rest):
+                both = replace(rest, group=[*rest.group, *season.group], period=season.period)
+                parts = [*(part for part in parts if part not in (season, rest)), both]
         return parts
 
     def _are_separable(self, season: Part, rest: Part) -> bool:

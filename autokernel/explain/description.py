@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from autokernel.explain.axes import Axis
-from autokernel.explain.checks import can_leave_out, checked, of_outliers
+from autokernel.explain.checks import FACTOR_FOR_LOG, can_leave_out, checked, of_outliers
 from autokernel.explain.components import ComponentFacts
 from autokernel.explain.decomposition import (
     TEXT_OF_AVERAGING,
@@ -26,6 +26,7 @@ from autokernel.explain.parts import Part
 from autokernel.explain.sentences import Said, Sentences
 from autokernel.explain.tables import Table
 from autokernel.explain.words import listing
+from autokernel.expression import IDENTITY
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
 
@@ -184,11 +185,14 @@ class Description:
     @cached_property
     def _residuals(self) -> list[Said]:
         """What the model does not fit."""
-        found = list(of_outliers(self._model))
-        if self._model.target.is_constant:
+        found, model = list(of_outliers(self._model)), self._model
+        if model.target.is_constant:
             return found
-        about = self._model, self._held_out, self._say.target, self.axes
-        return found + list(checked(*about, has_tried_log=self._has_tried_log))
+        y, has_tried_log = model.target.inverse(model.mixture.data.y), self._has_tried_log
+        has_tried_log |= any(one.evaluation.expression.target != IDENTITY for one in model.kernels)
+        may_have_log = not has_tried_log and 0 < FACTOR_FOR_LOG * y.min() <= y.max()
+        advice = f": try the log of {self._say.target}" if may_have_log else ""
+        return found + list(checked(model, self._held_out, self.axes, advice))
 
     @cached_property
     def _components(self) -> dict[int, list[Said]]:

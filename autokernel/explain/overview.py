@@ -24,13 +24,14 @@ from autokernel.explain.words import (
 )
 from autokernel.expression import IDENTITY
 from autokernel.model import FittedModel
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 
 EXCLUDED = 0.05  # probability up to which a column does not matter
 MIN_AVERAGING_SHARE = 0.01  # of the variance, from which averaging is worth a sentence
 ALIKE, SAME_COLUMN = 0.95, 1 - 1e-9  # correlations from which two columns are hardly distinct
 LARGE_ERROR = 1.5  # deviations of the noise, from which the error is worth a sentence
 LARGE_ROUNDING = 0.1  # of the variance of the noise, from which rounding is worth a sentence
+USED = "kernels that use the column"
 
 Errors = tuple[FloatArray, FloatArray]
 """Predicted probabilities (n,) of a smaller target, and errors (n,), for held-out rows."""
@@ -91,14 +92,9 @@ class Overview:
         if len(self._say.names) == 1:
             return
         found = np.round(inclusion_table(self._model)["depends"], 2).tolist()  # as it is written
-        rows, how = list(zip(self._say.names, found, strict=True)), "kernels that use the column"
+        rows = list(zip(self._say.names, found, strict=True))
         yield from _matter([name for name, p in rows if p >= CERTAIN], "matters", "matter")
-        unsure = [(name, p) for name, p in rows if EXCLUDED < p < CERTAIN]
-        names = listing([f"{name} ({p:.2f})" for name, p in unsure] or [""])
-        text = f"It is uncertain whether {names} {'matters' if len(unsure) == 1 else 'matter'}."
-        for name, p in unsure:
-            yield Fact(name, "may matter", probability=p, evidence=how), text
-            text = ""  # which the first of them has
+        yield from _may_matter([(name, p) for name, p in rows if EXCLUDED < p < CERTAIN])
         without = [name for name, p in rows if p <= EXCLUDED]
         yield from _matter(without, "does not matter", "do not matter")
         yield from self._alike()
@@ -144,11 +140,11 @@ class Overview:
         """Return the standard deviation of the noise, and its text."""
         model = self._model
         variances = np.exp(self._explained.parameters[:, -1]) + model.typical_rounding
-        ends = (self._width * np.sqrt(interval(variances))).tolist()
+        low, high = (self._width * np.sqrt(interval(variances))).tolist()
         deviation, how = float(np.sqrt(model.noise_variance)), "parameter of the best kernel"
         predicate = "noise with outliers" if self._has_outliers else "noise"
-        fact = Fact(TARGET, predicate, deviation, *ends, evidence=how)
-        return self._say.measured(fact), self._say.amount(deviation, *ends)
+        fact = Fact(TARGET, predicate, deviation, low, high, evidence=how)
+        return self._say.measured(fact), self._say.amount(deviation, low, high)
 
     def _resolution(self) -> Iterator[Said]:
         """Say to what the target is rounded, if rounding is a part of the noise that matters."""
@@ -186,36 +182,42 @@ class Overview:
 
     def _alike(self) -> Iterator[Said]:
         """Name groups of columns that can hardly be distinguished in these data."""
-        X, axes = self._explained.X, self._say.axes
-        varying = [c for c, axis in enumerate(axes) if np.ptp(X[:, c]) > 0 and not axis.levels]
+        every = zip(self._say.axes, self._explained.X.T, strict=True)
+        varying = {axis.name: x for axis, x in every if np.ptp(x) > 0 and not axis.levels}
         if len(varying) < 2:
             return
-        r = np.abs(np.corrcoef(X[:, varying], rowvar=False))
-        names = [axes[column].name for column in varying]
+        r, names = np.abs(np.corrcoef([*varying.values()])), np.array([*varying])
         for group, least in _groups(r, SAME_COLUMN):
-            what = "are one column in different units"
-            yield _are_alike([names[one] for one in group], least, what)
+            yield _are_alike(names[group].tolist(), least, "are one column in different units")
         for group, least in _groups(r, ALIKE):
             if least <= SAME_COLUMN:
                 what = "can hardly be distinguished in these data"
-                yield _are_alike([names[one] for one in group], least, what)
+                yield _are_alike(names[group].tolist(), least, what)
 
 
 def _matter(names: Sequence[str], one: str, several: str) -> Iterator[Said]:
     """Say that columns matter, or that they do not, if there are any."""
     if names:
-        how = "kernels that use the column"
         verb = one if len(names) == 1 else several
         text = f"{listing(names)} {verb} (probability at least {CERTAIN})."
-        yield Fact(listing(names), one, probability=CERTAIN, evidence=how), text
+        yield Fact(listing(names), one, probability=CERTAIN, evidence=USED), text
 
 
-def _groups(r: FloatArray, level: float) -> Iterator[tuple[list[int], float]]:
+def _may_matter(found: Sequence[tuple[str, float]]) -> Iterator[Said]:
+    """Say of which columns it is uncertain whether they matter."""
+    names = listing([f"{name} ({p:.2f})" for name, p in found] or [""])
+    text = f"It is uncertain whether {names} {'matters' if len(found) == 1 else 'matter'}."
+    for name, p in found:
+        yield Fact(name, "may matter", probability=p, evidence=USED), text
+        text = ""  # which the first of them has
+
+
+def _groups(r: FloatArray, level: float) -> Iterator[tuple[IntArray, float]]:
     """Yield groups of columns that are linked by correlations, with the least within each."""
     n_groups, group = connected_components(r > level, directed=False)
     for columns in (np.flatnonzero(group == number) for number in range(n_groups)):
         if len(columns) > 1:
-            yield columns.tolist(), float(r[np.ix_(columns, columns)].min())
+            yield columns, float(r[np.ix_(columns, columns)].min())
 
 
 def _are_alike(names: Sequence[str], least: float, what: str) -> Said:

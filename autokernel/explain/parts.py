@@ -115,6 +115,18 @@ class Part:
             return other.repeats_like(self.period)
         return not other.is_free and self.regions == other.regions
 
+    def meets(self, other: "Part") -> bool:
+        """Whether it has a column in common with another part."""
+        return bool({*self.columns} & {*other.columns})
+
+    def is_any_of(self, others: Sequence["Part"]) -> bool:
+        """Whether other parts are like it."""
+        return any(one.is_like(self) for one in others)
+
+    def has_cycle(self, other: "Part") -> bool:
+        """Whether it has all that repeats along its column, with another part."""
+        return self.is_whole and other.is_season and other.columns == self.columns
+
     def drift(self, gap: float) -> float:
         """Compute the standard deviation of what its levels wander over a gap, by their kernels.
 
@@ -152,7 +164,7 @@ def joined(parts: Sequence[Part]) -> list[Part]:
 
 def _are_one(one: Part, other: Part) -> bool:
     if one.is_free and other.is_free:
-        return bool(set(one.columns) & set(other.columns))
+        return one.meets(other)
     is_same = one.columns == other.columns and len(one.along) == 1
     is_somewhere = one.regions or other.regions
     return bool(is_same and not is_somewhere and one.repeats_like(other.period, SAME_PERIOD))

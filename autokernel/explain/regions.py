@@ -1,6 +1,6 @@
 """Regions of a column in which a component plays a part, and their words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ HALF, FULL = 0.5, 0.999  # sizes within a region, and where its edges do not ben
 
 Edge = tuple[float, float, float]
 """Where a piece begins or ends, in the unit interval, with a 90 % interval."""
+Piece = tuple[Edge | None, Edge | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Region:
     A piece has no begin or no end where it reaches the end of the data.
     """
 
-    pieces: Sequence[tuple[Edge | None, Edge | None]]
+    pieces: Sequence[Piece]
     inner: tuple[float, float] | None  # the ends of the only piece, without its edges
 
     @classmethod
@@ -36,17 +37,12 @@ class Region:
         """
         x = np.linspace(0, highest, N_PLACES)
         size = _product([(share, params) for share, params, _ in shares], x)
-        n_draws = len(shares[0][2])
-        drawn = (_product([(share, d[n]) for share, _, d in shares], x) for n in range(n_draws))
-        edges = _edges(size, x)
-        similar = [one for one in map(_edges, drawn, [x] * n_draws) if len(one) == len(edges)]
-        ends = interval(np.array(similar or [edges])).T.tolist()
-        bounds: list[Edge | None] = [(e, *own) for e, own in zip(edges, ends, strict=True)]
-        first, last = ([None] * bool(one > HALF) for one in size[[0, -1]])
-        bounds = [*first, *bounds, *last]
-        pieces = list(zip(bounds[::2], bounds[1::2], strict=True))
-        full = x[size > FULL].tolist()
-        return cls(pieces, (full[0], full[-1]) if len(pieces) == 1 and len(full) > 1 else None)
+        drawn = zip(*(draws for _, _, draws in shares), strict=True)
+        kernels = [share for share, _, _ in shares]
+        every = [_edges(_product(zip(kernels, one, strict=True), x), x) for one in drawn]
+        pieces = _pieces(size, _edges(size, x), every)
+        full = x[size > FULL].tolist() if len(pieces) == 1 else []
+        return cls(pieces, (full[0], full[-1]) if len(full) > 1 else None)
 
     @property
     def longest(self) -> tuple[float, float]:
@@ -69,7 +65,16 @@ class Region:
         return listing(texts) if is_only else f"where {axis.name} is {' or '.join(texts)}"
 
 
-def _product(shares: Sequence[tuple[Share, FloatArray]], x: FloatArray) -> FloatArray:
+def _pieces(size: FloatArray, edges: list[float], drawn: list[list[float]]) -> Sequence[Piece]:
+    """Return the pieces where a function is large, given its edges and those of draws."""
+    similar = [one for one in drawn if len(one) == len(edges)] or [edges]
+    ends = interval(np.array(similar)).T.tolist()
+    first, last = ([None] * bool(one > HALF) for one in size[[0, -1]])
+    bounds = [*first, *((e, *own) for e, own in zip(edges, ends, strict=True)), *last]
+    return list(zip(bounds[::2], bounds[1::2], strict=True))
+
+
+def _product(shares: Iterable[tuple[Share, FloatArray]], x: FloatArray) -> FloatArray:
     """Compute the product of the functions of shares at places (n,)."""
     squares = [share.value(params, BroadcastPairs(x, x)) for share, params in shares]
     return np.sqrt(np.prod(squares, axis=0))
