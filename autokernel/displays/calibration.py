@@ -37,10 +37,8 @@ class CalibrationDisplay:
 
     Attributes
     ----------
-    axes_ : ndarray of matplotlib.axes.Axes
-        The two axes of the last plot.
-    figure_ : matplotlib.figure.Figure
-        Figure of the last plot.
+    axes_, figure_ : ndarray of matplotlib.axes.Axes, matplotlib.figure.Figure
+        The two axes, and the figure, of the last plot.
     """
 
     def __init__(self, *, pit: FloatArray) -> None:
@@ -75,9 +73,7 @@ class CalibrationDisplay:
             If only one of ``X`` and ``y`` is None, or both are and there are more than 2000 rows.
         """
         check_is_fitted(estimator, "best_kernel_")
-        if (X is None) != (y is None):
-            raise ValueError("X and y must both be given, or neither, got one of them")
-        if X is None:
+        if X is None and y is None:
             n = len(estimator.X_train_)
             if n > MOST_LEFT_OUT:
                 raise ValueError(
@@ -85,16 +81,14 @@ class CalibrationDisplay:
                     f"at most {MOST_LEFT_OUT} are left out one by one"
                 )
             return cls(pit=estimator._fitted.mixture.leave_one_out()[0]).plot(axes)
+        if X is None or y is None:
+            raise ValueError("X and y must both be given, or neither, got one of them")
         levels = (np.arange(_N_LEVELS) + 1) / (_N_LEVELS + 1)
-        quantiles = estimator.predict_quantiles(X, levels.tolist())
-        target = np.asarray(y, dtype=float)
-        below = np.array(
-            [
-                np.interp(one, of_row, levels, left=0.0, right=1.0)
-                for one, of_row in zip(target, quantiles, strict=True)
-            ]
+        rows = zip(
+            np.asarray(y, float), estimator.predict_quantiles(X, levels.tolist()), strict=True
         )
-        return cls(pit=below).plot(axes)
+        pit = [np.interp(one, of_row, levels, left=0.0, right=1.0) for one, of_row in rows]
+        return cls(pit=np.array(pit)).plot(axes)
 
     def coverage(self, probability: FloatArray) -> FloatArray:
         """Compute the fractions of observations in central intervals of these probabilities."""

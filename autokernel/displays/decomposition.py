@@ -24,7 +24,7 @@ from autokernel.displays._style import (
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.explain import Description
 from autokernel.expression import IDENTITY
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,32 +39,17 @@ MAX_LEVELS = 10  # of a category, for which there are curves
 class Panel:
     """A component along one column, or along two, or at each level of a category.
 
-    Attributes
-    ----------
-    title : str
-        The component in words.
-    names : sequence of str
-        Names of the columns, one or two.
-    axes : sequence of ndarray
-        Values along each column, in its units, or datetime64.
-    mean, std : ndarray of shape (n_points,) or (n_first, n_second)
-        Mean of the component on the scale of the target, all other columns at their medians, and
-        standard deviation of its difference from the average along the curve: components can
-        exchange a constant.
-    is_log : sequence of bool
-        For each column, whether its axis is logarithmic.
-    levels : sequence of str
-        Levels of the first column, of which there is a point or a curve for each; empty for a
-        column of numbers.
+    ``std`` is that of the difference from the average along the curve: components can exchange a
+    constant.
     """
 
-    title: str
-    names: Sequence[str]
-    axes: Sequence[npt.NDArray[Any]]
-    mean: FloatArray
+    title: str  # the component in words
+    names: Sequence[str]  # of the columns, one or two
+    axes: Sequence[npt.NDArray[Any]]  # values along each column, in its units, or datetime64
+    mean: FloatArray  # on the scale of the target, all other columns at their medians
     std: FloatArray
-    is_log: Sequence[bool]
-    levels: Sequence[str] = ()
+    is_log: Sequence[bool]  # whether the axis of a column is logarithmic
+    levels: Sequence[str] = ()  # of the first column, if it is a category
 
 
 class DecompositionDisplay:
@@ -72,8 +57,7 @@ class DecompositionDisplay:
 
     A component of one column is a curve with a band of 95 %. One of several columns is shown as a
     surface over the two along which it changes the most, with the others at their medians. One of
-    a category has a point for each of its levels, or a curve for each of the ten most frequent
-    ones.
+    a category has a point for each of its levels, or a curve for each of the ten most frequent.
     Components of a target on the log scale are shown as factors. Use :meth:`from_estimator` to make
     a display.
 
@@ -88,10 +72,8 @@ class DecompositionDisplay:
 
     Attributes
     ----------
-    axes_ : ndarray of matplotlib.axes.Axes
-        Axes of the panels of the last plot.
-    figure_ : matplotlib.figure.Figure
-        Figure of the last plot.
+    axes_, figure_ : ndarray of matplotlib.axes.Axes, matplotlib.figure.Figure
+        Axes of the panels, and the figure, of the last plot.
     """
 
     def __init__(
@@ -133,10 +115,8 @@ class DecompositionDisplay:
             if abs(share) >= least_share
         ]
         if not panels:
-            raise ValueError(
-                "there is no component to show: the best kernel is noise alone, or least_share is "
-                "too high"
-            )
+            what = "the best kernel is noise alone, or least_share is too high"
+            raise ValueError(f"there is no component to show: {what}")
         y_name = y_name or literal(estimator.target_name_ or "y")
         return cls(panels, y_name=y_name, scale=description.scale).plot(axes)
 
@@ -150,13 +130,13 @@ class DecompositionDisplay:
         """Draw on axes, or on a new figure, and return the display."""
         n = len(self.panels)
         axes = axes if axes is not None else new_axes(n, size=(_WIDTH, _HEIGHT * n))
-        if len(axes) != len(self.panels):
-            raise ValueError(f"axes must be {len(self.panels)}, one a component, got {len(axes)}")
+        if len(axes) != n:
+            raise ValueError(f"axes must be {n}, one a component, got {len(axes)}")
         for panel, ax in zip(self.panels, axes, strict=True):
-            draw = self._curve if len(panel.axes) == 1 else self._surface
-            if panel.levels:
-                draw = self._points if len(panel.axes) == 1 else self._curves
-            draw(panel, ax)
+            draws = (self._points, self._curves) if panel.levels else (self._curve, self._surface)
+            if len(panel.axes) == 1 or panel.levels:
+                clear_frame(ax)
+            draws[len(panel.axes) - 1](panel, ax)
             spec, width = ax.get_subplotspec(), figure_of(ax).get_figwidth()
             if spec is not None:
                 width /= spec.get_gridspec().ncols
@@ -166,51 +146,34 @@ class DecompositionDisplay:
         return self
 
     def _curve(self, panel: Panel, ax: "Axes") -> None:
-        clear_frame(ax)
         (x,), half = panel.axes, _TWO_SIDED * panel.std
         low, high = self._shown(panel.mean - half), self._shown(panel.mean + half)
         ax.fill_between(x, low, high, color=BLUE, alpha=WIDE, linewidth=0)
         ax.plot(x, self._shown(panel.mean), color=BLUE, linewidth=1.5)
         ax.margins(x=0.01)
-        self._scale_columns(panel, ax)
-        if not panel.is_log[0]:
-            round_ticks(ax, x)
-        if self.scale == "log":
-            log_axis(ax, "y", np.array([low.min(), high.max()]))
-        ax.set(xlabel=literal(panel.names[0]), ylabel=self._label)
+        self._finish(ax, "x", panel, 0)
+        self._finish_target(ax, np.array([low.min(), high.max()]))
 
     def _points(self, panel: Panel, ax: "Axes") -> None:
-        clear_frame(ax)
         half, places = _TWO_SIDED * panel.std, np.arange(len(panel.levels))
         mean = self._shown(panel.mean)
         low, high = self._shown(panel.mean - half), self._shown(panel.mean + half)
         ax.errorbar(places, mean, [mean - low, high - mean], fmt="o", color=BLUE, capsize=3)
-        ax.set_xticks(places, [literal(level) for level in panel.levels])
+        ax.set_xticks(places, list(map(literal, panel.levels)))
         ax.margins(x=0.1)
-        if self.scale == "log":
-            log_axis(ax, "y", np.array([low.min(), high.max()]))
-        ax.set(xlabel=literal(panel.names[0]), ylabel=self._label)
+        ax.set(xlabel=literal(panel.names[0]))
+        self._finish_target(ax, np.array([low.min(), high.max()]))
 
     def _curves(self, panel: Panel, ax: "Axes") -> None:
-        clear_frame(ax)
-        _, x = panel.axes
         styles = product(("-", "--"), LEVEL_COLOURS)
         for level, mean, (line, colour) in zip(panel.levels, panel.mean, styles, strict=False):
-            ax.plot(x, self._shown(mean), color=colour, linestyle=line, label=literal(level))
+            y = self._shown(mean)
+            ax.plot(panel.axes[1], y, color=colour, linestyle=line, label=literal(level))
         ax.margins(x=0.01)
-        if panel.is_log[1]:
-            log_axis(ax, "x", x)
-        else:
-            round_ticks(ax, x)
-        if self.scale == "log":
-            log_axis(ax, "y", self._shown(panel.mean))
-        ax.set(xlabel=literal(panel.names[1]), ylabel=self._label)
-        ax.legend(
-            title=literal(panel.names[0]),
-            frameon=False,
-            loc="center left",
-            bbox_to_anchor=(1.0, 0.5),
-        )
+        self._finish(ax, "x", panel, 1)
+        self._finish_target(ax, self._shown(panel.mean))
+        where: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+        ax.legend(title=literal(panel.names[0]), frameon=False, **where)
 
     def _surface(self, panel: Panel, ax: "Axes") -> None:
         (first, second), values = panel.axes, self._shown(panel.mean.T)
@@ -218,28 +181,31 @@ class DecompositionDisplay:
         image = ax.pcolormesh(
             first, second, values, cmap="cividis", norm=norm, shading="gouraud", rasterized=True
         )
-        bar = figure_of(ax).colorbar(image, ax=ax, label=self._label)
-        if self.scale == "log":
-            log_axis(bar.ax, "y", values)
+        bar = figure_of(ax).colorbar(image, ax=ax)
+        self._finish_target(bar.ax, values)
         ax.contour(first, second, panel.mean.T, colors="white", linewidths=0.6, alpha=0.7)
-        self._scale_columns(panel, ax)
-        ax.set(xlabel=literal(panel.names[0]), ylabel=literal(panel.names[1]))
+        for number, which in enumerate("xy"):
+            self._finish(ax, which, panel, number)
+
+    @staticmethod
+    def _finish(ax: "Axes", which: str, panel: Panel, number: int) -> None:
+        """Label an axis for a column, with ticks on its scale."""
+        if panel.is_log[number] and panel.axes[number].dtype.kind != "M":
+            log_axis(ax, which, panel.axes[number])
+        elif which == "x":
+            round_ticks(ax, panel.axes[number])
+        ax.set(**{f"{which}label": literal(panel.names[number])})
+
+    def _finish_target(self, ax: "Axes", values: FloatArray) -> None:
+        """Label the axis along y for the target, with ticks on its scale."""
+        if self.scale == "log":
+            log_axis(ax, "y", values)
+        labels = {IDENTITY: self.y_name, "log": "factor"}
+        ax.set(ylabel=labels.get(self.scale, f"{self.scale} of {self.y_name}"))
 
     def _shown(self, values: FloatArray) -> FloatArray:
         """Return factors from their logs, and other values as they are."""
         return np.exp(values) if self.scale == "log" else values
-
-    @property
-    def _label(self) -> str:
-        """The label of what is shown."""
-        labels = {IDENTITY: self.y_name, "log": "factor"}
-        return labels.get(self.scale, f"{self.scale} of {self.y_name}")
-
-    @staticmethod
-    def _scale_columns(panel: Panel, ax: "Axes") -> None:
-        for which, is_log, values in zip("xy", panel.is_log, panel.axes, strict=False):
-            if is_log:
-                log_axis(ax, which, values)
 
 
 def _panel(description: Description, number: int, title: str) -> Panel:
@@ -247,29 +213,28 @@ def _panel(description: Description, number: int, title: str) -> Panel:
 
     A component of categories is computed at their levels, the most frequent ones.
     """
-    part, axes = description.parts[number], description.axes
-    if len(part.along) > 1 and not part.groups:
-        title = f"{title.split(':')[0].removesuffix('.')}." if title else ""  # not each effect
-    columns = _shown_columns(description, number)
-    n_points = _N_SURFACE if len(columns) == 2 and not part.groups else _N_POINTS
+    part, columns = description.parts[number], _shown_columns(description, number)
+    axes = [description.axes[column] for column in columns]
+    is_surface = len(columns) == 2 and not part.groups
+    n_points = _N_SURFACE if is_surface else _N_POINTS
     values, mean, std = description.along(number, columns, n_points)
     levels: list[str] = []
     if part.groups:
-        mean = mean - mean.mean() if len(columns) == 1 else mean  # levels are around their average
-        _, counts = np.unique(description.explained.X[:, columns[0]], return_counts=True)
-        kept = np.sort(np.argsort(-counts, kind="stable")[:MAX_LEVELS])
+        mean = mean - (len(columns) == 1) * mean.mean()  # levels are around their average
+        kept = _frequent(description.explained.X[:, columns[0]])
         mean, std, values[0] = mean[kept], std[kept], values[0][kept]
-        known = axes[columns[0]].levels
-        levels = [known[round(one)] if known else f"{one:.6g}" for one in values[0]]
-    return Panel(
-        title,
-        [axes[column].name for column in columns],
-        [axes[column].shown(one) for column, one in zip(columns, values, strict=True)],
-        mean,
-        std,
-        [part.scale(c) == "log" and axes[c].origin is None for c in columns],
-        levels,
-    )
+        levels = list(map(axes[0].level, values[0]))
+    elif len(part.along) > 1 and title:
+        title = f"{title.split(':')[0].removesuffix('.')}."  # not the effect of each column
+    is_log = [part.scale(one) == "log" for one in columns]
+    shown = [axis.shown(one) for axis, one in zip(axes, values, strict=True)]
+    return Panel(title, [axis.name for axis in axes], shown, mean, std, is_log, levels)
+
+
+def _frequent(x: FloatArray) -> IntArray:
+    """Return which levels of a category are most frequent, in the order of the levels."""
+    _, counts = np.unique(x, return_counts=True)
+    return np.sort(np.argsort(-counts, kind="stable")[:MAX_LEVELS])
 
 
 def _shown_columns(description: Description, number: int) -> list[int]:

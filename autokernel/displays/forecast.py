@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_scalar
-from sklearn.utils.validation import check_is_fitted
 
 from autokernel.displays._style import (
     BLUE,
@@ -51,10 +50,8 @@ class ForecastDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib.axes.Axes
-        Axes of the last plot.
-    figure_ : matplotlib.figure.Figure
-        Figure of the last plot.
+    ax_, figure_ : matplotlib.axes.Axes, matplotlib.figure.Figure
+        Axes and figure of the last plot.
     """
 
     def __init__(
@@ -105,16 +102,12 @@ class ForecastDisplay:
         ValueError
             If the estimator has several columns.
         """
-        check_is_fitted(estimator, "best_kernel_")
-        if estimator.n_features_in_ != 1:
+        axes, _ = estimator._axes(units)
+        kind = "categories" if axes[0].levels else "several columns"
+        if len(axes) > 1 or axes[0].levels:
             raise ValueError(
-                "ForecastDisplay shows one column, got an estimator with "
-                f"{estimator.n_features_in_}: DecompositionDisplay shows the effects of several"
-            )
-        if estimator.categories_:
-            raise ValueError(
-                "ForecastDisplay shows a column of numbers or dates, got one of categories: "
-                "DecompositionDisplay shows the effects of their levels"
+                f"ForecastDisplay shows one column of numbers or dates, got {kind}: "
+                "DecompositionDisplay shows the effects of several columns and of levels"
             )
         check_scalar(beyond, "beyond", (int, float), min_val=0)
         is_known = ~np.isnan(estimator.X_train_[:, 0])
@@ -125,16 +118,14 @@ class ForecastDisplay:
             x = np.linspace(low, high + beyond * (high - low), n_points)
         else:
             x = np.sort(estimator._check_inputs(X)[:, 0])
-        names = getattr(estimator, "feature_names_in_", ["x"])
-        fitted, inputs = estimator._fitted, x[:, None]
-        ((axis,), _) = estimator._axes(units)
+        (axis,), fitted, inputs = axes, estimator._fitted, x[:, None]
         return cls(
             x=axis.shown(x),
             mean=fitted.mean(inputs),
             quantiles=fitted.quantiles(inputs, np.array(_LEVELS)),
             X_train=axis.shown(train),
             y_train=estimator.y_train_[is_known],
-            x_name=str(names[0]),
+            x_name=axis.name if hasattr(estimator, "feature_names_in_") else "x",
             y_name=y_name or literal(estimator.target_name_ or "y"),
         ).plot(ax=ax)
 
@@ -149,12 +140,9 @@ class ForecastDisplay:
         ax.fill_between(self.x, lower, upper, alpha=NARROW, label="50 %", **bands)
         ax.plot(self.x, self.mean, color=BLUE, linewidth=1.5, label="mean")
         ax.plot(self.X_train, self.y_train, label="data", **DATA)
-        for end, is_beyond in (
-            (self.X_train.min(), self.x[0] < self.X_train.min()),
-            (self.X_train.max(), self.x[-1] > self.X_train.max()),
-        ):
-            if is_beyond:
-                ax.axvline(end, color=ORANGE, linestyle="--", linewidth=1, label="end of the data")
+        ends = self.X_train.min(), self.X_train.max()
+        for end in (one for one in ends if self.x[0] < one < self.x[-1]):
+            ax.axvline(end, color=ORANGE, linestyle="--", linewidth=1, label="end of the data")
         ax.margins(x=0.01)
         round_ticks(ax, self.x)
         ax.set(xlabel=literal(self.x_name), ylabel=self.y_name)

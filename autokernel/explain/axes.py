@@ -67,7 +67,7 @@ class Axis:
     def place(self, value: float, low: float = np.nan, high: float = np.nan) -> str:
         """Write a place in the unit interval, with an interval if it is known."""
         if self.levels:
-            return self.levels[min(round(self.shift + self.scale * value), len(self.levels) - 1)]
+            return self.level(self.shift + self.scale * value)
         has_interval = bool(np.isfinite(low) and np.isfinite(high))
         if self.origin is not None:
             ends = f" ({self._date(low)} to {self._date(high)})" if has_interval else ""
@@ -77,6 +77,12 @@ class Axis:
             return f"{self._number(value)} {unit}".rstrip()
         value, low, high = (self.shift + self.scale * one for one in (value, low, high))
         return between(value, low, high, unit)
+
+    def level(self, value: float) -> str:
+        """Write a level of a category by the number that stands for it."""
+        if not self.levels:
+            return f"{value:.6g}"
+        return self.levels[min(round(value), len(self.levels) - 1)]
 
     def _number(self, value: float) -> str:
         """Write a value to about a hundredth of the extent."""

@@ -1,6 +1,6 @@
 """A fitted function as a sum of components, on the scale of the target of the best kernel."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -289,10 +289,14 @@ class ExplainedFunction:
         if not part.is_season and self.posterior[number].expression == self._best.expression:
             return part.group
         every = self._parts_of_draws[number]
-        if not part.is_free:
-            return [one.group[0] for one in every if part.is_like(one)]
-        others = [one for one in self.parts if not (one.is_free or part.has_cycle(one))]
-        return [one.group[0] for one in every if part.meets(one) and not one.is_any_of(others)]
+        if part.is_free:
+            others = [one for one in self.parts if not (one.is_free or part.has_cycle(one))]
+            return self._addends(lambda one: part.meets(one) and not one.is_any_of(others), every)
+        return self._addends(part.is_like, every)
+
+    @staticmethod
+    def _addends(has_it: Callable[[Part], bool], every: Sequence[Part]) -> list[Addend]:
+        return [one.group[0] for one in every if has_it(one)]
 
     @cached_property
     def _parts_of_draws(self) -> list[list[Part]]:

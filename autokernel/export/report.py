@@ -5,7 +5,7 @@ import hashlib
 import io
 import os
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -22,7 +22,7 @@ from autokernel.displays.decomposition import DecompositionDisplay
 from autokernel.displays.forecast import ForecastDisplay
 from autokernel.displays.search import SearchDisplay
 from autokernel.estimator import AutoKernelGPRegressor
-from autokernel.explain import TARGET, Description, Table
+from autokernel.explain import TARGET, Table
 from autokernel.expression import IDENTITY
 from autokernel.search import MEANINGS
 from autokernel.version import __version__
@@ -32,6 +32,14 @@ if TYPE_CHECKING:
 
 _MANY_POINTS = 3000  # rows above which pictures of them are pixels
 _DPI = 144
+AT_MEDIANS = (
+    "A component is shown along the columns that change it the most, with all other columns at "
+    "their medians."
+)
+BANDS = (
+    "The bands of 95 % are therefore those of the difference from the average along the curve: of "
+    "the shape, and not of the level."
+)
 
 
 def page(title: str, body: str) -> str:
@@ -55,6 +63,11 @@ def paragraph(text: str, kind: str = "") -> str:
     """Write a paragraph."""
     name = f' class="{kind}"' if kind else ""
     return f"<p{name}>{escape(text)}</p>"
+
+
+def table(rows: Table) -> str:
+    """Write a table that scrolls where it is too wide."""
+    return f'<div class="wide">{rows.to_html()}</div>'
 
 
 def write_report(
@@ -104,109 +117,91 @@ def write_report(
 
 
 class _Report:
-    """The sections of a report."""
+    """The sections of a report, all of which read one explanation."""
 
     def __init__(self, estimator: AutoKernelGPRegressor, units: Mapping[str, str]) -> None:
         self.estimator, self.units = estimator, units
-        self.description: Description = estimator._description(units)
+        self.description = estimator._description(units)
         self.y_name = estimator.target_name_ or units.get(TARGET) or "the target"
 
     def body(self, title: str) -> str:
         n, n_columns = self.estimator.X_train_.shape
-        sections: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
-            "overview": ("Overview", self.overview),
-            "components": ("Components", self.components),
-            "kernels": ("Kernels and columns", self.kernels),
-            "parameters": ("Parameters", self.parameters),
-            "search": ("Search", self.search),
-            "calibration": ("Calibration", self.calibration),
-            "settings": ("Settings", self.settings),
+        sections: dict[str, tuple[str, Iterator[str]]] = {
+            "overview": ("Overview", self.overview()),
+            "components": ("Components", self.components()),
+            "kernels": ("Kernels and columns", self.kernels()),
+            "parameters": ("Parameters", self.parameters()),
+            "search": ("Search", self.search()),
+            "calibration": ("Calibration", self.calibration()),
+            "settings": ("Settings", self.settings()),
         }
-        written = {name: (head, list(parts())) for name, (head, parts) in sections.items()}
-        written = {name: (head, parts) for name, (head, parts) in written.items() if parts}
+        written = {name: (head, list(parts)) for name, (head, parts) in sections.items()}
+        written = {name: one for name, one in written.items() if one[1]}
         links = "".join(f'<a href="#{name}">{head}</a>' for name, (head, _) in written.items())
         columns = "column" if n_columns == 1 else "columns"
-        lead = f"A Gaussian process found by autokernel {__version__} in {n} rows of {n_columns} "
-        return "\n".join(
-            [
-                f"<h1>{escape(title)}</h1>",
-                paragraph(f"{lead}{columns}.", "lead"),
-                f"<nav>{links}</nav>",
-                *(section(name, head, parts) for name, (head, parts) in written.items()),
-            ]
-        )
+        lead = f"A Gaussian process found by autokernel {__version__} in {n} rows of {n_columns}"
+        head = [f"<h1>{escape(title)}</h1>", paragraph(f"{lead} {columns}.", "lead")]
+        parts = [section(name, head, parts) for name, (head, parts) in written.items()]
+        return "\n".join([*head, f"<nav>{links}</nav>", *parts])
 
     def overview(self) -> Iterator[str]:
         yield paragraph(self.description.overview(), "overview")
         if self.estimator.n_features_in_ == 1 and not self.estimator.categories_:
-            display = ForecastDisplay.from_estimator(
-                self.estimator, units=self.units, y_name=literal(self.y_name)
-            )
+            y_name, units = literal(self.y_name), self.units
+            display = ForecastDisplay.from_estimator(self.estimator, units=units, y_name=y_name)
             yield self._picture(display.figure_, "Data, mean and bands of 50 and 95 %")
 
     def components(self) -> Iterator[str]:
-        paragraphs = self.description.paragraphs()
-        if not paragraphs:
+        texts, what, y_name = self.description.paragraphs(), "constant", literal(self.y_name)
+        if not texts:
             return
         if self.estimator.n_features_in_ > 1:
-            yield paragraph(
-                "A component is shown along the columns that change it the most, with all other "
-                "columns at their medians.",
-                "note",
-            )
-        for number, text in enumerate(paragraphs):
-            display = DecompositionDisplay.of_component(
-                self.description, number, y_name=literal(self.y_name)
-            )
-            words = paragraph(f"{number + 1}. {text}")
-            shown = self._picture(display.figure_, text)
+            yield paragraph(AT_MEDIANS, "note")
+        for number, text in enumerate(texts):
+            display = DecompositionDisplay.of_component(self.description, number, y_name=y_name)
+            words, shown = paragraph(f"{number + 1}. {text}"), self._picture(display.figure_, text)
             yield f'<div class="component">{words}\n{shown}</div>'
         yield from map(paragraph, self.description.remarks())
-        what = "constant factor" if self.description.scale == "log" else "constant"
-        yield paragraph(
-            f"Components can exchange a {what}. The bands of 95 % are therefore those of the "
-            "difference from the average along the curve: of the shape, and not of the level.",
-            "note",
-        )
+        if self.description.scale == "log":
+            what = "constant factor"
+        yield paragraph(f"Components can exchange a {what}. {BANDS}", "note")
 
     def kernels(self) -> Iterator[str]:
         yield paragraph(
             "Probabilities are those among the kernels that the search has evaluated. Log evidence "
             "and log prior are in nats."
         )
-        yield self._table(self.estimator.posterior_)
+        yield table(self.estimator.posterior_)
         yield paragraph(
             "For each column, the probability that the target depends on it, repeats along it, and "
             "is linear in it:"
         )
-        yield self._table(self.estimator.inclusion_probabilities_)
+        yield table(self.estimator.inclusion_probabilities_)
         scales = self.estimator.scales_
         if any(one != IDENTITY for one in scales["scale"]):
             yield paragraph(
                 "The probabilities of the scales of the target and, among kernels that use it, of "
                 "each column:"
             )
-            yield self._table(scales)
+            yield table(scales)
 
     def parameters(self) -> Iterator[str]:
         yield paragraph(
             "Values of the best kernel with central 90 % intervals. Component 0 is the noise; the "
             "others are numbered as in the kernel."
         )
-        yield self._table(self.estimator.parameters_)
+        yield table(self.estimator.parameters_)
 
     def search(self) -> Iterator[str]:
         history = getattr(self.estimator, "search_history_", {"score": ()})
-        if not np.isfinite(history["score"]).any():
-            return
-        display = SearchDisplay.from_estimator(self.estimator)
-        yield self._picture(display.figure_, "Scores over evaluations and over sizes")
-        yield paragraph("The best kernels:")
-        yield self._table(self.estimator.leaderboard())
+        if np.isfinite(history["score"]).any():
+            display = SearchDisplay.from_estimator(self.estimator)
+            yield self._picture(display.figure_, "Scores over evaluations and over sizes")
+            yield paragraph("The best kernels:")
+            yield table(self.estimator.leaderboard())
 
     def calibration(self) -> Iterator[str]:
-        n = len(self.estimator.X_train_)
-        if n > MOST_LEFT_OUT or self.estimator.approximation_ != "exact":
+        if len(self.estimator.X_train_) > MOST_LEFT_OUT or self.estimator.approximation_ != "exact":
             yield paragraph(
                 "Leaving rows out one by one needs exact predictions and at most "
                 f"{MOST_LEFT_OUT} rows. CalibrationDisplay.from_estimator(model, X, y) shows "
@@ -223,8 +218,7 @@ class _Report:
         yield paragraph(f"Intervals of 95 % hold {100 * inside:.1f} % of the rows.")
 
     def settings(self) -> Iterator[str]:
-        estimator = self.estimator
-        digest = hashlib.sha256()
+        estimator, digest = self.estimator, hashlib.sha256()
         for array in (estimator.X_train_, estimator.y_train_):
             digest.update(np.ascontiguousarray(array, dtype=float).tobytes())
         rows = {name: repr(value) for name, value in estimator.get_params(deep=False).items()}
@@ -236,7 +230,7 @@ class _Report:
             **{module.__name__: module.__version__ for module in (np, scipy, sklearn)},
             "SHA-256 of X and y": digest.hexdigest(),
         }
-        yield self._table(Table({"setting": list(rows), "value": list(rows.values())}))
+        yield table(Table({"setting": list(rows), "value": list(rows.values())}))
 
     def _picture(self, figure: "Figure", text: str) -> str:
         """Write a figure with a text in its place, and close it; one of many rows as pixels."""
@@ -249,6 +243,3 @@ class _Report:
             close(figure)
         data = base64.b64encode(file.getvalue()).decode()
         return f'<figure><img alt="{escape(text)}" src="data:image/{kind};base64,{data}"></figure>'
-
-    def _table(self, table: Table) -> str:
-        return f'<div class="wide">{table.to_html()}</div>'  # scrolls where it is too wide
