@@ -1,7 +1,7 @@
 """Priors over structures: how probable an expression is before any data are seen."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import comb, log
 from types import MappingProxyType
 from typing import NamedTuple
@@ -144,31 +144,33 @@ def _units(expression: Expression, grouping: Collection[Operator]) -> tuple[list
         return [_Unit(1, not expression.kernel.is_categorical, int(_is_line(expression)))], 0
     units: list[_Unit] = []
     n_choices = 0 if expression.column is None else 1
-    columns: dict[tuple[str, int], list[int]] = {}  # of the leaves that are grouped
-    of_categories: list[int] = []
+    grouped: list[Leaf] = []
     for term in expression.children:
         if expression.operator in grouping and isinstance(term, Leaf):
-            if term.kernel.is_categorical:
-                of_categories.append(term.column)
-            else:
-                is_alone = expression.operator == MULTIPLY and _is_line(term)
-                group = term.kernel.name, term.column if is_alone else -1
-                columns.setdefault(group, []).append(term.column)
+            grouped.append(term)
         else:
             below, n_below = _units(term, grouping)
             units += below
             n_choices += n_below
+    return units + _units_of_leaves(grouped, are_factors=expression.operator == MULTIPLY), n_choices
+
+
+def _units_of_leaves(leaves: Sequence[Leaf], *, are_factors: bool) -> list[_Unit]:
+    """List the units of leaves that one operator joins."""
+    numeric = [leaf for leaf in leaves if not leaf.kernel.is_categorical]
+    columns: dict[tuple[str, int], list[int]] = {}
+    for leaf in numeric:
+        group = leaf.kernel.name, leaf.column if are_factors and _is_line(leaf) else -1
+        columns.setdefault(group, []).append(leaf.column)
     names = sorted(columns, key=lambda group: (-len(columns[group]), group))
-    groups, has_numbers = [columns[group] for group in names] or [[]], bool(columns)
-    of_lines = [
-        Counter(one) if name == LINEAR.name else {}
-        for one, (name, _) in zip(groups, names, strict=False)
-    ]
-    for column in sorted(of_categories):
+    groups = [columns[group] for group in names] or [[]]
+    n_lines = [len(columns[group]) if group[0] == LINEAR.name else 0 for group in names] or [0]
+    for column in sorted(leaf.column for leaf in leaves if leaf.kernel.is_categorical):
         next((one for one in groups if column not in one), groups[0]).append(column)
-    for of_kernel, lines in zip(groups, of_lines or [{}], strict=True):
-        counts = Counter(of_kernel).values()
+    units: list[_Unit] = []
+    for own_columns, n_own in zip(groups, n_lines, strict=True):
+        counts, of_lines = Counter(own_columns).values(), Counter(own_columns[:n_own]).values()
         for number in range(max(counts, default=0)):
-            n_lines = sum(n > number for n in lines.values())
-            units.append(_Unit(sum(n > number for n in counts), has_numbers, n_lines))
-    return units, n_choices
+            size, lines = (sum(times > number for times in own) for own in (counts, of_lines))
+            units.append(_Unit(size, bool(numeric), lines))
+    return units

@@ -104,7 +104,7 @@ WAVE = np.sin(np.pi * T)
             np.sin(T),
             "PER[time]",
             [0.5, 1.0, 0.6],
-            r"^(?!.*(repeats every|a cycle)).*The data cover less than two periods, so it cannot be",
+            r"^(?!.*(repeats every|a cycle)).*The data cover less than two periods",
         ),
         # a step
         (
