@@ -9,7 +9,7 @@ import numpy as np
 from joblib import Memory
 
 from autokernel.evidence import Estimate, Evaluation, name_parameters
-from autokernel.evidence.warm_starts import WarmStart
+from autokernel.evidence.starts import WarmStart
 from autokernel.expression import Expression
 from autokernel.kernels import BaseKernel, Operator, definition, is_built_in
 from autokernel.version import __version__
