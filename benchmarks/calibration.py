@@ -24,12 +24,12 @@ from common import (  # isort: skip
     print_table,
     rounded,
 )
+from runs import covariance, same_kernel  # isort: skip
 
 import numpy as np
 
 from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.expression import Expression, Leaf, normal_form, slots_of
-from autokernel.inference import cross_covariance
 from autokernel.kernels import ADD, NOISE_VARIANCE, PRESETS, Role
 
 NAME = "calibration"  # of the CSV file
@@ -72,13 +72,13 @@ def measure(case: Case) -> Row:
     pairs = [one.prior_in(PRESETS["default"]) for one in (*declared, NOISE_VARIANCE)]
     params = np.array([rng.gamma(shape, 1 / rate) for shape, rate in pairs])
     X = rng.uniform(size=(N_ROWS, 2))
-    K = cross_covariance(truth, X, X).forward(params[:-1]) + params[-1] * np.eye(N_ROWS)
+    K = covariance(truth, params[:-1], X) + params[-1] * np.eye(N_ROWS)
     y = np.linalg.cholesky(K + 1e-9 * np.eye(N_ROWS)) @ rng.normal(size=N_ROWS)
     began = time.process_time()
     model = AutoKernelGPRegressor(n_iter=case.n_iter, random_state=case.seed).fit(X, y)
     seconds = time.process_time() - began
     table = model.inclusion_probabilities_
-    right = normal_form(truth).canonical == parse_expression(model.best_expression_).canonical
+    right = same_kernel(case.truth, model.best_expression_)
     held = held_of(model, params, truth) if right and normal_form(truth) == truth else ""
     return {
         **{
