@@ -36,14 +36,14 @@ from tests.own_kernels import OrnsteinUhlenbeck
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups are of POSIX")
 PERIODIC = {"base_kernels": ["SE", "PER"], "strategy": "greedy", "n_iter": 2, "batch_size": 2}
 BATCH_SIZE = 4  # of the search that workers are compared with
-ONE = {"base_kernels": ["SE"], "max_leaves": 1, "column_scales": None, "target_scale": None}
+ONE = {"base_kernels": ["SE"], "max_leaves": 1}
 
 FIT_ELSEWHERE = """
 import json, os, sys
 import joblib
 from dask.distributed import Client, LocalCluster
 from autokernel.evidence import Evaluator
-from tests.fits import rows, wave
+from tests.fits import counted, rows, wave
 
 if __name__ == "__main__":
     here, run = os.getpid(), Evaluator.run
@@ -76,7 +76,7 @@ FIT_UNTIL_INTERRUPTED = """
 import json, os, signal, sys, time
 import numpy as np
 from autokernel import Laplace
-from tests.fits import PATIENCE, rows, wave
+from tests.fits import PATIENCE, counted, rows, wave
 
 class Endless(Laplace):
     "Waits at one kernel, or at each one, for a signal to end it."
@@ -160,13 +160,16 @@ def test_two_threads_find_what_one_finds(alone):
         assert rows(counted(**PERIODIC).fit(*wave())) == rows(alone)
 
 
+@pytest.mark.slow
 def test_workers_of_other_kinds_find_what_one_process_finds(alone):
     pytest.importorskip("distributed")
     assert run_together(FIT_ELSEWHERE, json.dumps(PERIODIC)) == [[rows(alone)] * 2]
 
 
 @posix
-@pytest.mark.parametrize(("whom", "place"), [("process", 4), ("group", 0)])
+@pytest.mark.parametrize(
+    ("whom", "place"), [pytest.param("process", 4, marks=pytest.mark.slow), ("group", 0)]
+)
 def test_ctrl_c_leaves_a_fitted_model_and_no_worker(by_batches, whom, place):
     text = by_batches.search_history_["kernel"][place] if place else ""
     settings = json.dumps({"n_jobs": 2, "batch_size": BATCH_SIZE})
@@ -188,6 +191,7 @@ def test_ctrl_c_leaves_a_fitted_model_and_no_worker(by_batches, whom, place):
     assert json.loads(out.splitlines()[-1]) == expected
 
 
+@pytest.mark.slow
 def test_time_is_over_for_workers_too_and_what_is_cut_short_is_not_kept(tmp_path):
     class Slow(Laplace):
         """Takes minutes unless the time is over; it looks at the clock meanwhile."""
@@ -259,12 +263,12 @@ def test_an_error_outside_of_evaluations_is_the_failure_of_one_kernel():
 # Memory.
 
 
-@pytest.mark.parametrize("form", [str, joblib.Memory])
 def test_a_longer_search_evaluates_only_what_is_new_and_finds_the_same(
-    tmp_path, evaluated, undisturbed, capfd, form
+    tmp_path, evaluated, undisturbed, capfd
 ):
-    (X, y), memory = wave(), form(tmp_path / "new" / "kept")
-    known = kernels(counted(n_iter=2, memory=memory).fit(X, y))
+    (X, y), folder = wave(), str(tmp_path / "new" / "kept")
+    known = kernels(counted(n_iter=2, memory=folder).fit(X, y))
+    memory = joblib.Memory(folder)
     assert evaluated == known
     longer = counted(memory=memory).fit(X, y)
     assert evaluated == kernels(undisturbed)

@@ -161,18 +161,18 @@ def rough(n, lengthscale):
     return x, np.linalg.cholesky(K + 1e-6 * np.eye(n)) @ rng.normal(size=n), rng.normal(size=n)
 
 
-@pytest.mark.parametrize("n_missing", [0, 5])
+@pytest.mark.parametrize("n_missing", [pytest.param(0, marks=pytest.mark.slow), 5])
 def test_a_rough_term_may_win_that_the_search_has_not_met(n_missing):
     x, function, noise = rough(N, 1e-3)
     y = np.sin(6 * x[:, 0]) + 0.5 * function + 0.1 * noise
     x[:: N // 5][:n_missing] = np.nan
-    one_scale = {"column_scales": None, "target_scale": None}
-    model = small(n_iter=0, base_kernels=("SE",), strategy="greedy", **one_scale).fit(x, y)
+    model = small(n_iter=0, base_kernels=("SE",), strategy="greedy", averaging=None).fit(x, y)
     assert model.best_expression_ == "SE[0] + SE[0]"
     assert np.sqrt(model.noise_variance_) == pytest.approx(0.1, rel=0.15)
     assert len(model.leaderboard()["kernel"]) == 2  # of the search, noise alone included
 
 
+@pytest.mark.slow
 def test_a_rough_function_that_is_noise_to_the_search_is_found():
     x, function, noise = rough(N, 9e-4)
     model = small(n_iter=0, base_kernels=("SE",), strategy="greedy").fit(x, function + 0.3 * noise)
@@ -180,6 +180,7 @@ def test_a_rough_function_that_is_noise_to_the_search_is_found():
     assert np.sqrt(model.noise_variance_) == pytest.approx(0.3, rel=0.3)
 
 
+@pytest.mark.slow
 def test_a_signal_that_only_many_rows_show_is_found():
     """The correlation of 0.087 has 2 nats of evidence in 500 rows, less than its price, and 11."""
     rng = np.random.default_rng(1)
@@ -196,7 +197,7 @@ def test_a_signal_that_only_many_rows_show_is_found():
 
 def test_pure_noise_is_noise_with_many_rows_too(column):
     y = 3 + np.random.default_rng(0).normal(size=N)
-    model = fit((column[0], y))
+    model = fit((column[0], y), approximation="inducing")
     assert model.best_expression_ == "NOISE"
     mean, std = model.predict([[0.2], [0.7]], return_std=True)
     np.testing.assert_allclose(mean, y.mean())
