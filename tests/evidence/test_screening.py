@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from autokernel.data.scales import column_scale, target_scale
+from autokernel.data import Columns, RowNoise, Target
 from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluator
 from autokernel.evidence.screening import Screening
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import (
+    IDENTITY,
     Grammar,
     arrange,
     factorings,
@@ -20,7 +21,7 @@ from autokernel.expression import (
     slots_of,
 )
 from autokernel.inference import ExactLikelihood, TrainingData
-from autokernel.kernels import BASE_KERNELS, OPERATORS, PRESETS, OnScale, Operator, Role
+from autokernel.kernels import BASE_KERNELS, OPERATORS, PRESETS, Operator, Role
 from tests.own_kernels import OrnsteinUhlenbeck
 
 PRIORS = PRESETS["default"]
@@ -233,15 +234,16 @@ def test_estimates_on_other_scales_are_near_the_scores(text):
     rng = np.random.default_rng(0)
     x = np.exp(rng.uniform(0, 4, 60))
     y = np.exp(np.sin(np.log(x)) + 0.1 * rng.normal(size=60))
-    X = np.column_stack([(x - x.min()) / np.ptp(x), rng.uniform(size=60)])
-    scale = column_scale("log", x, shift=x.min(), scale=np.ptp(x))
-    target = OnScale(target_scale("log", y, shift=y.mean(), scale=y.std()))
+    X = np.column_stack([x, rng.uniform(size=60)])
+    inputs = Columns.of_names(None, 2).of_rows(X).inputs(X, first_row=0)
+    target = Target.of(y, RowNoise.equal(60))
     grammar = replace(
         grammar_of(2, kernels=("SE", "LIN")),
-        scales=((None, scale), (None,)),
-        targets=(None, target),
+        scales=((IDENTITY, "log"), (IDENTITY,)),
+        targets=(IDENTITY, "log"),
     )
-    evaluator = Evaluator(TrainingData(X, (y - y.mean()) / y.std()), priors=PRIORS, seed=0)
+    data = TrainingData(inputs, target.forward(y), target=target)
+    evaluator = Evaluator(data, priors=PRIORS, seed=0)
     fit = evaluator(parse_expression(text))
 
     def rescaled(expression):
