@@ -57,6 +57,7 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         If a kernel holds a custom base kernel or operator.
     """
     check_is_fitted(model, "best_kernel_")
+    record = _model_record(model._fitted, model.X_train_, model.y_train_)
     search = None
     if hasattr(model, "search_history_"):
         history = {
@@ -82,7 +83,7 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         "y_train": _as_json(model.y_train_),
         "end": _as_json(model._end),
         "resolution": model.resolution_,
-        "model": _model_record(model._fitted, model.X_train_, model.y_train_),
+        "model": record,
         "search": search,
     }
 

@@ -34,12 +34,16 @@ class TrainingData:
         self.target = Target.raw() if target is None else target
         self.mean_square = float(np.average(y**2, weights=self.noise.influence)) if len(y) else 0.0
         self._pairs: dict[View, PackedPairs] = {}
-        self._scale, self._plain = IDENTITY, self  # that of y, and the data with y as it was
+        self._scale, self._origin = IDENTITY, None  # that of y, and the data with y as it was
 
     @property
     def X(self) -> FloatArray:  # noqa: N802 - a matrix
         """The inputs (n_samples, n_features), NaN where values are missing."""
         return self.inputs.values
+
+    @property
+    def _plain(self) -> "TrainingData":
+        return self if self._origin is None else self._origin
 
     def on(self, scale: str) -> "TrainingData":
         """Return the data with the target on a scale."""
@@ -50,7 +54,7 @@ class TrainingData:
             return plain
         y, log_slopes = self.target.on(scale).forward_and_log_slope(plain.y)
         other = TrainingData(self.inputs, y, plain.noise.on_scale(log_slopes), self.target)
-        other._pairs, other._scale, other._plain = self._pairs, scale, plain
+        other._pairs, other._scale, other._origin = self._pairs, scale, plain
         return other
 
     def take(self, rows: IntArray) -> "TrainingData":

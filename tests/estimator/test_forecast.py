@@ -12,7 +12,6 @@ from autokernel.data.dates import days_since_1970
 from autokernel.data.steps import rows_ahead, seasons_of
 from autokernel.datasets import load_airline
 from autokernel.export import from_dict, to_dict
-from autokernel.kernels import WithGaps
 from tests.fits import small
 
 N_AHEAD = 4
@@ -229,7 +228,7 @@ def test_kernels_of_series_know_of_gaps_and_constant_columns():
     model = forecasts(periods={0: 12}).fit(x[:, None], series.to_numpy())
     leaves = [leaf for one in model._fitted.kernels for leaf in one.evaluation.expression.leaves]
     assert leaves
-    assert all(isinstance(leaf.kernel, WithGaps) for leaf in leaves)
+    assert model._fitted.columns.with_gaps == [0]
     with pytest.warns(UserWarning, match="every column of X is constant"):
         constant = forecasts(target_scale=None).fit(np.ones((40, 1)), series.to_numpy())
     assert constant.best_expression_ == "NOISE"

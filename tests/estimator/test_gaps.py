@@ -7,18 +7,11 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from autokernel.data.gaps import is_missing, mark_missing
-from hypothesis import given
 from sklearn.model_selection import cross_val_predict
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.displays import DecompositionDisplay, ForecastDisplay
 from autokernel.export import from_dict, to_dict, write_report
-from autokernel.expression import Leaf
-from autokernel.inference import ExactLikelihood, TrainingData
-from autokernel.inference.covariance import cross_covariance, diagonal_covariance
-from autokernel.kernels import BASE_KERNELS, BroadcastPairs, WithGaps, possible_values
-from tests.batteries import numerical_gradient, random_params, seeds
 from tests.fits import small
 
 mpl.use("Agg")
@@ -40,63 +33,6 @@ KERNEL = "SE[0] + LIN[1]"
 @pytest.fixture(scope="module")
 def fitted():
     return small().refit(X, Y, KERNEL)
-
-
-def a_column(rng, n=12, n_missing=4):
-    x = rng.uniform(0, 1, n)
-    x[:n_missing] = np.nan
-    return rng.permutation(x)
-
-
-@pytest.mark.parametrize("kernel", BASE_KERNELS.values(), ids=BASE_KERNELS)
-@given(seed=seeds)
-def test_covariances_are_the_moments_at_random_places(kernel, seed):
-    """The covariance of f(x) and f(x'), with x' any of the places, is the average over them."""
-    rng = np.random.default_rng(seed)
-    x = a_column(rng)
-    params, places = random_params(kernel, rng), possible_values(x)
-    marked = mark_missing(x[:, None])
-    K = cross_covariance(Leaf(WithGaps(kernel, places), 0), marked, marked).forward(params)
-    stands_for = [[value] if np.isfinite(value) else places for value in x]
-    expected = np.array(
-        [
-            [
-                kernel.value(params, BroadcastPairs(np.array(a)[:, None], np.array(b)[None])).mean()
-                for b in stands_for
-            ]
-            for a in stands_for
-        ]
-    )
-    variances = [
-        kernel.value(params, BroadcastPairs(*[np.array(a)] * 2)).mean() for a in stands_for
-    ]
-    expected[np.diag_indices(len(x))] = variances
-    # the order of the sums differs, over up to 256 terms
-    np.testing.assert_allclose(K, expected, rtol=1e-12, atol=1e-13 * abs(expected).max())
-    diagonal = diagonal_covariance(Leaf(WithGaps(kernel, places), 0), marked).forward(params)
-    np.testing.assert_allclose(diagonal, variances, rtol=1e-12)
-    assert np.linalg.eigvalsh(K).min() > -1e-10 * np.trace(K)
-
-
-@pytest.mark.parametrize("kernel", BASE_KERNELS.values(), ids=BASE_KERNELS)
-def test_gradients_of_the_likelihood_are_those_of_differences(kernel):
-    rng = np.random.default_rng(0)
-    x = a_column(rng)
-    data = TrainingData(mark_missing(x[:, None]), rng.normal(size=len(x)))
-    likelihood = ExactLikelihood(Leaf(WithGaps(kernel, possible_values(x)), 0), data)
-    theta = np.append(np.log(random_params(kernel, rng)), -1.0)
-    expected = numerical_gradient(likelihood.value, theta)
-    found = likelihood.value_and_gradient(theta)[1]
-    # differences are good to 1e-8, see numerical_gradient
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * abs(expected).max())
-
-
-def test_a_missing_value_of_two_rows_is_two_draws_and_a_row_has_one():
-    marked = mark_missing(np.array([[np.nan], [np.nan], [0.5]]))
-    assert is_missing(marked[:, 0]).tolist() == [True, True, False]
-    assert marked[0, 0] != marked[1, 0]
-    inside = marked[0, 0] + 2.0**-40  # a value of a column that happens to be there
-    assert not is_missing(mark_missing(np.array([[inside]])))[0, 0]
 
 
 def test_rows_with_a_gap_have_wider_bands_and_the_mean_over_the_column(fitted):

@@ -111,7 +111,7 @@ def test_numbers_that_are_no_weights_or_errors_are_refused(method, row_noise, me
 def test_one_kernel_predicts_as_scikit_learn_with_more_noise_on_the_diagonal():
     w = RNG.uniform(0.3, 3, 24)
     model = refitted("SE[0] + LIN[1]", sample_weight=w, noise_std=STD, settings={"averaging": None})
-    scaling = model._fitted.target_scaling
+    scaling = model._fitted.target
     alpha = (model.noise_variance_ * (1 / w - 1) + STD**2) / scaling.scale**2
     gpr = GaussianProcessRegressor(model.best_kernel_, optimizer=None, alpha=alpha)
     gpr.fit(X, (Y - scaling.shift) / scaling.scale)
@@ -122,7 +122,7 @@ def test_one_kernel_predicts_as_scikit_learn_with_more_noise_on_the_diagonal():
 
 
 def test_the_target_is_standardised_by_weighted_moments():
-    scaling = refitted(sample_weight=COUNTS)._fitted.target_scaling
+    scaling = refitted(sample_weight=COUNTS)._fitted.target
     copies = np.repeat(Y, COUNTS)
     assert scaling.shift == pytest.approx(copies.mean(), rel=1e-12)
     assert scaling.scale == pytest.approx(copies.std(), rel=1e-12)

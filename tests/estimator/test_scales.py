@@ -14,7 +14,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.pipeline import Pipeline
 
 from autokernel import AutoKernelGPRegressor, evaluate_kernel
-from autokernel.data.scales import column_scale, scales_of_column, scales_of_target, target_scale
+from autokernel.data import Columns, RowNoise, Target
+from autokernel.data.scales import scales_of_column, scales_of_target
 from autokernel.evidence import Evaluator
 from autokernel.exceptions import ExpressionSyntaxError
 from autokernel.export import from_dict, to_dict, to_latex
@@ -50,7 +51,7 @@ def small(**parameters):
 
 def scale_of(name, seed=0):
     y = drawn(name, seed=seed)[1]
-    return y, target_scale(name, y, shift=float(y.mean()), scale=float(y.std()))
+    return y, Target.of(y, RowNoise.equal(len(y))).on(name)
 
 
 @pytest.fixture(scope="module", params=MAPS)
@@ -405,8 +406,8 @@ def test_scales_are_offered_where_they_can_matter():
 
 def test_a_column_is_searched_as_a_unit_interval_on_every_scale():
     x = np.geomspace(2, 300, 20)
-    for name in ("log", "sqrt"):
-        scale = column_scale(name, x, shift=2.0, scale=298.0)
+    for name in ("identity", "log", "sqrt"):
+        scale = Columns.of_names(None, 1).of_rows(x[:, None])[0].scale(name)
         t = scale.forward((x - 2) / 298)
         np.testing.assert_allclose([t.min(), t.max()], [0, 1], atol=1e-12)
         np.testing.assert_allclose(scale.inverse(t), (x - 2) / 298, atol=1e-12)

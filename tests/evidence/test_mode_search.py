@@ -364,7 +364,7 @@ def test_points_without_factor_are_no_candidates(pulses):
 
 
 def test_a_known_period_is_scanned_only_near_it(pulses):
-    season = Seasonal(0.3, scale=1.0)
+    season = Seasonal(0.3)
     _, scan = build(f"{season.name}[0]", *pulses, base_kernels=[season])
     periods = [np.exp(found.theta[2]) for found in scan.around(np.log([0.5, 1, 0.3, 0.1]))]
     assert periods
@@ -377,7 +377,7 @@ def test_a_known_period_of_many_cycles_is_found_in_few_calls_or_left(period, mos
     rng = np.random.default_rng(0)
     x = np.sort(rng.uniform(size=120))
     y = np.sin(2 * np.pi * x / 0.0051) + 0.1 * rng.normal(size=120)
-    season = Seasonal(period, scale=1.0)
+    season = Seasonal(period)
     posterior, scan = build(f"{season.name}[0]", x[:, None], y, base_kernels=[season])
     best = scan.around(np.log([1.0, 1.0, period, 0.1]))[0]
     if period == 0.005:  # two percent off, which is four cycles

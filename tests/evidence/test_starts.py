@@ -252,7 +252,7 @@ def test_variances_are_tried_around_the_mean_square_of_the_target(two_waves):
 
 
 def test_starts_of_a_known_period_are_near_it_whatever_the_periodogram_shows(two_waves):
-    season = Seasonal(0.4, scale=1.0)
+    season = Seasonal(0.4)
     posterior, theta = draw(f"{season.name}[0]", *two_waves, 24, base_kernels=[season])
     (periods,) = np.exp(theta[:, names_of(posterior) == "period"]).T
     assert np.all(np.abs(periods / 0.4 - 1) < 0.25)  # five prior deviations

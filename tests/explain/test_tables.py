@@ -87,9 +87,9 @@ def test_a_sine_of_five_cycles_is_recognised(seed):
 
 def test_intervals_are_those_of_a_markov_chain_over_the_parameters():
     model = fit_of_a_sine(1)
-    best, scaling = model._fitted.evaluation, model._fitted.scaling
+    best, columns = model._fitted.evaluation, model._fitted.columns
     data = TrainingData(
-        scaling.apply(model.X_train_), model._fitted.target_scaling.apply(model.y_train_)
+        columns.inputs(model.X_train_), model._fitted.target.forward(model.y_train_)
     )
     posterior = LogPosterior(ExactLikelihood(best.expression, data), priors={})
     step = 1.2 * np.linalg.cholesky(np.linalg.inv(best.hessian))

@@ -40,9 +40,9 @@ def evaluated(formula, names, x, z):
 
 def covariance(model, Z):
     """The covariance matrix of the best kernel without noise, in squared units of the target."""
-    best, scaled = model._fitted.evaluation, model._fitted.scaling.apply(Z)
+    best, scaled = model._fitted.evaluation, model._fitted.columns.inputs(Z)
     K = cross_covariance(best.expression, scaled, scaled).forward(np.exp(best.theta[:-1]))
-    return K * model._fitted.target_scaling.scale**2
+    return K * model._fitted.target.scale**2
 
 
 @pytest.mark.parametrize("kernel", KERNELS[:-1])

@@ -14,10 +14,11 @@ from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluator
 from autokernel.evidence.laplace import laplace_log_evidence
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.expression import NOISE, Leaf
+from autokernel.expression import NOISE, Grammar, Leaf
 from autokernel.inference import ExactLikelihood, TrainingData
-from autokernel.kernels import PRESETS
+from autokernel.kernels import ADD, BASE_KERNELS, PRESETS
 from autokernel.many_rows import ManyRows, approximation_for, fit_all_rows
+from autokernel.many_rows.all_rows import with_rough_term
 from tests.fits import At, interrupt, rows, small
 from tests.own_kernels import OrnsteinUhlenbeck
 
@@ -170,6 +171,19 @@ def test_a_rough_term_may_win_that_the_search_has_not_met(n_missing):
     assert model.best_expression_ == "SE[0] + SE[0]"
     assert np.sqrt(model.noise_variance_) == pytest.approx(0.1, rel=0.15)
     assert len(model.leaderboard()["kernel"]) == 2  # of the search, noise alone included
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_a_rough_term_is_tried_whether_or_not_values_are_missing(share):
+    x, function, noise = rough(200, 1e-2)
+    x[np.random.default_rng(1).uniform(size=x.shape) < share] = np.nan
+    data, smooth = TrainingData(x, function + 0.1 * noise), parse_expression("SE[0]")
+    fit = Evaluator(data, priors=PRESETS["default"], seed=0)(smooth)
+    grammar = Grammar((BASE_KERNELS["SE"],), (ADD,), (0,), max_leaves=2)
+    found = with_rough_term(fit, data, n_searched=50, grammar=grammar)
+    assert found.expression == smooth + smooth
+    assert 1 / 200 < np.exp(found.theta[2]) < 1 / 50  # between the distances of nearest rows
+    assert np.exp(found.theta[[3, -1]]).sum() == pytest.approx(np.exp(fit.theta[-1]), rel=1e-12)
 
 
 @pytest.mark.slow

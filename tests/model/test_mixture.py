@@ -12,9 +12,9 @@ from autokernel import parse_expression
 from autokernel.data.scales import Scale
 from autokernel.inference import TrainingData, one_blas_thread
 from autokernel.inference.exact import ExactPredictor
-from autokernel.kernels import OnScale
 from autokernel.model import MixtureComponent
 from autokernel.model.mixture import MixturePredictor, share_of_tails
+from tests.batteries import target_on
 from tests.fits import wave
 from tests.model.cases import random_case
 
@@ -125,10 +125,10 @@ def test_few_rows_leave_the_share_of_tails_near_its_prior():
 
 
 def test_quantiles_far_from_the_data_do_not_depend_on_one_another():
-    target = OnScale(Scale("log", width=3.0))
+    scale = Scale("log", width=3.0)
     X, y = np.linspace(0, 1, 20)[:, None], np.exp(np.linspace(-6, 6, 20))
-    kernel = parse_expression("LIN[0] * LIN[0]").on(target)
-    given = TrainingData(X, y)
+    kernel = parse_expression("LIN[0] * LIN[0]").on("log")
+    given = TrainingData(X, y, target=target_on(scale))
     component = MixtureComponent(kernel, np.log([4, 0.1, 4, 0.1, 0.01]), 1.0)
     for share in (0.0, 0.1):
         mixture = MixturePredictor([component], given, ExactPredictor, tail_share=share)
@@ -138,7 +138,7 @@ def test_quantiles_far_from_the_data_do_not_depend_on_one_another():
             alone = mixture.quantiles(far, np.array([level]))[:, 0]
             np.testing.assert_allclose(together[:, number], alone, rtol=1e-6)
         mean, _ = mixture.predictors[0].mean_and_variance(far)
-        np.testing.assert_allclose(together[:, 1], target.scale.inverse(mean), rtol=1e-6)
+        np.testing.assert_allclose(together[:, 1], scale.inverse(mean), rtol=1e-6)
 
 
 def test_tails_are_given_without_another_factorisation():

@@ -4,7 +4,6 @@ import pickle
 
 import numpy as np
 import pytest
-from autokernel.data.scaling import Scaling
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import (
@@ -15,6 +14,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
+from autokernel.data import Column, Columns
 from autokernel.expression import Leaf, Operation
 from autokernel.inference import (
     cross_covariance,
@@ -191,8 +191,9 @@ def test_it_prints_short():
 # Whole models
 
 
-def scaling_of(n_features, shift=1949.0, scale=12.0):
-    return Scaling(np.full(n_features, shift), np.full(n_features, scale))
+def columns_of(*shifts_and_scales):
+    every = (Column("", low=shift, extent=scale) for shift, scale in shifts_and_scales)
+    return Columns(tuple(every))
 
 
 @pytest.mark.parametrize("n_features", [1, 3])
@@ -205,7 +206,7 @@ def test_the_exported_kernel_in_other_units_is_the_scaled_one(
     expression, theta, X, y, likelihood = random_case(seed, n_features=n_features, kernels=kernels)
     X_new = np.random.default_rng(seed + 100).uniform(-0.2, 1.2, size=(9, n_features))
     expected_mean, expected_covariance = dense_predictions(expression, theta, X, y, X_new)
-    kernel = to_sklearn(expression, theta, scaling=scaling_of(n_features, shift, scale))
+    kernel = to_sklearn(expression, theta, columns=columns_of(*[(shift, scale)] * n_features))
     gpr = GaussianProcessRegressor(kernel=kernel, optimizer=None, normalize_y=True, alpha=0)
     gpr.fit(X * scale + shift, 3e4 * y - 1e6)
     # adding and taking off the shift loses shift / scale * 1e-16 of x; noise 0.01 amplifies it
@@ -221,11 +222,12 @@ def test_the_export_of_an_operator_is_the_covariance_of_the_engine():
     expression = Operation(GATE, Operation(GATE, *leaves[:2], column=1), leaves[2], column=0)
     # in the order of the nodes: GATE, GATE, OU, LIN, SE, and the noise
     theta = np.log([0.4, 0.6, 0.5, 1.2, 0.7, 0.3, 0.2, 0.9, 0.01])
-    scaling = Scaling(np.array([1949.0, -3.0]), np.array([12.0, 0.5]))
-    kernel = to_sklearn(expression, theta, scaling=scaling)
+    columns = columns_of((1949.0, 12.0), (-3.0, 0.5))
+    kernel = to_sklearn(expression, theta, columns=columns)
     rng = np.random.default_rng(0)
     X, Z = rng.uniform(size=(7, 2)), rng.uniform(size=(5, 2))
-    there, here = (rows * scaling.scale + scaling.shift for rows in (X, Z))
+    there, here = (rows * [12.0, 0.5] + [1949.0, -3.0] for rows in (X, Z))
+    X, Z = columns.scaled(X), columns.scaled(Z)
     expected = cross_covariance(expression, X, Z).forward(np.exp(theta[:-1]))
     # the shift costs 1949 / 12 * 1e-16 of an input
     np.testing.assert_allclose(kernel(there, here), expected, rtol=1e-11)
@@ -237,6 +239,6 @@ def test_the_export_of_an_operator_is_the_covariance_of_the_engine():
 def test_jitter_is_counted_in_the_exported_noise():
     expression, theta, _, _, _ = random_case(0, n_features=1)
     noise = np.exp(theta[-1]) + 0.25
-    kernel = to_sklearn(expression, theta, scaling=scaling_of(1), noise_variance=noise)
+    kernel = to_sklearn(expression, theta, columns=columns_of((1949.0, 12.0)), noise_variance=noise)
     assert isinstance(kernel.k2, WhiteKernel)
     assert kernel.k2.noise_level == pytest.approx(noise, rel=1e-14)  # an exponential is rounded

@@ -9,6 +9,7 @@ from autokernel import parse_expression
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Changes, Estimate, Evaluation
 from autokernel.expression import Expression, Grammar
+from autokernel.inference import TrainingData
 from autokernel.kernels import ADD, BASE_KERNELS, FEW_COLUMNS, MULTIPLY, OPERATORS
 from autokernel.search import (
     BOMS,
@@ -218,7 +219,7 @@ def task_of(
         found = (Estimate(one, estimate(one)) for one in near.values())
         return sorted(found, key=lambda one: -one.score)
 
-    return Task(grammar, X, estimates)
+    return Task(grammar, TrainingData(X, np.zeros(len(X))), estimates)
 
 
 def proposed(

@@ -84,7 +84,7 @@ def test_distances_take_no_longer_than_the_time_that_is_left():
     task = task_of(3)
     expressions = task.grammar.random_walks(200, np.random.default_rng(0))
     deadline = Deadline(np.inf)
-    kernel_kernel = HellingerKernel(task.X, {}, deadline=deadline)
+    kernel_kernel = HellingerKernel(task.data, {}, deadline=deadline)
     known = kernel_kernel.distances(expressions[:5])
     deadline.cancel()
     with pytest.raises(OutOfTimeError):
@@ -95,7 +95,7 @@ def test_distances_take_no_longer_than_the_time_that_is_left():
 def test_nothing_is_kept_of_a_task_that_is_over():
     task = task_of()
     proposed(BOMS(), task, History(10, DESIGN))
-    inputs = weakref.ref(task.X)
+    inputs = weakref.ref(task.data)
     del task
     gc.collect()
     assert inputs() is None

@@ -12,6 +12,7 @@ from scipy.special import gammaincinv
 
 from autokernel import parse_expression
 from autokernel.expression import Grammar, arrange
+from autokernel.inference import TrainingData
 from autokernel.kernels import BASE_KERNELS, OPERATORS, PRESETS
 from autokernel.search.arc import N_LEVELS, ArcKernel
 from autokernel.search.boms import (
@@ -33,7 +34,7 @@ X = np.random.default_rng(0).uniform(size=(20, 3))  # as many as are used: none 
 EXPRESSIONS = walks_of(200, n_features=2, seed=0)  # some of them equal
 KERNEL_KERNELS = {
     "sot": SOTKernel(),
-    "hellinger": HellingerKernel(X[:5, :2], {}),
+    "hellinger": HellingerKernel(TrainingData(X[:5, :2], np.zeros(5)), {}),
     "arc": ArcKernel(),
 }
 ROUNDING = 1e-13  # of log determinants of 20 pivots between 0.01 and 20
@@ -306,7 +307,8 @@ def test_weights_of_arc_are_products_of_squared_gammas_down_to_the_level():
 
 
 def hellinger_distances(*expressions, X=X, priors=PRESETS["default"], n_samples=100):
-    kernel_kernel = HellingerKernel(np.array(X), priors, n_samples=n_samples)
+    data = TrainingData(np.array(X), np.zeros(len(X)))
+    kernel_kernel = HellingerKernel(data, priors, n_samples=n_samples)
     return kernel_kernel.distances(*expressions)[0]
 
 
@@ -393,7 +395,7 @@ def test_hellinger_distances_do_not_depend_on_what_is_cached():
     many = [parse_expression(f"SE[{column}]") for column in range(MAX_CACHED_EXPRESSIONS + 100)]
     inputs = np.random.default_rng(0).uniform(size=(3, len(many)))
     expected = hellinger_distances(kernels, X=inputs, n_samples=1)
-    known = HellingerKernel(inputs, PRESETS["default"], n_samples=1)
+    known = HellingerKernel(TrainingData(inputs, np.zeros(3)), PRESETS["default"], n_samples=1)
     known.distances(kernels[:8], kernels[:2])
     for some in np.array_split(np.array(many, dtype=object), 8):  # the first ones are dropped
         known.distances(list(some), kernels[3:8])

@@ -222,7 +222,7 @@ def test_proposals_are_better_than_what_walks_find(name):
     strategy, kernel = {
         "sot": (SOT(population_size=40), SOTKernel()),
         "arc": (Arc(population_size=40), ArcKernel()),
-        "boms": (BOMS(n_candidates=200), HellingerKernel(task.X, task.priors)),
+        "boms": (BOMS(n_candidates=200), HellingerKernel(task.data, task.priors)),
     }[name]
 
     def score(expressions):

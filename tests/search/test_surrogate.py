@@ -3,6 +3,7 @@ import pytest
 from scipy.optimize import check_grad
 from scipy.stats import multivariate_normal
 
+from autokernel.inference import TrainingData
 from autokernel.search.arc import ArcKernel
 from autokernel.search.boms import HellingerKernel
 from autokernel.search.sot import SOTKernel
@@ -12,7 +13,9 @@ from tests.search.stand_ins import walks_of
 SOT = SOTKernel()
 KERNEL_KERNELS = {
     "sot": SOT,
-    "hellinger": HellingerKernel(np.random.default_rng(0).uniform(size=(5, 2)), {}),
+    "hellinger": HellingerKernel(
+        TrainingData(np.random.default_rng(0).uniform(size=(5, 2)), np.zeros(5)), {}
+    ),
     "arc": ArcKernel(),
 }
 TRUE_WEIGHTS, TRUE_MEAN, TRUE_SCALE = np.array([0.5, 0.3, 0.2]), -0.4, 0.2
