@@ -155,11 +155,11 @@ def test_a_compressed_file_is_read_and_a_broken_one_refused(tmp_path, capsys):
         (PLAIN, "--drop=x", "--drop must be one of ['a', 'b', 'c'], got 'x'"),
         (SHOPS, "--category=SH", "['shop', 'nr', 'n', 'y'], got 'SH'; did you mean 'shop'?"),
         (SHOPS, "--weights=N", "['shop', 'nr', 'n', 'y'], got 'N'; did you mean 'n'?"),
-        (SHOPS, "--target=shop", "in 5 cells, such as column 'shop', row 1: 'A'"),
+        (SHOPS, "--target=shop", "date: 5, such as column 'shop', row 1: 'A'"),
         ("day,y\n2.1.2020,1\n3.1.2020,2\n", "", "column 'day', row 1: '2.1.2020'. Name the marks"),
         ("day,y\n2020-02-28,1\n2020-02-30,2\n", "", "column 'day', row 2: '2020-02-30'"),
         ("day,y\n2020-02-28,1\n", "--date-format=%d.%m.%Y", "--date-format %d.%m.%Y fits no col"),
-        ("a;b\n1,5;1,5\n2,5;2.5\n", "--decimal=,", "1 cells, such as column 'b', row 2: '2.5'"),
+        ("a;b\n1,5;1,5\n2,5;2.5\n", "--decimal=,", "date: 1, such as column 'b', row 2: '2.5'"),
         ("a;b;c\n1;2;3\n1,5;x;3\n", "", "column 'a', row 2: '1,5'; column 'b', row 2: 'x'."),
     ],
 )
@@ -174,11 +174,11 @@ def test_a_file_that_cannot_be_used_is_refused_with_the_place_and_advice(
 @pytest.mark.parametrize("cell", ["12 kg", "7:30", "inf", "1e999", "1_0", "9%", "45,3", "sold out"])
 def test_a_cell_that_is_no_finite_number_is_named(tmp_path, capsys, cell):
     said = refusal(tmp_path, capsys, PLAIN.replace("8", f'"{cell}"'))
-    assert f"1 cells, such as column 'b', row 3: {cell!r}. Name the marks of numbers" in said
+    assert f"date: 1, such as column 'b', row 3: {cell!r}. Name the marks of numbers" in said
     assert "--category NAME, or leave them out by --drop NAME" in said
     if cell[0].isdigit():  # other texts are categories
         column = "".join(f'"{cell}",{i}\n' for i in range(5))
-        assert "5 cells" in refusal(tmp_path, capsys, f"a,b\n{column}")
+        assert "date: 5, such" in refusal(tmp_path, capsys, f"a,b\n{column}")
 
 
 @pytest.mark.filterwarnings("default:max_time ended the search before any kernel")
@@ -189,7 +189,7 @@ def test_rows_to_predict_are_read_by_name_and_keep_their_cells(tmp_path, capsys)
     for text, message in (
         ("b;date\n1;2\n", "new.csv: --predict needs ['date', 'shop', 'b'], not ('mean',"),
         ("b;date;shop;mean\n1;05/02/2020;A;3\n", "new.csv: --predict needs"),
-        ("b;date;shop\n1.5;05/02/2020;A\n", "new.csv: no numbers or dates in 1 cells, such as"),
+        ("b;date;shop\n1.5;05/02/2020;A\n", "new.csv: cells without a number or date: 1, such"),
     ):
         new = write(tmp_path, text, name="new.csv")
         assert message in refusal(
