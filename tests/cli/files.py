@@ -2,7 +2,7 @@
 
 import numpy as np
 
-SHORT = ["--strategy", "greedy", "--n-iter", "0"]  # each base kernel on each column
+QUICK = ["--strategy", "greedy", "--n-iter", "0", "--max-time", "0.01"]  # a rough fit
 
 
 def write(folder, text, *, name="data.csv", encoding="utf-8"):
@@ -11,11 +11,11 @@ def write(folder, text, *, name="data.csv", encoding="utf-8"):
     return path
 
 
-def wave(folder, n=30):
+def wave(folder, n=20):
     """A short CSV file: a wave over time, and a column of no use."""
-    time = np.linspace(2000, 2004, n)
-    path = folder / "wave.csv"
+    time = np.linspace(2000, 2003, n)
     rows = np.c_[time, np.sin(6 * time), np.cos(np.arange(float(n)) ** 2)]
+    path = folder / "wave.csv"
     np.savetxt(path, rows, delimiter=",", header="time,level,junk", comments="")
     return path
 

@@ -1,12 +1,20 @@
-"""A search on a file: what is printed, and what is refused before it."""
+"""Arguments, a search on a file, what is printed, and the files that are written."""
 
 import re
+import sys
 
+import joblib
 import numpy as np
+import pandas as pd
 import pytest
-from autokernel.cli.run import main
+import skops.io
 
-from tests.cli.files import SHORT, lines, wave, write
+from autokernel import AutoKernelGPRegressor, __version__
+from autokernel.cli import PREDICTED, main
+from tests.cli.files import QUICK, lines, wave, write
+from tests.fits import PATIENCE, running
+
+pytestmark = pytest.mark.filterwarnings("default:max_time ended the search before")
 
 
 def errors_of(output):
@@ -17,161 +25,252 @@ def errors_of(output):
     }
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--n-iter", "abc"], "argument --n-iter: invalid int value: 'abc'"),
+        (["--missing", "mean"], "--missing: invalid choice: 'mean'"),
+        (["--target", "y"], "--target needs a file"),
+        (["--date-format", "%Y"], "--date-format needs a file"),
+        (["--predictions", "p.csv"], "--predictions needs --predict FILE"),
+    ],
+)
+def test_bad_arguments_are_refused_in_plain_words(capsys, arguments, message):
+    with pytest.raises(SystemExit) as info:
+        main(arguments)
+    assert info.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--n-iter", "-3"], r": --n-iter must be an int in the range \[0, inf\)\. Got -3 instead"),
+        (["--max-time", "nan"], ": --max-time must be a float in the range .* Got nan"),
+        (["--n-jobs", "0"], ": --n-jobs must be an int in the range .* Got 0"),
+        (["--strategy", "best"], ": strategy must be one of .* got 'best'"),
+        (["--operators", "+,x"], r"operators must be a selection of .* got \['\+', 'x'\]"),
+        (["--unit", "x=m"], r"units must map names out of \['time', 'y'\] .* got 'x': 'm'"),
+        (["--horizon", "-1"], "horizon == -1, must be >= 1"),
+    ],
+)
+def test_values_out_of_range_are_refused_before_the_search(capsys, arguments, message):
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert re.search(message, lines(captured.err))
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize(
+    ("argument", "parts"),
+    [
+        ("--version", [f"autokernel {__version__}"]),
+        ("--help", ["usage: autokernel [FILE] [options]", "data:", "search:", "results:"]),
+    ],
+)
+def test_help_and_version_are_printed(capsys, monkeypatch, argument, parts):
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/autokernel"])
+    with pytest.raises(SystemExit) as info:
+        main([argument])
+    assert info.value.code == 0
+    text = capsys.readouterr().out
+    assert [part for part in parts if part not in text] == []
+
+
 def test_a_search_on_a_file_prints_kernel_words_table_and_test_errors(tmp_path, capsys):
-    assert main([str(wave(tmp_path)), "--target", "level", *SHORT]) == 0
+    arguments = [str(wave(tmp_path)), "--target", "level", "--strategy", "greedy", "--n-iter", "0"]
+    assert main([*arguments, "--unit", "time=years", "--unit", "level=metres"]) == 0
     output = capsys.readouterr().out
-    assert "wave.csv" in output
-    assert "27 rows to train on, 3 drawn at random to predict: level." in output
+    assert output.startswith(f"autokernel {__version__}: wave.csv\n20 of 20 rows are used")
+    assert re.search(r"\n    time +20 +2000 +2003\n", output)
+    assert "18 rows to train on, 2, drawn at random, to predict: level." in output
     progress = [
         line.split(maxsplit=4)
         for line in output.splitlines()
         if re.match(r" +\d+ +\d+\.\d s ", line)
     ]
-    assert len(progress) > 1
     assert [float(line[3]) for line in progress] == sorted(float(line[3]) for line in progress)
     columns = {name for line in progress for name in re.findall(r"\[(.*?)\]", line[-1])}
     assert "time" in columns
     assert columns <= {"time", "junk"}
     assert output.count("the search ended") == 1
-    assert "reason to stop" not in output
     for heading in ("Best kernel", "What it says about level", "Best 5 of ", "Test RMSE of level"):
         assert heading in output
+    assert re.search(r"The average of level is -?\d\S* metres", lines(output))
+    assert max(len(line) for line in output.splitlines()) <= 100
     errors = errors_of(output)
-    assert set(errors) == {"this model", "an RBF kernel", "the mean"}
+    assert set(errors) == {"this model", "the mean", "straight lines", "an RBF kernel"}
     assert errors["this model"] < 0.3 * errors["the mean"]
 
 
-def test_it_is_said_first_how_the_file_was_read(tmp_path, capsys):
-    dates = "".join(f"2020-01-{i:02d};{i % 7},5\n" for i in range(1, 25))
-    path = write(tmp_path, f"day;level\n{dates}25;\n".replace("25;", "2020-01-25;"))
-    arguments = [str(path), "--n-iter", "0", "--missing", "drop", "--max-time", "9"]
-    assert main(arguments) == 0
-    output = capsys.readouterr().out
-    before, _, after = output.partition("best kernel so far; scores")
-    said = [
-        "Numbers have decimal commas.",
-        "1 row of 25 left out, for missing values.",
-        "day: dates such as 2020-01-01 (ISO8601).",
-        "22 rows to train on, the last 2 to predict: level.",
-        "Ctrl-C ends the search with the best kernel so far.",
-    ]
-    places = [lines(before).index(one) for one in said]
-    assert places == sorted(places)
-    assert "weekly season" in " ".join(after.split())
-    assert max(len(line) for line in output.splitlines()) <= 100
-
-
-@pytest.mark.filterwarnings("default")
-def test_warnings_are_sentences_without_the_code_that_they_come_from(tmp_path, capsys):
-    path = write(tmp_path, "x,y\n" + "".join(f"1,{i % 5}\n" for i in range(20)))
-    assert main([str(path), "--n-iter", "0"]) == 0
-    errors = capsys.readouterr().err
-    assert "Note: every column of X is constant" in lines(errors)
-    assert ".py" not in errors
-    assert "UserWarning" not in errors
-
-
-SMOOTHING = "exponential smoothing, as a kernel"
-ROUGH = pytest.mark.filterwarnings("default:max_time ended the search before any kernel")
-
-
-@ROUGH
 @pytest.mark.parametrize(
-    ("days", "n", "season", "name"),
+    ("spacing", "n", "season", "name"),
     [
-        (np.arange(60) / 24, 60, 24, "the last day repeated (seasonal-naive)"),
-        (np.arange(40), 40, 7, "the last week repeated (seasonal-naive)"),
-        (np.r_[:40] + 2 * (np.r_[:40] // 5), 40, 5, "the last week repeated (seasonal-naive)"),
-        ("M", 60, 12, "the last year repeated (seasonal-naive)"),
-        ("3M", 40, 4, "the last year repeated (seasonal-naive)"),
-        (365 * np.arange(40), 40, None, None),
-        (np.arange(5), 5, None, None),
-        (np.arange(40) // 4, 40, None, None),
+        ("h", 60, 24, "day"),
+        ("D", 40, 7, "week"),
+        ("B", 40, 5, "week"),
+        ("MS", 60, 12, "year"),
+        ("D", 6, None, None),
     ],
 )
 def test_rows_with_dates_are_tested_by_time_against_naive_forecasts(
-    tmp_path, capsys, days, n, season, name
+    tmp_path, capsys, spacing, n, season, name
 ):
-    if isinstance(days, str):
-        months = int(days.rstrip("M") or 1) * np.arange(n)
-        dates = np.datetime64("2015-01") + months.astype("m8[M]")
-    else:
-        dates = np.datetime64("2015-01-05T00:00") + (1440 * days).astype(int).astype("m8[m]")
+    days = pd.date_range("2015-01-05", periods=n, freq=spacing)
     y = np.random.default_rng(0).normal(size=n)
-    texts = [str(one).replace("T", " ") for one in dates]
-    order = np.random.default_rng(1).permutation(n) if len(set(texts)) == n else range(n)
-    path = write(tmp_path, "day,y\n" + "".join(f"{texts[i]},{y[i]}\n" for i in order))
-    assert main([str(path), *SHORT, "--max-time", "0.01"]) == 0
-    output = capsys.readouterr().out
-    k = max(1, n // 10)
-    assert f"{n - k} rows to train on, the last {k} to predict: y." in output
+    order = np.random.default_rng(1).permutation(n)
+    rows = "".join(f"{days[i]},{y[i]}\n" for i in order)
+    path = write(tmp_path, f"day,y\n,{y[0]}\n{rows}")  # a row without a time is not tested
+    assert main([str(path), *QUICK]) == 0
+    output, k = capsys.readouterr().out, max(1, n // 10)
+    assert f"{n + 1 - k} rows to train on, {k}, the last, to predict: y." in output
     found = errors_of(output)
-    expected = {"the last value": y[n - k - 1], "the mean": y[:-k].mean()}
+    expected = {"the last value": y[n - k - 1]}
     if season:
-        expected[name] = y[np.arange(n - k, n) - season]
-    assert (SMOOTHING in found) == (len(set(texts)) == n)
-    assert set(found) - {"this model", "an RBF kernel", SMOOTHING} == set(expected)
+        expected[f"the last {name} repeated (seasonal-naive)"] = y[np.arange(n - k, n) - season]
+    assert {one for one in found if "last" in one} == set(expected)
     for one, forecast in expected.items():
         # four digits are printed
         assert found[one] == pytest.approx(np.sqrt(np.mean((y[-k:] - forecast) ** 2)), rel=1e-3)
 
 
-@ROUGH
-def test_beyond_one_season_the_last_one_is_repeated(tmp_path, capsys):
-    n = 80
-    y = np.random.default_rng(0).normal(size=n)
-    rows = "".join(f"{i % 3},{np.datetime64('2015-01-05') + i},{y[i]}\n" for i in range(n))
-    path = write(tmp_path, f"shop,day,y\n{rows}")
-    assert main([str(path), *SHORT, "--max-time", "0.01"]) == 0
-    output = capsys.readouterr().out
-    assert "72 rows to train on, the last 8 by day to predict: y." in output
-    found = errors_of(output)["the last week repeated (seasonal-naive)"]
-    expected = np.tile(y[65:72], 2)[:8]
-    assert found == pytest.approx(np.sqrt(np.mean((y[72:] - expected) ** 2)), rel=1e-3)
+def test_the_next_rows_of_a_series_are_those_of_a_fit_to_all_rows(tmp_path, capsys):
+    days = np.datetime64("2019-01-31") + np.arange(12)
+    level = 20 + np.cumsum(np.random.default_rng(0).normal(size=12))
+    text = "".join(f"{d},{v:.3f}\n" for d, v in zip(days, level, strict=True))
+    path, made = write(tmp_path, f"day,level\n{text}"), tmp_path / "next.csv"
+    arguments = ["--strategy", "series", "--horizon", "3", "--predictions", str(made)]
+    assert main([str(path), *arguments, "--output", str(tmp_path / "made.skops")]) == 0
+    assert f"Forecast: {made}" in capsys.readouterr().out
+    table = pd.read_csv(made, parse_dates=["day"])
+    assert table["day"].tolist() == list(pd.date_range("2019-02-12", periods=3))
+    trusted = skops.io.get_untrusted_types(file=tmp_path / "made.skops")
+    kept = skops.io.load(tmp_path / "made.skops", trusted=trusted)
+    np.testing.assert_allclose(table["mean"], kept.forecast(3)["mean"], rtol=1e-7)
+    rows = pd.read_csv(path, parse_dates=["day"])  # the average of all kernels, given all rows
+    direct = AutoKernelGPRegressor(strategy="series", random_state=0)
+    expected = direct.fit(rows[["day"]], rows["level"]).forecast(3)
+    np.testing.assert_allclose(table["mean"], expected["mean"], rtol=1e-7)
 
 
-@ROUGH
-def test_rows_without_a_time_are_not_kept_back_for_the_test(tmp_path, capsys):
-    y = np.random.default_rng(0).normal(size=44)
-    rows = "".join(f"{np.datetime64('2015-01-05') + i},{y[i]}\n" for i in range(40))
-    path = write(tmp_path, f"day,y\n,{y[40]}\nNA,{y[41]}\n{rows},{y[42]}\n?,{y[43]}\n")
-    assert main([str(path), *SHORT, "--max-time", "0.01"]) == 0
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b,y\n1,2,3\n2,3,5\n3,4,2\n4,3,1\n", "--horizon needs a single column of dates"),
+        ("a,y\nx1,3\nx2,5\nx3,2\nx4,1\n", "got {'a': 'category'}"),
+        ("a,y\n1,3\n2,5\n7,2\n9,1\n", "forecast needs rows at equal steps"),
+    ],
+)
+def test_next_rows_of_a_table_are_refused_before_the_search(tmp_path, capsys, text, message):
+    assert main([str(write(tmp_path, text)), "--horizon", "3"]) == 2
+    shown = capsys.readouterr()
+    assert message in lines(shown.err)
+    assert shown.out == ""
+
+
+def shops(folder):
+    """A file of sales that depend on the shop; prices have gaps, and a quarter has no weight."""
+    rng, rows = np.random.default_rng(0), "shop;price;n;sales\n"
+    for i in range(40):
+        price, shop = rng.uniform(1, 3), "NA" if i % 20 == 7 else "ABC"[i % 3]
+        sales = 10 * (i % 3) - price + 0.2 * rng.normal()
+        rows += f"{shop};{'' if i % 9 == 4 else f'{price:.2f}'};{i % 4};{sales:.3f}\n"
+    return write(folder, rows.replace(".", ","))
+
+
+def test_categories_gaps_and_weights_reach_the_model_and_its_files(tmp_path, capsys):
+    new = write(tmp_path, "price;shop\n2;A\n2;C\n;C\n2;D\n2;\n", name="new.csv")
+    made = {name: tmp_path / f"made.{name}" for name in ("csv", "joblib", "png", "html")}
+    arguments = [str(shops(tmp_path)), "--weights", "n", "--decimal", ",", "--predict", str(new)]
+    options = ("--predictions", "--output", "--plot", "--report")
+    arguments += [f"{name}={path}" for name, path in zip(options, made.values(), strict=True)]
+    assert main([*arguments, "--n-iter", "0", "--max-time", "0.2"]) == 0
     output = capsys.readouterr().out
-    assert "40 rows to train on, the last 4 to predict: y." in output
+    assert "Test RMSE of sales, weighted" in output
     errors = errors_of(output)
-    for name, forecast in (
-        ("the last value", y[35]),
-        ("the last week repeated (seasonal-naive)", y[29:33]),
-    ):
-        # four digits are printed
-        expected = np.sqrt(np.mean((y[36:40] - forecast) ** 2))
-        assert errors[name] == pytest.approx(expected, rel=1e-3)
+    assert errors["straight lines"] < 0.2 * errors["the mean"]  # they know the shops
+    for line in ("Predictions", "Model", "Report", "Picture"):
+        assert f"\n{line}: {tmp_path / 'made'}" in output.partition("kernel to all 30 rows")[2]
+    assert made["png"].read_bytes().startswith(b"\x89PNG")
+    assert "levels of shop" in made["html"].read_text()
+    model = joblib.load(made["joblib"])
+    assert model.feature_names_in_.tolist() == ["shop", "price"]
+    assert model.categories_[0].values == ("A", "B", "C", None)
+    assert np.isnan(model.X_train_).sum(axis=0).tolist() == [0, 3]
+    written = pd.read_csv(made["csv"], sep=";", decimal=",")[[*PREDICTED]].to_numpy()
+    X = pd.DataFrame({"shop": [*"ACCD", None], "price": [2.0, 2, np.nan, 2, 2]})
+    mean, std = model.predict(X, return_std=True)
+    # eight digits are written
+    np.testing.assert_allclose(written, np.c_[mean, std, model.predict_interval(X)], rtol=1e-7)
+    assert mean[1] - mean[0] == pytest.approx(20, abs=1)  # five standard errors
+    assert std[2] > std[1]
+    assert std[3] > 3 * std[1]
 
 
-@ROUGH
-def test_the_rbf_kernel_has_categories_and_gaps_too_and_errors_are_weighted(tmp_path, capsys):
-    rng = np.random.default_rng(0)
-    y = 5 * (np.arange(60) % 4) + 0.1 * rng.normal(size=60)
-    rows = "".join(
-        f"{'ABCD'[i % 4]},{'' if i % 7 == 3 else i % 10},{i % 3 + 1},{y[i]}\n" for i in range(60)
+@pytest.mark.filterwarnings("default")
+def test_warnings_are_sentences_and_noise_alone_has_no_picture(tmp_path, capsys):
+    path = write(tmp_path, "x,z,y\n" + "".join(f"1,2,{i % 5}\n" for i in range(20)))
+    assert main([str(path), "--n-iter", "0", "--plot", str(tmp_path / "p.png")]) == 0
+    shown = capsys.readouterr()
+    assert "Note: every column of X is constant" in lines(shown.err)
+    assert ".py" not in shown.err
+    assert "UserWarning" not in shown.err
+    assert "Best kernel\n\n    NOISE" in shown.out
+    assert "Picture: none, because noise alone is best" in shown.out
+    assert not (tmp_path / "p.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "absent", "message"),
+    [
+        (["--report", "nowhere/r.html"], None, "--report must be a new file that can be written"),
+        (["--report", "."], None, "--report must be a new file that can be written, got ."),
+        (["--output", "m.pkl"], None, "must be a .skops or .joblib file that can be written"),
+        (["--plot", "P.PNG", "--report", "P.PNG"], None, "--report must be a new file"),
+        (["--predict", "wave.csv", "--predictions", "wave.csv"], None, "--predictions must be a"),
+        (["--predict", "nowhere.csv"], None, "No such file or directory: 'nowhere.csv'"),
+        (["--output", "m.skops"], "skops", "needs skops.io: pip install skops.io"),
+        (
+            ["--plot", "p.png"],
+            "matplotlib",
+            "--plot p.png needs matplotlib: pip install matplotlib",
+        ),
+    ],
+)
+def test_files_and_their_packages_are_checked_before_the_search(
+    tmp_path, capsys, monkeypatch, more, absent, message
+):
+    monkeypatch.chdir(tmp_path)
+    if absent:
+        monkeypatch.setitem(sys.modules, absent, None)  # as if it were not installed
+    assert main([str(wave(tmp_path)), "--target", "level", *more]) == 2
+    captured = capsys.readouterr()
+    assert message in lines(captured.err)
+    assert captured.out == ""
+
+
+WITHOUT_PANDAS = """
+import sys
+class Absent:
+    def find_spec(name, *_):
+        if name == "pandas":
+            raise ImportError(name)
+sys.meta_path.insert(0, Absent)
+from autokernel.__main__ import main
+"""
+
+
+def test_a_bare_install_runs_airline_and_names_the_extra_that_reads_files(tmp_path):
+    path = write(tmp_path, "a,b\n1,2\n")
+    program = WITHOUT_PANDAS + (
+        f"assert main([{str(path)!r}]) == 2\n"
+        "assert main(['--n-iter', '0', '--max-time', '0.01', '--horizon', '2']) == 0"
     )
-    path = write(tmp_path, f"shop,x,w,y\n{rows}")
-    arguments = [str(path), *SHORT, "--weights", "w", "--max-time", "0.01"]
-    assert main(arguments) == 0
-    errors = errors_of(capsys.readouterr().out)
-    assert errors["an RBF kernel"] < 0.2 * errors["the mean"]
-    test = np.random.default_rng(0).permutation(60)[54:]
-    train, weights = np.setdiff1d(np.arange(60), test), np.arange(60) % 3 + 1
-    mean = np.average(y[train], weights=weights[train])
-    expected = np.sqrt(np.average((y[test] - mean) ** 2, weights=weights[test]))
-    assert errors["the mean"] == pytest.approx(expected, rel=1e-3)  # four digits are printed
-
-
-@ROUGH
-def test_the_bundled_series_is_called_by_its_name_and_compared_with_the_last_year(capsys):
-    assert main(["--n-iter", "0", "--max-time", "0.01"]) == 0
-    output = capsys.readouterr().out
-    assert "[time]" in output
-    assert not re.search(r"x0|\[0\]", output)
-    errors = errors_of(output)
-    assert errors[SMOOTHING] < 0.5 * errors["the last year repeated (seasonal-naive)"]
+    with running(program) as process:
+        output, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, errors
+    assert "pip install 'autokernel-gp[cli]'" in lines(errors)
+    assert "x0, or [0], is the time: years." in output
+    assert "Test RMSE of passengers" in output
+    assert "the last year repeated (seasonal-naive)" in errors_of(output)
+    assert "Forecast" in output
