@@ -112,21 +112,13 @@ def test_a_fit_is_a_task_with_one_task_below_it_for_each_kernel(parameters, n_fe
     assert all(context.max_subtasks == 0 for context in kernels)
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [((1, 1), (1, 1)), ((1, 1), (3, 1)), ((2, 1), (3, 3)), ((2, 1), (4, 4)), ((1, 3), (3, 2))],
-    ids=str,
-)
-def test_total_of_a_search_that_goes_on_counts_what_is_left(first, second):
-    """The number of proposals and the size of a batch, before and after."""
-    model = tiny(warm_start=True, max_leaves=4, strategy="random")
-    model.set_params(n_iter=first[0], batch_size=first[1]).fit(X[:, :1], Y)
-    recorder, n_left = Recorder(), second[0] - first[0]
-    model.set_params(n_iter=second[0], batch_size=second[1])
-    model.set_callbacks(recorder).fit(X[:, :1], Y)
-    assert model.n_iter_ == second[0]
-    assert recorder.root.max_subtasks == n_left + N_PRUNINGS
-    assert recorder.tasks == whole(n_left)
+def test_a_search_that_is_repeated_has_all_its_tasks_again():
+    model = tiny(warm_start=True, max_leaves=4, strategy="random", n_iter=1).fit(X[:, :1], Y)
+    recorder = Recorder()
+    model.set_params(n_iter=3).set_callbacks(recorder).fit(X[:, :1], Y)
+    n_evaluated = len(model.search_history_["kernel"])
+    assert n_evaluated <= recorder.root.max_subtasks == 3 + 3 + N_PRUNINGS
+    assert recorder.tasks.count(("begin", KERNEL)) == n_evaluated
 
 
 def test_total_is_an_upper_bound_where_the_space_ends_before_it():

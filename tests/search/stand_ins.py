@@ -101,12 +101,11 @@ class Laboratory:
         task: Task,
         score: Callable[[Expression], float | None] = planted,
         *,
-        history: Iterable[Trial] = (),
         lengthscales: Mapping[int, float] | None = None,
     ) -> None:
         self.strategy, self.task, self.score = strategy, task, score
         self.lengthscales = lengthscales  # of every fit, by column
-        self.history = History(10, list(history))
+        self.history = History(10)
         self.reason = None
         self.fits = []  # the text of each kernel, and the texts of what was known
         self.seconds = []  # until the deadline of each round
@@ -114,7 +113,7 @@ class Laboratory:
         self.generators = []
 
     def search(self, *, deadline=NEVER, observer=None, **settings):
-        """Search from the present history on."""
+        """Search from the beginning."""
         given = {"n_iter": 0, "seed": 0, **settings}
         search = Search(self.strategy, self.task, self.history, **given)
         self.reason = search.run(self._evaluate_all, deadline=deadline, observer=observer)

@@ -12,7 +12,7 @@ from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluator
 from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS
-from autokernel.search import SOT, History, Search, StopReason, evaluate_in_parallel
+from autokernel.search import SOT, History, Search, StopReason, Store, evaluate_in_parallel
 from tests.search.stand_ins import Diary, Laboratory, Script, history_of, planted, task_of
 
 DESIGN = ["SE[0]", "LIN[0]", "PER[0]", "NOISE"]  # PER is the best kernel: nothing is pruned
@@ -54,6 +54,25 @@ def test_a_design_that_takes_too_long_leaves_time_to_prune_and_to_search():
     assert subject.texts_of() == ["SE[0] + LIN[0]", "RQ[0] + LIN[0]", "SE[0]", "RQ[0]"]
     assert subject.reason is StopReason.N_ITER
     assert 400 < subject.seconds[0] <= 500 < min(subject.seconds[1:])
+
+
+def test_what_was_proposed_after_the_same_trials_is_read_from_the_store():
+    strategy, store = script_of(), Store()
+    for n_iter in (2, 4, 4):
+        laboratory = Laboratory(strategy, task_of()).search(n_iter=n_iter, store=store)
+        assert laboratory.texts_of() == [*DESIGN, *PROPOSALS[:n_iter]]
+    assert len(strategy.shown) == 4
+    others = [
+        ({"seed": 1}, {}, planted),
+        ({"batch_size": 2}, {}, planted),
+        ({}, {"max_leaves": 3}, planted),
+        ({}, {}, lambda expression: planted(expression) + 1e-9),
+    ]
+    for settings, of_task, score in others:
+        n_before = len(strategy.shown)
+        laboratory = Laboratory(strategy, task_of(**of_task), score)
+        laboratory.search(n_iter=1, store=store, **settings)
+        assert len(strategy.shown) == n_before + 1
 
 
 def test_only_noise_is_evaluated_if_no_column_varies():

@@ -88,7 +88,6 @@ def test_the_best_kernel_of_the_design_is_pruned_and_then_that_of_the_search():
     pruned = ["LIN[0]", "PER[0]", "PER[0] + SE[0]", "RQ[0]", "SE[0]"]
     assert sorted(subject.texts_of(Phase.PRUNING)) == pruned
     assert subject.history.n_searched == 2  # pruning does not count
-    assert [trial.start for trial in subject.history] == [0, 0, 2, 3, 0, 1, 6, 7, 8]
 
 
 @pytest.mark.parametrize("batch_size", [1, 3])
@@ -188,21 +187,3 @@ def test_a_joint_removal_that_fails_is_followed_by_one_of_half_as_many():
     assert first == "SE[2]"
     assert len(parse_expression(second).leaves) == 3
     assert {leaf.column for leaf in subject.history.best.expression.leaves} in ({0, 2}, {1, 2})
-
-
-@pytest.mark.parametrize("ended_by", ["deadline", "deadline on the way", "observer", "exhausted"])
-def test_a_search_that_goes_on_and_ends_early_keeps_what_pruning_had_found(ended_by):
-    """The best kernel of the pruning is not lost if the next search does not prune again."""
-    proposals = [LATE] if ended_by == "exhausted" else [LATE, "LIN[0] * PER[0]"]
-    scores = {LATE: 1.0, "PER[0]": 2.0}
-    subject = laboratory(scores, fixed=["SE[0]"], proposals=proposals).search(n_iter=1)
-    assert subject.history.best.expression.canonical == "PER[0]"
-    before, n_fits = subject.trials, len(subject.fits)
-    deadline = Deadline(0.0 if ended_by == "deadline" else np.inf)
-    diary = {"deadline on the way": Diary(4, deadline.cancel), "observer": Diary(3)}.get(ended_by)
-    subject.search(n_iter=2, deadline=deadline, observer=diary)
-    if diary is None:
-        assert subject.trials == before
-        assert len(subject.fits) == n_fits  # nothing is evaluated again
-    assert {text for text, _ in before} <= set(subject.texts_of())
-    assert subject.history.best.expression.canonical == "PER[0]"

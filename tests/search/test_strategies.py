@@ -9,7 +9,6 @@ from sklearn.base import clone
 
 from autokernel import parse_expression
 from autokernel.deadline import Deadline
-from autokernel.expression import NOISE
 from autokernel.search import (
     ACQUISITIONS,
     BOMS,
@@ -21,6 +20,7 @@ from autokernel.search import (
     Phase,
     RandomWalks,
     StopReason,
+    Store,
     TreeGEP,
 )
 from autokernel.search.arc import ArcKernel
@@ -383,66 +383,24 @@ def estimated_score(expression):
     return 8 + 0.2 * random_score(expression) + rng.normal()
 
 
-def searched(strategy, trials=(), **settings):
+def searched(strategy, *, store=None, **settings):
     """Search as a fit does: in normal forms, with pruning; the task is a new one."""
     task = task_of(reduces=True, max_leaves=6, estimate=estimated_score)
-    return Laboratory(strategy, task, random_score, history=trials).search(**settings)
-
-
-@every_strategy
-@pytest.mark.parametrize(("n_iter", "batch_size"), [(2, 1), (4, 3)])
-def test_a_search_goes_on_from_wherever_its_history_ends(strategy, n_iter, batch_size):
-    settings = {"n_iter": n_iter, "batch_size": batch_size}
-    whole = searched(strategy, **settings)
-    assert whole.texts_of(Phase.PRUNING) or isinstance(strategy, Greedy)  # or it shows less
-    if isinstance(strategy, (RandomWalks, TreeGEP)):  # the others find the same in so small a space
-        others = [searched(strategy, **settings, seed=seed).trials for seed in (1, 2, 3)]
-        assert any(trials != whole.trials for trials in others)
-    known = whole.history.trials
-    n_design = len(whole.texts_of(Phase.INITIAL))
-    for length in [0, 1, *range(n_design - 1, len(known) + 1)]:
-        again = searched(strategy, known[:length], **settings)
-        assert again.reason == whole.reason
-        assert again.trials == whole.trials
-        assert again.fits == whole.fits[length:]
-        assert again.history.trials[:length] == known[:length]  # what was known stays as it is
+    return Laboratory(strategy, task, random_score).search(store=store, **settings)
 
 
 @every_strategy
 @pytest.mark.parametrize("batch_size", [1, 3])
-def test_a_search_that_is_prolonged_is_the_longer_search(strategy, batch_size):
+def test_a_search_that_is_repeated_and_prolonged_is_the_longer_search(strategy, batch_size):
     whole = searched(strategy, n_iter=4, batch_size=batch_size)
-    for first in (0, 1, 3):  # three is a whole batch, one ends in the midst of one
-        short = searched(strategy, n_iter=first, batch_size=batch_size)
-        elapsed = short.history.elapsed
-        phases = [phase for _, phase in short.trials]
-        # all but the pruning after the search
-        n_kept = len(phases) - phases[::-1].index(Phase.SEARCH) if first else len(phases)
-        assert short.trials[:n_kept] == whole.trials[:n_kept]
-        again = searched(strategy, short.history.trials, n_iter=4, batch_size=batch_size)
-        assert again.trials == whole.trials
-        assert again.fits == whole.fits[n_kept:]
-        assert all(trial.elapsed > elapsed for trial in again.history.trials[n_kept:])
-
-
-@pytest.mark.parametrize("settings", [{"batch_size": 3}, {"batch_size": 4, "seed": 1}])
-@pytest.mark.parametrize("first", [1, 2, 4])
-def test_a_history_from_other_settings_gets_as_many_kernels_as_are_wanted(first, settings):
-    trials = Laboratory(QUICK["sot"], task_of()).search(n_iter=first).history.trials
-    again = Laboratory(QUICK["sot"], task_of(), history=trials).search(n_iter=5, **settings)
-    assert again.history.n_searched == 5
-    assert again.history.trials[: len(trials)] == trials
-    assert len(again.history.canonical_texts()) == len(again.history)
-
-
-@every_strategy
-def test_a_search_goes_on_from_kernels_beyond_its_task(strategy):
-    beyond = history_of(*((text, -1.0) for text in ("PER[1]", "SE[1] * SE[0]", "SE[0]", "RQ[1]")))
-    task = task_of(2, base_kernels=("SE", "LIN"), columns=(0,), max_leaves=3)
-    history = Laboratory(strategy, task, history=beyond).search(n_iter=5).history
-    assert history.n_searched == 5
-    evaluated = [evaluation.expression for evaluation in history.evaluations[len(beyond) :]]
-    assert_valid([e for e in evaluated if e != NOISE], task, beyond)
+    assert whole.texts_of(Phase.PRUNING) or isinstance(strategy, Greedy)  # or it shows less
+    store = Store()
+    for n_iter in (0, 1, 4):  # three is a whole batch, one ends in the midst of one
+        again = searched(strategy, store=store, n_iter=n_iter, batch_size=batch_size)
+    assert again.trials == whole.trials
+    assert again.fits == whole.fits
+    other = searched(strategy, store=store, n_iter=4, batch_size=batch_size, seed=1)
+    assert other.trials == searched(strategy, n_iter=4, batch_size=batch_size, seed=1).trials
 
 
 def test_a_climb_from_a_base_kernel_goes_through_kernels_of_the_search_alone():
