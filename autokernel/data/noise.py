@@ -1,6 +1,9 @@
 """What is known of the noise of each row."""
 
+from collections.abc import Iterable
+
 import numpy as np
+import numpy.typing as npt
 from scipy.special import expit
 
 from autokernel.typing import FloatArray, IntArray
@@ -42,6 +45,20 @@ class RowNoise:
     def equal(cls, n_rows: int) -> "RowNoise":
         """Return the noise of rows of which nothing is known."""
         return cls(np.ones(n_rows))
+
+    @property
+    def record(self) -> list[FloatArray]:
+        """The parameters, each as one number where all rows agree, for :meth:`of_record`."""
+        every = self.weights, self.errors, self.rounding, self.log_slopes
+        return [np.array(one.flat[0]) if one.size and np.ptp(one) == 0 else one for one in every]
+
+    @classmethod
+    def of_record(cls, shape: tuple[int, ...], record: Iterable[npt.ArrayLike]) -> "RowNoise":
+        """Make the noise of a record."""
+        return cls(*(np.broadcast_to(np.asarray(one, dtype=float), shape) for one in record))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self).of_record, (self.weights.shape, self.record)
 
     def variance(self, s: float | FloatArray) -> FloatArray:
         """Compute the noise variance of each row from that of all rows, or of single readings."""

@@ -180,14 +180,13 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
         )
     has_all = np.array_equal(data.X, model.columns.inputs(X).values, equal_nan=True)
     has_all = has_all and np.array_equal(data.y, model.target.forward(y))
-    noise = data.noise.weights, data.noise.errors, data.noise.rounding
     state = model.__getstate__()
     del state["mixture"]
     return {
         **_as_json(state),
         "columns": _as_json(model.columns.record),
         "target": _as_json(model.target.record),
-        "noise": [_as_json(_common(values)) for values in noise],
+        "noise": _as_json(data.noise.record),
         "rows_of_model": None if has_all else {"X": _as_json(data.X), "y": _as_json(data.y)},
         "predictor": _predictor_record(mixture.make_predictor),
         "components": _as_json(as_columns(mixture.components)),
@@ -205,7 +204,7 @@ def _model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedMod
     if rows is not None:
         values = _array(rows["X"]).reshape(-1, X.shape[1])
         inputs, targets = columns.scaled(values, first_row=0), _array(rows["y"])
-    noise = RowNoise(*(np.broadcast_to(_array(one), len(targets)) for one in record["noise"]))
+    noise = RowNoise.of_record(targets.shape, record["noise"])
     with one_blas_thread():  # as in the fit, for bit-identical results
         mixture = MixturePredictor(
             from_columns(MixtureComponent, record["components"]),
@@ -241,11 +240,6 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, (float, np.floating)):
         return float(value) if np.isfinite(value) else str(float(value))
     return value if value is None else str(value)
-
-
-def _common(values: FloatArray) -> FloatArray:
-    """Return the one number that all values are, or else the values."""
-    return values[0] if (values == values[0]).all() else values
 
 
 def _array(values: Any) -> FloatArray:

@@ -18,7 +18,7 @@ from autokernel.expression import NOISE, Grammar, Leaf
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import ADD, BASE_KERNELS, PRESETS
 from autokernel.many_rows import ManyRows, approximation_for, fit_all_rows
-from autokernel.many_rows.all_rows import with_rough_term
+from autokernel.many_rows.rough import with_rough_term
 from tests.fits import At, interrupt, rows, small
 from tests.own_kernels import OrnsteinUhlenbeck
 
@@ -180,7 +180,7 @@ def test_a_rough_term_is_tried_whether_or_not_values_are_missing(share):
     data, smooth = TrainingData(x, function + 0.1 * noise), parse_expression("SE[0]")
     fit = Evaluator(data, priors=PRESETS["default"], seed=0)(smooth)
     grammar = Grammar((BASE_KERNELS["SE"],), (ADD,), (0,), max_leaves=2)
-    found = with_rough_term(fit, data, n_searched=50, grammar=grammar)
+    (found,) = with_rough_term(fit, data, 50, grammar)
     assert found.expression == smooth + smooth
     assert 1 / 200 < np.exp(found.theta[2]) < 1 / 50  # between the distances of nearest rows
     assert np.exp(found.theta[[3, -1]]).sum() == pytest.approx(np.exp(fit.theta[-1]), rel=1e-12)
