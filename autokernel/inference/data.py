@@ -34,13 +34,8 @@ class TrainingData:
         self.target = Target.raw() if target is None else target
         self.mean_square = float(np.average(y**2, weights=self.noise.influence)) if len(y) else 0.0
         self._pairs: dict[View, PackedPairs] = {}
-<<<<<<< HEAD
-        self._scale = IDENTITY  # that of y
-        self._origin: TrainingData | None = None  # the data with y as it was, None for these
-=======
         self._scale = IDENTITY  # of y
         self._origin: TrainingData | None = None  # the data with y as it was, if not these
->>>>>>> coretests
 
     @property
     def X(self) -> FloatArray:  # noqa: N802 - a matrix
