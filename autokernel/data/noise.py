@@ -95,7 +95,7 @@ class RowNoise:
         return 1 / self.variance(1.0)
 
     @property
-    def total_weight(self) -> float:
+    def n_readings(self) -> float:
         """The sum of the weights."""
         return float(self.weights.sum())
 

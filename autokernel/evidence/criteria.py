@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 
 from autokernel.evidence.importance import MAX_DRAWS, STANDARD_ERROR, importance_sample
 from autokernel.evidence.laplace import log_evidence
-from autokernel.evidence.maximise import HOPELESS_GAP, MAX_STEPS, Point, maximise
+from autokernel.evidence.maximise import HOPELESS_NATS, MAX_STEPS, Point, maximise
 from autokernel.evidence.maximum import Maximum, measure_maximum
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import NotAMaximumError, warn_user
@@ -78,7 +78,7 @@ class KernelFit:
         self._posterior, self._maximum, self._others = posterior, maximum, others
         self.expression, self.X, self.y = posterior.expression, posterior.data.X, posterior.data.y
         self.log_slopes = posterior.data.noise.log_slopes
-        self.n_samples = posterior.data.noise.total_weight
+        self.n_samples = posterior.data.noise.n_readings
         self.theta, self.log_posterior = maximum.mode.theta, maximum.mode.log_posterior
         self.log_likelihood = self.log_posterior - float(posterior.prior.log_density(self.theta))
         self.hessian, self.rng = maximum.hessian, rng
@@ -215,7 +215,7 @@ def _maxima_to_sample(fit: KernelFit) -> list[Maximum]:
     maxima = _with_mirror_images(fit._maximum, orders)
     n_measured = 0
     for mode in fit._others:
-        is_near = mode.log_posterior > fit.log_posterior - HOPELESS_GAP
+        is_near = mode.log_posterior > fit.log_posterior - HOPELESS_NATS
         if not is_near or any(known.stands_at(mode.theta) for known in maxima):
             continue
         if n_measured == _MAX_OTHER_MODES:

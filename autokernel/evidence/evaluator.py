@@ -189,7 +189,7 @@ class Evaluator:
     @property
     def n_samples(self) -> float:
         """Number of rows of the score, or the sum of their weights."""
-        return self.data.noise.total_weight
+        return self.data.noise.n_readings
 
     @cached_property
     def _few_rows(self) -> TrainingData:

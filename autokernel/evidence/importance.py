@@ -46,11 +46,11 @@ def pareto_smoothed(log_weights: FloatArray) -> FloatArray:
     """
     weights = np.exp(log_weights - log_weights.max())
     order = np.argsort(weights)
-    shape, scale, n = _fit_tail(weights[order])
+    shape, spread, n = _fit_tail(weights[order])
     if n and np.isfinite(shape):
         levels = (np.arange(n) + 0.5) / n
         k = shape if abs(shape) > 1e-9 else 1e-9
-        quantiles = weights[order[-n - 1]] + scale * np.expm1(-k * np.log1p(-levels)) / k
+        quantiles = weights[order[-n - 1]] + spread * np.expm1(-k * np.log1p(-levels)) / k
         weights[order[-n:]] = np.minimum(quantiles, 1.0)
     return weights / weights.sum()
 
@@ -109,8 +109,8 @@ class FoldedT:
         factor[np.ix_(~held, ~held)] = vectors / np.sqrt(np.maximum(np.abs(values), _MIN_CURVATURE))
         for index in np.flatnonzero(held):
             curvature = max(hessian[index, index], _MIN_CURVATURE)
-            scale = np.exp(boundary_log_mass(maximum.outward[index], curvature))
-            factor[index, index] = scale if nearest[index] == lower[index] else -scale
+            size = np.exp(boundary_log_mass(maximum.outward[index], curvature))
+            factor[index, index] = size if nearest[index] == lower[index] else -size
         return cls(np.where(held, nearest, mode.theta), factor, held)
 
     @property
@@ -315,8 +315,8 @@ def importance_sample(
 def _pool(log_weights: list[FloatArray]) -> list[FloatArray]:
     """Scale the log weights of each batch, so that all weights sum to the evidence."""
     numbers = np.arange(1.0, len(log_weights) + 1)  # larger for later proposals, which fit better
-    scales = numbers / (numbers @ [len(logs) for logs in log_weights])
-    return [logs + np.log(scale) for logs, scale in zip(log_weights, scales, strict=True)]
+    factors = numbers / (numbers @ [len(logs) for logs in log_weights])
+    return [logs + np.log(factor) for logs, factor in zip(log_weights, factors, strict=True)]
 
 
 def _estimate(pooled: list[FloatArray]) -> tuple[float, float]:

@@ -39,17 +39,17 @@ def integrated_log_evidence(posterior: LogPosterior, maximum: Maximum) -> float:
     mode that no rule can step over the mass there.
     """
     mode, lower, upper = maximum.mode, posterior.lower, posterior.upper
-    scale = 1 / np.maximum(1 / standard_deviations(maximum.hessian), np.abs(maximum.gradient))
+    unit = 1 / np.maximum(1 / standard_deviations(maximum.hessian), np.abs(maximum.gradient))
 
     def density(distance: float) -> float:
-        return float(np.exp(posterior.value(mode.theta + distance * scale) - mode.log_posterior))
+        return float(np.exp(posterior.value(mode.theta + distance * unit) - mode.log_posterior))
 
-    low, high = ((lower - mode.theta) / scale).item(), ((upper - mode.theta) / scale).item()
+    low, high = ((lower - mode.theta) / unit).item(), ((upper - mode.theta) / unit).item()
     inside = [end for end in _QUADRATURE_BREAKS if low < end < high]
     options = {"points": inside or None, "epsabs": 0.0, "epsrel": _QUADRATURE_TOLERANCE}
     # with full_output, quad returns its messages: it has some where a huge log posterior is rounded
     mass, *_ = quad(density, low, high, **options, limit=200, full_output=True)
-    return mode.log_posterior + float(np.log(mass * scale.item()))
+    return mode.log_posterior + float(np.log(mass * unit.item()))
 
 
 def laplace_log_evidence(log_posterior: float, hessian: FloatArray) -> float:

@@ -14,7 +14,7 @@ from autokernel.evidence.posterior import LogPosterior
 from autokernel.typing import BoolArray, FloatArray
 
 MAX_STEPS = 300  # of a run to full precision
-HOPELESS_GAP = 10.0  # nats below the best mode at which a point is given up
+HOPELESS_NATS = 10.0  # nats below the best mode at which a point is given up
 
 _FULL_PRECISION = 1e-11  # nats that a Newton step is expected to gain at most, at the end of a run
 _MAX_STEP = 3.0  # standard deviations, before a step is doubled
@@ -75,12 +75,12 @@ def maximise(
     the covariance has no Cholesky factor at a point, the step is shortened.
     """
     theta = np.clip(theta, posterior.lower, posterior.upper)
-    scales = posterior.step_scales(theta)
+    units = posterior.step_scales(theta)
     value, gradient = posterior.value_and_gradient(theta)
     if not np.isfinite(value):
         return Point(theta, -np.inf)
     is_guess, longest = curvature is None, _MAX_FIRST_STEP
-    hessian = np.diag(scales**-2)
+    hessian = np.diag(units**-2)
     if curvature is not None:
         longest, hessian = _MAX_STEP, _positive_definite(curvature)
     for _ in range(max_iterations):
@@ -88,10 +88,10 @@ def maximise(
             gradient < 0, theta > posterior.lower, (gradient == 0) | (theta < posterior.upper)
         )
         hessian, step = _newton_step(hessian, gradient, free)
-        gain, in_scales = 0.5 * float(gradient @ step), gradient[free] * scales[free]
-        if gain <= tolerance and 0.5 * in_scales @ in_scales <= _MAX_REAL_CURVATURE * tolerance:
+        gain, in_units = 0.5 * float(gradient @ step), gradient[free] * units[free]
+        if gain <= tolerance and 0.5 * in_units @ in_units <= _MAX_REAL_CURVATURE * tolerance:
             break
-        step *= min(1.0, longest / float(np.abs(step / scales).max()))
+        step *= min(1.0, longest / float(np.abs(step / units).max()))
         found = _search_along(posterior, theta, value, gradient, step, gain=gain)
         if found is None:
             diagonal = _diagonal(hessian)

@@ -15,7 +15,7 @@ _MAX_ROUNDS = 5  # of runs from points next to a supposed maximum
 _MAX_SADDLE_STEP = 1.0  # in a log parameter
 _MAX_GAIN_LEFT = 1e-3  # nats that a Newton step may still gain at a maximum
 _MIN_GAIN_OF_FAILURE = 0.5  # nats of gain by a Newton step that count as a failure
-_RIVAL_GAP = 3.0  # nats below the best mode at which another may take its place
+_RIVAL_NATS = 3.0  # nats below the best mode at which another may take its place
 _BOUND_DISTANCE = 1e-9  # in a log parameter, at which it counts as at its bound
 
 
@@ -115,7 +115,7 @@ def find_best_maximum(posterior: LogPosterior, modes: Sequence[Point]) -> Maximu
         return find_maximum(posterior, best)
     except NotAMaximumError:
         for other in others:
-            if other.log_posterior > best.log_posterior - _RIVAL_GAP:
+            if other.log_posterior > best.log_posterior - _RIVAL_NATS:
                 with suppress(NotAMaximumError):
                     return find_maximum(posterior, other)
         raise

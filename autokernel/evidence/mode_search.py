@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from autokernel.deadline import Deadline
-from autokernel.evidence.maximise import HOPELESS_GAP, MAX_STEPS, Point, distinct_points, maximise
+from autokernel.evidence.maximise import HOPELESS_NATS, MAX_STEPS, Point, distinct_points, maximise
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.scan import CoordinateScan
 from autokernel.evidence.starts import (
@@ -155,7 +155,7 @@ def _long_runs(posterior: LogPosterior, ends: Iterable[Point]) -> list[Point]:
 
 
 def _near(points: Iterable[Point], best: Point) -> list[Point]:
-    return [one for one in points if one.log_posterior > best.log_posterior - HOPELESS_GAP]
+    return [one for one in points if one.log_posterior > best.log_posterior - HOPELESS_NATS]
 
 
 def _new(points: Iterable[Point], known: Sequence[Point]) -> list[Point]:
@@ -177,7 +177,7 @@ _N_STARTS_OF_FEW_MODES = 8
 _N_STARTS_WITH_WARM = 4  # starting points in addition to warm starts
 _N_DRAWS = 2  # draws of the parameters that a warm start lacks
 _MAX_MODES_OF_PART = 2
-_MAX_GAP_OF_PART = 8.0  # nats below the best mode of a part
+_MAX_NATS_OF_PART = 8.0  # nats below the best mode of a part
 _MAX_LEAVES_OF_TWO_SPLITS = 6  # larger kernels are split once
 
 WarmStarts = Sequence[Sequence[WarmStart]]
@@ -269,7 +269,7 @@ class ModeSearch:
         modes, calls_of_part = self._parts[arranged]
         calls.update(calls_of_part)
         in_whole = [nodes[node] for node in order]
-        least = modes[0].log_posterior - _MAX_GAP_OF_PART
+        least = modes[0].log_posterior - _MAX_NATS_OF_PART
         return [
             WarmStart(in_whole, mode.theta, mode.curvature)
             for mode in modes[:_MAX_MODES_OF_PART]

@@ -250,10 +250,10 @@ class _Pursuit:
         X = self._data.X[self.rows]
         is_outlier = np.isin(np.flatnonzero(self.rows), outliers)
         n, k = len(X), int(is_outlier.sum())
-        expected = sum(n - gap for gap in NEIGHBOUR_RANKS) * k * (k - 1) / (n * (n - 1))
+        expected = sum(n - lag for lag in NEIGHBOUR_RANKS) * k * (k - 1) / (n * (n - 1))
         for column in self._expression.columns:
             in_order = is_outlier[np.argsort(X[:, column], kind="stable")]
-            n_found = sum(int((in_order[gap:] & in_order[:-gap]).sum()) for gap in NEIGHBOUR_RANKS)
+            n_found = sum(int((in_order[lag:] & in_order[:-lag]).sum()) for lag in NEIGHBOUR_RANKS)
             if poisson.sf(n_found - 1, expected) < MIN_PROBABILITY:
                 return False
         return True

@@ -96,7 +96,7 @@ class Screening:
         deadline: Deadline = NEVER,
     ) -> None:
         self._fit, self._data, self._seed = fit, data, seed
-        self._rows_for_each = n_samples / data.noise.total_weight  # of the screening
+        self._rows_for_each = n_samples / data.noise.n_readings  # of the screening
         self._posterior = partial(LogPosterior.exact, data=data, priors=priors, deadline=deadline)
         self._starts: dict[tuple[Leaf, bytes], tuple[FloatArray, list[float]]] = {}
         self.parent = fit.expression

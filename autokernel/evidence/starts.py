@@ -246,20 +246,20 @@ def warm_starts_from_similar(
     for pairs, other in _most_similar(expression, fitted):
         start = WarmStart.taken(other, pairs)
         starts.append([start])
-        if of_leaves := _missing_leaves(expression, start, fitted):
+        if of_leaves := _absent_leaves(expression, start, fitted):
             starts.append([start, *of_leaves])
     return starts
 
 
-def _missing_leaves(
+def _absent_leaves(
     expression: Expression, start: WarmStart, fitted: Iterable[Evaluation]
 ) -> list[WarmStart]:
     """Take the nodes that a warm start lacks from fits of single leaves, if all are known."""
     alone = {one.expression: one for one in fitted if one.expression.n_leaves == 1}
-    missing = [one for one in enumerate(expression.nodes) if one[0] not in start.nodes]
-    if not all(node in alone for _, node in missing):
+    absent = [one for one in enumerate(expression.nodes) if one[0] not in start.nodes]
+    if not all(node in alone for _, node in absent):
         return []
-    return [WarmStart.taken(alone[node], [(place, 0)]) for place, node in missing]
+    return [WarmStart.taken(alone[node], [(place, 0)]) for place, node in absent]
 
 
 def _most_similar(

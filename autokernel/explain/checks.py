@@ -243,8 +243,8 @@ def _repeating(x: FloatArray, residuals: FloatArray, axis: Axis) -> list[Said]:
     """Say whether residuals, whose squares sum to one, repeat."""
     distinct = np.unique(x)
     frequencies = np.arange(MIN_CYCLES, len(distinct) // 2) / (x[-1] - x[0])
-    gaps = np.diff(distinct)
-    if np.ptp(gaps) > gaps.mean():  # shorter periods than two gaps have no aliases
+    steps = np.diff(distinct)
+    if np.ptp(steps) > steps.mean():  # shorter periods than two steps have no aliases
         calendar = axis.scale / np.array(calendar_lengths(axis.unit))
         frequencies = np.append(frequencies, calendar[calendar > frequencies.max(initial=0.0)])
     waves = np.exp(2j * np.pi * np.outer(frequencies, x))

@@ -36,7 +36,7 @@ LEVELS = (0.1, 0.9)  # quantiles of a column at which the effect of another one 
 MAX_VALUES = 20  # of a column, up to which a curve is followed from one to the next
 MIN_GROWTH = 1.25  # of the swing of a season, from its first cycle to the last, that is mentioned
 MIN_LEVEL = 0.2  # of its swing, from which a change of the average of a cycle is mentioned
-MAX_GAP = 2.5  # median gaps, up to which rows are regular
+MAX_STEP = 2.5  # median steps, up to which rows are regular
 MAX_NAMED = 4  # columns of a component of many whose effects are described
 MULTIPLIED = "kernels in which the columns are multiplied"
 
@@ -166,11 +166,11 @@ class ComponentFacts:
     def _has_two_values(self, column: int) -> bool:
         return len(np.unique(self._X[:, column])) == 2
 
-    def _regular_gap(self, column: int) -> float:
-        """Return the gap between rows along a column if it is nearly regular, else zero."""
-        gaps = np.diff(np.unique(self._X[:, column]))
-        middle = float(np.median(gaps))
-        return middle if gaps.max() < MAX_GAP * middle else 0.0
+    def _regular_step(self, column: int) -> float:
+        """Return the step between rows along a column if it is nearly regular, else zero."""
+        steps = np.diff(np.unique(self._X[:, column]))
+        middle = float(np.median(steps))
+        return middle if steps.max() < MAX_STEP * middle else 0.0
 
     # Along one column
 
@@ -230,7 +230,7 @@ class ComponentFacts:
 
     def _drift(self, column: int) -> Iterator[Said]:
         """Say how far a level wanders from one row to the next, if it is a random walk."""
-        drift = self._spread * self._part.drift(self._regular_gap(column))
+        drift = self._spread * self._part.drift(self._regular_step(column))
         if drift > SMALL * self._part.span:
             fact = Fact(self._subject, "drifts", drift, evidence="parameters of the best kernel")
             text = f"Its level drifts by about {self._say.amount(drift)} from one row to the next."
@@ -250,7 +250,7 @@ class ComponentFacts:
     def _repeating(self, region: Region | None) -> tuple[list[Said], list[Said]]:
         """Describe a season, or a curve with a season around it, and how it continues."""
         (column,), part = self._part.along, self._part
-        if part.is_season and part.period < 2 * self._regular_gap(column):
+        if part.is_season and part.period < 2 * self._regular_step(column):
             return [self._say.too_fast(self._subject, column, self._begin)], []
         (low, high), own = self._explained.ends(column), WHOLE_COLUMN
         if region is not None:

@@ -339,13 +339,13 @@ def level_of(explained: ExplainedFunction, part: Part, subject: str) -> Fact:
     middles = curve.places.reshape(n_starts, -1).mean(axis=1)
     ends = explained.view(part, column).forward(np.array([begin, end]))
     middles = np.concatenate([ends[:1], middles, ends[1:]])
-    gaps = np.diff(middles)
+    apart = np.diff(middles)
 
     def levels(drawn: FloatArray) -> FloatArray:
         averages = drawn.reshape(len(drawn), n_starts, POINTS_OF_CYCLE).mean(axis=2)
         steps = np.diff(averages, axis=1)
-        first = averages[:, :1] - gaps[0] / gaps[1] * steps[:, :1]
-        last = averages[:, -1:] + gaps[-1] / gaps[-2] * steps[:, -1:]
+        first = averages[:, :1] - apart[0] / apart[1] * steps[:, :1]
+        last = averages[:, -1:] + apart[-1] / apart[-2] * steps[:, -1:]
         return np.concatenate([first, averages, last], axis=1)
 
     mean, drawn = levels(curve.mean[None])[0], levels(curve.draws)

@@ -127,12 +127,12 @@ class Part:
         """Whether it has all that repeats along its column, with another part."""
         return self.is_whole and other.is_season and other.columns == self.columns
 
-    def drift(self, gap: float) -> float:
-        """Compute the standard deviation of what its levels wander over a gap, by their kernels.
+    def drift(self, step: float) -> float:
+        """Compute the standard deviation of what its levels wander over a step, by their kernels.
 
-        The gap is in the unit interval of the column. It is zero without a level that wanders.
+        The step is in the unit interval of the column. It is zero without a level that wanders.
         """
-        x = np.array([1 - gap, 1.0])
+        x = np.array([1 - step, 1.0])
         pairs, variance = BroadcastPairs(x[:, None], x[None]), 0.0
         for one in self.group:
             leaf = one.expression

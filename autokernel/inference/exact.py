@@ -193,10 +193,10 @@ def _factorise(
     n, params = len(data.X), np.exp(theta)
     noise = data.noise.variance(params[-1])
     diagonal = diagonal_covariance(expression, data.inputs).forward(params[:-1]) + noise
-    scale = float(diagonal.mean())
+    magnitude = float(diagonal.mean())
     if n <= _MAX_ROWS_AS_IN_LIKELIHOOD:
         likelihood = ExactLikelihood(expression, data)
-        return factorise_with_jitter(partial(likelihood.matrix, theta), scale=scale)
+        return factorise_with_jitter(partial(likelihood.matrix, theta), magnitude=magnitude)
 
     def matrix(jitter: float) -> FloatArray:
         K = np.empty((n, n))
@@ -209,7 +209,7 @@ def _factorise(
         K[np.diag_indices(n)] += noise + jitter
         return pack(K.T)  # symmetric, and in the order of LAPACK without a copy
 
-    return factorise_with_jitter(matrix, scale=scale)
+    return factorise_with_jitter(matrix, magnitude=magnitude)
 
 
 _MATRICES_OF_FIT = 12  # packed matrices that a likelihood keeps at the same time, about

@@ -83,21 +83,21 @@ class InducingLikelihood(Likelihood):
         gradient = self._between.backward(packed)
         gradient += self._variances.backward(roots**2 * (-0.5 / s))
         left = self._variances.forward(params[:-1]) * roots**2 / s - 1
-        square = of_known = 0.0
+        square = of_errors = 0.0
         for rows, covariance, C in self._sweep(params, roots):
             alpha = (y[rows] - C @ at.weights) / s
             square += float(alpha @ alpha)
             adjoint = C @ M
             if self._differs:
                 of_rows = s * alpha**2 + left[rows] - np.einsum("ij,ij->i", adjoint, C)
-                of_known += float(of_rows @ known[rows])
+                of_errors += float(of_rows @ known[rows])
                 adjoint *= roots[rows, None]
             adjoint += np.outer(alpha * roots[rows], at.weights)
             gradient += covariance.backward(adjoint.ravel())
         trace = (len(y) - len(M) + np.trace(inverse_B)) / s
         of_s = 0.5 * (square - trace) + 0.5 * at.unexplained / s**2
         # log s moves the noise V of a row by V less what is known of it
-        of_noise = s * of_s - 0.5 * of_known + self.data.noise.slope_of_factor(theta[-1])
+        of_noise = s * of_s - 0.5 * of_errors + self.data.noise.slope_of_factor(theta[-1])
         return at.bound + self.data.noise.log_factor(theta[-1]), np.append(gradient, of_noise)
 
     def condition(self, theta: FloatArray) -> "Conditioned":

@@ -174,21 +174,21 @@ Cholesky = PackedCholesky | DiagonalCholesky
 
 
 def factorise_with_jitter(
-    matrix: Callable[[float], FloatArray], *, scale: float
+    matrix: Callable[[float], FloatArray], *, magnitude: float
 ) -> tuple[PackedCholesky, float]:
     """Factorise without jitter, or else with the smallest decade of jitter that suffices.
 
-    ``matrix`` computes the packed matrix with a given jitter added to its diagonal, and ``scale``
-    is the mean of the diagonal, the largest jitter that is tried.
+    ``matrix`` computes the packed matrix with a given jitter added to its diagonal. The largest
+    jitter that is tried is the ``magnitude``, the mean of the diagonal.
 
     Raises
     ------
     scipy.linalg.LinAlgError
         If the matrix is not finite, or even the mean of the diagonal as jitter does not suffice.
     """
-    if not np.isfinite(scale):
+    if not np.isfinite(magnitude):
         raise LinAlgError("K has entries that are not finite")
-    for jitter in (0.0, *(scale * 10.0**k for k in range(-14, 1))):
+    for jitter in (0.0, *(magnitude * 10.0**k for k in range(-14, 1))):
         try:
             return PackedCholesky(matrix(jitter)), jitter
         except LinAlgError:

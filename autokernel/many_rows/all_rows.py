@@ -55,7 +55,7 @@ def fit_all_rows(
             again = _race_climb_choose(best_first, by_rival, n_searched, grammar)
             if not rows.deadline.has_passed:
                 fit, make_predictor = again
-    has_fit, how = fit.n_rows == rows.data.noise.total_weight, rows.approximation.text
+    has_fit, how = fit.n_rows == rows.data.noise.n_readings, rows.approximation.text
     _warn_of_failures(rows.history, how, n_rows=len(rows.data.y), has_fit=has_fit)
     draws = fit.evaluation.theta[None] if fit.is_noise else rows.draw(fit)
     return fit.evaluation, draws, make_predictor
@@ -234,7 +234,7 @@ def held_out_density(fit: RowsFit, make_predictor: MakePredictor, rows: ManyRows
     of_rows = held_out.noise.variance(noise + predictor.jitter)
     variance = variance - predictor.noise_at(mean) + of_rows  # of these rows, not of new ones
     density = log_normal(held_out.y - mean, variance) + held_out.noise.log_factors(theta[-1])
-    return float(density.sum() / held_out.noise.total_weight)
+    return float(density.sum() / held_out.noise.n_readings)
 
 
 def _can_be_exact(rows: ManyRows) -> bool:

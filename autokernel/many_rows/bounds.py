@@ -46,7 +46,7 @@ class BoundedEvaluator(Evaluator):
     def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:
         """Fit and score one kernel, or raise an ``OutOfTimeError``."""
         began = time.perf_counter()
-        times = self.data.noise.total_weight / self._many.noise.total_weight
+        times = self.data.noise.n_readings / self._many.noise.n_readings
         warm_starts = tuple(
             tuple(
                 start if start.hessian is None else start._replace(hessian=times * start.hessian)
@@ -67,7 +67,7 @@ class BoundedEvaluator(Evaluator):
     @property
     def n_samples(self) -> float:
         """Number of rows of the score, or the sum of their weights."""
-        return self._many.noise.total_weight
+        return self._many.noise.n_readings
 
     def fingerprint(self) -> str:
         """Digest the data and the settings: all that a score depends on besides the job."""
@@ -79,7 +79,7 @@ class BoundedEvaluator(Evaluator):
         A bound by few points is highest for smooth functions. Therefore, the fit to few rows is
         enclosed too, and the next climb begins where the bound by more points is higher.
         """
-        first = RowsFit(of_few, self.data.noise.total_weight)
+        first = RowsFit(of_few, self.data.noise.n_readings)
         if not of_few.expression.leaves:
             rows = ManyRows(ByInducingPoints(1), self._many, self, deadline=deadline)
             exact = rows.fit_exactly(first).evaluation

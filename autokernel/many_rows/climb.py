@@ -128,12 +128,12 @@ class ManyRows:
         """
         began, start = time.perf_counter(), before.evaluation
         log_structure_prior = self.evaluator.structure_prior(start.expression)
-        posterior, n_rows = self._posterior(likelihood), likelihood.data.noise.total_weight
+        posterior, n_rows = self._posterior(likelihood), likelihood.data.noise.n_readings
         curvature = _scaled_hessian(start.hessian, n_rows / before.n_rows, posterior, start.theta)
         mode = maximise(posterior, start.theta, max_iterations=MAX_STEPS, curvature=curvature)
         maximum = _measured(posterior, mode, best - FAR_BELOW_BEST - log_structure_prior)
         fitted = posterior
-        if completes and n_rows < self.data.noise.total_weight:
+        if completes and n_rows < self.data.noise.n_readings:
             fitted, maximum = self._completed(likelihood, maximum)
         # rows that have not entered are as likely as those that have, less one nat a parameter
         # for which these were fitted (Akaike); each of these stands for rows_for_each
@@ -153,7 +153,7 @@ class ManyRows:
             seconds=time.perf_counter() - began,
             log_structure_prior=log_structure_prior,
         )
-        return RowsFit(evaluation, fitted.data.noise.total_weight, likelihood.rows_for_each)
+        return RowsFit(evaluation, fitted.data.noise.n_readings, likelihood.rows_for_each)
 
     def _posterior(self, likelihood: Likelihood) -> LogPosterior:
         return LogPosterior(likelihood, priors=self.evaluator.priors, deadline=self.deadline)
@@ -165,7 +165,7 @@ class ManyRows:
             posterior = self._posterior(InducingLikelihood(kernel, data, of_some.points))
         else:
             posterior = self._posterior(ExactLikelihood(kernel, data))
-        times = data.noise.total_weight / of_some.data.noise.total_weight
+        times = data.noise.n_readings / of_some.data.noise.n_readings
         hessian = _scaled_hessian(maximum.hessian, times, posterior, theta)
         hessian = maximum.hessian if hessian is None else hessian
         return posterior, replace(

@@ -274,8 +274,8 @@ def support_points(draws: FloatArray, n: int) -> IntArray:
 
 def _distances(draws: FloatArray) -> FloatArray:
     """Compute the distances between draws after a map that makes their covariance the identity."""
-    left, scales, _ = np.linalg.svd(draws - draws.mean(axis=0), full_matrices=False)
-    varying = scales > 1e-9 * max(1.0, scales[0])
+    left, spreads, _ = np.linalg.svd(draws - draws.mean(axis=0), full_matrices=False)
+    varying = spreads > 1e-9 * max(1.0, spreads[0])
     return cdist(left[:, varying], left[:, varying])
 
 

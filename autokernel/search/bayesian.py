@@ -28,7 +28,7 @@ from autokernel.validation import resolve
 
 MIN_TIMED_SEARCHES = 5  # search evaluations to which the cost is fitted
 MAX_JUMPS = 4  # proposals of the surrogate without a gain, at the end of a search
-MAX_GAP_AFTER_JUMP = 20.0  # nats below the best kernel, within which a jump is climbed from
+MAX_NATS_AFTER_JUMP = 20.0  # nats below the best kernel, within which a jump is climbed from
 MAX_GROWTH_BY_JUMP = 2  # leaves more than the best kernel has, with which it is climbed from
 N_CLIMBED_ALONE = 2  # base kernels of the design from which the search climbs too
 N_CLIMBED = 3  # best kernels whose neighbours are estimated
@@ -211,7 +211,7 @@ class _Climb:
         best, landed = self.fits[0], self._history.best_since_jump
         if landed is None or landed is best or not self._task.grammar.spans(landed.expression):
             return []
-        is_far_below = landed.score <= best.score - MAX_GAP_AFTER_JUMP
+        is_far_below = landed.score <= best.score - MAX_NATS_AFTER_JUMP
         n_more = landed.expression.n_leaves - best.expression.n_leaves
         return [] if is_far_below or n_more > MAX_GROWTH_BY_JUMP else self._from_below(landed)
 
