@@ -16,7 +16,7 @@ from autokernel.evidence.starts import (
     draw_starts,
     highest,
     random_stream,
-    take_from_noise,
+    taken_from_noise,
     warm_points,
     with_warm_starts,
 )
@@ -56,7 +56,7 @@ def find_modes(
     starts: Sequence[Point],
     scan: CoordinateScan | None = None,
     *,
-    variants: Callable[[Point], Sequence[Point]] | None = None,
+    variants: Callable[[Point], Iterable[Point]] | None = None,
     subsample: LogPosterior | None = None,
     budget: Budget = THOROUGH,
 ) -> list[Point]:
@@ -80,7 +80,7 @@ def find_modes(
     if not modes:
         return [Point(starts[0].theta, -np.inf)]
     if variants is not None:
-        modes = _with_variants(posterior, modes, variants(modes[0]))
+        modes = _with_variants(posterior, modes, list(variants(modes[0])))
     best, *others = modes
     best = maximise(posterior, best.theta, max_iterations=MAX_STEPS, curvature=best.curvature)
     return [best, *others]
@@ -322,24 +322,21 @@ class ModeSearch:
         self, posterior: LogPosterior, warm_starts: WarmStarts
     ) -> Iterator[Point]:
         """Yield starts at warm starts where new nodes explain some of the noise."""
-        expression = posterior.expression
+        expression, scales = posterior.expression, self._scales_for(posterior.expression)
         for fits in warm_starts:
-            taken = {node for fit in fits for node in fit.nodes}
-            new = [node for node in range(len(expression.nodes)) if node not in taken]
+            new = set(range(len(expression.nodes))).difference(*(fit.nodes for fit in fits))
             if new:
-                point = with_warm_starts(expression, posterior.centre[None], fits)
-                take_from_noise(point, expression, new, scales=self._scales_for(expression))
-                yield from warm_points(posterior, point, fits)
+                (point,) = with_warm_starts(expression, posterior.centre[None], fits)
+                theta = taken_from_noise(point, expression, new, scales=scales)
+                yield from warm_points(posterior, theta[None], fits)
 
-    def _terms_as_noise(self, posterior: LogPosterior, mode: Point) -> list[Point]:
-        """List variants of a mode in which one leaf of the sum explains some of the noise."""
-        expression, starts = posterior.expression, []
+    def _terms_as_noise(self, posterior: LogPosterior, mode: Point) -> Iterator[Point]:
+        """Yield variants of a mode in which one leaf of the sum explains some of the noise."""
+        expression, scales = posterior.expression, self._scales_for(posterior.expression)
         for node in _leaf_terms(expression):
-            point = mode.theta[None].copy()
-            take_from_noise(point, expression, [node], scales=self._scales_for(expression))
-            (theta,) = np.clip(point, posterior.lower, posterior.upper)
-            starts.append(Point(theta, curvature=mode.curvature))
-        return starts
+            theta = taken_from_noise(mode.theta, expression, [node], scales=scales)
+            theta = np.clip(theta, posterior.lower, posterior.upper)
+            yield Point(theta, curvature=mode.curvature)
 
     def _scales_for(self, expression: Expression) -> DataScales:
         """Return the scales of the data, with the target on the scale of a kernel."""

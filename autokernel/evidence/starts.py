@@ -176,24 +176,25 @@ def highest(posterior: LogPosterior, starts: Sequence[Point], n: int) -> Sequenc
     return [replace(starts[number], log_posterior=float(values[number])) for number in best]
 
 
-def take_from_noise(
-    theta: FloatArray, expression: Expression, nodes: Sequence[int], *, scales: DataScales
-) -> None:
-    """Let some nodes explain what was noise, in points (n_points, n_params) that are changed.
+def taken_from_noise(
+    theta: FloatArray, expression: Expression, nodes: Iterable[int], *, scales: DataScales
+) -> FloatArray:
+    """Return the point (n_params,) at which some nodes explain what was noise.
 
     Their lengthscale becomes a tenth of the spacing of the data, and their variance three quarters
     of that of the noise. What they add to the covariance is nearly diagonal, except between rows
     that have the same value in a column.
     """
-    slots = slots_of(expression)
+    slots, theta = slots_of(expression), theta.copy()
     for node, entries in (slots[number] for number in nodes):
         for entry, parameter in enumerate(node.parameters, start=entries.start):
             if parameter.role == Role.VARIANCE:
-                theta[:, entry] = theta[:, -1] + np.log1p(-NOISE_LEFT)
+                theta[entry] = theta[-1] + np.log1p(-NOISE_LEFT)
             elif parameter.role == Role.LENGTHSCALE and node.view is not None:
                 spacing, _ = scales.spacing_and_extent(node.view)
-                theta[:, entry] = np.log(_NEW_LENGTHSCALE * spacing)
-    theta[:, -1] += np.log(NOISE_LEFT)
+                theta[entry] = np.log(_NEW_LENGTHSCALE * spacing)
+    theta[-1] += np.log(NOISE_LEFT)
+    return theta
 
 
 def random_stream(seed: int, expression: Expression, purpose: str) -> np.random.Generator:

@@ -15,7 +15,7 @@ from autokernel.evidence.starts import (
     columns_with_season,
     curvature_from,
     draw_starts,
-    take_from_noise,
+    taken_from_noise,
     warm_starts_from_similar,
     with_warm_starts,
 )
@@ -264,12 +264,12 @@ def test_a_node_that_takes_from_the_noise_leaves_the_covariance_nearly_as_it_was
     data = TrainingData(X, rng.normal(size=30))
     parent, child = parse_expression("SE[0]"), parse_expression("SE[0] + SE[1]")
     theta = np.log([0.3, 1.0, 0.4])
-    points = with_warm_starts(child, np.zeros((1, 5)), [WarmStart([0], theta)])
-    take_from_noise(points, child, [1], scales=DataScales(data))
+    (begin,) = with_warm_starts(child, np.zeros((1, 5)), [WarmStart([0], theta)])
+    point = taken_from_noise(begin, child, [1], scales=DataScales(data))
     before = ExactLikelihood(parent, data).value(theta)
     # a tenth of the spacing is short against most distances
-    assert ExactLikelihood(child, data).value(points[0]) == pytest.approx(before, abs=0.5)
-    assert np.exp(points[0, -1]) == pytest.approx(0.1)  # a quarter of the noise
+    assert ExactLikelihood(child, data).value(point) == pytest.approx(before, abs=0.5)
+    assert np.exp(point[-1]) == pytest.approx(0.1)  # a quarter of the noise
 
 
 # ---- warm starts
