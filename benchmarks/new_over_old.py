@@ -253,8 +253,8 @@ def run_in(checkout: Path, name: str) -> dict[str, object]:
     return found
 
 
-def measure(checkouts: Sequence[Path], names: Sequence[str], repeats: int) -> None:
-    """Write the rows that are missing, the checkouts in turns."""
+def measure(checkouts: Sequence[Path], names: Sequence[str], repeats: int) -> list[str]:
+    """Write the rows that are missing, the checkouts in turns, and return the versions."""
     from common import append_rows, commit_of, read_rows, rounded
 
     versions = [commit_of(checkout) for checkout in checkouts]
@@ -272,6 +272,7 @@ def measure(checkouts: Sequence[Path], names: Sequence[str], repeats: int) -> No
                 row = {k: rounded(v) if isinstance(v, float) else v for k, v in found.items()}
                 append_rows(NAME, [{**unit, **row}])
                 print(*unit.values(), *row.values(), flush=True)
+    return versions
 
 
 def compare(old: str, new: str, names: Sequence[str], *, in_turns: bool) -> bool:
@@ -339,17 +340,16 @@ def main() -> int:
         warnings.simplefilter("ignore")
         print(json.dumps({**run(options.run), "package": autokernel.__file__}))
         return 0
-    from common import commit_of, print_environment
+    from common import print_environment
 
     print_environment()
     if options.measure:
         measure([options.measure.resolve()], options.fits, options.repeats)
         return 0
     checkouts = [THIS] if options.old is None else [options.old.resolve(), THIS]
-    measure(checkouts, options.fits, options.repeats)
-    old = options.against if options.old is None else commit_of(checkouts[0])
-    same = compare(old, commit_of(THIS), options.fits, in_turns=options.old is not None)
-    return int(not same)
+    *others, new = measure(checkouts, options.fits, options.repeats)
+    old = others[0] if others else options.against
+    return int(not compare(old, new, options.fits, in_turns=bool(others)))
 
 
 if __name__ == "__main__":
