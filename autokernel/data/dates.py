@@ -75,13 +75,13 @@ def _moment(value: Any, name: str) -> np.datetime64:
     if has_no_value(value):
         return np.datetime64("NaT")
     if not isinstance(value, (date, np.datetime64)):
-        value = _read(str(value), name)
+        value = _read_date(str(value), name)
     if isinstance(value, datetime) and value.tzinfo is not None:
         value = value.astimezone(UTC).replace(tzinfo=None)
     return np.datetime64(value, "us")
 
 
-def _read(text: str, name: str) -> datetime:
+def _read_date(text: str, name: str) -> datetime:
     try:
         if _ISO_TEXT.fullmatch(text):
             return datetime.fromisoformat(f"{text}-01" if len(text) == 7 else text)

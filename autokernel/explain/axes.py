@@ -112,7 +112,7 @@ def axes_of(
         If the units are no mapping of known names to texts, or hold a column of dates.
     """
     names = columns.names
-    own = _checked(units, names, target_name)
+    own = _checked_units(units, names, target_name)
     for column in columns.of_kind(Kind.DATE):
         name = names[column]
         if name in own:
@@ -128,7 +128,7 @@ def axes_of(
     return axes, own.get(TARGET, "")
 
 
-def _checked(
+def _checked_units(
     units: Mapping[str, str] | None, names: Sequence[str], target_name: str | None
 ) -> dict[str, str]:
     """Return the units by the names of columns, and of the target by its own."""

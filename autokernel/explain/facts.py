@@ -121,14 +121,14 @@ def direction(curve: Curve, subject: str) -> Fact:
         return Fact(subject, "does not vary", 0.0, 0.0, 0.0, evidence="its range is zero")
     if _line_shares(x, mean[None])[0] > IS_LINE:
         how = "slope of a line through the curve, which explains its variance"
-        return _way(curve, slopes_along(x), Fact(subject, "{} linearly", evidence=how))
+        return _rise_or_fall(curve, slopes_along(x), Fact(subject, "{} linearly", evidence=how))
     turns, sure = _turns(curve)
     change = mean[-1] - mean[0]
     forward = np.sign(change) * mean
     setback = float(np.max(np.maximum.accumulate(forward) - forward))
     if not turns or (len(turns) > 1 and setback <= MAX_SETBACK * abs(change)):
         how = "difference between the ends of a curve"
-        return _way(curve, _change, Fact(subject, "{}", evidence=how))
+        return _rise_or_fall(curve, _change, Fact(subject, "{}", evidence=how))
     if len(turns) > 1:
         measured = curve.measured(lambda curves: np.ptp(curves, axis=1))
         how = f"range; it turns {len(turns)} times"
@@ -140,7 +140,7 @@ def direction(curve: Curve, subject: str) -> Fact:
     return Fact(subject, word, *place, probability=sure, evidence=how)
 
 
-def _way(curve: Curve, quantity: Quantity, fact: Fact) -> Fact:
+def _rise_or_fall(curve: Curve, quantity: Quantity, fact: Fact) -> Fact:
     """Complete a fact about a curve that rises or falls, by the sign of a quantity."""
     value, low, high = curve.measured(quantity)
     same_sign = curve.probability(lambda curves: quantity(curves) * value > 0)
@@ -375,7 +375,7 @@ def beyond_of(explained: ExplainedFunction, part: Part, column: int, subject: st
     before, last, later = levels(curve.mean[None])[0].tolist()
     how = f"predictions up to {NEAR_BEYOND:g} extents beyond the data"
     changes = Fact(subject, "changes beyond", evidence=how)
-    change = _way(curve, lambda drawn: levels(drawn) @ [0.0, -1.0, 1.0], changes)
+    change = _rise_or_fall(curve, lambda drawn: levels(drawn) @ [0.0, -1.0, 1.0], changes)
     average = explained.curve(part, column, np.linspace(begin, end, N_GRID)).mean()
     if not change.low <= change.value <= change.high and np.isfinite(change.low):
         return replace(change, predicate="is open beyond", probability=0.0)  # kernels disagree

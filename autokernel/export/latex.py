@@ -69,7 +69,7 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
         operator, column = operation.operator, operation.column
         if operator == ADD:
             return " + ".join(operands)
-        factors = list(map(_factor, operation.operands, operands))
+        factors = list(map(_bracketed, operation.operands, operands))
         if operator == MULTIPLY:
             return r"\,".join(factors)
         if not operator.shares or column is None:
@@ -98,7 +98,7 @@ def _on_scale(symbol: str, scale: str) -> str:
     return f"{name} {symbol}"
 
 
-def _factor(expression: Expression, text: str) -> str:
+def _bracketed(expression: Expression, text: str) -> str:
     """Put a factor in brackets, unless it is a leaf or a product."""
     is_sum = isinstance(expression, Operation) and expression.operator != MULTIPLY
     return rf"\left({text}\right)" if is_sum else text

@@ -77,7 +77,9 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         "format": _FORMAT,
         "version": FORMAT_VERSION,
         "autokernel": __version__,
-        "settings": {n: _written(value) for n, value in settings.items() if n not in objects},
+        "settings": {
+            n: _written_setting(value) for n, value in settings.items() if n not in objects
+        },
         "target_name": model.target_name_,
         "X_train": _as_json(model.X_train_),
         "y_train": _as_json(model.y_train_),
@@ -124,10 +126,10 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
 
 
 def _estimator(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
-    settings = {name: _read(value) for name, value in record["settings"].items()}
+    settings = {name: _read_setting(value) for name, value in record["settings"].items()}
     model = AutoKernelGPRegressor(**settings)
     X, y = _array(record["X_train"]), _array(record["y_train"])
-    model._set_fitted(_model(record["model"], X, y), X, y)
+    model._set_fitted(_fitted_model(record["model"], X, y), X, y)
     model.target_name_, model.resolution_ = record["target_name"], float(record["resolution"])
     model._end = float(record["end"])
     search = record["search"]
@@ -154,18 +156,18 @@ def _is_plain(value: object) -> bool:
     return value is None or isinstance(value, (bool, int, float, str, np.integer, np.floating))
 
 
-def _written(value: Any) -> Any:
+def _written_setting(value: Any) -> Any:
     """Write a parameter; a mapping, whose keys may be numbers, becomes a list of its items."""
     if isinstance(value, Mapping):
-        return {"items": [[_as_json(key), _written(one)] for key, one in value.items()]}
+        return {"items": [[_as_json(key), _written_setting(one)] for key, one in value.items()]}
     return _as_json(value)
 
 
-def _read(value: Any) -> Any:
-    """Read a parameter that :func:`_written` has written; lists become tuples."""
+def _read_setting(value: Any) -> Any:
+    """Read a parameter that :func:`_written_setting` has written; lists become tuples."""
     if isinstance(value, Mapping):
-        return {key: _read(one) for key, one in value["items"]}
-    return tuple(map(_read, value)) if isinstance(value, list) else value
+        return {key: _read_setting(one) for key, one in value["items"]}
+    return tuple(map(_read_setting, value)) if isinstance(value, list) else value
 
 
 def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str, Any]:
@@ -194,7 +196,7 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
     }
 
 
-def _model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedModel:
+def _fitted_model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedModel:
     columns, target = Columns.of_record(record["columns"]), Target.of_record(record["target"])
     inputs, targets, rows = (
         columns.inputs(X, first_row=0),

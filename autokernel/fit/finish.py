@@ -36,7 +36,7 @@ Result = tuple[Point, Sequence[KernelPosterior], MixturePredictor]
 
 def model_of(run: Run, point: Point) -> FittedModel:
     """Build the model that predicts with one kernel, from the rows of the search."""
-    return _model(run, (point, [_only(point[0])], point[1]))
+    return _complete(run, (point, [_only(point[0])], point[1]))
 
 
 def finished(run: Run, reason: StopReason, deadline: Deadline) -> FittedModel:
@@ -132,7 +132,7 @@ def _completed(
             )
     point, kernels, mixture = result
     of_rows = mixture if run.searches_all_exactly else best[1]
-    return _model(run, (point, kernels, mixture.with_tails(_tails(run, of_rows, deadline))))
+    return _complete(run, (point, kernels, mixture.with_tails(_tails(run, of_rows, deadline))))
 
 
 def _of_all_rows(
@@ -216,7 +216,7 @@ def _tails(run: Run, mixture: MixturePredictor, deadline: Deadline) -> float:
     return TAIL_SHARE
 
 
-def _model(run: Run, result: Result) -> FittedModel:
+def _complete(run: Run, result: Result) -> FittedModel:
     (evaluation, point), kernels, mixture = result
     (predictor,) = point.predictors
     n = len(point.data.y)

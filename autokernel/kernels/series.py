@@ -100,16 +100,21 @@ class DampedTrend(BaseKernel):
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         """Compute the kernel values, elementwise over the pairs."""
         lengthscale, variance, offset = params
-        return variance * _share(_way, lengthscale, pairs) / (2 * _way(1 / lengthscale)) + offset
+        return (
+            variance
+            * _share(_mean_reversion, lengthscale, pairs)
+            / (2 * _mean_reversion(1 / lengthscale))
+            + offset
+        )
 
     def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
         """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
         lengthscale, variance, offset = params
-        whole = _way(1 / lengthscale)
+        whole = _mean_reversion(1 / lengthscale)
         factor = variance / (2 * whole)
-        share = factor * float((adjoint * _share(_way, lengthscale, pairs)).sum())
-        slope = factor * float((adjoint * _share(_way_slope, lengthscale, pairs)).sum())
-        slope -= share * _way_slope(1 / lengthscale) / whole
+        share = factor * float((adjoint * _share(_mean_reversion, lengthscale, pairs)).sum())
+        slope = factor * float((adjoint * _share(_mean_reversion_slope, lengthscale, pairs)).sum())
+        slope -= share * _mean_reversion_slope(1 / lengthscale) / whole
         return np.array([slope, share, offset * adjoint.sum()])
 
 
@@ -121,13 +126,13 @@ def _share(
     return apart - function(pairs.difference / lengthscale)
 
 
-def _way(z: FloatArray) -> FloatArray:
+def _mean_reversion(z: FloatArray) -> FloatArray:
     """Compute ``z - 1 + exp(-z)``."""
     return np.expm1(-z) + z
 
 
-def _way_slope(z: FloatArray) -> FloatArray:
-    """Differentiate :func:`_way` of ``d / l`` with respect to ``log l``."""
+def _mean_reversion_slope(z: FloatArray) -> FloatArray:
+    """Differentiate :func:`_mean_reversion` of ``d / l`` with respect to ``log l``."""
     return z * np.expm1(-z)
 
 
