@@ -1,4 +1,4 @@
-"""Which facts are told of a component of a fitted function, and in which order."""
+"""The facts of a component of a fitted function, in their order."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

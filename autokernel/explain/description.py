@@ -126,25 +126,25 @@ class Description:
     def paragraphs(self) -> list[str]:
         """Describe each component, the largest share first, without those that explain little."""
         every = map(self._component, range(self.explained.n_large))
-        return [_paragraph(said) for said in every]
+        return [_in_one(said) for said in every]
 
     def remarks(self) -> list[str]:
         """Say what the components do not: how much small ones explain, and what does not fit."""
         small = [text for _, text in self._small()]
-        return [text for text in (*small, _paragraph(self._residuals)) if text]
+        return [text for text in (*small, _in_one(self._residuals)) if text]
 
     def overview(self) -> str:
         """Say how many components there are, how much noise, and which columns matter."""
-        text = _paragraph(self._overview.target())
+        text = _in_one(self._overview.target())
         if not self._model.evaluation.expression.leaves:
             return text
-        others = [_paragraph(self._overview.columns())]
+        others = [_in_one(self._overview.columns())]
         others += [self._overview.averaging(), self._overview.best_kernel()]
-        return " ".join(one for one in (text, *others, _paragraph(self._search())) if one)
+        return " ".join(one for one in (text, *others, _in_one(self._search())) if one)
 
     def short(self) -> str:
         """Say what is largest, in at most five lines."""
-        lines = [_paragraph(self._overview.target())]
+        lines = [_in_one(self._overview.target())]
         for number in range(min(self.explained.n_large, MAX_SHORT)):
             every = self._component(number)
             of_curve = takewhile(lambda one: one[0].predicate != "share", every)
@@ -223,5 +223,5 @@ class Description:
         return Overview(*about, has_outliers=has_outliers)
 
 
-def _paragraph(said: Iterator[Said] | Sequence[Said]) -> str:
+def _in_one(said: Iterator[Said] | Sequence[Said]) -> str:
     return " ".join(text for _, text in said if text)
