@@ -286,10 +286,10 @@ def _read_columns(cells: Any, kinds: Mapping[str, str], options: argparse.Namesp
         first = bad.idxmax()[bad.any()].items()
         wrong = [f"column {name!r}, row {row + 1}: {cells.at[row, name]!r}" for name, row in first]
         raise ValueError(
-            f"cells without a number or date: {bad.sum().sum()}, such as {'; '.join(wrong)}. Name "
-            "the marks of numbers by --decimal and --thousands, the form of dates by --date-format "
-            "(such as %d.%m.%Y), and missing values by --na-values; or take columns as categories by "
-            "--category NAME, or leave them out by --drop NAME"
+            f"cells without a number or date: {bad.sum().sum()}, such as {'; '.join(wrong)}. "
+            "Name the marks of numbers by --decimal and --thousands, the form of dates by "
+            "--date-format, such as %d.%m.%Y, and missing values by --na-values; or take columns "
+            "as categories by --category NAME, or leave them out by --drop NAME"
         )
     return values
 
