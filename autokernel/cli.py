@@ -254,13 +254,13 @@ def _kind(cells: Any, target: str, options: argparse.Namespace) -> str:
     if cells.name in (target, options.weights):
         return NUMBER
     known, form = cells.dropna().drop_duplicates(), options.date_format
-    n_read = {one: _read_file(known, one, options).count() for one in (form, DATE, NUMBER) if one}
+    n_read = {one: _read(known, one, options).count() for one in (form, DATE, NUMBER) if one}
     best = max(n_read, key=n_read.__getitem__)
     is_text = n_read[best] < len(known) and known.str.match(LIKE_A_NUMBER).mean() < CATEGORY_SHARE
     return CATEGORY if is_text or cells.name in options.category else best
 
 
-def _read_file(cells: Any, kind: str, options: argparse.Namespace) -> Any:
+def _read(cells: Any, kind: str, options: argparse.Namespace) -> Any:
     """Read a column of some kind; what cannot be read is missing, as are dates of two readings."""
     import pandas as pd
 
@@ -280,16 +280,16 @@ def _read_file(cells: Any, kind: str, options: argparse.Namespace) -> Any:
 
 
 def _read_columns(cells: Any, kinds: Mapping[str, str], options: argparse.Namespace) -> Any:
-    values = cells.apply(lambda column: _read_file(column, kinds[column.name], options))
+    values = cells.apply(lambda column: _read(column, kinds[column.name], options))
     bad = values.isna() & cells.notna()
     if bad.any(axis=None):
         first = bad.idxmax()[bad.any()].items()
         wrong = [f"column {name!r}, row {row + 1}: {cells.at[row, name]!r}" for name, row in first]
         raise ValueError(
-            f"cells without a number or date: {bad.sum().sum()}, such as {'; '.join(wrong)}. Name "
-            "the marks of numbers by --decimal and --thousands, the form of dates by --date-format "
-            "(%d.%m.%Y), and missing values by --na-values; or take columns as categories by "
-            "--category NAME, or leave them out by --drop NAME"
+            f"cells without a number or date: {bad.sum().sum()}, such as {'; '.join(wrong)}. "
+            "Name the marks of numbers by --decimal and --thousands, the form of dates by "
+            "--date-format, such as %d.%m.%Y, and missing values by --na-values; or take columns "
+            "as categories by --category NAME, or leave them out by --drop NAME"
         )
     return values
 
