@@ -3,6 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import copy
 from pickle import PicklingError
 from typing import Any, ClassVar, NamedTuple
@@ -56,21 +57,17 @@ def definition(declared: Declared) -> tuple[str, ...]:
 
     One that :func:`has_lambda` is identified in this process only.
     """
-    own = type(declared)
-    try:
-        attributes = joblib.hash(_attributes(declared))
-    except UNPICKLABLE:
-        attributes = _TOKENS.setdefault(declared, uuid4().hex)
-    return (own.__module__, own.__qualname__, attributes)
+    own, is_local = type(declared), has_lambda(declared)
+    local = _TOKENS.setdefault(declared, uuid4().hex) if is_local else ""
+    return (own.__module__, own.__qualname__, local or joblib.hash(_attributes(declared)))
 
 
 def has_lambda(declared: Declared) -> bool:
-    """Whether an attribute of a base kernel or an operator has no name to identify it by."""
-    try:
+    """Return whether an attribute of a base kernel or an operator has no name to identify it by."""
+    with suppress(*UNPICKLABLE):
         joblib.hash(_attributes(declared))
-    except UNPICKLABLE:
-        return True
-    return False
+        return False
+    return True
 
 
 def check_parameters(declared: Declared) -> None:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from enum import StrEnum
 from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
@@ -31,9 +30,6 @@ def from_columns(kind: type[Record], packed: Mapping[str, Any]) -> list[Record]:
     """Read the records that :func:`as_columns` has written."""
     hints = get_type_hints(kind)
     columns = json.loads(packed[PLAIN])
-    for name, column in columns.items():
-        if issubclass(hints[name], StrEnum):
-            columns[name] = list(map(hints[name], column))
     columns |= {n: _unpacked(hints[n], column) for n, column in packed.items() if n != PLAIN}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     if DERIVED in hints:

@@ -15,7 +15,7 @@ from autokernel.kernels import BaseKernel, Operator, definition, is_built_in
 from autokernel.version import __version__
 
 Result = TypeVar("Result")
-FOLLOWS = ("expression", "parameters")  # from the kernel and theta, of an evaluation
+FOLLOWS = ("expression", "parameters")  # of an evaluation, from its job and theta
 
 
 class Store:
@@ -70,10 +70,6 @@ class Store:
         """Forget the results that a search has not used, except those in the folder."""
         self._records = {key: self._records[key] for key in self._records if key in self._used}
 
-    def records(self) -> list[Any]:
-        """Return all records in this object."""
-        return list(self._records.values())
-
     def _keep(self, key: str, record: Any) -> None:
         self._records[key] = record
         self._used.add(key)
@@ -113,15 +109,13 @@ def _path(key: str) -> list[str]:
 def record_of(evaluation: Evaluation) -> dict[str, Any]:
     """Return the record of an evaluation."""
     names = [field.name for field in fields(evaluation) if field.name not in FOLLOWS]
-    values = {name: getattr(evaluation, name) for name in names}
-    return {"kernel": str(evaluation.expression), **values}
+    return {name: getattr(evaluation, name) for name in names}
 
 
 def read_evaluation(record: dict[str, Any], expression: Expression) -> Evaluation:
     """Return the evaluation of an expression that has this record."""
-    values = {name: value for name, value in record.items() if name != "kernel"}
-    parameters = name_parameters(expression, values["theta"])
-    return Evaluation(expression=expression, parameters=parameters, **values)
+    parameters = name_parameters(expression, record["theta"])
+    return Evaluation(expression=expression, parameters=parameters, **record)
 
 
 def record_of_estimate(estimate: Estimate) -> dict[str, Any]:

@@ -23,15 +23,20 @@ X_NEW = np.linspace(-0.5, 1.5, 7)[:, None]
 NO_FACTOR = "the covariance matrix has no Cholesky factor"
 
 
+def smooth(X, Y, lengthscale, variance):
+    """Compute a smooth function of two columns."""
+    return variance * np.exp(-0.5 * ((X - Y.T) / lengthscale) ** 2 - np.abs(X - Y.T))
+
+
 class Function:
-    """A smooth function of two columns, which fails after some calls."""
+    """The smooth function, which fails after some calls."""
 
     def __init__(self, fail=None, *, after=0):
         self.fail, self.after, self.n_calls = fail, after, 0
 
     def __call__(self, X, Y, lengthscale, variance):
         self.n_calls += 1
-        values = variance * np.exp(-0.5 * ((X - Y.T) / lengthscale) ** 2 - np.abs(X - Y.T))
+        values = smooth(X, Y, lengthscale, variance)
         if self.fail is None or self.n_calls <= self.after:
             return values
         return self.fail(values)
@@ -245,7 +250,7 @@ def divide_by_zero():
 
 def test_a_warm_start_goes_on_where_a_callback_has_failed(sound):
     evaluated = count_evaluations()
-    model = estimator(warm_start=True, criterion=Recording())
+    model = estimator(smooth, warm_start=True, criterion=Recording())
     with pytest.raises(ZeroDivisionError):
         model.set_callbacks(At(divide_by_zero, ended=3)).fit(X, Y)
     model.set_callbacks().fit(X, Y)

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from autokernel import SOT
 from autokernel.evidence import Evaluator, Importance, Laplace
 from autokernel.expression import parse_expression
+from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS
 from autokernel.search import evaluate_in_parallel
 from tests.fits import (
@@ -253,7 +254,7 @@ def test_an_error_outside_of_evaluations_is_the_failure_of_one_kernel():
                 raise RuntimeError("no such\nluck")
             return super().run(job, **options)
 
-    evaluator = Unlucky(*wave(), priors=PRESETS["default"], seed=0)
+    evaluator = Unlucky(TrainingData(*wave()), priors=PRESETS["default"], seed=0)
     expressions = [parse_expression(text) for text in ("SE[0]", "LIN[0]", "NOISE")]
     found = list(evaluate_in_parallel(evaluator, expressions))
     assert [one.expression for one in found] == expressions
@@ -382,7 +383,7 @@ CORRUPT = {
 
 def test_what_cannot_be_read_is_evaluated_and_kept_again_without_a_word(tmp_path, evaluated, capfd):
     settings = {"n_iter": 9, "strategy": "random", "memory": tmp_path}
-    first = small(**settings).fit(*wave())
+    first = counted(**settings).fit(*wave())
     files = kept(tmp_path)
     assert len(files) == len(evaluated) >= len(CORRUPT)
     for file, corrupt in zip(files, CORRUPT.values(), strict=False):
