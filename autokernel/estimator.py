@@ -666,16 +666,18 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         x = np.append(self.X_train_[:, 0], self._end)  # the last row may be excluded
         ahead = rows_ahead(x, horizon, are_dates=are_dates)
         bands = self._fitted.quantiles(ahead[:, None], levels).T
-        name = str(getattr(self, "feature_names_in_", ["x0"])[0])
-        if name == "mean":
+        name, of_levels = self._fitted.columns[0].name, [f"{level:g}" for level in levels]
+        names = [name, "mean", *of_levels]
+        if len(set(names)) < len(names):
             raise ValueError(
-                "forecast has a column 'mean', got a column of X of this name: rename it"
+                f"forecast has columns that must differ in their names, got {names}: rename the "
+                "column of X, or give quantiles that differ in six digits"
             )
         return Table(
             {
                 name: dates_of(ahead) if are_dates else ahead,
                 "mean": self._fitted.mean(ahead[:, None]),
-                **{f"{level:g}": band for level, band in zip(levels, bands, strict=True)},
+                **dict(zip(of_levels, bands, strict=True)),
             }
         )
 

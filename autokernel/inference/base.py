@@ -12,6 +12,8 @@ from autokernel.inference.data import TrainingData
 from autokernel.kernels import ADD, NOISE_VARIANCE
 from autokernel.typing import FloatArray
 
+MAX_KEPT_ROWS = 10_000  # of which predictors keep the means, for each term
+
 
 def log_normal(residual: FloatArray, variance: FloatArray) -> FloatArray:
     """Compute the log densities of independent normal variables, in nats."""
@@ -108,8 +110,8 @@ class Predictor(ABC):
         """Compute the predictive mean (n,) at inputs (n, n_features).
 
         Terms of the sum whose columns are as in the last call, as those of partial dependence that
-        do not depend on the columns of its grid, keep their means. A term whose columns are the
-        same in all rows is computed for one of them.
+        do not depend on the columns of its grid, keep their means unless there are many rows. A
+        term whose columns are the same in all rows is computed for one of them.
         """
         return sum((self._mean_of_term(term, X) for term in self._terms), start=np.zeros(len(X)))
 
@@ -121,7 +123,8 @@ class Predictor(ABC):
         rows = X[:1] if (inputs == inputs[:1]).all() else X
         parts = [self._part_mean_of_block(term, block) for block in self._blocks(rows)]
         mean = np.concatenate(parts) if len(rows) == len(X) else np.repeat(parts[0], len(X))
-        self._last_means[term] = inputs, mean
+        if len(X) <= MAX_KEPT_ROWS:
+            self._last_means[term] = inputs, mean
         return mean
 
     def noise_at(self, mean: FloatArray) -> FloatArray:

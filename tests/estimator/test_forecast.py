@@ -306,3 +306,14 @@ def test_every_scale_of_a_positive_series_is_fitted():
     model = forecasts().fit(series)
     kernels = set(model.search_history_["kernel"])
     assert {f"{scale}(y) ~ IOU[time] + RW[time]" for scale in ("log", "sqrt")} <= kernels
+
+
+@pytest.mark.parametrize(
+    ("name", "quantiles"),
+    [("mean", [0.5]), ("0.5", [0.1, 0.5]), ("time", [0.5, 0.5000001])],
+)
+def test_a_forecast_whose_columns_would_have_one_name_is_refused(name, quantiles):
+    X = pd.DataFrame({name: np.arange(20.0)})
+    model = AutoKernelGPRegressor(random_state=0).refit(X, X[name], f'LIN["{name}"]')
+    with pytest.raises(ValueError, match="forecast has columns that must differ in their names"):
+        model.forecast(2, quantiles)

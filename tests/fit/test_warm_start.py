@@ -34,7 +34,7 @@ def evaluated():
 @pytest.fixture(scope="module")
 def whole():
     """Searches in one go, by the size of the batch."""
-    return {size: small(n_iter=5, batch_size=size, tol=0).fit(*wave()) for size in (1, 4)}
+    return {size: counted(n_iter=5, batch_size=size, tol=0).fit(*wave()) for size in (1, 4)}
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_a_search_interrupted_copied_and_prolonged_is_the_search_in_one_go(
 ):
     """The initial design has three kernels: four and five are in the first batch after it."""
     expected = rows(whole[batch_size])
-    model = small(n_iter=3, warm_start=True, batch_size=batch_size, tol=0)
+    model = counted(n_iter=3, warm_start=True, batch_size=batch_size, tol=0)
     model.set_callbacks(At(interrupt, begun=n_begun, ended=n_ended))
     with pytest.raises(KeyboardInterrupt):
         model.fit(*wave())
@@ -72,7 +72,7 @@ def test_a_search_interrupted_copied_and_prolonged_is_the_search_in_one_go(
 
 @pytest.mark.parametrize("random_state", [None, np.random.RandomState(3)])
 def test_without_a_seed_a_search_goes_on_too(evaluated, random_state):
-    model = small(n_iter=1, warm_start=True, random_state=random_state, **TINY).fit(*wave())
+    model = counted(n_iter=1, warm_start=True, random_state=random_state, **TINY).fit(*wave())
     before = rows(model)
     evaluated.clear()
     model.set_params(n_iter=3).fit(*wave())
@@ -118,9 +118,9 @@ def test_a_kernel_without_a_name_is_known_in_this_process_and_one_that_is_rewrit
 
 def test_warm_start_and_memory_agree(tmp_path, whole, evaluated):
     for n_iter in (2, 5):
-        model = small(n_iter=n_iter, warm_start=True, memory=tmp_path, tol=0).fit(*wave())
+        model = counted(n_iter=n_iter, warm_start=True, memory=tmp_path, tol=0).fit(*wave())
     assert rows(model) == rows(whole[1])
-    again = small(n_iter=3, warm_start=True, memory=tmp_path, tol=0).fit(*wave())
+    again = counted(n_iter=3, warm_start=True, memory=tmp_path, tol=0).fit(*wave())
     assert rows(again.set_params(n_iter=5).fit(*wave())) == rows(whole[1])
     assert len(evaluated) == len(rows(model))
 
@@ -136,7 +136,7 @@ def test_warm_start_and_memory_agree(tmp_path, whole, evaluated):
     ids=str,
 )
 def test_if_scores_would_differ_a_search_begins_again(evaluated, before, after):
-    model = small(**{"warm_start": True, **ONE, **before}).fit(*wave())
+    model = counted(**{"warm_start": True, **ONE, **before}).fit(*wave())
     evaluated.clear()
     model.set_params(**after).fit(*wave())
     assert evaluated == kernels(model) == ["SE[0]", "NOISE"]
@@ -153,7 +153,7 @@ def test_if_scores_would_differ_a_search_begins_again(evaluated, before, after):
     ids=["targets", "inputs", "order", "number"],
 )
 def test_with_other_data_a_search_begins_again(evaluated, data, random_state):
-    model = small(warm_start=True, **{**ONE, "random_state": random_state}).fit(*wave())
+    model = counted(warm_start=True, **{**ONE, "random_state": random_state}).fit(*wave())
     evaluated.clear()
     model.fit(*data)
     assert evaluated == kernels(model) == ["SE[0]", "NOISE"]

@@ -24,6 +24,7 @@ from tests.fits import (
     TIMES,
     At,
     count_evaluations,
+    counted,
     kernels,
     left_of_group,
     rows,
@@ -271,12 +272,12 @@ def test_a_longer_search_evaluates_only_what_is_new_and_finds_the_same(
     tmp_path, evaluated, undisturbed, capfd, form
 ):
     (X, y), memory = wave(), form(tmp_path / "new" / "kept")
-    known = kernels(small(n_iter=2, memory=memory).fit(X, y))
+    known = kernels(counted(n_iter=2, memory=memory).fit(X, y))
     assert evaluated == known
-    longer = small(memory=memory).fit(X, y)
+    longer = counted(memory=memory).fit(X, y)
     assert evaluated == kernels(undisturbed)
     assert rows(longer) == rows(undisturbed)
-    again = small(memory=memory).fit(X, y)
+    again = counted(memory=memory).fit(X, y)
     assert evaluated == kernels(undisturbed)
     # seconds of the fits too, which are those of the evaluations that are kept
     assert rows(again, without=TIMES[1:]) == rows(longer, without=TIMES[1:])
@@ -293,15 +294,15 @@ def test_a_longer_search_evaluates_only_what_is_new_and_finds_the_same(
     ids=str,
 )
 def test_settings_that_a_score_does_not_depend_on_share_what_is_kept(tmp_path, evaluated, settings):
-    history = small(memory=tmp_path).fit(*wave()).search_history_
+    history = counted(memory=tmp_path).fit(*wave()).search_history_
     evaluated.clear()
-    other = small(memory=tmp_path, n_iter=0, **settings).fit(*wave())
+    other = counted(memory=tmp_path, n_iter=0, **settings).fit(*wave())
     alone = (history["phase"] == "initial") & (history["n_leaves"] == 1)
     known = set(history["kernel"][alone])  # the others had warm starts
     assert not known & set(evaluated)
     assert known & set(other.search_history_["kernel"])
     # what had other warm starts is not shared; a log prior that is exchanged costs a rounding
-    scores, expected = other.search_history_["score"], small(n_iter=0, **settings).fit(*wave())
+    scores, expected = other.search_history_["score"], counted(n_iter=0, **settings).fit(*wave())
     np.testing.assert_allclose(scores, expected.search_history_["score"], rtol=1e-13)
 
 
@@ -327,13 +328,13 @@ def test_settings_that_a_score_depends_on_do_not_share_what_is_kept(tmp_path, se
 @pytest.mark.parametrize("change", ["X", "y", "order", "fewer"])
 def test_other_data_do_not_share_what_is_kept(tmp_path, evaluated, change):
     X, y = wave()
-    small(memory=tmp_path, **ONE).fit(X, y)
+    counted(memory=tmp_path, **ONE).fit(X, y)
     if change == "X":
         X[3] += 1e-9
     elif change == "y":
         y[3] += 1e-9
     X, y = {"order": (X[::-1], y[::-1]), "fewer": (X[1:], y[1:])}.get(change, (X, y))
-    small(memory=tmp_path, **ONE).fit(X, y)
+    counted(memory=tmp_path, **ONE).fit(X, y)
     assert evaluated == ["SE[0]", "NOISE"] * 2
 
 
@@ -351,10 +352,10 @@ class Moody(OrnsteinUhlenbeck):
 def test_a_kernel_that_could_not_be_fitted_is_tried_again(tmp_path, evaluated):
     kernel = Moody()
     settings = {"base_kernels": ["SE", kernel], "max_leaves": 1, "n_iter": 0, "memory": tmp_path}
-    small(**settings).fit(*wave())
+    counted(**settings).fit(*wave())
     assert evaluated == ["SE[0]", "NOISE"]
     kernel._fails = False
-    model = small(**settings).fit(*wave())
+    model = counted(**settings).fit(*wave())
     assert evaluated == ["SE[0]", "NOISE", "OU[0]"]
     assert set(model.search_history_["status"]) == {"ok"}
 
@@ -394,7 +395,7 @@ def test_what_cannot_be_read_is_evaluated_and_kept_again_without_a_word(tmp_path
         evaluated.clear()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
-            again = small(**settings).fit(*wave())
+            again = counted(**settings).fit(*wave())
         assert len(evaluated) == n_evaluated
         assert rows(again) == rows(first)
         assert [str(warning.message) for warning in caught] == []
@@ -403,17 +404,17 @@ def test_what_cannot_be_read_is_evaluated_and_kept_again_without_a_word(tmp_path
 
 @posix
 def test_processes_at_once_may_share_a_folder_and_one_of_them_may_be_killed(tmp_path, evaluated):
-    undisturbed = small(max_leaves=6, n_iter=6).fit(*wave())
+    undisturbed = counted(max_leaves=6, n_iter=6).fit(*wave())
     known, n_ended = kernels(undisturbed), 3
     evaluated.clear()
     with running(FIT_LONG, tmp_path) as process:
         lines = [process.stdout.readline() for _ in range(n_ended)]
         assert all(" s " in line for line in lines)
-        model = small(max_leaves=6, n_iter=0, memory=tmp_path).fit(*wave())  # at the same time
+        model = counted(max_leaves=6, n_iter=0, memory=tmp_path).fit(*wave())  # at the same time
         process.send_signal(signal.SIGKILL)
         assert process.wait(timeout=PATIENCE) == -signal.SIGKILL
     assert rows(model) == rows(undisturbed)[: len(rows(model))]
-    again = small(max_leaves=6, n_iter=6, memory=tmp_path).fit(*wave())
+    again = counted(max_leaves=6, n_iter=6, memory=tmp_path).fit(*wave())
     assert rows(again) == rows(undisturbed)
     # no evaluation that had ended is repeated
     assert set(evaluated) <= set(known[n_ended:])

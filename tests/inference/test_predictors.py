@@ -364,3 +364,15 @@ def test_memory_is_checked_before_a_matrix_is_allocated():
     assert not has_memory_for_exact(10**7, predicts_only=True)  # 1.5 PB
     with pytest.raises(ValueError, match=r"with 10000000 rows needs about \d+ GiB .* this machine"):
         check_memory_of_exact(10**7)
+
+
+def test_predictions_of_many_rows_are_not_kept():
+    data = table(25)
+    predictor = ExactPredictor(WHOLE, THETA, data)
+    X_new = np.random.default_rng(0).uniform(size=(40_000, 2))
+    predictor.mean(X_new[:20])
+    tracemalloc.start()
+    predictor.mean(X_new)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < X_new.nbytes / 2
