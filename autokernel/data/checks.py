@@ -58,6 +58,8 @@ class FitData:
 
     def without(self, rows: IntArray) -> "FitData":
         """Return the data without some rows."""
+        if not len(rows):
+            return self
         kept = np.delete(np.arange(len(self.y)), rows)
         return replace(
             self,
@@ -122,7 +124,8 @@ def check_fit_data(
             "by their mean"
         )
     end = float(np.nanmax(inputs[:, 0], initial=-np.inf))
-    inputs, target, weights, errors = (one[kept] for one in (inputs, target, weights, errors))
+    if not kept.all():
+        inputs, target, weights, errors = (one[kept] for one in (inputs, target, weights, errors))
     empty = np.flatnonzero(np.isnan(inputs).all(axis=0))
     if len(empty):
         raise ValueError(
