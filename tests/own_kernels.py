@@ -4,6 +4,7 @@ import numpy as np
 
 from autokernel import AutoKernelGPRegressor, BaseKernel, CallableKernel
 from autokernel.kernels import LENGTHSCALE, VARIANCE
+from tests.fits import PLAIN
 
 
 class OrnsteinUhlenbeck(BaseKernel):
@@ -45,5 +46,5 @@ def rough(n_samples=40, seed=0):
 
 
 def fitted(**parameters):
-    settings = {"base_kernels": ("SE", OU), "n_iter": 2, "max_leaves": 2, "random_state": 0}
+    settings = {"base_kernels": ("SE", OU), "n_iter": 2, "max_leaves": 2, **PLAIN}
     return AutoKernelGPRegressor(**{**settings, **parameters}).fit(*rough())

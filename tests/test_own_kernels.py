@@ -2,8 +2,6 @@
 
 import pickle
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -29,21 +27,13 @@ from tests.own_kernels import (
 DOCUMENT = Path(__file__).parents[1] / "docs" / "own-kernels.md"
 
 
-def test_the_example_of_the_document_wins_on_data_drawn_from_it(tmp_path):
+def test_the_example_of_the_document_wins_on_data_drawn_from_it(tmp_path, monkeypatch, capsys):
     text = DOCUMENT.read_text(encoding="utf-8")
     example = re.search(r"```python\n(.*?)```", text, flags=re.DOTALL)[1]
     assert len(example.splitlines()) < 30
-    script = tmp_path / "example.py"
-    script.write_text(example, encoding="utf-8")
-    found = subprocess.run(
-        [sys.executable, "-W", "error", script],
-        cwd=tmp_path,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert found.stdout == "OU[0]\n"
-    assert found.stderr == ""
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, DOCUMENT.name, "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr() == ("OU[0]\n", "")
     assert (tmp_path / "memory").is_dir()
 
 

@@ -140,7 +140,9 @@ def test_without_matplotlib_the_message_says_what_to_install(model, monkeypatch)
 
 def test_calibration_leaves_out_each_row_of_the_fit():
     X, y = wave(25)
-    model = AutoKernelGPRegressor(averaging=None, random_state=0).refit(X, y, "SE[0]")
+    model = AutoKernelGPRegressor(averaging=None, outliers=None, random_state=0).refit(
+        X, y, "SE[0]"
+    )
     display = CalibrationDisplay.from_estimator(model)
     kernel = model.best_kernel_
     scaled = (y - y.mean()) / y.std()
@@ -169,7 +171,7 @@ def test_factors_over_the_log_of_a_column_have_logarithmic_axes_with_plain_numbe
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"age": np.exp(rng.uniform(0, 6, 60)), "water": rng.uniform(size=60)})
     y = np.exp(0.4 * np.log(X["age"]) + X["water"] + 0.1 * rng.normal(size=60))
-    model = AutoKernelGPRegressor(averaging=None, random_state=0)
+    model = AutoKernelGPRegressor(averaging=None, outliers=None, random_state=0)
     model.refit(X, y, "log(y) ~ LIN[log(age)] + LIN[water]")
     display = DecompositionDisplay.from_estimator(model)
     over_age, over_water = display.axes_

@@ -56,7 +56,8 @@ from autokernel import AutoKernelGPRegressor
 from autokernel.search import STRATEGIES
 rng = np.random.default_rng(0)
 X = rng.uniform(size=(15, 2))
-settings = {"base_kernels": ["SE", "LIN"], "max_leaves": 3, "n_iter": 2, "random_state": 7}
+settings = {"base_kernels": ["SE", "LIN"], "max_leaves": 2, "n_iter": 1, "random_state": 7}
+settings |= {"outliers": None, "averaging": None, "column_scales": None, "target_scale": None}
 with TemporaryDirectory() as folder:
     for name in (name for name, one in STRATEGIES.items() if one.preset.explores):
         model = AutoKernelGPRegressor(strategy=name, memory=folder, **settings)

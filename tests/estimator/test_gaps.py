@@ -1,6 +1,5 @@
 """Missing values of columns: a missing value is another draw from those that are known."""
 
-import json
 import pickle
 
 import matplotlib as mpl
@@ -11,8 +10,8 @@ from sklearn.model_selection import cross_val_predict
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.displays import DecompositionDisplay, ForecastDisplay
-from autokernel.export import from_dict, to_dict, write_report
-from tests.fits import small
+from autokernel.export import write_report
+from tests.fits import PLAIN, small
 
 mpl.use("Agg")
 
@@ -46,7 +45,7 @@ def test_rows_with_a_gap_have_wider_bands_and_the_mean_over_the_column(fitted):
 
 
 def test_noise_and_structure_are_found_and_bands_hold_in_spite_of_gaps():
-    model = AutoKernelGPRegressor(n_iter=5, random_state=0).fit(X, Y)
+    model = AutoKernelGPRegressor(n_iter=1, **PLAIN).fit(X, Y)
     assert np.sqrt(model.noise_variance_) == pytest.approx(0.1, abs=0.04)  # 70 known rows
     assert model.inclusion_probabilities_["depends"][:2] == pytest.approx(1.0)
     new, y = table(1000, seed=1)
@@ -77,17 +76,6 @@ def test_columns_that_had_no_gaps_in_the_fit_may_have_some_later():
     assert np.isfinite(cross_val_predict(few, X[:40], Y[:40], cv=4)).all()
 
 
-@pytest.mark.parametrize("approximation", ["inducing", "neighbours"])
-def test_approximations_predict_nearly_as_exactly(approximation):
-    many, y = table(400)
-    new, _ = table(50, seed=1)
-    exact = small(averaging=None, approximation="exact").refit(many, y, KERNEL)
-    model = small(approximation=approximation, n_inducing=256).refit(many, y, KERNEL)
-    errors = model.predict(new) - exact.predict(new)
-    # a missing value gives bands of 0.6, of which errors of an approximation are a small part
-    assert np.sqrt(np.mean(errors**2)) < 0.1
-
-
 def test_a_constant_column_with_gaps_is_constant():
     constant = np.where(np.isnan(X[:, 2]), np.nan, 3.0)
     model = small(n_iter=0, max_leaves=1).fit(np.column_stack([X[:, 1], constant]), Y)
@@ -103,18 +91,10 @@ def test_known_periods_and_dates_have_gaps_too():
     assert np.isnan(model.X_train_).sum() == 14
 
 
-def test_a_model_survives_pickle_records_and_a_warm_start(fitted):
-    new, _ = table(20, seed=2)
-    for again in (
-        pickle.loads(pickle.dumps(fitted)),
-        from_dict(json.loads(json.dumps(to_dict(fitted)))),
-    ):
-        np.testing.assert_array_equal(again.predict(new), fitted.predict(new))
-        np.testing.assert_array_equal(again.X_train_, fitted.X_train_)
-        assert again.describe() == fitted.describe()
-    model = small(n_iter=1, warm_start=True).fit(X, Y)
+def test_a_warm_start_goes_on_with_gaps():
+    model = small(n_iter=0, max_leaves=1, warm_start=True).fit(X, Y)
     n_before = len(model.search_history_["score"])
-    model = pickle.loads(pickle.dumps(model)).set_params(n_iter=2).fit(X, Y)
+    model = pickle.loads(pickle.dumps(model)).set_params(n_iter=1, max_leaves=2).fit(X, Y)
     assert len(model.search_history_["score"]) > n_before
     assert model.search_history_["elapsed"][0] < 1e9
 
@@ -130,21 +110,14 @@ def test_words_pictures_and_reports_are_those_of_what_is_known(fitted, tmp_path)
     assert "nan" not in write_report(fitted, tmp_path / "report.html").read_text().split("<svg")[0]
 
 
-def test_components_add_up_in_rows_with_gaps(fitted):
-    new, _ = table(20, seed=2)
-    parts = fitted.decompose(new)
-    total = parts.constant + sum(one.mean for one in parts.components)
-    np.testing.assert_allclose(total, fitted.predict(new), rtol=1e-9)
-
-
 def test_a_gap_that_some_value_explains_is_no_outlier():
     x = np.linspace(0, 10, 40)
     y = np.sin(x)  # without noise, so that only the gap is uncertain
     x[17] = np.nan
-    model = small().refit(x[:, None], y, "PER[0]")
+    model = small(outliers="auto").refit(x[:, None], y, "PER[0]")
     assert len(model.outliers_) == 0
     spoilt = y + 30.0 * (np.arange(40) == 17)
-    model = small().refit(x[:, None], spoilt, "PER[0]")
+    model = small(outliers="auto").refit(x[:, None], spoilt, "PER[0]")
     assert model.outliers_.tolist() == [17]
     (claim,) = (n for n, what in enumerate(model.claims_["predicate"]) if what == "excluded")
     # the wave has a standard deviation of some tenths where its place is not known; without it, a
@@ -152,7 +125,9 @@ def test_a_gap_that_some_value_explains_is_no_outlier():
     assert 10 < model.claims_["value"][claim] < 1000
     assert np.isfinite(model.predict([[np.nan]], return_std=True)).all()
     # a search on the other rows, none of which has a gap, still knows that there may be some
-    model = small(n_iter=0, max_leaves=1, base_kernels=["PER", "SE"]).fit(x[:, None], spoilt)
+    model = small(outliers="auto", n_iter=0, max_leaves=1, base_kernels=["PER"]).fit(
+        x[:, None], spoilt
+    )
     assert model.outliers_.tolist() == [17]
     (claim,) = (n for n, what in enumerate(model.claims_["predicate"]) if what == "excluded")
     assert 10 < model.claims_["value"][claim] < 1000

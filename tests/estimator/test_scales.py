@@ -1,7 +1,5 @@
 """Scales of columns and of the target: exact identities with data that are transformed by hand."""
 
-import json
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +16,7 @@ from autokernel.data import Columns, RowNoise, Target
 from autokernel.data.scales import scales_of_column, scales_of_target
 from autokernel.evidence import Evaluator
 from autokernel.exceptions import ExpressionSyntaxError
-from autokernel.export import from_dict, to_dict, to_latex
+from autokernel.export import to_latex
 from autokernel.inference import ExactPredictor
 from autokernel.kernels import PRESETS
 from autokernel.many_rows.all_rows import held_out_density
@@ -290,19 +288,6 @@ def test_every_strategy_reaches_scales(strategy):
     assert np.all(np.isfinite(model.predict(X)))
 
 
-def test_pickles_and_records_keep_the_numbers_of_scales():
-    X, y = drawn()
-    model = small(column_scales="log", target_scale="log", base_kernels=["SE"])
-    model.fit(X[:, :1], y)
-    expected = model.predict(X[:, :1], return_std=True)
-    for copied in (
-        pickle.loads(pickle.dumps(model)),
-        from_dict(json.loads(json.dumps(to_dict(model)))),
-    ):
-        for found, wanted in zip(copied.predict(X[:, :1], return_std=True), expected, strict=True):
-            np.testing.assert_array_equal(found, wanted)
-
-
 def test_memory_and_warm_starts_know_that_another_origin_is_another_logarithm(tmp_path):
     X, y = drawn()
     X = np.round(64 * X) / 64  # so that the scaled columns are equal to the last bit
@@ -331,18 +316,6 @@ def test_start_kernels_may_have_scales():
     assert model.search_history_["kernel"][0] == "log(y) ~ SE[1] + SE[log(0)]"
     with pytest.raises(ValueError, match=r"start_kernel must .* scale of the target out of"):
         small(start_kernel="log(y) ~ SE[0]").fit(X, y)
-
-
-@pytest.mark.parametrize("approximation", ["inducing", "neighbours"])
-def test_many_rows_know_scales(approximation):
-    X, y = drawn(n=300)
-    model = small(approximation=approximation, n_inducing=40)
-    model.refit(X, y, "log(y) ~ SE[log(0)] + SE[1]")
-    new, truth = drawn(n=200, seed=1)
-    assert np.mean(np.abs(np.log(model.predict_quantiles(new, [0.5])[:, 0] / truth))) < 0.15
-    assert np.mean(model.log_predictive_density(new, truth)) > np.mean(
-        norm(np.log(y).mean(), np.log(y).std()).logpdf(np.log(truth)) - np.log(truth)
-    )
 
 
 @pytest.mark.parametrize(

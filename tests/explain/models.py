@@ -13,7 +13,9 @@ from autokernel.model import KernelPosterior, MixtureComponent, MixturePredictor
 
 def with_kernel(X, y, expression, theta, *, noise=0.1, spread=0.1):
     """Return a fitted estimator with this kernel, its log parameters and draws around them."""
-    model = AutoKernelGPRegressor(averaging=None, random_state=0).refit(X, y, "NOISE")
+    model = AutoKernelGPRegressor(averaging=None, outliers=None, random_state=0).refit(
+        X, y, "NOISE"
+    )
     fitted, whole = model._fitted, np.append(theta, np.log(noise))
     evaluation = replace(fitted.evaluation, expression=expression, theta=whole)
     only = [MixtureComponent(expression, whole, 1.0)]

@@ -90,7 +90,9 @@ def test_the_words_name_what_is_there_and_nothing_else(name, step, settings):
     case = CASES[name]
     rng = np.random.default_rng(list(CASES).index(name))
     y = case.signal + case.noise * rng.normal(size=len(T))
-    model = AutoKernelGPRegressor(operators=case.operators, random_state=0, **settings)
+    model = AutoKernelGPRegressor(
+        operators=case.operators, outliers=None, random_state=0, **settings
+    )
     model.fit(pd.DataFrame({"time": T[::step]}), y[::step])
     components = model.decompose(units={"time": "years"}).components
     texts = [one.text for one in components if one.expression and one.share > 0.01]

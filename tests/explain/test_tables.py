@@ -193,7 +193,11 @@ def test_columns_have_their_names_and_constant_ones_no_say():
 def test_what_a_kernel_says_about_columns(text, depends, linear):
     X, y = wave(15)
     X = np.column_stack([X, np.random.default_rng(2).uniform(size=15)])
-    table = AutoKernelGPRegressor(random_state=0).refit(X, y, text).inclusion_probabilities_
+    table = (
+        AutoKernelGPRegressor(outliers=None, random_state=0)
+        .refit(X, y, text)
+        .inclusion_probabilities_
+    )
     assert table["depends"].tolist() == depends
     assert table["linear"].tolist() == linear
 
@@ -207,7 +211,7 @@ class Without(Criterion):
 
 @pytest.mark.parametrize(("criterion", "has_score"), [("laplace", True), (Without(), False)])
 def test_after_refit_one_kernel_has_all_the_probability(criterion, has_score):
-    model = AutoKernelGPRegressor(criterion=criterion, random_state=0)
+    model = AutoKernelGPRegressor(criterion=criterion, outliers=None, random_state=0)
     model.refit(*wave(20), "SE[0] + LIN[0]")
     assert np.isfinite(model.best_score_) == has_score
     (row,) = rows_of(model.posterior_)

@@ -60,7 +60,7 @@ def test_the_formula_is_the_covariance_in_the_units_of_the_user(kernel):
 def test_places_have_the_digits_that_their_lengths_need(shift, scale):
     x = np.linspace(0, 1, 30)
     y = np.where(x < 0.5, np.sin(9 * x), 3 * x)
-    model = AutoKernelGPRegressor(random_state=0)
+    model = AutoKernelGPRegressor(outliers=None, random_state=0)
     model.refit(shift + scale * x[:, None], y, "CP[0](SE[0], LIN[0])")
     Z = shift + scale * np.array([[0.2], [0.49], [0.7]])
     K = covariance(model, Z)
@@ -85,15 +85,17 @@ def test_noise_alone_is_a_variance():
 )
 def test_names_of_columns_cannot_break_out_of_a_text(name, text):
     X = pd.DataFrame({name: np.linspace(0, 1, 20)})
-    model = AutoKernelGPRegressor(random_state=0).refit(X, np.arange(20.0), "LIN[0]")
+    model = AutoKernelGPRegressor(outliers=None, random_state=0).refit(X, np.arange(20.0), "LIN[0]")
     assert text in to_latex(model)
 
 
 def test_a_custom_kernel_is_named_and_a_custom_operator_refused():
     X, y, _ = table()
-    own = AutoKernelGPRegressor(base_kernels=["SE", OrnsteinUhlenbeck()], random_state=0)
+    own = AutoKernelGPRegressor(
+        base_kernels=["SE", OrnsteinUhlenbeck()], outliers=None, random_state=0
+    )
     own.refit(X, y, f"{OrnsteinUhlenbeck().name}[0]")
     assert rf"\operatorname{{{OrnsteinUhlenbeck().name}}}" in to_latex(own)
-    gated = AutoKernelGPRegressor(operators=["+", GATE], random_state=0)
+    gated = AutoKernelGPRegressor(operators=["+", GATE], outliers=None, random_state=0)
     with pytest.raises(ValueError, match="GATE is a custom operator, and has no formula"):
         to_latex(gated.refit(X, y, "GATE[0](SE[0], LIN[0])"))

@@ -77,7 +77,7 @@ def test_it_holds_what_the_estimator_says(model, tmp_path):
 def test_names_with_dollar_signs_are_no_mathematics(tmp_path):
     x = np.linspace(0, 1, 20)
     X = pd.DataFrame({"a $x_{$": x})
-    model = AutoKernelGPRegressor(random_state=0).refit(X, 2 * x, "LIN[0]")
+    model = AutoKernelGPRegressor(outliers=None, random_state=0).refit(X, 2 * x, "LIN[0]")
     assert "a $x_{$" in html.unescape(page(model, tmp_path, units={"y": "$ per $_"}))
 
 
@@ -85,7 +85,7 @@ def test_the_fingerprint_is_that_of_the_data(tmp_path):
     X, y = wave(20)
 
     def fingerprint(X, y):
-        model = AutoKernelGPRegressor(random_state=0).refit(X, y, "NOISE")
+        model = AutoKernelGPRegressor(outliers=None, random_state=0).refit(X, y, "NOISE")
         return re.search(r"[0-9a-f]{64}", page(model, tmp_path))[0]
 
     assert fingerprint(X, y) == fingerprint(X.tolist(), y.tolist())
@@ -94,7 +94,7 @@ def test_the_fingerprint_is_that_of_the_data(tmp_path):
 
 def test_without_a_search_or_structure_the_sections_are_left_out(tmp_path):
     X, y = wave(20)
-    model = AutoKernelGPRegressor(random_state=0).refit(X, y, "NOISE")
+    model = AutoKernelGPRegressor(outliers=None, random_state=0).refit(X, y, "NOISE")
     text = page(model, tmp_path)
     assert "No structure was found" in text
     assert 'id="search"' not in text
@@ -119,7 +119,7 @@ def test_approximate_predictions_have_no_calibration_by_leaving_out(tmp_path):
 
 def test_scales_are_shown_where_another_one_than_the_identity_was_chosen(tmp_path):
     X, y = wave(20)
-    model = AutoKernelGPRegressor(random_state=0)
+    model = AutoKernelGPRegressor(outliers=None, random_state=0)
     assert "scales of the target" not in page(model.refit(X, y, "SE[0]"), tmp_path)
     text = page(model.refit(X, np.exp(y), "log(y) ~ SE[0]"), tmp_path)
     assert "The probabilities of the scales of the target" in text
