@@ -85,7 +85,6 @@ class Axis:
         return self.levels[min(round(value), len(self.levels) - 1)]
 
     def _number(self, value: float) -> str:
-        """Write a value to about a hundredth of the extent."""
         decimals = max(0, -int(np.floor(np.log10(self.scale / 100))))
         return f"{self.scale * value + self.shift:.{decimals}f}"
 
@@ -131,7 +130,6 @@ def axes_of(
 def _checked_units(
     units: Mapping[str, str] | None, names: Sequence[str], target_name: str | None
 ) -> dict[str, str]:
-    """Return the units by the names of columns, and of the target by its own."""
     if not isinstance(units or {}, Mapping):
         raise ValueError(f"units must be a mapping such as {{'time': 'years'}}, got {units!r}")
     given = {**(units or {})}

@@ -113,7 +113,6 @@ def of_outliers(model: FittedModel) -> Iterator[Said]:
 
 
 def _excluded(rows: IntArray, sizes: FloatArray) -> Said:
-    """Say which rows are excluded, and by how many deviations they are off."""
     n, named = len(rows), listing([str(row) for row in rows[:MAX_NAMED].tolist()])
     subject = f"rows {named}" if n <= MAX_NAMED else f"{n} rows, of which the first are {named},"
     are, outliers, have = ("are", "outliers: they are", "have values")
@@ -140,7 +139,6 @@ def _is_far(residuals: FloatArray) -> BoolArray:
 
 
 def _far_rows(residuals: FloatArray, numbers: IntArray) -> Iterator[Said]:
-    """Name the rows that are far from what the others predict, the farthest first."""
     far = np.argsort(-np.abs(residuals), kind="stable")[: _is_far(residuals).sum()]
     if not len(far):
         return
@@ -192,7 +190,6 @@ def _changing_spread(
 
 
 def _skewness(residuals: FloatArray, advice: str) -> list[Said]:
-    """Say whether large residuals are more often above than below, or the other way round."""
     found = skewtest(residuals)
     way, advice = ("above", advice) if found.statistic > 0 else ("below", "")
     how = "test of the skewness of leave-one-out residuals"
@@ -202,7 +199,6 @@ def _skewness(residuals: FloatArray, advice: str) -> list[Said]:
 
 
 def _coverage(residuals: FloatArray) -> list[Said]:
-    """Say whether intervals hold fewer or more of the held-out rows than they should."""
     is_inside = np.abs(residuals) <= norm.isf((1 - COVERAGE) / 2)
     pvalue = binomtest(int(is_inside.sum()), len(residuals), COVERAGE).pvalue
     share, how = float(is_inside.mean()), "leave-one-out residuals"
@@ -262,7 +258,6 @@ def _repeating(x: FloatArray, residuals: FloatArray, axis: Axis) -> list[Said]:
 
 
 def _autocorrelated(residuals: FloatArray, axis: Axis) -> list[Said]:
-    """Say whether residuals, whose squares sum to one, depend on those before."""
     n = len(residuals)
     lags = np.arange(1, min(N_LAGS, n // 5) + 1)
     r = np.array([residuals[lag:] @ residuals[:-lag] for lag in lags])

@@ -112,7 +112,6 @@ class ComponentFacts:
         return self._curve(*free)
 
     def _curve(self, column: int) -> tuple[list[Said], list[Said]]:
-        """Describe the curve along a column, and beyond the data."""
         if self._whole is not self._part:
             said = [self._average(self._whole)]
         else:
@@ -123,10 +122,7 @@ class ComponentFacts:
             return said, []
         return [*said, *self._drift(column)], self._beyond()
 
-    # What the component is
-
     def _with_cycles(self) -> Part:
-        """Add the cycles along its column to a trend."""
         part = self._part
         cycles = [p for p in self._explained.parts if p.is_season and p.columns == part.columns]
         cycles = [one for one in cycles if self._shows_period(one)]
@@ -144,7 +140,6 @@ class ComponentFacts:
         return part.is_season and part.period <= MAX_PERIOD * (end - begin)
 
     def _is_warned(self, *predicates: str) -> bool:
-        """Whether a check of the residuals has said something that begins like this."""
         return any(one.startswith(predicates) for one in self._warnings)
 
     def _find_regions(self) -> dict[int, Region]:
@@ -160,7 +155,6 @@ class ComponentFacts:
         return {c: Region.of(own, self._explained.ends(c)[1]) for c, own in shares.items()}
 
     def _typical(self, columns: Sequence[int]) -> dict[int, float]:
-        """Return the most frequent levels of categories."""
         return {column: float(self._explained.typical[column]) for column in columns}
 
     def _has_two_values(self, column: int) -> bool:
@@ -171,8 +165,6 @@ class ComponentFacts:
         steps = np.diff(np.unique(self._X[:, column]))
         middle = float(np.median(steps))
         return middle if steps.max() < MAX_STEP * middle else 0.0
-
-    # Along one column
 
     def _along(
         self,
@@ -206,7 +198,6 @@ class ComponentFacts:
         return self._explained.steps(self._part, column, N_GRID, (low, high))
 
     def _most(self, curve: Curve, subject: str, *, is_on_scale: bool) -> Fact | None:
-        """Say where or how most of a rise or fall happens."""
         fact = jump(curve, subject)
         if fact is not None and fact.probability >= SURE and fact.high - fact.low <= MAX_BLUR:
             return fact
@@ -217,13 +208,11 @@ class ComponentFacts:
 
     def _difference(self, fact: Fact, places: FloatArray, column: int, begin: str) -> Said:
         """Describe the effect of a column of two values, along which the curve is a line."""
-        extent, word = float(np.ptp(places)), "is higher" if fact.value > 0 else "is lower"
-        value, low, high = (extent * one for one in (fact.value, fact.low, fact.high))
-        fact = replace(fact, predicate=word, value=value, low=low, high=high)
-        return self._say.difference(fact, column, np.unique(self._X[:, column]).tolist(), begin)
+        word, values = "is higher" if fact.value > 0 else "is lower", np.unique(self._X[:, column])
+        fact = replace(fact, predicate=word).scaled(float(np.ptp(places)))
+        return self._say.difference(fact, column, values.tolist(), begin)
 
     def _average(self, part: Part) -> Said:
-        """Describe the averages of a curve with a cycle."""
         (column,) = part.along
         level = level_of(self._explained, part, self._subject)
         return self._say.curve(level, column, self._explained.view(part, column), self._begin)
@@ -244,8 +233,6 @@ class ComponentFacts:
         if len(self._say.axes) > 1 and self._say.axes[column].origin is None and not continues:
             return []
         return [self._say.beyond(fact, column, *self._explained.ends(column))]
-
-    # Seasons
 
     def _repeating(self, region: Region | None) -> tuple[list[Said], list[Said]]:
         """Describe a season, or a curve with a season around it, and how it continues."""
@@ -270,7 +257,6 @@ class ComponentFacts:
     def _cycle(
         self, swing: Fact, extremes: Sequence[Fact], grows: Fact, lasts: Fact, begin: str
     ) -> tuple[list[Said], list[Said]]:
-        """Describe a cycle, and how it continues."""
         (column,), part = self._part.along, self._part
         said = self._say.season(self._period(swing), [swing, *extremes[:2]], column, begin)
         if part.is_season and not self._regions:
@@ -284,7 +270,6 @@ class ComponentFacts:
         return said, [self._say.season_beyond(lasts, column, noun)]
 
     def _period(self, swing: Fact) -> Fact:
-        """Say with which period the component repeats, in the unit interval."""
         part, ends = self._part, (np.nan, np.nan)
         for leaf, entries in chain.from_iterable(map(leaves_of, part.group)):
             index = role_index(leaf.kernel.parameters, Role.PERIOD)
@@ -308,8 +293,6 @@ class ComponentFacts:
         fact, text = self._say.curve(level, column, self._explained.view(part, column))
         return [(fact, f"Its average {text.removeprefix('it ')}")]
 
-    # Several columns
-
     def _joint(self, columns: Sequence[int]) -> Iterator[Said]:
         """Describe effects of several columns that belong together, the largest first.
 
@@ -332,7 +315,6 @@ class ComponentFacts:
         yield from ((fact, "") for fact, _ in others)  # the sentence is that of the first
 
     def _joint_noun(self, columns: Sequence[int], interact: float) -> str:
-        """Name effects of several columns, which may change each other."""
         names = listing([self._say.names[column] for column in columns])
         if interact >= SURE:
             return perhaps(f"joint effect of {names}", interact)
@@ -344,7 +326,6 @@ class ComponentFacts:
         return float(np.ptp(self._explained.curve(self._part, column, places)))
 
     def _one_by_one(self, columns: Sequence[int]) -> list[Said]:
-        """Describe the effect of each column, the others at their medians."""
         names = [self._say.names[column] for column in columns]
         said = [
             (fact, f"along {name}, {text}" if text else "")
@@ -371,8 +352,6 @@ class ComponentFacts:
             said += [(fact, f"{along}where {self._say.names[other]} is {at}, {text}"), *others]
         return said
 
-    # Categories
-
     def _levels(self) -> Iterator[Said]:
         """Describe an effect of the levels of categories, each at typical levels of the others."""
         groups, begin = self._part.groups, self._begin
@@ -392,7 +371,6 @@ class ComponentFacts:
             yield from self._say.levels(levels_of(curve, name), column, begin)
 
     def _between_levels(self) -> Iterator[Said]:
-        """Say how a curve differs between the levels of categories."""
         part, how = self._part, "kernels in which the levels are multiplied"
         for column in part.groups:
             sure = self._explained.probability_of_interaction(part, part.columns, column)

@@ -1,11 +1,10 @@
 """A fitted function as a sum of components, on the scale of the target of the best kernel."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -99,12 +98,18 @@ class Decomposition:
         return "\n".join([*lines, f"noise with standard deviation {self.noise_std:.3g}{on}"])
 
 
-class KernelDraw(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class KernelDraw:
     """A kernel with parameters, and the probability for which it stands in the posterior."""
 
     probability: float
     expression: Expression
     theta: FloatArray
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """Its addends."""
+        return parts_of(self.expression, self.theta)
 
 
 class ExplainedFunction:
@@ -117,41 +122,32 @@ class ExplainedFunction:
     typical : ndarray of shape (n_features,)
         Medians of the columns, and the most frequent levels of categories.
     parts : list of Part
-        The parts, the largest share of the variance first, and after them those that explain
-        little.
-    n_large : int
-        How many explain more than that.
+        First the ``n_large`` ones that explain much, each by its share of the variance.
     is_averaged : bool
         Whether predictions average over kernels or parameters.
     """
 
     def __init__(self, model: FittedModel) -> None:
-        self._model, mixture = model, model.mixture
-        self._best = KernelDraw(1.0, model.evaluation.expression, model.evaluation.theta)
-        is_of_best = mixture.is_of(*self._best[1:])
+        self._model, mixture, best = model, model.mixture, model.evaluation
+        self._best, is_of_best = best, mixture.is_of(best.expression, best.theta)
         self.is_averaged = not is_of_best and any(
-            one.expression.n_leaves for one in mixture.components
+            one.expression.leaves for one in mixture.components
         )
-        with one_blas_thread():
-            self._predictor = (
-                mixture.predictors[0]
-                if is_of_best
-                else ExactPredictor(*self._best[1:], mixture.data)
-            )
+        self._predictor = self._conditioned(best.expression, best.theta)
         self.X, self._spread = mixture.data.inputs.filled, model.scale.width
         self.typical = _typical_inputs(self.X, [one.evaluation.expression for one in model.kernels])
-        self._found: dict[tuple[Part, int], Part | None] = {}
-        parts = self._separable(
-            joined([self._with_season(one) for one in parts_of(*self._best[1:])])
-        )
-        parts, means = _without_opponents(parts, [self.mean(part, self.X) for part in parts])
-        measured = [
-            replace(part, share=share, span=float(np.ptp(mean)))
-            for part, share, mean in zip(parts, variance_shares(means), means, strict=True)
-        ]
-        least = LITTLE * float(np.ptp(sum(means))) if means else 0.0
-        self.n_large = sum(not _is_small(part, least) for part in measured)
-        self.parts = sorted(measured, key=lambda part: (_is_small(part, least), -part.share))
+        self._found: dict[tuple[Part, KernelDraw], Part | None] = {}
+        parts = joined([self._with_season(one) for one in parts_of(best.expression, best.theta)])
+        parts = self._separable(parts)
+        means = [self.mean(part, self.X) for part in parts]
+        self.parts, self.n_large = _measured(*_without_opponents(parts, means))
+
+    def _conditioned(self, expression: Expression, theta: FloatArray) -> Predictor:
+        mixture = self._model.mixture
+        if mixture.is_of(expression, theta):
+            return mixture.predictors[0]
+        with one_blas_thread():
+            return mixture.make_predictor(expression, theta, mixture.data)
 
     def mean(self, part: Part, X: FloatArray) -> FloatArray:
         """Compute the mean (n,) of a part at scaled inputs (n, n_features)."""
@@ -213,30 +209,24 @@ class ExplainedFunction:
             n = int(np.clip(MAX_NUMBERS / len(self.X) ** 2, LEAST_DRAWS, MOST_DRAWS))
         found = []
         for kernel in self._model.kernels:
-            evaluation, count = kernel.evaluation, max(1, round(n * kernel.probability))
-            draws = (
-                kernel.draws[support_points(kernel.draws, count)] if n > 1 else [evaluation.theta]
-            )
-            share = kernel.probability / len(draws)
-            found += [KernelDraw(share, evaluation.expression, theta) for theta in draws]
+            count, draws = max(1, round(n * kernel.probability)), kernel.evaluation.theta[None]
+            if n > 1:
+                draws = kernel.draws[support_points(kernel.draws, count)]
+            share, expression = kernel.probability / len(draws), kernel.evaluation.expression
+            found += [KernelDraw(share, expression, theta) for theta in draws]
         return found
 
     @cached_property
-    def _predictors(self) -> dict[int, Predictor]:
-        """The predictors of draws, by number, on the scale of the target of the best kernel.
+    def _predictors(self) -> dict[KernelDraw, Predictor]:
+        """The predictors of draws on the scale of the target of the best kernel.
 
         Others are no sum of the same things. A draw without a Cholesky factor has none.
         """
-        found: dict[int, Predictor] = {}
-        best, mixture = self._best, self._model.mixture
-        for number, one in enumerate(self.posterior):
-            if one.expression.target != best.expression.target:
-                continue
-            if one.expression == best.expression and np.array_equal(one.theta, best.theta):
-                found[number] = self._predictor
-                continue
-            with suppress(LinAlgError), one_blas_thread():
-                found[number] = mixture.make_predictor(one.expression, one.theta, mixture.data)
+        found: dict[KernelDraw, Predictor] = {}
+        for one in self.posterior:
+            if one.expression.target == self._best.expression.target:
+                with suppress(LinAlgError):
+                    found[one] = self._conditioned(one.expression, one.theta)
         return found
 
     def probability(self, part: Part, column: int | None = None) -> float:
@@ -245,14 +235,9 @@ class ExplainedFunction:
         A part of several columns is there if an effect of any of them is.
         """
         columns = part.columns if column is None else (column,)
-        return max((self._probability_along(part, one) for one in columns), default=1.0)
-
-    def _probability_along(self, part: Part, column: int) -> float:
-        return sum(
-            one.probability
-            for number, one in enumerate(self.posterior)
-            if self._like(part, number, column) is not None
-        )
+        likes = [(one.probability, self._like(part, one)) for one in self.posterior]
+        found = [sum(p for p, like in likes if like and c in like.columns) for c in columns]
+        return max(found, default=1.0)
 
     def probability_of_interaction(
         self, part: Part, columns: Sequence[int], first: int | None = None
@@ -267,51 +252,33 @@ class ExplainedFunction:
             used = [one.expression.columns & set(columns) for one in like.group] if like else []
             return any(len(one) > 1 and needed <= one for one in used)
 
-        every = enumerate(self.posterior)
-        return sum(one.probability for n, one in every if interact(self._like(part, n, columns[0])))
+        return sum(one.probability for one in self.posterior if interact(self._like(part, one)))
 
-    def _like(self, part: Part, number: int, column: int) -> Part | None:
-        """Find what a part is in a draw, None if that does not depend on a column."""
-        if (part, number) not in self._found:
-            group = self._counterpart(part, number)
-            like = replace(part, group=group, theta_of_all=self.posterior[number].theta)
-            self._found[part, number] = like if group else None
-        found = self._found[part, number]
-        return found if found is not None and column in found.columns else None
+    def _like(self, part: Part, draw: KernelDraw) -> Part | None:
+        """Find what a part is in a draw, None if it has no such part."""
+        if (part, draw) not in self._found:
+            group = self._counterpart(part, draw)
+            like = replace(part, group=group, theta_of_all=draw.theta) if group else None
+            self._found[part, draw] = like
+        return self._found[part, draw]
 
-    def _counterpart(self, part: Part, number: int) -> Sequence[Addend]:
+    def _counterpart(self, part: Part, draw: KernelDraw) -> Sequence[Addend]:
         """Return the addends of a draw that stand for a part.
 
         A season has those with its period. What is confined to a region, or varies with a season,
         has those of the same columns and regions. All else has every other addend on its columns,
         so that its probability is that of the columns.
         """
-        if not part.is_season and self.posterior[number].expression == self._best.expression:
+        if not part.is_season and draw.expression == self._best.expression:
             return part.group
-        every = self._parts_of_draws[number]
-        if part.is_free:
-            others = [one for one in self.parts if not (one.is_free or part.has_cycle(one))]
-            return self._addends(lambda one: part.meets(one) and not one.is_any_of(others), every)
-        return self._addends(part.is_like, every)
-
-    @staticmethod
-    def _addends(has_it: Callable[[Part], bool], every: Sequence[Part]) -> list[Addend]:
-        return [one.group[0] for one in every if has_it(one)]
-
-    @cached_property
-    def _parts_of_draws(self) -> list[list[Part]]:
-        return [parts_of(one.expression, one.theta) for one in self.posterior]
+        return [one.group[0] for one in draw.parts if part.stands_for(one, self.parts)]
 
     def _known(self, part: Part, column: int) -> list[tuple[float, Part, Predictor]]:
         """List what a part is in each draw that has it, with weights that sum to one."""
-        every = self._predictors.items()
-        found = [
-            (self.posterior[number].probability, like, predictor)
-            for number, predictor in every
-            if (like := self._like(part, number, column)) is not None
-        ] or [(1.0, part, self._predictor)]
+        likes = [(one, self._like(part, one), own) for one, own in self._predictors.items()]
+        found = [(one.probability, x, own) for one, x, own in likes if x and column in x.columns]
         total = sum(weight for weight, *_ in found)
-        return [(weight / total, like, predictor) for weight, like, predictor in found]
+        return [(p / total, like, own) for p, like, own in found] or [(1.0, part, self._predictor)]
 
     def means_of_draws(
         self, part: Part, column: int, values: FloatArray
@@ -385,7 +352,6 @@ class ExplainedFunction:
         return error >= INSEPARABLE * min(errors) or min(errors) <= INSEPARABLE * varies
 
     def _with_season(self, part: Part) -> Part:
-        """Note whether a part with a period repeats itself, and does little else."""
         if np.isnan(part.period):
             return part
         leaves = [one for one in part.leaves if not only_switches(one.kernel)]
@@ -411,7 +377,6 @@ def _centre(own: Scale, predictor: Predictor, X: FloatArray, scale: Scale) -> Fl
 
 
 def _typical_inputs(X: FloatArray, expressions: Sequence[Expression]) -> FloatArray:
-    """Compute the medians (n_features,) of the columns, and the modes of categories."""
     typical: FloatArray = np.median(X, axis=0)
     for leaf in chain.from_iterable(one.leaves for one in expressions):
         if leaf.kernel.is_categorical:
@@ -428,8 +393,15 @@ def wave_share(curve: FloatArray, n_periods: float) -> float:
     return float((within - level).var() / within.var()) if within.var() > 0 else 1.0
 
 
-def _is_small(part: Part, least: float) -> bool:
-    return part.share < SMALL and part.span < least
+def _measured(parts: Sequence[Part], means: Sequence[FloatArray]) -> tuple[list[Part], int]:
+    """Return parts with their shares, those that explain much first, and the number of these."""
+    pairs = zip(parts, variance_shares(means), map(np.ptp, means), strict=True)
+    measured = [replace(part, share=share, span=float(span)) for part, share, span in pairs]
+    measured.sort(key=lambda part: -part.share)
+    least = LITTLE * float(np.ptp(sum(means))) if means else 0.0
+    small = [part for part in measured if part.share < SMALL and part.span < least]
+    large = [part for part in measured if part not in small]
+    return [*large, *small], len(large)
 
 
 def _without_opponents(

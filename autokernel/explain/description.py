@@ -34,22 +34,9 @@ MAX_SHORT = 3  # components in a short description
 
 
 class Description:
-    """A fitted model in words.
+    """A fitted model in words: one explanation for sentences, tables and pictures.
 
-    Parameters
-    ----------
-    model : FittedModel
-        The model.
-    axes : list of Axis
-        Its columns with their units.
-    unit : str, default=""
-        Unit of the target.
-    target_name : str or None, default=None
-        Name of the target.
-    cut : str, default=""
-        Why the search ended before it was done, if it did.
-    has_tried_log : bool, default=False
-        Whether the search has tried the log of the target.
+    The ``axes`` are its columns with their units. The search was ``cut`` for a reason, if it was.
     """
 
     def __init__(
@@ -172,7 +159,6 @@ class Description:
         return Table(columns, shown=("predicate", "value", "low", "high", "probability", "text"))
 
     def _search(self) -> Iterator[Said]:
-        """Say why the search was cut, if it was."""
         if self._cut:
             text = f"The search was cut ({self._cut}): kernels that it has not tried may be better."
             yield Fact("search", "was cut", evidence=self._cut), text
@@ -184,7 +170,6 @@ class Description:
 
     @cached_property
     def _residuals(self) -> list[Said]:
-        """What the model does not fit."""
         found, model = list(of_outliers(self._model)), self._model
         if model.target.is_constant:
             return found
@@ -208,7 +193,6 @@ class Description:
         return self._components[number]
 
     def _small(self) -> Iterator[Said]:
-        """Say in one line how much the components explain that are not described one by one."""
         small = self.parts[self.explained.n_large :]
         if small:
             columns = sorted({column for part in small for column in part.columns})

@@ -39,32 +39,29 @@ Quantity = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing that is said of a fitted function.
+    """One thing that is said of a fitted function."""
 
-    Attributes
-    ----------
-    subject : str
-        What it is about: the target, a column, or a component by its kernel.
-    predicate : str
-        What is said, such as ``"rises"`` or ``"repeats"``.
-    value, low, high : float
-        A number with its central 90 % interval, nan where there is none.
-    unit : str
-        Unit of the number.
-    probability : float
-        Probability that the fact is true, given the kernels of the search.
-    evidence : str
-        How it was computed.
-    """
-
-    subject: str
-    predicate: str
-    value: float = np.nan
+    subject: str  # the target, a column, or a component by its kernel
+    predicate: str  # what is said, such as "rises" or "repeats"
+    value: float = np.nan  # a number with its central 90 % interval, nan where there is none
     low: float = np.nan
     high: float = np.nan
     unit: str = ""
-    probability: float = 1.0
-    evidence: str = ""
+    probability: float = 1.0  # that it is true, given the kernels of the search
+    evidence: str = ""  # how it was computed
+
+    @property
+    def ends(self) -> tuple[float, float, float]:
+        """The number with the ends of its interval."""
+        return self.value, self.low, self.high
+
+    def scaled(self, factor: float, shift: float = 0.0) -> "Fact":
+        """Return the fact with its number in another unit."""
+        return self.moved(*(shift + factor * one for one in self.ends))
+
+    def moved(self, value: float, low: float, high: float) -> "Fact":
+        """Return the fact with another number and interval."""
+        return replace(self, value=value, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
@@ -204,27 +201,21 @@ def _turns(curve: Curve) -> tuple[list[int], float]:
 
 def jump(curve: Curve, subject: str) -> Fact | None:
     """Say where most of the change between the ends of a curve happens, if it is a short part."""
-    if len(curve.mean) < N_GRID:
-        return None  # of a few values there is no tenth
-    length = round(JUMP_LENGTH * (len(curve.mean) - 1))
-    sign = np.sign(_change(curve.mean[None])[0])
+    length, change = round(JUMP_LENGTH * (N_GRID - 1)), float(_change(curve.mean[None])[0])
 
     def steps(curves: FloatArray) -> FloatArray:
-        return sign * (curves[:, length:] - curves[:, :-length])
-
-    def sizes(curves: FloatArray) -> FloatArray:
-        """Return the largest change within a short part, as a share of that between the ends."""
-        return np.max(steps(curves), axis=1) / np.abs(_change(curve.mean[None])[0])
+        """Return the changes within short parts, as shares of that between the ends."""
+        return (curves[:, length:] - curves[:, :-length]) / change
 
     def places(curves: FloatArray) -> FloatArray:
         """Return where half of the largest change within a short part has happened."""
-        inside = [slice(begin, begin + length + 1) for begin in np.argmax(steps(curves), axis=1)]
-        pairs = zip(inside, curves, strict=True)
-        return np.array([_middle(curve.places[rows], sign * one[rows]) for rows, one in pairs])
+        inside = [slice(first, first + length + 1) for first in np.argmax(steps(curves), axis=1)]
+        pairs = zip(inside, curves / change, strict=True)
+        return np.array([_middle(curve.places[rows], one[rows]) for rows, one in pairs])
 
-    if sizes(curve.mean[None])[0] < JUMP:
-        return None
-    sure = curve.probability(lambda curves: sizes(curves) >= HALF)
+    if len(curve.mean) < N_GRID or steps(curve.mean[None]).max() < JUMP:
+        return None  # of a few values there is no tenth
+    sure = curve.probability(lambda curves: steps(curves).max(axis=1) >= HALF)
     how = "largest change within a tenth of the curve"
     return Fact(subject, "jumps", *curve.measured(places), probability=sure, evidence=how)
 
@@ -239,20 +230,18 @@ def levels_of(curve: Curve, subject: str) -> list[tuple[float, Fact]]:
     def height(drawn: FloatArray, number: int) -> FloatArray:
         return drawn[:, number] - drawn.mean(axis=1)
 
-    order = np.argsort(-curve.mean, kind="stable")
+    order = np.argsort(-curve.mean, kind="stable").tolist()
     sure = curve.probability(lambda drawn: drawn[:, order[0]] > drawn[:, order[-1]])
-    how, said = "difference from the average of the levels", []
-    for number in order.tolist():
-        heights = curve.measured(partial(height, number=number))
-        fact = Fact(subject, "level differs", *heights, probability=sure, evidence=how)
-        said.append((float(curve.places[number]), fact))
-    return said
+    heights = [curve.measured(partial(height, number=number)) for number in order]
+    about = "", sure, "difference from the average of the levels"
+    facts = [Fact(subject, "level differs", *one, *about) for one in heights]
+    return list(zip(curve.places[order].tolist(), facts, strict=True))
 
 
 def season(
     explained: ExplainedFunction, part: Part, ends: tuple[float, float], subject: str
 ) -> tuple[list[Fact], Fact, Fact]:
-    """Say how large the swing of a season is, how it changes, and whether it goes on.
+    """Say how large the swing of a season is, how it changes, and whether it continues.
 
     The swing is the range within one cycle, less a straight line through both ends of the cycle:
     of the first and the last between the ends, and of those beyond. After the swing come the lowest
@@ -264,64 +253,50 @@ def season(
     ahead = np.unique(np.geomspace(1, n_beyond, 6).astype(int))
     starts = np.concatenate([[begin, end - part.period], end + (ahead - 1) * part.period])
     values = (starts[:, None] + cycle).ravel()
-    drawn = curve_of(explained, part, column, values)
-    present = explained.probability(replace(part, is_season=True))
-
-    def waves(curves: FloatArray) -> FloatArray:
-        cycles = curves.reshape(len(curves), len(starts), len(cycle))
-        lines = np.linspace(cycles[:, :, 0], cycles[:, :, -1], len(cycle), axis=2)
-        return cycles - lines
-
-    def swings(curves: FloatArray) -> FloatArray:
-        return np.ptp(waves(curves), axis=2)
-
-    swing = _swing(drawn, waves, Fact(subject, "swing", probability=present))
-    grows = _growth(drawn, lambda curves: swings(curves)[:, :2], subject)
+    curve = curve_of(explained, part, column, values)
+    first, last, *later = _swings(curve.mean[None])[0].tolist()
+    sign, word = (1, "grows") if last > first else (-1, "shrinks")
+    changed = curve.probability(lambda drawn: sign * (_swings(drawn)[:, :2] @ [-1.0, 1.0]) > 0)
+    ratio, how = last / first if first > 0 else np.inf, "ratio of the last cycle to the first"
+    grows = Fact(subject, f"swing {word}", ratio, probability=changed, evidence=how)
     weights, means = explained.means_of_draws(part, column, values)
-    _, now, *_, far = swings(means).T
-    holds = {"repeats": far >= HALF * now, "fades": far < HALF * now}
-    sure = {word: min(present, drawn.present * float(weights @ one)) for word, one in holds.items()}
-    _, last, *later = swings(drawn.mean[None])[0].tolist()
-    if later[-1] >= HALF * last:
-        how = f"swing {BEYOND:g} extents beyond the data"
-        lasts = Fact(subject, "repeats beyond", probability=sure["repeats"], evidence=how)
-        return swing, grows, lasts
-    lost = [number for number, one in zip(ahead, later, strict=True) if one < HALF * last]
-    distance, how = float(lost[0]) * part.period, "swings of later cycles"
-    fades = Fact(subject, "fades beyond", distance, probability=sure["fades"], evidence=how)
-    return swing, grows, fades
+    _, now, *_, far = _swings(means).T
+    lasts = Fact(subject, "repeats beyond", evidence=f"swing {BEYOND:g} extents beyond the data")
+    holds = far >= HALF * now
+    if later[-1] < HALF * last:
+        lost = next(n for n, one in zip(ahead, later, strict=True) if one < HALF * last)
+        lasts = Fact(subject, "fades beyond", float(lost) * part.period, evidence="later swings")
+        holds = ~holds
+    present = explained.probability(replace(part, is_season=True))
+    sure = min(present, curve.present * float(weights @ holds))
+    return _swing(curve, subject, present), grows, replace(lasts, probability=sure)
 
 
-def _swing(curve: Curve, waves: Quantity, fact: Fact) -> list[Fact]:
-    """Say how large waves (n, n_cycles, n_points) are, and their ends around their averages."""
-
-    def end(drawn: FloatArray, *, cycle: int, sign: int) -> FloatArray:
-        wave = sign * waves(drawn)[:, cycle, :-1]
-        return sign * (wave.max(axis=1) - wave.mean(axis=1))
-
-    quantities: dict[str, Quantity] = {
-        "swing": lambda drawn: np.ptp(waves(drawn)[:, 1], axis=1),
-        "lowest of swing": partial(end, cycle=1, sign=-1),
-        "highest of swing": partial(end, cycle=1, sign=1),
-        "lowest of first swing": partial(end, cycle=0, sign=-1),
-        "highest of first swing": partial(end, cycle=0, sign=1),
-    }
-    said = []
-    for name, quantity in quantities.items():
-        how = "range within the last cycle" if name == "swing" else "difference from its average"
-        measured = curve.measured(quantity)
-        said.append(Fact(fact.subject, name, *measured, "", fact.probability, how))
-    return said
+def _waves(curves: FloatArray) -> FloatArray:
+    """Subtract from cycles (n, n_cycles * n_points) the straight lines through their ends."""
+    cycles = curves.reshape(len(curves), -1, POINTS_OF_CYCLE + 1)
+    return cycles - np.linspace(cycles[:, :, 0], cycles[:, :, -1], POINTS_OF_CYCLE + 1, axis=2)
 
 
-def _growth(curve: Curve, swings: Quantity, subject: str) -> Fact:
-    """Compare the swings (n, 2) of the first and the last cycle."""
-    first, last = swings(curve.mean[None])[0].tolist()
-    ratio = last / first if first > 0 else np.inf
-    sign, word = (1, "grows") if ratio > 1 else (-1, "shrinks")
-    changed = curve.probability(lambda drawn: sign * (swings(drawn) @ [-1.0, 1.0]) > 0)
-    how = "ratio of the last cycle to the first"
-    return Fact(subject, f"swing {word}", ratio, probability=changed, evidence=how)
+def _swings(curves: FloatArray) -> FloatArray:
+    return np.ptp(_waves(curves), axis=2)
+
+
+def _extreme(curves: FloatArray, cycle: int, function: Quantity) -> FloatArray:
+    wave = _waves(curves)[:, cycle, :-1]
+    return function(wave - wave.mean(axis=1, keepdims=True))
+
+
+def _swing(curve: Curve, subject: str, sure: float) -> list[Fact]:
+    quantities: dict[str, Quantity] = {"swing": lambda curves: _swings(curves)[:, 1]}
+    for cycle, name in ((1, "swing"), (0, "first swing")):
+        for word, function in (("lowest", np.min), ("highest", np.max)):
+            extreme = partial(function, axis=1)
+            quantities[f"{word} of {name}"] = partial(_extreme, cycle=cycle, function=extreme)
+    return [
+        Fact(subject, name, *curve.measured(quantity), "", sure, "wave within a cycle")
+        for name, quantity in quantities.items()
+    ]
 
 
 def level_of(explained: ExplainedFunction, part: Part, subject: str) -> Fact:

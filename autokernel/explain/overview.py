@@ -123,7 +123,6 @@ class Overview:
         return f"What follows is the best kernel, {text}; {sure}."
 
     def _scale(self) -> Iterator[Said]:
-        """Say on which scale of the target effects add up, unless it is surely the original one."""
         table = scale_table(self._model)
         own = (table["subject"] == "target") & (table["scale"] == self._say.scale)
         sure = float(table["probability"][own].sum())
@@ -137,7 +136,6 @@ class Overview:
             yield fact, f"{perhaps(text, sure)}."
 
     def _noise(self) -> Said:
-        """Return the standard deviation of the noise, and its text."""
         model = self._model
         variances = np.exp(self._explained.parameters[:, -1]) + model.typical_rounding
         low, high = (self._width * np.sqrt(interval(variances))).tolist()
@@ -147,7 +145,6 @@ class Overview:
         return self._say.measured(fact), self._say.amount(deviation, low, high)
 
     def _resolution(self) -> Iterator[Said]:
-        """Say to what the target is rounded, if rounding is a part of the noise that matters."""
         model, unit, name = self._model, self._say.unit, capital(self._say.target)
         rounding = model.typical_rounding
         share = rounding / max(rounding + model.scaled_noise_variance, np.finfo(float).tiny)
@@ -181,7 +178,6 @@ class Overview:
             yield fact, f"The leave-one-out error is {with_unit(error, unit)}."
 
     def _alike(self) -> Iterator[Said]:
-        """Name groups of columns that can hardly be distinguished in these data."""
         every = zip(self._say.axes, self._explained.X.T, strict=True)
         varying = {axis.name: x for axis, x in every if np.ptp(x) > 0 and not axis.levels}
         if len(varying) < 2:
@@ -196,7 +192,6 @@ class Overview:
 
 
 def _matter(names: Sequence[str], one: str, several: str) -> Iterator[Said]:
-    """Say that columns matter, or that they do not, if there are any."""
     if names:
         verb = one if len(names) == 1 else several
         text = f"{listing(names)} {verb} (probability at least {CERTAIN})."
@@ -204,7 +199,6 @@ def _matter(names: Sequence[str], one: str, several: str) -> Iterator[Said]:
 
 
 def _may_matter(found: Sequence[tuple[str, float]]) -> Iterator[Said]:
-    """Say of which columns it is uncertain whether they matter."""
     names = listing([f"{name} ({p:.2f})" for name, p in found] or [""])
     text = f"It is uncertain whether {names} {'matters' if len(found) == 1 else 'matter'}."
     for name, p in found:

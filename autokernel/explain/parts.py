@@ -115,15 +115,18 @@ class Part:
             return other.repeats_like(self.period)
         return not other.is_free and self.regions == other.regions
 
+    def stands_for(self, other: "Part", parts: Sequence["Part"]) -> bool:
+        """Whether an addend of another kernel belongs to it, and to none of the other parts."""
+        if not self.is_free:
+            return self.is_like(other)
+        rivals = [one for one in parts if not (one.is_free or self._has_cycle(one))]
+        return self.meets(other) and not any(one.is_like(other) for one in rivals)
+
     def meets(self, other: "Part") -> bool:
         """Whether it has a column in common with another part."""
         return bool({*self.columns} & {*other.columns})
 
-    def is_any_of(self, others: Sequence["Part"]) -> bool:
-        """Whether other parts are like it."""
-        return any(one.is_like(self) for one in others)
-
-    def has_cycle(self, other: "Part") -> bool:
+    def _has_cycle(self, other: "Part") -> bool:
         """Whether it has all that repeats along its column, with another part."""
         return self.is_whole and other.is_season and other.columns == self.columns
 
@@ -190,7 +193,6 @@ def period_of(addend: Addend, theta: FloatArray) -> tuple[float, bool]:
 
 
 def _periods(leaf: Leaf, params: FloatArray) -> Iterator[tuple[float, bool]]:
-    """Yield the periods of a leaf that the data show twice, or that the user has given."""
     for parameter, value in zip(leaf.kernel.parameters, params.tolist(), strict=True):
         is_known = parameter.keeps_prior
         if parameter.role == Role.PERIOD and (is_known or value <= MAX_PERIOD):

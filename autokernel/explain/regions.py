@@ -66,7 +66,6 @@ class Region:
 
 
 def _pieces(size: FloatArray, edges: list[float], drawn: list[list[float]]) -> Sequence[Piece]:
-    """Return the pieces where a function is large, given its edges and those of draws."""
     similar = [one for one in drawn if len(one) == len(edges)] or [edges]
     ends = interval(np.array(similar)).T.tolist()
     first, last = ([None] * bool(one > HALF) for one in size[[0, -1]])
@@ -75,7 +74,6 @@ def _pieces(size: FloatArray, edges: list[float], drawn: list[list[float]]) -> S
 
 
 def _product(shares: Iterable[tuple[Share, FloatArray]], x: FloatArray) -> FloatArray:
-    """Compute the product of the functions of shares at places (n,)."""
     squares = [share.value(params, BroadcastPairs(x, x)) for share, params in shares]
     return np.sqrt(np.prod(squares, axis=0))
 

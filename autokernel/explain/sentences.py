@@ -47,19 +47,7 @@ Said = tuple[Fact, str]
 
 
 class Sentences:
-    """Writes facts about columns and a target.
-
-    Parameters
-    ----------
-    axes : list of Axis
-        The columns with their units.
-    target : str
-        Name of the target.
-    unit : str
-        Unit of the target, empty if it is not known.
-    scale : str
-        Scale of the target, on which amounts are.
-    """
+    """Writes facts about columns and a target with a unit, on the scale where amounts are."""
 
     def __init__(self, axes: Sequence[Axis], *, target: str, unit: str, scale: str) -> None:
         self.axes, self.target, self.unit, self.scale = axes, target, unit, scale
@@ -67,13 +55,11 @@ class Sentences:
         on_scale = f" on the {SCALE_WORDS[scale]} scale"
         self._unit, self._on_scale = (unit, "") if scale == IDENTITY else ("", on_scale)
 
-    # Amounts of the target
-
     def measured(self, fact: Fact, per: str = "") -> Fact:
         """Return a fact about an amount on the scale of the target in its unit, or a factor."""
         unit = self.unit if self.scale == IDENTITY else f"{self.scale}(y)"
         if self.scale == "log":
-            unit, fact = "factor", _with_ends(fact, _exp(_ends(fact)))
+            unit, fact = "factor", fact.moved(*_exp(fact.ends))
         return replace(fact, unit=f"{unit}{per}".strip("/"))
 
     def amount(self, value: float, low: float = np.nan, high: float = np.nan, per: str = "") -> str:
@@ -95,13 +81,11 @@ class Sentences:
             return f"{first} to {last.removeprefix('a factor of ')}"
         return f"{with_unit(low, '')} to {with_unit(high, self._unit)}{self._on_scale}"
 
-    # Places along a column
-
     def place(self, fact: Fact, column: int, view: Scale) -> Said:
         """Return a place on a scale of a column in the units of the column, and its text."""
-        axis, ends = self.axes[column], view.inverse(np.array(_ends(fact))).tolist()
-        moved = _with_ends(fact, ends)
-        return replace(_scaled(moved, axis.scale, axis.shift), unit=axis.unit), axis.place(*ends)
+        axis, ends = self.axes[column], view.inverse(np.array(fact.ends)).tolist()
+        moved = fact.moved(*ends).scaled(axis.scale, axis.shift)
+        return replace(moved, unit=axis.unit), axis.place(*ends)
 
     def level(self, column: int, value: float, *, is_one_of_two: bool = False) -> str:
         """Write a value of a column in the unit interval, in full if it is one of two."""
@@ -114,8 +98,6 @@ class Sentences:
         """Say that columns have these levels."""
         texts = [f"{self.names[column]} is {self.level(column, v)}" for column, v in levels.items()]
         return f"where {listing(texts)}"
-
-    # Curves
 
     def curve(self, fact: Fact, column: int, view: Scale, begin: str = "") -> Said:
         """Describe a line, a rise or fall, a turn, or many, along a column on a scale."""
@@ -139,11 +121,10 @@ class Sentences:
         return fact, f"{f'{begin}{noun}' if begin else 'it '}{perhaps(text, fact.probability)}."
 
     def _line(self, fact: Fact, column: int, view: Scale) -> Said:
-        """Describe a straight line on the scales of a column and of the target."""
         step, unit, per = self._step(fact, column, view)
-        fact, way = _scaled(fact, step), fact.predicate.split()[0]
+        fact, way = fact.scaled(step), fact.predicate.split()[0]
         predicate, words = _LINES[view.name, self.scale == "log"]
-        amount = self.amount(*_ends(fact), "" if view.name != IDENTITY else f" {per}")
+        amount = self.amount(*fact.ends, "" if view.name != IDENTITY else f" {per}")
         where = f" {per}" if view.name != IDENTITY else ""
         fact = self.measured(replace(fact, predicate=f"{way} {predicate}"), f"/{unit}")
         return fact, f"{way} {words.format(self.names[column])} {amount}{where}"
@@ -183,7 +164,7 @@ class Sentences:
         low, high = (self.level(column, one, is_one_of_two=True) for one in values)
         name, measured = self.names[column], self.measured(fact)
         noun = f"{begin}difference of {name}: " if begin else ""
-        than = f"{fact.predicate.removeprefix('is ')} by {self.amount(*_ends(fact))} than"
+        than = f"{fact.predicate.removeprefix('is ')} by {self.amount(*fact.ends)} than"
         if self.scale == "log":
             factor, bracket, ends = _factor(measured).partition(" (")
             than = f"{factor} times as high{bracket}{ends} as"
@@ -204,10 +185,8 @@ class Sentences:
         if fact.predicate == "is open beyond":
             return fact, "The data cover less than two periods, so it cannot be extrapolated."
         way = f"{_BEYOND.get(fact.predicate, '')}{'rises' if fact.value > 0 else 'falls'}"
-        text = f"{way} by {self.amount(*_ends(fact))} {until}"
+        text = f"{way} by {self.amount(*fact.ends)} {until}"
         return measured, f"Beyond the data it {perhaps(text, fact.probability)}."
-
-    # Seasons
 
     def season(self, period: Fact, swing: Sequence[Fact], column: int, begin: str) -> list[Said]:
         """Say with which period a component repeats, and how large it is.
@@ -215,11 +194,11 @@ class Sentences:
         The period is in the unit interval; after the swing come its lowest and highest point.
         """
         axis, (size, *ends) = self.axes[column], swing
-        period = replace(_scaled(period, axis.scale), unit=axis.unit)
-        word = calendar_word(*_ends(period), axis.unit)
+        period = replace(period.scaled(axis.scale), unit=axis.unit)
+        word = calendar_word(*period.ends, axis.unit)
         noun = f"{word}season in {self.names[column]}"
         if not word:
-            every = between(*readable(*_ends(period), axis.unit))
+            every = between(*readable(*period.ends, axis.unit))
             noun = f"cycle in {self.names[column]} that repeats every {every}"
         how = f"{'' if word else ','} with a swing of {self.amount(size.value)}"
         amounts = [size]
@@ -252,7 +231,7 @@ class Sentences:
             text = perhaps(f"{capital(noun)} repeats beyond the data", fact.probability)
             return fact, f"{text}."
         axis = self.axes[column]
-        fact = replace(_scaled(fact, axis.scale), unit=axis.unit)
+        fact = replace(fact.scaled(axis.scale), unit=axis.unit)
         value, _, _, unit = readable(fact.value, np.nan, np.nan, axis.unit)
         text = f"Beyond the data half of its swing is left after {with_unit(value, unit)}"
         return fact, f"{perhaps(text, fact.probability)}."
@@ -262,8 +241,6 @@ class Sentences:
         fact = Fact(subject, "is faster than the rows", evidence="two gaps between rows")
         name = self.names[column]
         return fact, f"{begin}cycle in {name} that is faster than the rows, or seems so."
-
-    # Levels of categories
 
     def levels(self, said: Sequence[tuple[float, Fact]], column: int, begin: str) -> list[Said]:
         """Describe how levels differ from their average, the highest first."""
@@ -285,7 +262,6 @@ class Sentences:
         return [(facts[0], whole), *((fact, "") for fact in facts[1:])]
 
     def _level_difference(self, column: int, value: float, fact: Fact) -> str:
-        """Write how far a level is from the average of all."""
         if self.scale == "log":
             text = factor_text(self.measured(fact).value).removeprefix("a factor of ")
             return f"{self.level(column, value)} {text}"
@@ -303,8 +279,6 @@ class Sentences:
         text = f"It differs between the {of_all} of {name}, {listing(texts)} (standard deviations)"
         text = f"{perhaps(text, first.probability)}."
         return [(facts[0], text), *((fact, "") for fact in facts[1:])]
-
-    # Components
 
     def share(self, fact: Fact, begin: str = "It explains") -> Said:
         """Say how much is explained."""
@@ -325,25 +299,9 @@ class Sentences:
         return fact, f"{perhaps(text, fact.probability)}."
 
 
-def _with_ends(fact: Fact, ends: Sequence[float]) -> Fact:
-    """Return a fact with another number and its interval."""
-    value, low, high = ends
-    return replace(fact, value=value, low=low, high=high)
-
-
-def _ends(fact: Fact) -> tuple[float, float, float]:
-    """Return the number of a fact with its interval."""
-    return fact.value, fact.low, fact.high
-
-
-def _scaled(fact: Fact, factor: float, shift: float = 0.0) -> Fact:
-    return _with_ends(fact, [shift + factor * one for one in _ends(fact)])
-
-
 def _exp(values: Sequence[float]) -> list[float]:
-    """Compute factors from their logs."""
     return np.exp(np.clip(values, -LARGEST_LOG, LARGEST_LOG)).tolist()
 
 
 def _factor(fact: Fact) -> str:
-    return factor_text(*_ends(fact)).removeprefix("a factor of ")
+    return factor_text(*fact.ends).removeprefix("a factor of ")

@@ -58,7 +58,6 @@ class Table(dict[str, npt.NDArray[Any]]):
         return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>{note}"
 
     def _repr_html_(self) -> str:
-        """Show the table in a notebook."""
         return self.to_html()
 
     def __repr__(self) -> str:
