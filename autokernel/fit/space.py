@@ -78,7 +78,7 @@ class Space:
         used = self._used_columns()
         self._unchanging = frozenset(c for c in used if self._is_unchanging(columns[c]))
         self._periodic = self._periodic_columns(used, find_seasons)
-        by_column = [self._base_kernels(c, periods.get(c, ())) for c in used]
+        by_column = [self._base_kernels(c, periods.get(c)) for c in used]
         nothing = [arguments.base_kernels or FEW_COLUMNS]
         min_ratio = 1.0 if arguments.strategy.preset.has_all_scales else MIN_RATIO_OF_TARGET
         targets = targets_of(given, target, arguments.target_scale, min_ratio=min_ratio)
@@ -130,21 +130,23 @@ class Space:
                 )
         _warn_of_periods(periods, self._given.X, self._columns.feature_names)
 
-    def _base_kernels(self, number: int, periods: tuple[float, ...]) -> tuple[BaseKernel, ...]:
-        """Return the base kernels of a column, with its known periods."""
+    def _base_kernels(
+        self, number: int, periods: tuple[float, ...] | None
+    ) -> tuple[BaseKernel, ...]:
+        """Return the base kernels of a column, with its known periods, None if none are given."""
         column, selection = self._columns[number], self._selection(number)
         if column.levels is not None and number not in self._chosen:
             others = (selection or MANY_COLUMNS) if column.levels.is_ordered else ()
             return tuple(dict.fromkeys((CATEGORICAL, *others)))
         if selection:
-            return with_periods(selection, periods)
+            return with_periods(selection, periods or ())
         kernels: tuple[BaseKernel, ...] = MANY_COLUMNS
         if number in self._periodic:
             kernels = FEW_COLUMNS
         if column.kind == Kind.DATE or self._arguments.strategy.preset.has_series_kernels:
             kernels = tuple(dict.fromkeys((*kernels, *SERIES)))
-        kernels = with_periods(kernels, periods)
-        if column.kind == Kind.DATE and not periods:
+        kernels = with_periods(kernels, periods or ())
+        if column.kind == Kind.DATE and periods is None:
             kernels += tuple(map(Seasonal, seasons_of(self._given.X[:, number])))
         return kernels
 

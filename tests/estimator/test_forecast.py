@@ -134,8 +134,8 @@ def test_the_dates_of_an_index_are_a_column_beside_others():
     series = monthly()
     frame = pd.DataFrame({"price": np.arange(40.0) % 7}, index=series.index.rename("month"))
     model = small().refit(frame, series, "SE[month] + LIN[price]")
-    assert list(model.feature_names_in_) == ["month", "price"]
-    assert model.date_columns_ == [0]
+    assert list(model.feature_names_in_) == ["price", "month"]
+    assert model.date_columns_ == [1]
     with pytest.raises(ValueError, match="month"):
         model.predict(frame.reset_index(drop=True))
     with_dates = frame.reset_index()
@@ -146,7 +146,7 @@ def test_the_dates_of_an_index_are_a_column_beside_others():
 def test_it_fits_few_kernels_which_are_equally_probable():
     series = monthly(60)
     model = forecasts(target_scale=None).fit(series)
-    season = "PER365_243[time]"
+    season = "PER365_2425[time]"
     expected = {"IOU[time] + RW[time]", "LIN[time] + MAT12[time]"}
     expected |= {f"IOU[time] + {season} + RW[time]", f"LIN[time] + MAT12[time] + {season}", "NOISE"}
     assert set(model.search_history_["kernel"]) == expected

@@ -358,7 +358,7 @@ def test_numbers_beyond_a_scale_count_as_the_smallest_with_one_warning():
     new = np.tile(X[:1], (3, 1))
     new[:, 0] = 0.0, -5.0, X[:, 0].min()
     with pytest.warns(
-        UserWarning, match=r"column 'x0' .* 'log', which does not have 0 \(row 0\)"
+        UserWarning, match=r"column 'x0' .* the log scale, which is undefined at 0 \(row 0\)"
     ) as w:
         predicted = model.predict(new)
     assert len(w) == 1
