@@ -17,7 +17,7 @@ __all__ = ["dense_covariance", "dense_log_posterior"]  # fixtures of several fol
 pytest.register_assert_rewrite("tests.batteries")
 
 # derandomize: the same examples in every run; deadline: machines differ in speed
-settings.register_profile("deterministic", derandomize=True, deadline=None, max_examples=50)
+settings.register_profile("deterministic", derandomize=True, deadline=None, max_examples=20)
 settings.load_profile("deterministic")
 
 

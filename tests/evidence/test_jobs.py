@@ -19,35 +19,12 @@ from autokernel.expression import NOISE
 from autokernel.inference import TrainingData
 from autokernel.kernels import LENGTHSCALE, VARIANCE
 from autokernel.kernels.parameters import check_priors
-from tests.processes import outputs_under_two_hash_seeds
 
 # these tests are about numbers, of rows in no order
 pytestmark = pytest.mark.filterwarnings("ignore:TimeSeriesSplit takes rows")
 
 PRIORS = check_priors("paper")
 FOLDS = CrossValidation(cv=TimeSeriesSplit(3))
-
-COMPUTE_AND_PRINT = """
-import pickle
-import numpy as np
-from autokernel import parse_expression
-from autokernel.evidence import Evaluator
-from autokernel.inference import TrainingData
-from autokernel.kernels.parameters import check_priors
-def show(fit):
-    bits = fit.theta.tobytes().hex(), fit.hessian.tobytes().hex()
-    print(*bits, fit.score.hex(), fit.n_evaluations)
-evaluator, job = pickle.loads(bytes.fromhex("{sent}"))
-show(evaluator.run(job))
-print(evaluator.fingerprint(), evaluator.key(job))
-data = TrainingData(evaluator.data.X, evaluator.data.y)
-again = Evaluator(data, priors=check_priors("paper"), seed=0, criterion="importance")
-known = [again(parse_expression("PER[0]"))]
-job = again.prepare(parse_expression("LIN[1] + PER[0]"), known)
-assert job.warm_starts
-print(again.fingerprint(), again.key(job))
-show(again(parse_expression("SE[0] + SE[0]")))
-"""
 
 
 def wave(n_samples=20, seed=0):
@@ -338,22 +315,6 @@ def test_an_evaluator_that_has_travelled_gives_the_same_to_the_last_bit(table, c
 
 def travelled(thing):
     return pickle.loads(pickle.dumps(thing))
-
-
-def test_results_and_digests_are_the_same_in_other_processes(table):
-    subject = evaluator(table, criterion="importance")
-    job = subject.prepare(read("LIN[1] + PER[0]"), [subject(read("PER[0]"))])
-    script = COMPUTE_AND_PRINT.format(sent=pickle.dumps((subject, job)).hex())
-
-    def words(fit):
-        theta, hessian = fit.theta.tobytes().hex(), fit.hessian.tobytes().hex()
-        return f"{theta} {hessian} {fit.score.hex()} {fit.n_evaluations}"
-
-    digests = f"{subject.fingerprint()} {subject.key(job)}"
-    assert {len(digest) for digest in digests.split()} == {64}
-    expected = [words(subject.run(job)), digests, digests, words(subject(read("SE[0] + SE[0]")))]
-    (output,) = outputs_under_two_hash_seeds(script)
-    assert output.splitlines() == expected
 
 
 def test_a_process_keeps_one_for_all_its_jobs(table):

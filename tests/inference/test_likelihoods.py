@@ -165,7 +165,7 @@ def test_a_singular_matrix_has_no_likelihood_and_no_gradient(make):
 # Exact
 
 
-@settings(max_examples=100)
+@settings(max_examples=30)
 @given(any_problem)
 def test_the_exact_value_is_that_of_the_definition_and_of_scikit_learn(problem):
     found = exact(problem).value(problem.theta)
@@ -290,7 +290,7 @@ def test_noise_alone_takes_memory_in_proportion_to_the_rows():
 # Inducing points
 
 
-@settings(max_examples=100)
+@settings(max_examples=30)
 @given(any_problem, st.integers(1, 25), st.integers(1, 30))
 def test_the_exact_likelihood_lies_between_the_bounds(problem, n_points, n_steps):
     likelihood, rounding = inducing(problem, n_points), 1e-9 * size_of(problem)
@@ -299,7 +299,7 @@ def test_the_exact_likelihood_lies_between_the_bounds(problem, n_points, n_steps
     assert value <= upper_bound(likelihood, problem.theta, n_steps=n_steps) + rounding
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(any_problem)
 def test_with_all_rows_as_inducing_points_the_bound_is_the_likelihood(problem):
     found = inducing(problem, len(problem.y)).value(problem.theta)
@@ -371,7 +371,7 @@ def test_no_more_inducing_points_are_chosen_than_there_is_to_explain():
 # Neighbours
 
 
-@settings(max_examples=100)
+@settings(max_examples=30)
 @given(any_problem, st.integers(1, 4), st.integers(1, 4))
 def test_vecchias_value_is_that_of_the_definition(problem, n_head, step):
     n_head = min(n_head, len(problem.y))
@@ -381,7 +381,7 @@ def test_vecchias_value_is_that_of_the_definition(problem, n_head, step):
     assert found == pytest.approx(expected, rel=0, abs=1e-8 * size_of(problem))
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(any_problem)
 def test_with_all_rows_before_the_last_one_vecchias_likelihood_is_exact(problem):
     found = neighbours(problem, max(1, len(problem.y) - 1)).value(problem.theta)
@@ -490,7 +490,7 @@ def test_a_likelihood_on_a_scale_is_that_of_the_transformed_target_with_its_slop
 # Rows that stand for several readings
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(st.one_of(problems(n_features=1), problems(n_features=3)), seeds)
 def test_a_row_with_a_weight_is_as_many_rows(problem, seed):
     n, rng = len(problem.y), np.random.default_rng(seed)
