@@ -11,6 +11,7 @@ over one leaf. No array is larger than the pairs.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -308,19 +309,23 @@ class _Compiler:
         return pairs.distinct if pairs.gaps is None else None
 
 
-def paired_covariance(expression: Expression, X: Inputs, Z: Inputs) -> Covariance:
-    """Build the covariance between the entries of inputs whose shapes broadcast.
+def paired_covariance(
+    expression: Expression, X: Inputs, Z: Inputs, of_x: Any = ..., of_z: Any = ...
+) -> Covariance:
+    """Build the covariance between rows of X and rows of Z.
 
-    Gradients need inputs of one dimension.
+    ``of_x`` and ``of_z`` are indices of rows whose shapes broadcast. They pick values of one view
+    after the other, so that no array holds all columns of all pairs. Gradients need pairs of one
+    dimension.
     """
 
     @cache
     def pairs(view: View) -> BroadcastPairs:
-        x, z = X.view(view), Z.view(view)
+        x, z = X.view(view)[of_x], Z.view(view)[of_z]
         if not (np.isnan(x).any() or np.isnan(z).any()):
             return BroadcastPairs(x, z)
-        places = X.columns.places(view)
-        gaps = Gaps(BroadcastPairs(x, z), is_one_row=X.rows == Z.rows, places=places)
+        places, is_one_row = X.columns.places(view), X.rows[of_x] == Z.rows[of_z]
+        gaps = Gaps(BroadcastPairs(x, z), is_one_row=is_one_row, places=places)
         x, z = (np.where(np.isnan(one), places[0], one) for one in (x, z))
         return BroadcastPairs(x, z, gaps)
 
@@ -329,7 +334,7 @@ def paired_covariance(expression: Expression, X: Inputs, Z: Inputs) -> Covarianc
 
 def cross_covariance(expression: Expression, X: Inputs, Z: Inputs) -> Covariance:
     """Build the covariance (n, m) between n rows and m rows."""
-    return paired_covariance(expression, X[:, None], Z[None])
+    return paired_covariance(expression, X, Z, np.s_[:, None], np.s_[None])
 
 
 def diagonal_covariance(expression: Expression, X: Inputs) -> Covariance:

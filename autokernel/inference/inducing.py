@@ -150,7 +150,7 @@ class InducingLikelihood(Likelihood):
         """Build the covariance of some rows with the inducing points, row by row."""
         some, m = self.data.inputs[rows], len(self.points)
         row, point = np.divmod(np.arange(len(some) * m), m)
-        return paired_covariance(self.expression, some[row], self.points[point])
+        return paired_covariance(self.expression, some, self.points, row, point)
 
 
 class Conditioned:

@@ -74,8 +74,9 @@ class NearestRows:
         return ordered
 
     def _most_correlated(self, points: Inputs, candidates: IntArray, n_neighbours: int) -> IntArray:
-        pairs = points[:, None], self._X[candidates]
-        covariance = paired_covariance(self._expression, *pairs).forward(self._params)
+        covariance = paired_covariance(
+            self._expression, points, self._X, np.s_[:, None], candidates
+        ).forward(self._params)
         correlation = np.abs(covariance) / np.maximum(self._std[candidates], 1e-300)
         correlation = np.where(candidates < 0, -1.0, correlation)
         chosen = np.argpartition(-correlation, n_neighbours - 1, axis=1)[:, :n_neighbours]
@@ -132,7 +133,9 @@ class Blocks:
         self._i, self._j = i, j = np.tril_indices(X.rows.shape[1])
         self._last = np.zeros(self.shape)  # the last unit vector for each block
         self._last[:, -1] = 1.0
-        self._covariance = paired_covariance(expression, X[:, i].flat, X[:, j].flat)
+        begins = X.rows.shape[1] * np.arange(len(X))[:, None]  # of the blocks, in one dimension
+        pairs = (begins + i).ravel(), (begins + j).ravel()
+        self._covariance = paired_covariance(expression, X.flat, X.flat, *pairs)
 
     def last_columns(self, params: FloatArray) -> FloatArray:
         """Compute the last columns ``w`` (n_blocks, n_rows) of the inverses. O(n_rows^3) each.
@@ -342,7 +345,7 @@ class NeighbourPredictor(Predictor):
         difference from an average.
         """
         rows = self._nearest.of(X, self._n_neighbours)
-        pairs = X[:, None], self._data.inputs[rows]
+        pairs = X, self._data.inputs, np.s_[:, None], rows
         cross = paired_covariance(term.expression, *pairs).forward(term.params)
         right = np.stack([self._data.y[rows], cross], axis=-1)
         solved = Blocks(self._expression, self._data, rows).solve(np.exp(self._theta), right)
