@@ -402,6 +402,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         arguments = Arguments.of(self)
         data = check_fit_data(self, X, y, sample_weight, noise_std)
         judge, runs = self._begin(data, arguments, deadline)  # the last run is under way
+        self._store = runs[0].store
         context = self._init_callback_context(max_subtasks=runs[0].n_trials)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         monitor = Monitor(
@@ -438,7 +439,6 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         outliers = judge.before_search(deadline)
         settings: dict[str, Any] = {"seed": store.seed, "n_iter": arguments.n_iter}
         run = Run(data, outliers, arguments, store, **settings)
-        self._store = store
         return judge, [run]
 
     def _search(

@@ -79,7 +79,7 @@ class Run:
         start: Sequence[Expression] = (),
     ) -> None:
         self.given, self.outliers, self.arguments, self.seed = given, outliers, arguments, seed
-        self._store, self._n_iter = store, n_iter
+        self.store, self._n_iter = store, n_iter
         kept = given.without(outliers)
         self.rows = kept.rows  # as the user counts them
         self.columns, self.target = kept.columns.of_rows(kept.X), Target.of(kept.y, kept.noise)
@@ -134,7 +134,7 @@ class Run:
             seed=self.seed,
             batch_size=self.arguments.batch_size,
             tol=self.arguments.tol,
-            store=self._store,
+            store=self.store,
         )
 
     @property
@@ -153,7 +153,7 @@ class Run:
                 "the mean of y"
             )
         until = deadline.earlier(self._reserved_seconds(deadline))
-        n_jobs, store = self.arguments.n_jobs, self._store
+        n_jobs, store = self.arguments.n_jobs, self.store
         evaluate = partial(evaluate_in_parallel, self.evaluator, n_jobs=n_jobs, store=store)
         try:
             with one_blas_thread():
@@ -207,7 +207,7 @@ class Run:
             self.given,
             outliers,
             self.arguments,
-            self._store,
+            self.store,
             seed=self.seed,
             n_iter=self._n_iter - self.history.n_searched,
             start=[one.expression for one in self.history.best_first()[:N_STARTS_AGAIN]],

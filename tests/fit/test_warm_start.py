@@ -81,14 +81,15 @@ def test_without_a_seed_a_search_goes_on_too(evaluated, random_state):
     assert evaluated == kernels(model)[len(before) :]
 
 
-def test_a_search_interrupted_while_it_is_repeated_forgets_nothing(evaluated):
+def test_neither_a_repetition_that_is_interrupted_nor_a_refit_forgets_anything(evaluated):
     model = counted(n_iter=1, warm_start=True, **TINY).fit(*wave())
     expected = rows(model)
-    evaluated.clear()
     with pytest.raises(KeyboardInterrupt):
         model.set_callbacks(At(interrupt, ended=1)).fit(*wave())
     assert rows(model) == expected[:1]
-    assert rows(model.set_callbacks().fit(*wave())) == expected
+    model.set_callbacks().set_params(warm_start=False).refit(*wave(), "LIN[0]")
+    evaluated.clear()
+    assert rows(model.set_params(warm_start=True).fit(*wave())) == expected
     assert evaluated == []
 
 

@@ -70,8 +70,8 @@ if __name__ == "__main__":
 
 FIT_LONG = """
 import sys
-from tests.fits import small, wave
-small(memory=sys.argv[1], max_leaves=6, n_iter=60, verbose=2).fit(*wave())
+from tests.fits import counted, wave
+counted(memory=sys.argv[1], max_leaves=6, n_iter=60, verbose=2).fit(*wave())
 """
 
 FIT_UNTIL_INTERRUPTED = """
