@@ -803,7 +803,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         units : mapping of str to str, default=None
             Units of the target, under its name or ``"y"``, and of columns by name, or by ``x0``,
             ``x1`` and so on if they have no names. An example is
-            ``{"time": "years", "y": "passengers"}``. The unit of dates is days.
+            ``{"time": "years", "y": "passengers"}``. Columns of dates have none.
         short : bool, default=False
             Whether to say only what is largest, in at most five lines.
 
