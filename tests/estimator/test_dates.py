@@ -124,7 +124,7 @@ def test_dates_work_in_cross_validation_and_after_a_round_trip(by_date):
 
 
 def test_dates_for_a_column_that_held_numbers_are_refused(by_number):
-    with pytest.raises(ValueError, match=r"X must hold numbers in column 0, as it did in fit"):
+    with pytest.raises(ValueError, match=r"X must hold numbers in column 'x0', as it did in fit"):
         by_number.predict(FORMS["array"])
 
 
