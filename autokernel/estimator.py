@@ -178,17 +178,19 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     n_inducing : int, default=512
         Largest number of inducing points.
     memory : str, path, joblib.Memory or None, default=None
-        Folder for finished evaluations. The same fit finds them there after a crash, or with a
-        larger ``n_iter``. Several fits may share a folder. A kernel that failed is tried again. Use
-        another folder after changing the code of a custom kernel or criterion. The files are
-        pickles, which run code when they are loaded: nobody else should have write access.
+        Folder for evaluations and proposals. The same fit finds them there after a crash, or with
+        a larger ``n_iter``. Several fits may share a folder. A kernel that failed is tried again.
+        Use another folder after changing the code of a custom kernel, criterion or strategy. The
+        files are pickles, which run code when they are loaded: nobody else should have write
+        access.
     n_jobs : int or None, default=None
         Number of parallel workers for the initial design and for batches, as in
         :class:`joblib.Parallel`. ``joblib.parallel_config`` chooses processes, threads or Dask.
     warm_start : bool, default=False
-        Whether ``fit`` continues the last search on the same data, also an interrupted one. A new
-        search starts if the data, ``priors``, ``periods``, ``criterion``, ``structure_prior`` or an
-        integer ``random_state`` differ, or if a kernel of the last search is not allowed any more.
+        Whether ``fit`` continues the last search, also an interrupted one. It repeats that search
+        but reads what has been computed: evaluations of the same kernel with the same data,
+        ``priors``, ``criterion`` and seed. With a larger ``n_iter``, which is the total, it goes on
+        from there. The seed stays the same unless ``random_state`` is another integer.
     random_state : int, RandomState instance or None, default=None
         An int makes the search reproducible.
     verbose : int, default=0
