@@ -360,8 +360,7 @@ def _rebuilt_evaluator(
 def parts_of_kernel(expression: Expression) -> tuple[object, ...]:
     """Return what identifies a kernel, as parts of a digest."""
     trees = expression.subtrees()
-    named = ((*definition(tree.declared), repr(tree.view), tree.parameters) for tree in trees)
-    return (str(expression), *named)
+    return (str(expression), *((*definition(one.declared), repr(one.view)) for one in trees))
 
 
 def digest(*parts: object) -> str:

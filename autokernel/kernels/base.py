@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
+from dataclasses import astuple
 from pickle import PicklingError
 from typing import Any, ClassVar, NamedTuple
 from uuid import uuid4
@@ -57,9 +58,12 @@ def definition(declared: Declared) -> tuple[str, ...]:
 
     One that :func:`has_lambda` is identified in this process only.
     """
-    own, is_local = type(declared), has_lambda(declared)
-    local = _TOKENS.setdefault(declared, uuid4().hex) if is_local else ""
-    return (own.__module__, own.__qualname__, local or joblib.hash(_attributes(declared)))
+    own = type(declared)
+    if has_lambda(declared):
+        return (own.__module__, own.__qualname__, _TOKENS.setdefault(declared, uuid4().hex))
+    texts = [list(map(str, astuple(one))) for one in declared.parameters]  # skops forgets enums
+    attributes = joblib.hash({**_attributes(declared), "parameters": texts})
+    return (own.__module__, own.__qualname__, attributes)
 
 
 def has_lambda(declared: Declared) -> bool:
