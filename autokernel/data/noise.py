@@ -57,9 +57,6 @@ class RowNoise:
         """Make the noise of a record."""
         return cls(*(np.broadcast_to(np.asarray(one, dtype=float), shape) for one in record))
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self).of_record, (self.weights.shape, self.record)
-
     def variance(self, s: float | FloatArray) -> FloatArray:
         """Compute the noise variance of each row from that of all rows, or of single readings."""
         return s / self.weights + self.known

@@ -1,5 +1,6 @@
 """The rows of a fit as inference sees them: inputs, targets, and pairs of inputs."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,22 @@ class TrainingData:
         return (*(values.tobytes() for values in every), *numbers)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_pairs": {}}  # which are computed again
+        plain, inputs = self._plain, self.inputs  # pairs are computed again
+        of_columns = {"columns": inputs.columns.record, "target": self.target.record}
+        return {
+            "numbers": json.dumps(of_columns),  # files of skops need much room for each object
+            "inputs": [inputs.values, inputs.rows],
+            "y": plain.y,
+            "noise": plain.noise.record,
+            "scale": self._scale,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        numbers, y = json.loads(state["numbers"]), state["y"]
+        inputs = Inputs(Columns.of_record(numbers["columns"]), *state["inputs"])
+        noise = RowNoise.of_record(y.shape, state["noise"])
+        plain = TrainingData(inputs, y, noise, Target.of_record(numbers["target"]))
+        vars(self).update(vars(plain.on(state["scale"])))
 
     @property
     def rounding_by_target(self) -> tuple[FloatArray, FloatArray]:
