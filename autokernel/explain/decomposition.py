@@ -140,7 +140,7 @@ class ExplainedFunction:
         parts = joined([self._with_season(one) for one in parts_of(best.expression, best.theta)])
         parts = self._separable(parts)
         means = [self.mean(part, self.X) for part in parts]
-        self.parts, self.n_large = _measured(*_without_opponents(parts, means))
+        self.parts, self.n_large = _by_share(*_without_opponents(parts, means))
 
     def _conditioned(self, expression: Expression, theta: FloatArray) -> Predictor:
         mixture = self._model.mixture
@@ -393,7 +393,7 @@ def wave_share(curve: FloatArray, n_periods: float) -> float:
     return float((within - level).var() / within.var()) if within.var() > 0 else 1.0
 
 
-def _measured(parts: Sequence[Part], means: Sequence[FloatArray]) -> tuple[list[Part], int]:
+def _by_share(parts: Sequence[Part], means: Sequence[FloatArray]) -> tuple[list[Part], int]:
     """Return parts with their shares, those that explain much first, and the number of these."""
     pairs = zip(parts, variance_shares(means), map(np.ptp, means), strict=True)
     measured = [replace(part, share=share, span=float(span)) for part, share, span in pairs]
