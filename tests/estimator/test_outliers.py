@@ -195,12 +195,15 @@ def test_outliers_among_many_rows_are_found_by_the_fit_to_some(approximation):
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        ([17], r"^Row 17 does not fit: it is \d+ standard deviations off, and is excluded"),
+        ([17], r"^Row 17 is excluded as an outlier: it is \d+ standard deviations off"),
         (
             [17, 40],
-            r"^Rows 17 and 40 do not fit: they are \d+ and \d+ standard deviations off, and",
+            r"^Rows 17 and 40 are excluded as outliers: they are \d+ and \d+ standard deviations",
         ),
-        ([1, 9, 17, 25, 40, 50, 55], r"^7 rows, of which the first are 1, .*50, do not fit: they"),
+        (
+            [1, 9, 17, 25, 40, 50, 55],
+            r"^7 rows, of which the first are 1, .*50, are excluded as outliers",
+        ),
     ],
 )
 def test_outliers_are_said_with_a_claim(rows, sentence):
@@ -221,7 +224,7 @@ def test_rows_without_a_density_on_the_scale_are_said_to_be_at_its_end():
     y[[7, 30]] = 0.0, 400.0
     said = refitted(x, y, "sqrt(y) ~ SE[0]").describe()
     assert "Row 7 has a value where the target's scale ends, and is excluded" in said
-    assert re.search(r"Row 30 does not fit: it is \d+ standard deviations off", said)
+    assert re.search(r"Row 30 is excluded as an outlier: it is \d+ standard deviations off", said)
 
 
 def test_a_clone_has_the_parameter_and_another_value_is_refused():

@@ -71,7 +71,7 @@ def test_rows_are_counted_as_the_user_does_where_some_have_no_weight():
     wave, some = np.sin(x[:, 0]) + 0.05 * np.cos(37 * x[:, 0]), np.r_[np.zeros(6), np.ones(34)]
     wave[30] += 3.0
     model = small().refit(x, wave, "SE[0]", sample_weight=some)
-    assert "Row 30 does not fit" in model.describe()
+    assert "Row 30 is an outlier" in model.describe()
 
 
 def test_weights_of_one_and_errors_of_zero_change_nothing():

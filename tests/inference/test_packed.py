@@ -32,7 +32,7 @@ def packed_cholesky(K):
 def with_jitter(K):
     """Factorise with the smallest jitter that suffices, and return it."""
     return factorise_with_jitter(
-        lambda jitter: pack(K + jitter * np.eye(len(K))), scale=float(np.mean(np.diag(K)))
+        lambda jitter: pack(K + jitter * np.eye(len(K))), magnitude=float(np.mean(np.diag(K)))
     )
 
 
@@ -151,7 +151,7 @@ def test_only_errors_of_the_matrix_are_mended_by_jitter():
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        factorise_with_jitter(interrupted, scale=1.0)
+        factorise_with_jitter(interrupted, magnitude=1.0)
 
 
 @pytest.mark.parametrize("overwrite", ["evidence_adjoint", "inverse_diagonal"])
