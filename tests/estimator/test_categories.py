@@ -90,15 +90,16 @@ def test_the_search_finds_what_the_shops_share():
 
 
 def test_columns_of_categories_have_no_other_kernel_and_columns_of_numbers_not_theirs():
-    model = small(n_iter=0, max_leaves=1).fit(X, Y)
+    model = small(n_iter=0, max_leaves=1, averaging=None).fit(X[:40], Y[:40])
     kernels = set(model.search_history_["kernel"])
     assert {one for one in kernels if "shop" in one} == {"CAT[shop]"}
     assert "CAT[time]" not in kernels
-    ordered = small(n_iter=0, max_leaves=1).fit(FORMS["ordered categories"], Y)
+    ordered = small(n_iter=0, max_leaves=1, averaging=None)
+    ordered.fit(FORMS["ordered categories"][:40], Y[:40])
     assert {"CAT[shop]", "LIN[shop]", "SE[shop]"} <= set(ordered.search_history_["kernel"])
-    chosen = small(n_iter=0, max_leaves=1, base_kernels=["SE"]).fit(X, Y)
+    chosen = small(n_iter=0, max_leaves=1, base_kernels=["SE"]).fit(X[:40], Y[:40])
     assert set(chosen.search_history_["kernel"]) == {"SE[time]", "CAT[shop]", "NOISE"}
-    without = small(n_iter=0, base_kernels={"shop": ()}).fit(X, Y)
+    without = small(n_iter=0, base_kernels={"shop": ()}).fit(X[:40], Y[:40])
     assert not any("shop" in one for one in without.search_history_["kernel"])
 
 
@@ -226,7 +227,7 @@ def test_curves_are_those_of_the_most_frequent_level():
     often = pd.concat([X, X[X["shop"] == "D"]])  # now the most frequent one
     y = np.concatenate([Y, Y[X["shop"] == "D"] + 0.1])
     assert often["shop"].value_counts().idxmax() == "D"
-    assert "Where shop is D, " in small().refit(often, y, KERNEL).describe()
+    assert "Where shop is D, " in small(averaging=None).refit(often, y, KERNEL).describe()
 
 
 def test_categories_that_interact_are_a_joint_effect():
@@ -285,7 +286,7 @@ def test_a_picture_has_at_most_ten_curves():
 
 def test_numbers_with_a_kernel_of_categories_are_shown_as_numbers():
     numbers = pd.DataFrame({"time": X["time"], "shop": X["shop"].map(SHOPS.index) + 1})
-    model = small(base_kernels={"shop": ("CAT",)}).refit(numbers, Y, KERNEL)
+    model = small(averaging=None, base_kernels={"shop": ("CAT",)}).refit(numbers, Y, KERNEL)
     panels = DecompositionDisplay.from_estimator(model).panels
     assert [list(panel.levels) for panel in panels if panel.levels] == [["1", "2", "3", "4"]]
     assert "levels of shop" in model.describe()

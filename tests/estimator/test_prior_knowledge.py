@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.export import from_dict, to_dict
-from tests.fits import SEARCHES, assert_predicts_as_its_kernel, rows
+from tests.fits import PLAIN, SEARCHES, assert_predicts_as_its_kernel, rows
 
 FEW = {"month": ("LIN", "PER"), "other": ()}  # base kernels
 SOME = {"month": ("LIN", "PER"), "other": ("LIN",)}
@@ -31,7 +31,7 @@ def design_of(model):
 
 
 def search(**parameters):
-    settings = {"n_iter": 2, "max_leaves": 3, "averaging": None, "random_state": 0}
+    settings = {"n_iter": 2, "max_leaves": 3, "averaging": None, **PLAIN}
     return AutoKernelGPRegressor(**{**settings, **parameters})
 
 
@@ -304,8 +304,8 @@ def test_two_columns_may_have_the_same_known_period():
 def test_the_default_has_periods_if_two_cycles_of_four_values_can_be_seen(values, has_periods):
     x = np.repeat(np.asarray(values, dtype=float), 3)[:, None]
     y = np.random.default_rng(0).normal(size=len(x))
-    settings = {"n_iter": 0, "random_state": 0, "outliers": None, "target_scale": None}
-    model = AutoKernelGPRegressor(column_scales=None, **settings).fit(x, y)
+    settings = {"n_iter": 0, "max_leaves": 2, "averaging": None, **PLAIN}
+    model = AutoKernelGPRegressor(**settings).fit(x, y)
     assert ("PER[0]" in model.search_history_["kernel"]) == has_periods
     named = AutoKernelGPRegressor(base_kernels=["SE", "PER"], **settings).fit(x, y)
     assert "PER[0]" in named.search_history_["kernel"]

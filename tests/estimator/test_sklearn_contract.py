@@ -1,12 +1,22 @@
 """The checks that scikit-learn makes of every estimator, of the default one."""
 
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 from autokernel import AutoKernelGPRegressor, Importance
 from tests.fits import SEARCHES
 
 QUICK = Importance(max_draws=100)
+LONG = {"check_regressor_data_not_an_array"}  # the rows of another check, as another container
+
+
+def checks_of_the_default():
+    """All defaults but the number of kernels after the initial design."""
+    default = AutoKernelGPRegressor(n_iter=0, random_state=0)
+    for estimator, check in estimator_checks_generator(default, mark="skip"):
+        name = check.func.__name__
+        marks = [pytest.mark.slow] if name in LONG else []
+        yield pytest.param(estimator, check, id=name, marks=marks)
 
 
 @pytest.fixture(scope="module")
@@ -15,9 +25,8 @@ def kept(tmp_path_factory):
     return str(tmp_path_factory.mktemp("kept"))
 
 
-@parametrize_with_checks([AutoKernelGPRegressor(n_iter=0, random_state=0)])
+@pytest.mark.parametrize(("estimator", "check"), list(checks_of_the_default()))
 def test_the_default_passes_the_checks_of_scikit_learn(estimator, check, kept):
-    """All defaults but the number of kernels after the initial design."""
     check(estimator.set_params(memory=kept))
 
 

@@ -142,14 +142,14 @@ def test_nothing_is_estimated_after_the_deadline():
 
 
 def test_estimates_on_some_of_the_rows_are_those_of_all():
-    X, y = season_on_a_trend(400, 1)
+    X, y = season_on_a_trend(300, 1)
     evaluator = Evaluator(TrainingData(X, y), priors=PRIORS, seed=0)
     parent = evaluator(parse_expression("PER[0] + SE[0]"))
     best = neighbours(evaluator, parent, grammar_of(kernels=("SE", "LIN")))[0]
     score = evaluator.run(evaluator.prepare(best.expression, [parent], best.start)).score
     assert score > parent.score - 2
     # a gain is a sum over rows, with a variance of two nats for each nat
-    error = np.sqrt(2 * (score - parent.score) * (400 / 150 - 1))
+    error = np.sqrt(2 * (score - parent.score) * (300 / 150 - 1))
     assert best.score == pytest.approx(score, abs=2 * error)
 
 

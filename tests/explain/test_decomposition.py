@@ -24,7 +24,7 @@ def refitted(text, X, y, **settings):
     )
 
 
-@pytest.mark.parametrize("n", [5, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [3, pytest.param(200, marks=pytest.mark.slow)])
 def test_the_constant_and_the_means_are_the_prediction(n):
     X, y = table(40)
     X_new = np.random.default_rng(1).uniform(-2, 12, size=(40, 2))

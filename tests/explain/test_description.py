@@ -173,7 +173,7 @@ def words_of_components(model):
     return [text for text in overview.split(". ") if "matter" in text], paragraphs
 
 
-@pytest.mark.parametrize("name", ["line", "shops"])
+@pytest.mark.parametrize("name", [pytest.param("line", marks=pytest.mark.slow), "shops"])
 def test_one_posterior_has_the_same_words_however_predictions_average_over_it(name):
     rng = np.random.default_rng(3)
     X = pd.DataFrame({"shop": rng.choice([*"abc"], 40), "date": np.arange(40.0)})
@@ -387,7 +387,7 @@ def test_columns_are_named_with_the_probability_that_they_matter():
 
 def test_every_kernel_of_the_grammar_can_be_described():
     X = np.random.default_rng(0).uniform(size=(30, 2))
-    for expression, theta in random_expressions(8):
+    for expression, theta in random_expressions(5):
         model = with_kernel(X, np.sin(9 * X[:, 0]), expression, theta)
         text = model.describe({"x0": "metres"})
         components = model.decompose(units={"x0": "metres"}).components
@@ -520,11 +520,12 @@ RANGE = r"\((\S+) to (\S+)\)"
 
 
 def test_on_the_log_scale_effects_are_factors():
-    X, rng = pd.DataFrame({"time": np.linspace(1950, 1960, 120)}), np.random.default_rng(0)
+    X, rng = pd.DataFrame({"time": np.linspace(1950, 1960, 80)}), np.random.default_rng(0)
     years = X["time"] - 1950
     logs = 2 + 0.1 * years + 0.3 * np.sin(2 * np.pi * years)
-    y = np.exp(logs + 0.05 * rng.normal(size=120))
-    model = AutoKernelGPRegressor(target_scale="log", outliers=None, random_state=0)
+    y = np.exp(logs + 0.05 * rng.normal(size=80))
+    settings = {"target_scale": "log", "outliers": None, "averaging": None, "random_state": 0}
+    model = AutoKernelGPRegressor(**settings)
     text = model.refit(X, y, "log(y) ~ LIN[time] + PER[time]").describe(UNITS)
     assert text.startswith("The effects multiply (log scale). The geometric mean")
     (mean,) = numbers(r"The geometric mean of the target is (\S+) litres\.", text)

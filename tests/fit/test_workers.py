@@ -168,13 +168,16 @@ def test_two_threads_find_what_one_finds(alone):
         assert rows(small(**PERIODIC).fit(*wave())) == rows(alone)
 
 
+@pytest.mark.slow
 def test_workers_of_other_kinds_find_what_one_process_finds(alone):
     pytest.importorskip("distributed")
     assert run_together(FIT_ELSEWHERE, json.dumps(PERIODIC)) == [[rows(alone)] * 2]
 
 
 @posix
-@pytest.mark.parametrize(("whom", "place"), [("process", 4), ("group", 0)])
+@pytest.mark.parametrize(
+    ("whom", "place"), [pytest.param("process", 4, marks=pytest.mark.slow), ("group", 0)]
+)
 def test_ctrl_c_leaves_a_fitted_model_and_no_worker(by_batches, whom, place):
     text = by_batches.search_history_["kernel"][place] if place else ""
     settings = json.dumps({"n_jobs": 2, "batch_size": BATCH_SIZE})
@@ -196,6 +199,7 @@ def test_ctrl_c_leaves_a_fitted_model_and_no_worker(by_batches, whom, place):
     assert json.loads(out.splitlines()[-1]) == expected
 
 
+@pytest.mark.slow
 def test_time_is_over_for_workers_too_and_what_is_cut_short_is_not_kept(tmp_path):
     class Slow(Laplace):
         """Takes minutes unless the time is over; it looks at the clock meanwhile."""
