@@ -79,6 +79,7 @@ def test_truth_values_are_categories(form):
     assert "where is_open is True, the target is higher by 1.99" in model.describe()
 
 
+@pytest.mark.slow
 def test_the_search_finds_what_the_shops_share():
     settings = {"base_kernels": ["LIN", "PER"], "n_iter": 8, "averaging": None, **PLAIN}
     model = AutoKernelGPRegressor(**settings).fit(X, Y)
@@ -307,7 +308,7 @@ def test_reports_and_cross_validation_know_levels(fitted, tmp_path):
 
 
 def test_the_kernel_of_scikit_learn_predicts_the_same_of_the_numbers_of_levels():
-    model = small(averaging=None).refit(X, Y, KERNEL)
+    model = small(averaging=None).refit(X, Y, "CAT[shop] * LIN[time]")
     regressor = GaussianProcessRegressor(
         model.best_kernel_, optimizer=None, normalize_y=True, alpha=0
     ).fit(model.X_train_, Y)
@@ -326,7 +327,9 @@ def test_a_warm_start_begins_again_if_a_column_becomes_a_category():
 
 def test_equal_categories_twice_are_one():
     for text in ("CAT[0] * CAT[0]", "CAT[0] + CAT[0]"):
-        model = small(n_iter=0, start_kernel=text, max_leaves=2).fit(X[["shop"]], Y)
+        model = small(n_iter=0, start_kernel=text, max_leaves=2, averaging=None).fit(
+            X[["shop"]][:40], Y[:40]
+        )
         assert text not in model.search_history_["kernel"]
     assert parse_expression("CAT[0]").leaves[0].kernel.is_categorical
 

@@ -176,9 +176,8 @@ def test_a_period_that_explains_spikes_is_found():
     assert "PER" in model.best_expression_
 
 
-@pytest.mark.parametrize(
-    "approximation", ["inducing", pytest.param("auto", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("approximation", ["inducing", "auto"])
 def test_outliers_among_many_rows_are_found_by_the_fit_to_some(approximation):
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(620, 1))

@@ -213,7 +213,7 @@ def test_copy_of_a_fitted_model_predicts_the_same_and_goes_on_alike(model, dupli
 
 def test_a_file_of_skops_is_about_as_small_as_one_of_joblib(tmp_path):
     inputs, target = wave(40, n_features=2)
-    fitted = small(n_iter=2, max_leaves=4, operators=["+", "*", "cp"]).fit(inputs, target)
+    fitted = small(n_iter=6, max_leaves=4, operators=["+", "*", "cp"]).fit(inputs, target)
     joblib.dump(fitted, tmp_path / "model.joblib")
     through_skops(fitted, tmp_path)
     sizes = [(tmp_path / f"model.{kind}").stat().st_size for kind in ("skops", "joblib")]

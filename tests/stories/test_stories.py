@@ -97,7 +97,6 @@ def on_scales(seed=0, n=60):
 
 
 ALWAYS = (
-    "log(y) ~ LIN[time] + PER[time] * LIN[time]",
     "SE[log(age)] + SE[water]",
     "log(y) ~ NOISE",
 )
