@@ -30,6 +30,7 @@ REFUSED, INTERRUPTED = 2, 130  # exit statuses; the second is that of the shell 
 NUMBER, CATEGORY, DATE = "number", "category", "mixed"  # kinds of columns; others: forms of dates
 LIKE_A_NUMBER, CATEGORY_SHARE = r"[^\w\s]*\s*\d", 0.1  # of texts of a category, which begin so
 NO_DATE = r"^[+-]?\d*\.?\d*$|\d,\d|^\d+:"  # 2020, 45,3 and 7:30, which are dates to pandas
+YEAR_FIRST = r"\d{4}\D"  # of dates whose day and month have an order
 MARKS = {"tab": "\t", "\\t": "\t", "space": r"\s+"}  # pandas takes longer ones as patterns
 MIN_ROWS, TEST_SHARE = 4, 0.1  # of a fit and its test; of the rows
 BASELINE_ROWS = 200  # on which other kernels are fitted in seconds
@@ -182,7 +183,7 @@ def read_fit_rows(path: Path, options: argparse.Namespace) -> FitRows:
             raise ValueError(f"{MIN_ROWS} rows with an input are needed, got {len(y)}")
     notes = [f"{len(y)} of {len(kept)} rows are used, with the inputs\n\n{_summary(X)}\n"]
     kinds, weights = {name: kinds[name] for name in X}, weights[kept].to_numpy(float)
-    weights /= weights.mean()  # rows are seldom readings that agree exactly
+    weights = weights / weights.mean()  # rows are seldom readings that agree exactly
     X, y = X.reset_index(drop=True), y.reset_index(drop=True)
     time = X.iloc[:, 0].to_numpy() if list(kinds.values()) == [NUMBER] else None
     if len(dates := X.select_dtypes("datetime").columns):
@@ -275,8 +276,9 @@ def _read(cells: Any, kind: str, options: argparse.Namespace) -> Any:
     read = partial(pd.to_datetime, text, format=kind, errors="coerce", utc=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that the day does not come first
-        dates = read()
-        return dates.where(dates == read(dayfirst=True)).dt.tz_localize(None)
+        dates, other = read(), read(dayfirst=True)
+        is_clear = (dates == other) | cells.str.match(YEAR_FIRST, na=False)  # pandas 3 swaps these
+        return dates.where(is_clear).dt.tz_localize(None)
 
 
 def _read_columns(cells: Any, kinds: Mapping[str, str], options: argparse.Namespace) -> Any:

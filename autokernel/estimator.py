@@ -439,9 +439,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             store.seed = check_seed(arguments.random_state)
         judge = RowJudge(data, arguments, store, seed=store.seed)
         outliers = judge.before_search(deadline)
-        settings: dict[str, Any] = {"seed": store.seed, "n_iter": arguments.n_iter}
-        run = Run(data, outliers, arguments, store, **settings)
-        return judge, [run]
+        n_iter = arguments.n_iter
+        return judge, [Run(data, outliers, arguments, store, seed=store.seed, n_iter=n_iter)]
 
     def _search(
         self, runs: list[Run], judge: RowJudge, monitor: Monitor, deadline: Deadline

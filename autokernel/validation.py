@@ -1,7 +1,8 @@
 """Checks of arguments that several layers share."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from numbers import Integral
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -45,6 +46,15 @@ def resolve(
         )
     found._validate_params()
     return found
+
+
+def index_of_column(given: object, names: Sequence[str], n_features: int) -> int | None:
+    """Return the index of a column that is given by its name or index, None if there is none."""
+    if isinstance(given, str):
+        return names.index(given) if given in names else None
+    if not isinstance(given, Integral) or isinstance(given, bool):
+        return None
+    return int(given) if 0 <= int(given) < n_features else None
 
 
 def did_you_mean(

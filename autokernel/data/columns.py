@@ -155,11 +155,6 @@ class Columns:
         """List the columns of a kind."""
         return [number for number, column in enumerate(self.every) if column.kind == kind]
 
-    @property
-    def with_gaps(self) -> list[int]:
-        """The columns of which values are missing."""
-        return [number for number, column in enumerate(self.every) if column.has_gaps]
-
     def inputs(self, X: FloatArray, *, first_row: int | None = None) -> "Inputs":
         """Scale inputs (n, n_features), by default of new rows."""
         low = np.array([column.low for column in self.every])

@@ -1,7 +1,7 @@
 """Tables of the user as numbers: dates become days, and categories the numbers of levels."""
 
 from collections.abc import Mapping, Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from autokernel.data.dates import (
     type_name,
 )
 from autokernel.typing import FloatArray
-from autokernel.validation import did_you_mean
+from autokernel.validation import did_you_mean, index_of_column
 
 _NAMES_OF_CATEGORY_TYPES = ("categor", "enum", "bool")  # beginnings
 _NAME_OF_INDEX = "time"  # of one without a name
@@ -213,16 +213,13 @@ def chosen_columns(X: Any, categorical: Any) -> set[int] | None:
 
 def _index_of(column: Any, names: Sequence[str]) -> int:
     """Return the index of a column that is given by its name or by its index."""
-    if isinstance(column, str) and column in names:
-        return names.index(column)
-    is_index = isinstance(column, Integral) and not isinstance(column, bool)
-    if is_index and int(column) in range(len(names)):
-        return int(column)
-    raise ValueError(
-        "categorical_features must be 'auto', None, a mask, or columns of X, out of "
-        f"{names} or indices below {len(names)}, got {column!r}"
-        f"{did_you_mean(column, names) if isinstance(column, str) else ''}"
-    )
+    index = index_of_column(column, names, len(names))
+    if index is None:
+        raise ValueError(
+            "categorical_features must be 'auto', None, a mask, or columns of X, out of "
+            f"{names} or indices below {len(names)}, got {column!r}{did_you_mean(column, names)}"
+        )
+    return index
 
 
 def _is_of_categories(values: Any) -> bool:

@@ -7,7 +7,7 @@ rows a variance, those first that gain most of the log evidence, and each of the
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -109,14 +109,14 @@ def update_outliers(
     The target is standardised as in this fit. Rows that the kernel explains come back. These are
     all rows if the score of its fit to all rows is higher, as that may show what the others do not.
     """
-    settings: dict[str, Any] = {"priors": priors, "seed": seed, "deadline": deadline}
+    pursue = partial(_Pursuit, fit.expression, data, priors=priors, seed=seed, deadline=deadline)
     with suppress(EvaluationError), kernel_errors(), one_blas_thread():
-        pursuit = _Pursuit(fit.expression, data, known, **settings)
+        pursuit = pursue(known)
         kept = pursuit.rows.copy()
         kept[known] = False
         found = pursuit.settled(pursuit.at(kept, fit.theta))
         if len(known):
-            of_all = _Pursuit(fit.expression, data, **settings)
+            of_all = pursue()
             rival = of_all.thorough()
             if rival.score > found.score:
                 return of_all.outliers(of_all.settled(rival))
@@ -273,9 +273,12 @@ class _Pursuit:
 
     def _posterior(self, kept: BoolArray) -> LogPosterior:
         """Return the posterior given some rows, by their standardised target."""
-        data = self._standardised(kept, kept)
-        settings: dict[str, Any] = {"priors": self._priors, "deadline": self._deadline}
-        return LogPosterior.exact(self._expression, data, **settings)
+        return LogPosterior.exact(
+            self._expression,
+            self._standardised(kept, kept),
+            priors=self._priors,
+            deadline=self._deadline,
+        )
 
     def _standardised(self, rows: BoolArray, kept: BoolArray) -> TrainingData:
         """Return rows with the target that is standardised over the kept ones."""

@@ -22,6 +22,14 @@ from autokernel.typing import FloatArray
 
 _FALSE_ALARM = 1e-4  # probability that noise alone shows a season
 _MIN_CYCLES_OF_SEASON = 4.0  # over the extent
+_TAILS = np.array([0.05, 0.95])  # prior quantiles that bound a parameter without a declared range
+_SQUARED_TARGET_RANGE = (0.01, 3.0)  # mean squares of the target, unless a parameter declares it
+_NEW_LENGTHSCALE = 0.1  # median spacings, of a node that explains what was noise
+NOISE_LEFT = 0.25  # fraction of the noise variance that is still noise then
+_PEAK_SHARE = 0.75  # of the starting values of a period
+_MAX_COMPARED = 12  # known fits whose structure is compared with that of a kernel
+_MAX_SIMILAR = 3  # known fits that give warm starts
+_LESS_NOISE = np.log(4.0)  # log factor, as new terms explain some of the noise
 
 
 class DataScales:
@@ -93,13 +101,6 @@ def columns_with_season(data: TrainingData) -> list[int]:
             if is_high and extent / period > _MIN_CYCLES_OF_SEASON:
                 found.append(column)
     return found
-
-
-_TAILS = np.array([0.05, 0.95])  # prior quantiles that bound a parameter without a declared range
-_SQUARED_TARGET_RANGE = (0.01, 3.0)  # mean squares of the target, unless a parameter declares it
-_NEW_LENGTHSCALE = 0.1  # median spacings, of a node that explains what was noise
-NOISE_LEFT = 0.25  # fraction of the noise variance that is still noise then
-_PEAK_SHARE = 0.75  # of the starting values of a period
 
 
 def draw_starts(
@@ -201,11 +202,6 @@ def random_stream(seed: int, expression: Expression, purpose: str) -> np.random.
     """Return a generator for one kernel and purpose, the same in every process."""
     digest = hashlib.sha256(f"{purpose}: {seed_text(expression)}".encode()).digest()
     return np.random.default_rng([seed, int.from_bytes(digest[:8])])
-
-
-_MAX_COMPARED = 12  # known fits whose structure is compared with that of a kernel
-_MAX_SIMILAR = 3  # known fits that give warm starts
-_LESS_NOISE = np.log(4.0)  # log factor, as new terms explain some of the noise
 
 
 class WarmStart(NamedTuple):

@@ -279,12 +279,8 @@ def _innovations(model: FittedModel, column: int) -> tuple[FloatArray, FloatArra
     evaluation = model.evaluation
     data = model.mixture.data.on(evaluation.expression.target)
     data = data.take(np.argsort(data.inputs.filled[:, column], kind="stable"))
-    params = np.exp(evaluation.theta)
-    K = (
-        cross_covariance(evaluation.expression, data.inputs, data.inputs)
-        .forward(params[:-1])
-        .copy()
-    )
+    covariance = cross_covariance(evaluation.expression, data.inputs, data.inputs)
+    K = covariance.forward(np.exp(evaluation.theta[:-1])).copy()
     K[np.diag_indices(len(K))] += data.noise.variance(model.scaled_noise_variance)
     try:
         residuals = solve_triangular(cholesky(K, lower=True), data.y, lower=True)

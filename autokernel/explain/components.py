@@ -147,10 +147,8 @@ class ComponentFacts:
         shares: dict[int, list[tuple[Share, FloatArray, FloatArray]]] = {}
         for leaf, entries in leaves_of(self._part.group[0]):
             if isinstance(leaf.kernel, Share):
-                params, drawn = (
-                    np.exp(self._part.theta_of_all[entries]),
-                    np.exp(self._draws[:, entries]),
-                )
+                params = np.exp(self._part.theta_of_all[entries])
+                drawn = np.exp(self._draws[:, entries])
                 shares.setdefault(leaf.column, []).append((leaf.kernel, params, drawn))
         return {c: Region.of(own, self._explained.ends(c)[1]) for c, own in shares.items()}
 

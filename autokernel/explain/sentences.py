@@ -204,10 +204,8 @@ class Sentences:
         amounts = [size]
         if self.scale == "log":
             factors = self.between(*(one.value for one in ends))
-            how, amounts = (
-                f" {'that' if word else 'and'} changes {self.target} by {factors}",
-                [*swing],
-            )
+            how = f" {'that' if word else 'and'} changes {self.target} by {factors}"
+            amounts = [*swing]
         text = f"{begin}{perhaps(f'{noun}{how} in its last cycle', size.probability)}."
         return [(period, text), *((self.measured(one), "") for one in amounts)]
 

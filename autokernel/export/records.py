@@ -11,6 +11,7 @@ from autokernel.data import Columns, RowNoise, Target
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.exceptions import warn_user
 from autokernel.explain import history_table
+from autokernel.expression import custom_parts
 from autokernel.inference import (
     ExactPredictor,
     InducingPredictor,
@@ -20,7 +21,7 @@ from autokernel.inference import (
     one_blas_thread,
 )
 from autokernel.model import FittedModel, KernelPosterior, MixtureComponent, MixturePredictor
-from autokernel.model.packing import as_columns, custom_parts, from_columns
+from autokernel.model.packing import as_columns, from_columns
 from autokernel.typing import FloatArray
 from autokernel.version import __version__
 
@@ -198,11 +199,8 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
 
 def _fitted_model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedModel:
     columns, target = Columns.of_record(record["columns"]), Target.of_record(record["target"])
-    inputs, targets, rows = (
-        columns.inputs(X, first_row=0),
-        target.forward(y),
-        record["rows_of_model"],
-    )
+    inputs, targets = columns.inputs(X, first_row=0), target.forward(y)
+    rows = record["rows_of_model"]
     if rows is not None:
         values = _array(rows["X"]).reshape(-1, X.shape[1])
         inputs, targets = columns.scaled(values, first_row=0), _array(rows["y"])

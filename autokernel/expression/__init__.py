@@ -8,7 +8,7 @@ from autokernel.expression.normal_form import (
     simplifications,
     without_leaves,
 )
-from autokernel.expression.notation import parse_expression
+from autokernel.expression.notation import custom_parts, parse_expression, parse_with_parts
 from autokernel.expression.parts import (
     Addend,
     Split,
@@ -63,6 +63,7 @@ __all__ = [
     "align",
     "arrange",
     "changes_along",
+    "custom_parts",
     "factorings",
     "fold",
     "fold_nodes",
@@ -72,6 +73,7 @@ __all__ = [
     "node_swaps",
     "normal_form",
     "parse_expression",
+    "parse_with_parts",
     "reduced",
     "seed_text",
     "simplifications",

@@ -20,6 +20,7 @@ from autokernel.kernels import (
     BaseKernel,
     Operator,
     Seasonal,
+    is_built_in,
     require_base_kernels,
     require_operators,
     with_custom_kernels,
@@ -102,6 +103,20 @@ def parse_expression(
         return parser.parse()
     except RecursionError:
         raise ExpressionSyntaxError("nested too deeply", text, parser.position) from None
+
+
+def custom_parts(expressions: Iterable[Expression]) -> list[BaseKernel | Operator]:
+    """List the base kernels and operators for which texts do not stand."""
+    trees = (tree for one in expressions for tree in one.subtrees() if tree.n_leaves)  # not NOISE
+    return list(dict.fromkeys(one for tree in trees if not is_built_in(one := tree.declared)))
+
+
+def parse_with_parts(text: str, parts: Iterable[BaseKernel | Operator]) -> Expression:
+    """Read a kernel expression that may contain these parts, of which some may be built in."""
+    custom = [one for one in dict.fromkeys(parts) if not is_built_in(one)]
+    kernels = [one for one in custom if isinstance(one, BaseKernel)]
+    operators = [one for one in custom if isinstance(one, Operator)]
+    return parse_expression(text, base_kernels=kernels, operators=operators)
 
 
 class _Parser:

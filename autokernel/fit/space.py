@@ -34,7 +34,7 @@ from autokernel.kernels import (
     Seasonal,
 )
 from autokernel.typing import FloatArray
-from autokernel.validation import did_you_mean
+from autokernel.validation import did_you_mean, index_of_column
 
 MAX_FEW_COLUMNS = 2  # with which "auto" is FEW_COLUMNS, the first of SOT's two spaces
 DEFAULT_MAX_LEAVES = 10
@@ -287,17 +287,15 @@ class Space:
         return entries
 
     def _index_of(self, key: str | int, argument: str) -> int:
-        names, n_features = self._columns.feature_names, len(self._columns)
-        if names is not None and key in names:
-            return names.index(str(key))
-        is_index = not isinstance(key, str) or key.isdecimal()
-        if is_index and 0 <= int(key) < n_features:
-            return int(key)
-        known = names if names is not None else f"indices below {n_features}"
-        raise ValueError(
-            f"{argument} must have columns of X as keys, out of {known}, got {key!r}"
-            f"{did_you_mean(key, names or ())}"
-        )
+        names, n_features = self._columns.feature_names or [], len(self._columns)
+        is_index = isinstance(key, str) and key.isdecimal() and key not in names
+        index = index_of_column(int(key) if is_index else key, names, n_features)
+        if index is None:
+            raise ValueError(
+                f"{argument} must have columns of X as keys, out of "
+                f"{names or f'indices below {n_features}'}, got {key!r}{did_you_mean(key, names)}"
+            )
+        return index
 
 
 def targets_of(

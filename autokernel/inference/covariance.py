@@ -17,6 +17,7 @@ import numpy as np
 
 from autokernel.data import Inputs
 from autokernel.expression import Expression, Leaf, Operation, View, slots_of
+from autokernel.inference.pairs import with_gaps
 from autokernel.kernels import (
     MULTIPLY,
     BaseKernel,
@@ -325,9 +326,7 @@ def paired_covariance(
         if not (np.isnan(x).any() or np.isnan(z).any()):
             return BroadcastPairs(x, z)
         places, is_one_row = X.columns.places(view), X.rows[of_x] == Z.rows[of_z]
-        gaps = Gaps(BroadcastPairs(x, z), is_one_row=is_one_row, places=places)
-        x, z = (np.where(np.isnan(one), places[0], one) for one in (x, z))
-        return BroadcastPairs(x, z, gaps)
+        return with_gaps(BroadcastPairs, x, z, is_one_row=is_one_row, places=places)
 
     return Covariance(expression, pairs)
 

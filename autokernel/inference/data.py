@@ -8,8 +8,8 @@ import numpy as np
 from autokernel.data import Columns, Inputs, RowNoise, Target
 from autokernel.expression import IDENTITY, Expression, Leaf, View
 from autokernel.inference.packed import pack
-from autokernel.inference.pairs import PackedPairs
-from autokernel.kernels import Gaps, KernelParameter
+from autokernel.inference.pairs import PackedPairs, with_gaps
+from autokernel.kernels import KernelParameter
 from autokernel.typing import FloatArray, IntArray
 
 
@@ -113,12 +113,9 @@ class TrainingData:
         """Return the pairs of one view of a column, computed once."""
         if view not in self._pairs:
             x = np.ascontiguousarray(self.inputs.view(view))
-            missing = np.isnan(x)
-            if missing.any():
-                is_one_row = pack(np.eye(len(x))) > 0
-                places = self.inputs.columns.places(view)
-                gaps = Gaps(PackedPairs(x), is_one_row=is_one_row, places=places)
-                self._pairs[view] = PackedPairs(np.where(missing, places[0], x), gaps)
-            else:
-                self._pairs[view] = PackedPairs(x)
+            made = PackedPairs(x)
+            if np.isnan(x).any():
+                is_one_row, places = pack(np.eye(len(x))) > 0, self.inputs.columns.places(view)
+                made = with_gaps(PackedPairs, x, is_one_row=is_one_row, places=places)
+            self._pairs[view] = made
         return self._pairs[view]

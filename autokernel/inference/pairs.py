@@ -2,15 +2,18 @@
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
 from autokernel.inference.packed import pack, packed_gram
 from autokernel.kernels import DistinctLags, Gaps, Pairs
-from autokernel.typing import FloatArray
+from autokernel.typing import BoolArray, FloatArray
 
 _LAG_TOLERANCE = 1e-13  # fraction of the extent by which equal lags differ through rounding
 _MIN_PAIRS_PER_LAG = 8  # from which a lookup is faster
+
+Made = TypeVar("Made", bound=Pairs)
 
 
 class PackedPairs(Pairs):
@@ -108,3 +111,11 @@ class PackedPairs(Pairs):
         indices = np.empty(len(lags), dtype=np.intp)
         indices[order] = np.cumsum(new) - 1
         return DistinctLags(np.bincount(indices, lags) / np.bincount(indices), indices)
+
+
+def with_gaps(
+    make: Callable[..., Made], *values: FloatArray, is_one_row: BoolArray, places: FloatArray
+) -> Made:
+    """Make pairs of values of which some are missing; the first place stands for each of these."""
+    gaps = Gaps(make(*values), is_one_row=is_one_row, places=places)
+    return make(*(np.where(np.isnan(one), places[0], one) for one in values), gaps)

@@ -1,15 +1,14 @@
 """Records of kernels as columns: formats of files such as skops need much room for each object."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
 from autokernel.evidence import name_parameters
-from autokernel.expression import Expression, parse_expression
-from autokernel.kernels import BaseKernel, Operator, is_built_in
+from autokernel.expression import Expression, custom_parts, parse_with_parts
 
 DERIVED = "parameters"  # of an evaluation: they follow from its expression and theta
 PLAIN = "plain"  # the columns of numbers and texts, as JSON
@@ -46,20 +45,11 @@ def _packed(values: Sequence[Any]) -> dict[str, Any]:
     return {"texts": json.dumps([str(one) for one in values]), "custom": custom_parts(values)}
 
 
-def custom_parts(expressions: Iterable[Expression]) -> list[BaseKernel | Operator]:
-    """List the base kernels and operators for which texts do not stand."""
-    trees = (tree for one in expressions for tree in one.subtrees() if tree.n_leaves)  # not NOISE
-    return list(dict.fromkeys(one for tree in trees if not is_built_in(one := tree.declared)))
-
-
 def _unpacked(kind: Any, packed: Mapping[str, Any]) -> Sequence[Any]:
     if PLAIN in packed:
         return from_columns(kind, packed)
     if kind is Expression:
-        kernels = [one for one in packed["custom"] if isinstance(one, BaseKernel)]
-        operators = [one for one in packed["custom"] if isinstance(one, Operator)]
-        texts = json.loads(packed["texts"])
-        return [parse_expression(t, base_kernels=kernels, operators=operators) for t in texts]
+        return [parse_with_parts(text, packed["custom"]) for text in json.loads(packed["texts"])]
     shapes = json.loads(packed["shapes"])
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
     parts = np.split(np.asarray(packed["joined"], dtype=float), ends)

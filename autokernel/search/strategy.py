@@ -17,21 +17,15 @@ from autokernel.expression import (
     Grammar,
     StructurePrior,
     arrange,
+    custom_parts,
     factorings,
     normal_form,
-    parse_expression,
+    parse_with_parts,
     simplifications,
     uniform_prior,
 )
 from autokernel.inference import TrainingData
-from autokernel.kernels import (
-    PRESETS,
-    BaseKernel,
-    Operator,
-    Priors,
-    definition,
-    is_built_in,
-)
+from autokernel.kernels import PRESETS, Priors, definition
 from autokernel.search.design import DESIGNS, initial_design
 from autokernel.search.history import History
 
@@ -90,14 +84,8 @@ class Task:
 
     def parse(self, text: str) -> Expression:
         """Read the text of a kernel whose parts are in the grammar or in a kernel of the start."""
-        trees = (tree.declared for one in self.start for tree in one.subtrees() if tree.n_leaves)
-        declared = (*self.grammar.base_kernels, *self.grammar.operators, *trees)
-        custom = list(dict.fromkeys(one for one in declared if not is_built_in(one)))
-        return parse_expression(
-            text,
-            base_kernels=[one for one in custom if isinstance(one, BaseKernel)],
-            operators=[one for one in custom if isinstance(one, Operator)],
-        )
+        grammar, others = self.grammar, custom_parts(self.start)
+        return parse_with_parts(text, [*grammar.base_kernels, *grammar.operators, *others])
 
     def neighbours(self, fit: Evaluation) -> list[Estimate]:
         """Estimate the scores of the kernels one operation away from a fitted one.

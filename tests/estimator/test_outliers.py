@@ -167,6 +167,25 @@ def test_rows_that_a_kernel_explains_come_back():
     assert len(model.y_train_) == 120
 
 
+def test_rows_that_only_the_best_kernel_shows_to_be_off_are_fitted_without():
+    """All columns together are smooth and follow nothing; a cycle leaves three rows far off."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.arange(60.0), rng.uniform(size=(60, 2))])
+    y = 2 * np.sin(2 * np.pi * X[:, 0] / 4.3) + 0.1 * rng.normal(size=60)
+    y[[7, 30, 51]] += 3
+    kernels = {0: ["PER", "SE"], "*": ["SE"]}
+    model = small(base_kernels=kernels, max_leaves=2, n_iter=2).fit(X, y)
+    np.testing.assert_array_equal(model.outliers_, [7, 30, 51])
+    history = model.search_history_
+    phases, row_sets = history["phase"], history["row_set"]
+    assert sorted(set(row_sets)) == [0, 1]
+    assert list(row_sets) == sorted(row_sets)
+    assert list(history["elapsed"]) == sorted(history["elapsed"])
+    assert model.n_iter_ == (phases == "search").sum() == 2  # all of which the first rows took
+    best = history["score"][row_sets == 1].max()
+    assert model.best_score_ == best > history["score"][row_sets == 0].max()
+
+
 def test_a_period_that_explains_spikes_is_found():
     x = np.arange(96.0)[:, None]
     y = np.sin(x[:, 0] / 20) + 0.1 * np.random.default_rng(0).normal(size=96)
