@@ -230,7 +230,7 @@ def test_kernels_of_series_know_of_gaps_and_constant_columns():
     model = forecasts(periods={0: 12}).fit(x[:, None], series.to_numpy())
     leaves = [leaf for one in model._fitted.kernels for leaf in one.evaluation.expression.leaves]
     assert leaves
-    assert model._fitted.columns.with_gaps == [0]
+    assert model._fitted.columns[0].has_gaps
     with pytest.warns(UserWarning, match="every column of X is constant"):
         constant = forecasts(target_scale=None).fit(np.ones((40, 1)), series.to_numpy())
     assert constant.best_expression_ == "NOISE"
