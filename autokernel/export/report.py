@@ -194,7 +194,7 @@ class _Report:
     def search(self) -> Iterator[str]:
         history = getattr(self.estimator, "search_history_", {"score": ()})
         if np.isfinite(history["score"]).any():
-            n, seconds = len(history["score"]), history["elapsed"][-1]
+            n, seconds = len(history["score"]), history["elapsed"].max()
             yield paragraph(f"{n} kernels were evaluated in {seconds:.1f} seconds. The best ones:")
             yield table(self.estimator.leaderboard())
 
