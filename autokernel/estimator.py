@@ -12,6 +12,7 @@ import numpy.typing as npt
 from joblib import Memory
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_array, check_consistent_length, check_scalar, column_or_1d
 from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.validation import check_is_fitted
@@ -52,10 +53,10 @@ from autokernel.fit import (
 from autokernel.fit.arguments import CONSTRAINTS, check_nested
 from autokernel.fit.progress import print_now
 from autokernel.kernels import BaseKernel, Operator, Priors
-from autokernel.model import Averaging, FittedModel
+from autokernel.model import FittedModel, PosteriorAveraging
 from autokernel.search import CUT, MEANINGS, StopReason, Store, Strategy, columns_of
 from autokernel.typing import FloatArray
-from autokernel.validation import check_has_searched, check_seed
+from autokernel.validation import check_seed
 
 Selection = str | Collection[str | BaseKernel]
 """Base kernels: ``"auto"``, or names and objects."""
@@ -133,12 +134,11 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         genetic algorithm, and ``"random"`` is random search. ``"series"`` fits
         only a few kernels that forecast series well, see :class:`SeriesKernels`. An object such as
         ``SOT(population_size=200)`` sets the parameters of the strategy.
-    criterion : {"laplace", "importance", "bic", "aic", "loo", "cv"} or Criterion, default="laplace"
+    criterion : {"laplace", "importance", "bic", "loo"} or Criterion, default="laplace"
         Score to maximise. ``"laplace"`` and ``"importance"`` estimate the log evidence, by
-        Laplace's method and by importance sampling; ``"bic"`` and ``"aic"`` are the log likelihood
-        minus a penalty for parameters; ``"loo"`` and ``"cv"`` are log predictive densities of
-        held-out rows, one at a time or in folds. An object such as ``CrossValidation(cv=10)`` sets
-        the parameters of the criterion.
+        Laplace's method and by importance sampling; ``"bic"`` is the log likelihood minus a penalty
+        for parameters; ``"loo"`` is the log predictive density of each row given all others. An
+        object such as ``Importance(max_draws=1000)`` sets the parameters of the criterion.
     n_iter : int, default=50
         Largest number of kernels to evaluate after the initial design. Simplifications of the best
         kernel do not count.
@@ -164,10 +164,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         float is a penalty for each base kernel, where a product of one base
         kernel over all columns counts once. None is the uniform prior of the papers, under which
         equal kernels such as SE and SE * SE are different candidates.
-    averaging : {"posterior", "stacking"}, Averaging or None, default="posterior"
-        How predictions average over kernels and parameters: by posterior probability, or with the
-        weights that maximise the leave-one-out density. An object such as
-        ``PosteriorAveraging(n_components=16)`` sets the parameters. None predicts with
+    averaging : "posterior", PosteriorAveraging or None, default="posterior"
+        How predictions average over kernels and parameters: by posterior probability. An object
+        such as ``PosteriorAveraging(n_components=16)`` sets the number of draws. None predicts with
         ``best_kernel_`` only, as all approximations do.
     approximation : {"auto", "exact", "inducing", "neighbours"}, default="auto"
         Treatment of many rows. ``"exact"`` searches on all rows. The others search on 500 rows if
@@ -216,9 +215,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Score of the best kernel in nats: the value of ``criterion``, by default the log evidence
         for the standardised target, plus the log prior of the structure. It is the score for all
         rows; with an approximation, ``"importance"`` is replaced by Laplace's method. It is the
-        score for the rows of the search, if these are fewer, after Ctrl-C, for ``"loo"`` and
-        ``"cv"`` with an approximation, and, with a warning, if the fit to all rows fails or
-        ``max_time`` ends it. ``-inf`` for the rough fit of a ``max_time`` that was too short.
+        score for the rows of the search, if these are fewer, after Ctrl-C, for ``"loo"`` with an
+        approximation, and, with a warning, if the fit to all rows fails or ``max_time`` ends it.
+        ``-inf`` for the rough fit of a ``max_time`` that was too short.
     posterior_ : dict of ndarray of shape (n_kernels,)
         The most probable kernels, with ``probability``, ``log_evidence``, ``log_prior``,
         ``n_leaves``, ``pareto_k`` and ``kernel``. Prints as a table.
@@ -318,7 +317,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         batch_size: int = 1,
         priors: str | Priors = "default",
         structure_prior: str | float | None = "default",
-        averaging: str | Averaging | None = "posterior",
+        averaging: str | PosteriorAveraging | None = "posterior",
         approximation: str = "auto",
         n_inducing: int = 512,
         memory: str | os.PathLike[str] | Memory | None = None,
@@ -854,7 +853,12 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         NotFittedError
             If there was no search.
         """
-        check_has_searched(self)
+        check_is_fitted(self, "best_kernel_")
+        if not hasattr(self, "search_history_"):
+            raise NotFittedError(
+                f"this {type(self).__name__} was fitted by refit, which does not search: call fit "
+                "to have a search"
+            )
         check_scalar(k, "k", Integral, min_val=1)
         chosen = self._fitted.evaluation.expression.canonical
         is_chosen = np.array([text == chosen for text in self._tried], dtype=bool)

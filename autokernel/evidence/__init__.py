@@ -1,11 +1,9 @@
 """The posterior of one kernel: its maximum, its scores, the record of an evaluation."""
 
 from autokernel.evidence.criteria import (
-    AIC,
     BIC,
     CRITERIA,
     Criterion,
-    CrossValidation,
     Importance,
     KernelFit,
     Laplace,
@@ -27,12 +25,10 @@ from autokernel.evidence.screening import Estimate
 from autokernel.evidence.starts import columns_with_season
 
 __all__ = [
-    "AIC",
     "BIC",
     "CRITERIA",
     "Changes",
     "Criterion",
-    "CrossValidation",
     "Estimate",
     "Evaluation",
     "Evaluator",

@@ -93,7 +93,6 @@ class Evaluator:
         structure_prior: StructurePrior = uniform_prior,
     ) -> None:
         self.criterion = check_criterion(criterion)
-        self.criterion.check_data(data.X, data.y)
         self.data = data
         self.priors, self.seed = priors, seed
         self.structure_prior = structure_prior
@@ -257,17 +256,6 @@ class Evaluator:
                 standard_error=_STANDARD_ERROR_OF_DRAWS,
             )
 
-    def leave_one_out(
-        self, expression: Expression, draws: FloatArray, *, deadline: Deadline = NEVER
-    ) -> FloatArray:
-        """Compute log densities (n_draws, n_samples) of each row given all others.
-
-        An ``EvaluationError`` is raised if the kernel fails at a draw.
-        """
-        with kernel_errors(), one_blas_thread():
-            posterior = self._posterior(expression, deadline)
-            return np.array([posterior.leave_one_out(theta) for theta in draws])
-
     @property
     def score_is_laplace(self) -> bool:
         """Whether scores hold Laplace's approximation, which draws can correct."""
@@ -398,10 +386,10 @@ def evaluate_kernel(
         Inputs, which are not scaled.
     y : array-like of shape (n_samples,)
         Targets, which are not scaled. The mean function of the model is zero.
-    criterion : {"laplace", "importance", "bic", "aic", "loo", "cv"} or Criterion
+    criterion : {"laplace", "importance", "bic", "loo"} or Criterion
         Definition of ``score``, which is in nats; larger is better: :class:`Laplace`,
-        :class:`Importance`, :class:`BIC`, :class:`AIC`, :class:`LeaveOneOut` or
-        :class:`CrossValidation`. An object such as ``CrossValidation(cv=10)`` sets its parameters.
+        :class:`Importance`, :class:`BIC` or :class:`LeaveOneOut`. An object such as
+        ``Importance(max_draws=1000)`` sets its parameters.
     priors : {"default", "paper"} or mapping of str to (shape, rate)
         Gamma priors by parameter name. A mapping replaces entries of the default.
     base_kernels, operators : iterable
@@ -421,8 +409,8 @@ def evaluate_kernel(
     ExpressionSyntaxError
         If the text cannot be read.
     ValueError
-        If the data, the criterion or the priors are not valid, if the data cannot be split as the
-        criterion requires, or if ``X`` lacks a column of the expression.
+        If the data, the criterion or the priors are not valid, or if ``X`` lacks a column of the
+        expression.
 
     Examples
     --------

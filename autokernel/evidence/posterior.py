@@ -172,17 +172,10 @@ class LogPosterior:
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
         """Compute the log predictive density (n_samples,) of each target given all others."""
-        return self._exact_likelihood().leave_one_out(theta)
-
-    def held_out(self, theta: FloatArray, n_given: int) -> FloatArray:
-        """Compute log predictive densities of targets after the first ``n_given``, given these."""
-        return self._exact_likelihood().held_out(theta, n_given)
-
-    def _exact_likelihood(self) -> ExactLikelihood:
         self._begin_call()
-        if not isinstance(self.likelihood, ExactLikelihood):  # only it predicts rows left out
-            raise NotImplementedError("predictive criteria need approximation='exact'")
-        return self.likelihood
+        if not isinstance(self.likelihood, ExactLikelihood):
+            raise NotImplementedError("criterion='loo' needs approximation='exact'")
+        return self.likelihood.leave_one_out(theta)
 
     def _begin_call(self) -> None:
         self.deadline.check()

@@ -15,7 +15,7 @@ from autokernel.data.scales import mean_and_variance
 from autokernel.evidence.evaluation import Evaluation
 from autokernel.evidence.maximise import Point
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.expression import Expression, View, align, seed_text, slots_of, theta_order
+from autokernel.expression import Expression, View, align, slots_of, theta_order
 from autokernel.inference import TrainingData
 from autokernel.kernels import KernelParameter, Role, Unit
 from autokernel.typing import FloatArray
@@ -200,7 +200,7 @@ def taken_from_noise(
 
 def random_stream(seed: int, expression: Expression, purpose: str) -> np.random.Generator:
     """Return a generator for one kernel and purpose, the same in every process."""
-    digest = hashlib.sha256(f"{purpose}: {seed_text(expression)}".encode()).digest()
+    digest = hashlib.sha256(f"{purpose}: {expression.canonical}".encode()).digest()
     return np.random.default_rng([seed, int.from_bytes(digest[:8])])
 
 

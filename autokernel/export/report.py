@@ -20,7 +20,6 @@ from autokernel.displays._style import close, literal
 from autokernel.displays.calibration import MOST_LEFT_OUT, CalibrationDisplay
 from autokernel.displays.decomposition import DecompositionDisplay
 from autokernel.displays.forecast import ForecastDisplay
-from autokernel.displays.search import SearchDisplay
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.explain import TARGET, Table
 from autokernel.expression import IDENTITY
@@ -195,9 +194,8 @@ class _Report:
     def search(self) -> Iterator[str]:
         history = getattr(self.estimator, "search_history_", {"score": ()})
         if np.isfinite(history["score"]).any():
-            display = SearchDisplay.from_estimator(self.estimator)
-            yield self._picture(display.figure_, "Scores over evaluations and over sizes")
-            yield paragraph("The best kernels:")
+            n, seconds = len(history["score"]), history["elapsed"].max()
+            yield paragraph(f"{n} kernels were evaluated in {seconds:.1f} seconds. The best ones:")
             yield table(self.estimator.leaderboard())
 
     def calibration(self) -> Iterator[str]:

@@ -18,7 +18,6 @@ from autokernel.expression.parts import (
     changes_along,
     meeting_operator,
     node_swaps,
-    seed_text,
     splits,
     with_leaves,
 )
@@ -75,7 +74,6 @@ __all__ = [
     "parse_expression",
     "parse_with_parts",
     "reduced",
-    "seed_text",
     "simplifications",
     "slots_of",
     "splits",

@@ -11,7 +11,7 @@ import numpy as np
 from autokernel.expression.normal_form import reduced
 from autokernel.expression.parts import with_leaves
 from autokernel.expression.tree import IDENTITY, Expression, Leaf, Operation, View
-from autokernel.kernels import BaseKernel, Operator, default_name
+from autokernel.kernels import BaseKernel, Operator
 
 _ATTEMPTS = 10  # attempts to grow a random tree, for each of its leaves
 
@@ -303,7 +303,7 @@ class Grammar:
             return (self._on_scale(Leaf(kernel, column), first),)
         own = [leaf for leaf in self.leaves if leaf.column == column]
         own = [leaf for leaf in own if self._on_scale(leaf, first) == leaf]
-        same = [leaf for leaf in own if default_name(leaf.kernel) == default_name(kernel)]
+        same = [leaf for leaf in own if isinstance(leaf.kernel, type(kernel))]
         return tuple(same or own[:1])
 
 

@@ -1,7 +1,6 @@
 """Canonical order, symmetries and the parts of an expression."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import reduce
 from itertools import chain, pairwise
 from operator import mul
@@ -10,22 +9,21 @@ from typing import NamedTuple
 import numpy as np
 
 from autokernel.expression.tree import IDENTITY, Expression, Leaf, Operation, n_kernel_params
-from autokernel.kernels import ADD, MULTIPLY, Operator, default_name, with_default_name
+from autokernel.kernels import ADD, MULTIPLY, Operator
 from autokernel.typing import IntArray
 
 
 def arrange(expression: Expression) -> tuple[Expression, list[int]]:
     """Sort the terms of every operator that commutes by their texts.
 
-    The result is the same for all trees with one canonical text. The order depends on the names
-    that users give to base kernels only if nothing else distinguishes two terms. The list has, for
-    each node of the result, the index among the nodes of the original tree.
+    The result is the same for all trees with one canonical text. The list has, for each node of the
+    result, the index among the nodes of the original tree.
     """
     if not isinstance(expression, Operation) or not expression.operands:
         return expression, list(range(len(expression.nodes)))
     numbered = _numbered(expression)
     if expression.operator.commutes:
-        numbered.sort(key=lambda one: (seed_text(one[0]), one[0].canonical))
+        numbered.sort(key=lambda one: one[0].canonical)
     nodes = [0] if expression.operator.parameters else []
     terms = []
     for term, start in numbered:
@@ -47,20 +45,6 @@ def with_leaves(expression: Expression, choose: Callable[[Leaf], Leaf]) -> Expre
         if isinstance(tree, Leaf):
             expression = expression.replace(number, choose(tree))
     return expression
-
-
-def seed_text(expression: Expression) -> str:
-    """Return the canonical text with the names that the classes of the base kernels declare.
-
-    It seeds random numbers, so that a kernel under another name has the same fit.
-    """
-    if all(leaf.kernel.name == default_name(leaf.kernel) for leaf in expression.leaves):
-        return expression.canonical
-    renamed = expression
-    for place, tree in enumerate(expression.subtrees()):
-        if isinstance(tree, Leaf):
-            renamed = renamed.replace(place, replace(tree, kernel=with_default_name(tree.kernel)))
-    return renamed.canonical
 
 
 def _numbered(expression: Operation) -> list[tuple[Expression, int]]:

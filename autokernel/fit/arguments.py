@@ -29,7 +29,7 @@ from autokernel.kernels import (
     with_custom_kernels,
 )
 from autokernel.many_rows import APPROXIMATIONS
-from autokernel.model import AVERAGES, Averaging
+from autokernel.model import PosteriorAveraging
 from autokernel.search import ACQUISITIONS, STRATEGIES, Strategy
 from autokernel.validation import did_you_mean, resolve
 
@@ -71,11 +71,12 @@ CONSTRAINTS: dict[str, list[Any] | str] = {
 OTHERS = "*"
 """The key of ``base_kernels`` for the columns without an entry."""
 
+_AVERAGES: Mapping[str, type[PosteriorAveraging]] = {"posterior": PosteriorAveraging}
 _REGISTRIES: Mapping[str, Mapping[str, type]] = {
     "strategy": STRATEGIES,
     "acquisition": ACQUISITIONS,
     "criterion": CRITERIA,
-    "averaging": AVERAGES,
+    "averaging": _AVERAGES,
 }
 
 
@@ -97,7 +98,7 @@ class Arguments:
     max_leaves: int | None  # None for "auto"
     priors: Priors
     structure_prior: float | str | None  # nats per unit, or "default"
-    averaging: Averaging | None
+    averaging: PosteriorAveraging | None
     approximation: str
     n_inducing: int
     n_iter: int
@@ -133,7 +134,7 @@ class Arguments:
         known = parameters_of((*BASE_KERNELS.values(), *named, *operators))
         max_leaves, averaging = given["max_leaves"], given["averaging"]
         if averaging is not None:
-            averaging = resolve("averaging", averaging, registry=AVERAGES, kind=Averaging)
+            averaging = resolve("averaging", averaging, registry=_AVERAGES, kind=PosteriorAveraging)
         if isinstance(given["structure_prior"], bool):
             raise ValueError(
                 "structure_prior must be 'default', None or a number of nats, got "

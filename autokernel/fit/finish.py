@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from autokernel.data import RowNoise
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator
-from autokernel.exceptions import EvaluationError, OutOfTimeError, reason_of, warn_user
+from autokernel.exceptions import EvaluationError, reason_of, warn_user
 from autokernel.expression import Expression
 from autokernel.fit.rows import RowJudge
 from autokernel.fit.run import EARLY, MAX_CHANGES_OF_ROWS, Point, Run
@@ -189,9 +189,9 @@ def _averaged(
         averaged = [one for one in kernels if one.evaluation is evaluation]
     try:
         with one_blas_thread():
-            components = averaging.components(evaluator, averaged, deadline=deadline)
+            components = averaging.components(averaged)
             mixture = MixturePredictor(components, evaluator.data, ExactPredictor)
-    except (LinAlgError, OutOfTimeError, MemoryError) as error:
+    except (LinAlgError, MemoryError) as error:
         warn_user(
             f"averaging has failed ({reason_of(error)}): this model predicts by "
             f"{evaluation.expression} at its best parameters",

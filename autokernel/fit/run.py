@@ -224,7 +224,7 @@ class Run:
         if criterion is None:
             raise ValueError(
                 f"strategy={arguments.strategy!r} bounds the log likelihood, and needs "
-                f"criterion='laplace', 'importance', 'bic' or 'aic', got {arguments.criterion!r}"
+                f"criterion='laplace', 'importance' or 'bic', got {arguments.criterion!r}"
             )
         return make(
             data,

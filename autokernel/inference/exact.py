@@ -105,19 +105,6 @@ class ExactLikelihood(Likelihood):
         precision = cholesky.inverse_diagonal()
         return alpha / precision, 1 / precision
 
-    def held_out(self, theta: FloatArray, n_given: int) -> FloatArray:
-        """Compute log predictive densities (n - n_given,) of the later targets, given the first.
-
-        Each target is predicted by itself, in nats and including its noise, with the readings
-        that it stands for. O(n^3 / 3).
-        """
-        try:
-            cholesky = self.factorise(self.matrix(theta))
-        except LinAlgError:
-            return np.full(len(self.data.y) - n_given, -np.inf)
-        predicted = cholesky.predict_later(self.data.y, n_given)
-        return log_normal(*predicted) + self.data.noise.log_factors(theta[-1])[n_given:]
-
     def matrix(self, theta: FloatArray, jitter: float = 0.0) -> FloatArray:
         """Compute ``K_theta + (s + jitter) I`` in the storage of its Cholesky factor."""
         params = np.exp(theta)

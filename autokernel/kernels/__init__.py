@@ -9,11 +9,9 @@ from autokernel.kernels.base import (
     ExponentialKernel,
     bounds_around,
     check_base_kernel,
-    default_name,
     definition,
     has_lambda,
     require_base_kernels,
-    with_default_name,
 )
 from autokernel.kernels.built_in import (
     BASE_KERNELS,
@@ -131,7 +129,6 @@ __all__ = [
     "bounds_around",
     "check_base_kernel",
     "check_priors",
-    "default_name",
     "definition",
     "has_lambda",
     "is_built_in",
@@ -141,5 +138,4 @@ __all__ = [
     "require_operators",
     "role_index",
     "with_custom_kernels",
-    "with_default_name",
 ]

@@ -4,7 +4,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from copy import copy
 from dataclasses import astuple
 from pickle import PicklingError
 from typing import Any, ClassVar, NamedTuple
@@ -107,8 +106,7 @@ class BaseKernel(Declared, ABC):
     Parameters
     ----------
     name : str, optional
-        Name in expressions, by default the name that the class declares. The fit of a kernel does
-        not depend on it.
+        Name in expressions, by default the name that the class declares.
 
     Attributes
     ----------
@@ -197,20 +195,6 @@ class BaseKernel(Declared, ABC):
     def __repr__(self) -> str:
         own = ", ".join(f"{name}={value!r}" for name, value in _attributes(self).items())
         return f"{type(self).__name__}({own})"
-
-
-def default_name(kernel: BaseKernel) -> str:
-    """Return the name that the class declares; random numbers depend on it and not on ``name``."""
-    return getattr(type(kernel), "name", kernel.name)
-
-
-def with_default_name(kernel: BaseKernel) -> BaseKernel:
-    """Return the same kernel under the name that its class declares."""
-    if kernel.name == default_name(kernel):
-        return kernel
-    other = copy(kernel)
-    other.name = default_name(kernel)
-    return other
 
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)

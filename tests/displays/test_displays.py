@@ -11,12 +11,7 @@ from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.displays import (
-    CalibrationDisplay,
-    DecompositionDisplay,
-    ForecastDisplay,
-    SearchDisplay,
-)
+from autokernel.displays import CalibrationDisplay, DecompositionDisplay, ForecastDisplay
 from autokernel.export import write_report
 from autokernel.expression import parse_expression
 from tests.explain.models import with_kernel
@@ -97,14 +92,6 @@ def test_small_components_can_be_left_out(several):
         display.plot([None, None])
 
 
-def test_the_search_names_its_improvements(model):
-    display = SearchDisplay.from_estimator(model)
-    text = "".join(one.get_text() for one in display.axes_[0].texts)
-    best = model.search_history_["kernel"][np.argmax(model.search_history_["score"])]
-    assert best[:30] in text
-    display.figure_.canvas.draw()
-
-
 @pytest.mark.parametrize("width", [7.0, 4.2])
 def test_titles_end_within_the_figure(several, width):
     n = len(DecompositionDisplay.from_estimator(several).panels)
@@ -112,12 +99,6 @@ def test_titles_end_within_the_figure(several, width):
     for ax in DecompositionDisplay.from_estimator(several, axes=axes).axes_:
         figure.draw_without_rendering()
         assert ax._left_title.get_window_extent().x1 <= figure.bbox.x1
-
-
-def test_axes_without_room_for_names_of_kernels_show_none(model):
-    _, small = plt.subplots(1, 2, figsize=(6, 2.6))
-    assert not SearchDisplay.from_estimator(model, axes=small).axes_[0].texts
-    assert SearchDisplay.from_estimator(model).axes_[0].texts
 
 
 def test_calibration_of_a_right_model_is_on_the_diagonal(model):
@@ -135,7 +116,7 @@ def test_calibration_of_a_right_model_is_on_the_diagonal(model):
 def test_without_matplotlib_the_message_says_what_to_install(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'autokernel-gp\[plot\]'"):
-        SearchDisplay.from_estimator(model)
+        CalibrationDisplay.from_estimator(model)
 
 
 def test_calibration_leaves_out_each_row_of_the_fit():

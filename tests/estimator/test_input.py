@@ -11,20 +11,17 @@ import pytest
 import scipy.sparse
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.gaussian_process.kernels import RBF
-from sklearn.model_selection import TimeSeriesSplit
 
 from autokernel import (
     BIC,
     SOT,
     AutoKernelGPRegressor,
-    CrossValidation,
     ExpectedImprovement,
     PosteriorAveraging,
-    Stacking,
     evaluate_kernel,
     parse_expression,
 )
-from autokernel.displays import ForecastDisplay, SearchDisplay
+from autokernel.displays import ForecastDisplay
 from autokernel.export import from_dict, write_report
 from tests.fits import At, small, wave
 
@@ -55,12 +52,19 @@ PARAMETERS = [
         {"strategy": SOT(acquisition=ExpectedImprovement)},
         r"acquisition must be an object, got the class Exp",
     ),
-    ({"averaging": Stacking}, r"averaging must be an object, got the class Stacking: call it"),
+    (
+        {"averaging": PosteriorAveraging},
+        r"averaging must be an object, got the class PosteriorAveraging: call it",
+    ),
     ({"strategy": "greeedy"}, r"strategy must be one of .*'greeedy'; did you mean 'greedy'\?"),
     ({"strategy": "Greedy"}, r"'Greedy'; did you mean 'greedy'\?"),
     ({"criterion": "laplacian"}, r"criterion must be one of .*did you mean 'laplace'\?"),
     ({"criterion": 3}, r"criterion must be one of \['laplace', .* or a Criterion, got 3$"),
     ({"strategy": SOT(acquisition="eips")}, r"acquisition must be one of .*got 'eips'"),
+    (
+        {"averaging": "stack"},
+        r"averaging must be one of \['posterior'\] or a PosteriorAveraging, got 'stack'$",
+    ),
     ({"averaging": "posteriors"}, r"averaging must be one of .*did you mean 'posterior'\?"),
     ({"strategy": "skc", "criterion": "loo"}, r"strategy=SKC\(\) .*needs criterion='laplace'"),
     ({"base_kernels": "SE"}, r"base_kernels must be .* a list such as \['SE'\], got 'SE'"),
@@ -324,9 +328,8 @@ OTHER_CALLS = [
     (lambda *_: from_dict("{}"), "record .* got str: json.loads makes a dict of a text"),
     (lambda *_: small().describe(), "not fitted yet"),
     (lambda *_: small().refit(X, Y), "not fitted yet"),
-    (lambda *_: SearchDisplay.from_estimator(small()), "not fitted yet"),
+    (lambda *_: small().leaderboard(), "not fitted yet"),
     (lambda _, refitted: refitted.leaderboard(), f"{NO_SEARCH}: call fit to have a search"),
-    (lambda _, refitted: SearchDisplay.from_estimator(refitted), NO_SEARCH),
     (lambda _, refitted: refitted.predict(X[:, :1]), TOO_FEW),
     (lambda _, refitted: refitted.refit(X[:, :1], Y), TOO_FEW),
     (
@@ -376,11 +379,3 @@ def test_a_refused_fit_leaves_a_fitted_estimator_as_it_was(fit, refused):
     assert vars(model).keys() == before.keys()
     assert all(vars(model)[name] is value for name, value in before.items())
     np.testing.assert_array_equal(model.predict(DATES), mean)
-
-
-def test_folds_in_time_of_rows_in_no_order_are_warned_of():
-    model = small(criterion=CrossValidation(cv=TimeSeriesSplit(3)))
-    with pytest.warns(UserWarning, match="no column of X rises from row to row: sort the rows"):
-        model.refit(X, Y, "LIN[0]")
-    order = np.argsort(X[:, 0])
-    model.refit(X[order], Y[order], "LIN[0]")  # no warning

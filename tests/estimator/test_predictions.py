@@ -8,7 +8,7 @@ from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from autokernel import PosteriorAveraging, Stacking
+from autokernel import PosteriorAveraging
 from tests.fits import assert_predicts_as_its_kernel, tiny, wave
 
 X, Y = wave(20)
@@ -167,16 +167,6 @@ def test_a_pickled_estimator_predicts_the_same_and_holds_no_matrix():
         expected = predict(model, X_NEW)
         np.testing.assert_allclose(predict(twin, X_NEW), expected, rtol=1e-6, atol=tolerance)
     assert len(kept) < 8 * 120**2 / 2 * 3  # eight factors would be eight halves of a matrix
-
-
-def test_stacking_is_chosen_by_its_name_and_predicts_with_other_weights():
-    one = tiny(averaging="stacking").fit(X, Y)
-    other = tiny(averaging=Stacking()).fit(X, Y)
-    np.testing.assert_array_equal(one.predict(X_NEW), other.predict(X_NEW))
-    assert one.posterior_["probability"].sum() == pytest.approx(1.0)
-    assert one.predict(X_NEW).shape == (6,)
-    rmse = np.sqrt(np.mean((one.predict(X) - np.sin(6 * X[:, 0])) ** 2))
-    assert rmse < 0.1  # the noise has 0.1
 
 
 @pytest.mark.parametrize("n_components", [1, 3])

@@ -159,7 +159,7 @@ def test_left_out_rows_are_predicted_with_the_noise_of_their_own():
 
 @pytest.mark.parametrize("criterion", sorted(CRITERIA))
 def test_every_criterion_takes_weights_and_known_errors(criterion):
-    settings = {"criterion": criterion, "averaging": "stacking", "n_iter": 0, "max_leaves": 1}
+    settings = {"criterion": criterion, "n_iter": 0, "max_leaves": 1}
     model = small(**settings).fit(X, Y, sample_weight=RELATIVE, noise_std=STD)
     plain = small(**settings).fit(X, Y)
     assert np.isfinite(model.best_score_)

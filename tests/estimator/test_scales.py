@@ -120,7 +120,7 @@ def test_the_evidence_is_that_of_the_transformed_target_with_the_jacobian(name):
     X, y = drawn(name)
     X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     jacobian = np.log(MAPS[name][2](y))
-    for criterion in ("laplace", "bic", "loo", "cv"):
+    for criterion in ("laplace", "bic", "loo"):
         own = evaluate_kernel(f"{name}(y) ~ SE[0] + LIN[1]", X, y, criterion=criterion)
         by_hand = evaluate_kernel("SE[0] + LIN[1]", X, MAPS[name][0](y), criterion=criterion)
         # both are at the same mode, which is found to 1e-4 nats

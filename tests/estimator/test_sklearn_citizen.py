@@ -85,7 +85,7 @@ def test_parameters_of_nested_objects_are_read_set_and_cloned(fitted):
     ("params", "message"),
     [
         ({"strategy__population_size": 9}, r"population_size .* got 'sot': set strategy=SOT\(\)"),
-        ({"criterion": "cv", "criterion__cv": 3}, r"got 'cv': set criterion=CrossValidation\(\)"),
+        ({"criterion": "bic", "criterion__n": 3}, r"got 'bic': set criterion=BIC\(\)"),
         (
             {"strategy": SOT(acquisition="ucb"), "strategy__acquisition__kappa": 2.0},
             r"'ucb': set strategy__acquisition=UpperConfidenceBound\(\)",

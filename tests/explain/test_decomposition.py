@@ -82,11 +82,10 @@ def test_approximate_fits_have_components_too():
         np.testing.assert_allclose(one.std.mean(), other.std.mean(), rtol=0.5)
 
 
-@pytest.mark.parametrize("averaging", ["posterior", "stacking"])
-def test_with_averaging_the_last_component_completes_the_prediction(averaging):
+def test_with_averaging_the_last_component_completes_the_prediction():
     X, y = wave(40)
     X_new = np.random.default_rng(1).uniform(X.min() - 1, X.max() + 1, size=(30, 1))
-    model = small(averaging=averaging).fit(X, y)
+    model = small(averaging="posterior").fit(X, y)
     found = model.decompose(X_new)
     total = found.constant + sum(one.mean for one in found.components)
     np.testing.assert_allclose(total, model.predict(X_new), atol=1e-8 * y.std())

@@ -104,7 +104,6 @@ def test_many_rows_are_searched_by_bounds_and_fitted_by_the_approximation(capsys
     assert np.std(y - model.predict(X)) == pytest.approx(0.3, rel=0.1)
 
 
-@pytest.mark.parametrize("criterion", ["loo", "cv"])
-def test_a_criterion_without_bounds_is_refused(criterion):
+def test_a_criterion_without_bounds_is_refused():
     with pytest.raises(ValueError, match=r"SKC\(\) bounds .* needs criterion='laplace', .*got"):
-        AutoKernelGPRegressor(strategy="skc", criterion=criterion).fit(*table())
+        AutoKernelGPRegressor(strategy="skc", criterion="loo").fit(*table())
