@@ -16,7 +16,7 @@ from autokernel.inference.packed import (
 from tests.batteries import EPS
 
 # the packed form of even and of odd orders differs
-every_order = pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 13, 30, 31])
+every_order = pytest.mark.parametrize("n", [1, 2, 3, 8, 13, 30])
 
 
 def positive_definite(n):
@@ -118,7 +118,7 @@ def test_a_matrix_that_is_not_finite_is_refused():
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-@pytest.mark.parametrize("decade", range(-13, 1))
+@pytest.mark.parametrize("decade", [-13, -7, 0])
 def test_jitter_is_the_smallest_decade_of_the_mean_diagonal_that_suffices(scale, decade):
     # the lowest eigenvalue lies between two decades, and the mean of the diagonal is scale
     lowest = -0.5 * 10.0**decade

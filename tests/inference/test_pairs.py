@@ -29,7 +29,7 @@ GRIDS = (
     "only ties",
 )
 every_column = pytest.mark.parametrize("x", COLUMNS.values(), ids=COLUMNS)
-every_period = pytest.mark.parametrize("period", [1.0, 0.01, 0.37, 40.0])
+every_period = pytest.mark.parametrize("period", [1.0, 0.01, 40.0])
 
 
 def differences(x: FloatArray) -> FloatArray:
@@ -118,7 +118,7 @@ def test_periodic_quantities_equal_the_formulas_to_the_precision_of_the_phase(
     phases = stored(2 * np.pi * differences(x) / period)
     expected, tolerances = -0.5 * phases * np.sin(phases), tolerance * (1 + abs(phases))
     weights = np.zeros(expected.shape)
-    for entry in range(0, expected.size, 1 + expected.size // 100):
+    for entry in range(0, expected.size, 1 + expected.size // 30):
         weights.flat[entry] = 1.0
         found = pairs.periodic_slope(period, weights)
         assert abs(found - expected.flat[entry]) <= tolerances.flat[entry]
@@ -136,7 +136,7 @@ def test_a_shift_by_whole_periods_changes_nothing_but_the_product(x: FloatArray)
     np.testing.assert_allclose(here.periodic(1.0), there.periodic(1.0), rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("shape", [(0,), (1,), (7,), (1, 1), (7, 1), (1, 7), (3, 5), (4, 100)])
+@pytest.mark.parametrize("shape", [(0,), (7,), (1, 7), (4, 100)])
 def test_the_matrix_of_elementwise_pairs_has_their_shape(shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(0)
     x, other = rng.choice(np.linspace(-1, 1, 50), (2, *shape))

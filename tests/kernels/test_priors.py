@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.integrate import quad
 from scipy.stats import gamma
 
 from autokernel.kernels import (
@@ -16,7 +15,6 @@ from autokernel.kernels import (
     PERIOD,
     PRESETS,
     VARIANCE,
-    KernelParameter,
     LogGammaPrior,
     Priors,
     check_priors,
@@ -74,16 +72,6 @@ def test_log_density_is_that_of_the_gamma_distribution_with_the_jacobian(
     )
 
 
-@pytest.mark.parametrize("parameter", PARAMETERS, ids=NAMES)
-def test_density_integrates_to_one_over_the_log_parameter(parameter: KernelParameter) -> None:
-    prior = LogGammaPrior.of((parameter,), priors=PRESETS["paper"])
-    # at -25 and 8 the densities of all priors are below 1e-9; quad asks for 1e-10
-    integral, _ = quad(
-        lambda t: np.exp(prior.log_density(np.array([t]))), -25, 8, epsabs=1e-10, points=[-4, 0]
-    )
-    assert integral == pytest.approx(1, abs=1e-8)
-
-
 def test_log_density_of_a_stack_of_points_is_that_of_each_point() -> None:
     prior = LogGammaPrior.of(PARAMETERS, priors=PRESETS["default"])
     theta = np.random.default_rng(0).uniform(-3, 1, (2, 5, len(NAMES)))
@@ -120,43 +108,20 @@ def test_quantile_is_the_inverse_of_the_cumulative_distribution(
     )
 
 
-def test_prior_of_parameters_keeps_their_order_and_repeats_them() -> None:
-    prior = LogGammaPrior.of((NOISE_VARIANCE, VARIANCE, VARIANCE), priors=PRESETS["paper"])
-    np.testing.assert_array_equal(prior.shape, [1, 2, 2])
-    np.testing.assert_array_equal(prior.rate, [100, 3, 3])
-
-
-def test_a_preset_is_found_by_its_name_and_read_only() -> None:
-    for name in ("default", "paper"):
-        assert check_priors(name) == PRESETS[name]
-        with pytest.raises(TypeError, match="does not support item assignment"):
-            PRESETS[name]["variance"] = (1, 1)
-    assert check_priors({}) == PRESETS["default"]
-
-
 def test_a_mapping_replaces_entries_of_the_default() -> None:
     default = every_prior(PRESETS["default"])
-    priors = {"period": (5.0, 0.5), "alpha": [1, 2]}
+    priors = {"period": (np.float32(5.0), 0.5), "alpha": [1, 2]}
     checked = check_priors(priors)
     assert checked == {"period": (5.0, 0.5), "alpha": (1.0, 2.0)}
     assert every_prior(checked) == {**default, "period": {(5.0, 0.5)}, "alpha": {(1.0, 2.0)}}
-    assert priors == {"period": (5.0, 0.5), "alpha": [1, 2]}
-    assert every_prior(PRESETS["default"]) == default
-
-
-def test_names_are_checked_only_against_parameters_that_are_given() -> None:
-    priors = {"lenghtscale": (2, 2), "noise_variance": (1, 2)}
-    assert check_priors(priors) == priors
-    assert check_priors({"noise_variance": (1, 2)}, parameters=()) == {"noise_variance": (1, 2)}
+    assert every_prior(check_priors({})) == every_prior(check_priors("default")) == default
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        PRESETS["default"]["variance"] = (1, 1)
+    # names are checked only against parameters that are given
+    wrong = {"lenghtscale": (2, 2), "noise_variance": (1, 2)}
+    assert check_priors(wrong) == wrong
     with pytest.raises(ValueError, match=r"keys out of \['noise_variance'\], got 'lenghtscale'"):
-        check_priors(priors, parameters=())
-
-
-def test_numbers_of_numpy_are_numbers() -> None:
-    priors = {"period": (np.int64(5), np.float32(0.5)), "alpha": np.array([1.0, 2.0])}
-    checked = check_priors(priors)
-    assert checked["period"] == (5.0, 0.5)
-    assert checked["alpha"] == (1.0, 2.0)
+        check_priors(wrong, parameters=())
 
 
 @pytest.mark.parametrize(
@@ -164,7 +129,6 @@ def test_numbers_of_numpy_are_numbers() -> None:
     [
         ("papre", "priors must be one of ['default', 'paper'] or a mapping, got 'papre'"),
         (None, "priors must be one of ['default', 'paper'] or a mapping such as"),
-        ([("variance", (2, 3))], "got [('variance', (2, 3))]"),
         (
             {"lenghtscale": (2, 2)},
             f"priors must have keys out of {sorted(NAMES)}, got 'lenghtscale'",
@@ -172,8 +136,6 @@ def test_numbers_of_numpy_are_numbers() -> None:
         ({"variance": 2.0}, "priors['variance'] must be a pair (shape, rate)"),
         ({"variance": (2, 3, 4)}, "priors['variance'] must be a pair (shape, rate)"),
         ({"variance": (0, 3)}, "of positive numbers, got (0, 3)"),
-        ({"variance": (2, -3)}, "of positive numbers, got (2, -3)"),
-        ({"variance": (2, np.inf)}, "of positive numbers, got (2, inf)"),
         ({"variance": (np.nan, 3)}, "of positive numbers, got (nan, 3)"),
         ({"variance": ("2", 3)}, "of positive numbers, got ('2', 3)"),
         ({"period": (2, 2), "alpha": "22"}, "priors['alpha'] must be a pair (shape, rate)"),
