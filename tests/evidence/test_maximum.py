@@ -79,10 +79,7 @@ def test_a_run_never_returns_less_than_the_best_point_that_it_met(failing):
 
 def test_a_step_is_doubled_where_the_slope_hardly_falls():
     hill = Toy(
-        lambda t: -np.sqrt(1 + t @ t),
-        lambda t: -t / np.sqrt(1 + t @ t),
-        lower=[-60],
-        upper=[60],
+        lambda t: -np.sqrt(1 + t @ t), lambda t: -t / np.sqrt(1 + t @ t), lower=[-60], upper=[60]
     )
     mode = maximise(hill, np.array([50.0]), max_iterations=6)
     # six steps of three at most, the first of one, would end at 34 at best

@@ -179,11 +179,7 @@ def test_three_of_four_periods_are_peaks_of_their_column(two_waves):
 
 @pytest.mark.parametrize(
     ("text", "low_and_high"),
-    [
-        ("RQ[0] * SE[0] + SE[0]", None),
-        ("RQ[1] * SE[1] + SE[1]", None),
-        ("PER[0]", (0.02, 3)),
-    ],
+    [("RQ[0] * SE[0] + SE[0]", None), ("RQ[1] * SE[1] + SE[1]", None), ("PER[0]", (0.02, 3))],
 )
 def test_lengthscales_come_from_the_prior_and_from_a_range_in_halves(two_waves, text, low_and_high):
     X, y = two_waves

@@ -15,11 +15,7 @@ from autokernel.evidence.scan import CoordinateScan
 from autokernel.evidence.starts import DataScales
 from autokernel.expression import Grammar, addends, n_kernel_params
 from autokernel.inference import ExactLikelihood, TrainingData, cross_covariance
-from autokernel.kernels import (
-    ADD,
-    FEW_COLUMNS,
-    Operator,
-)
+from autokernel.kernels import ADD, FEW_COLUMNS, Operator
 from autokernel.search.arc import ArcKernel
 from autokernel.search.boms import HellingerKernel
 from autokernel.search.sot import SOTKernel

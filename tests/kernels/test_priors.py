@@ -86,10 +86,7 @@ def test_gradient_equals_finite_differences(entries: list[tuple[float, float]], 
     theta = np.random.default_rng(seed).uniform(-5, 2, len(entries))
     # rounding: values up to 740 * 4 entries times EPS / step
     np.testing.assert_allclose(
-        prior.gradient(theta),
-        numerical_gradient(prior.log_density, theta),
-        rtol=1e-10,
-        atol=1e-9,
+        prior.gradient(theta), numerical_gradient(prior.log_density, theta), rtol=1e-10, atol=1e-9
     )
 
 

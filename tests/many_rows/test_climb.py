@@ -9,12 +9,7 @@ from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import NOISE, parse_expression
 from autokernel.inference import InducingLikelihood, TrainingData
 from autokernel.kernels import PRESETS
-from autokernel.many_rows import (
-    ManyRows,
-    approximation_for,
-    n_rows_to_search,
-    shuffled_rows,
-)
+from autokernel.many_rows import ManyRows, approximation_for, n_rows_to_search, shuffled_rows
 from autokernel.many_rows.climb import RowsFit
 
 PRIORS = dict(PRESETS["default"])

@@ -206,11 +206,7 @@ def task_of(
     X = np.random.default_rng(0).uniform(size=(25, n_features))
 
     def estimates(
-        fit: Evaluation,
-        changes: Changes,
-        deadline: Deadline,
-        *,
-        on_all_rows: bool,
+        fit: Evaluation, changes: Changes, deadline: Deadline, *, on_all_rows: bool
     ) -> list[Estimate]:
         deadline.check()
         near = {e.canonical: e for e in changes(fit.expression) if estimate}

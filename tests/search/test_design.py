@@ -5,11 +5,7 @@ import pytest
 
 from autokernel.expression import NOISE
 from autokernel.search import SOT, History, Search
-from autokernel.search.design import (
-    DESIGNS,
-    classic_kernels,
-    grown_kernels,
-)
+from autokernel.search.design import DESIGNS, classic_kernels, grown_kernels
 from tests.search.stand_ins import Laboratory, task_of, texts
 
 MANY = {"n_features": 40, "base_kernels": ("SE", "RQ"), "max_leaves": 44}

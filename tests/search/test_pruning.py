@@ -119,11 +119,7 @@ def test_nothing_is_pruned_after_a_proposal_that_took_too_long():
 
 
 @pytest.mark.parametrize(
-    ("base_kernels", "simpler"),
-    [
-        (("SE", "RQ"), ["SE[0]"]),
-        (("LIN", "PER", "RQ"), []),
-    ],
+    ("base_kernels", "simpler"), [(("SE", "RQ"), ["SE[0]"]), (("LIN", "PER", "RQ"), [])]
 )
 def test_a_limit_that_is_no_base_kernel_of_the_user_is_not_tried(base_kernels, simpler):
     subject = laboratory({"RQ[0]": 0.0}, fixed=["RQ[0]"], base_kernels=base_kernels).search()
