@@ -111,20 +111,6 @@ def test_a_kernel_written_in_another_order_has_the_same_fit_in_that_order(
     assert len(set(two.theta)) == len(order)  # or the test shows nothing
 
 
-def test_inputs_and_targets_are_used_as_they_come(dense_log_posterior):
-    rng = np.random.default_rng(0)
-    X = 100 + 20 * rng.uniform(size=(25, 1))
-    y = 4 + np.sin(X[:, 0]) + 0.1 * rng.normal(size=25)
-    X_before, y_before = X.copy(), y.copy()
-    fit = evaluate_kernel("SE[0] + LIN[0]", X, y, priors="paper")
-    np.testing.assert_array_equal(X, X_before)
-    np.testing.assert_array_equal(y, y_before)
-    # rounding: LIN makes a condition number of 1e6 here
-    assert fit.log_posterior == pytest.approx(
-        dense_log_posterior("SE[0] + LIN[0]", X, y)(fit.theta), abs=1e-6
-    )
-
-
 def test_given_priors_replace_those_of_their_name(table):
     free = evaluate_kernel("SE[0]", *table)
     narrow = evaluate_kernel("SE[0]", *table, priors={"lengthscale": (4e4, 2e4)})

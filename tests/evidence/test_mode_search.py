@@ -131,15 +131,6 @@ def test_the_maximum_of_a_known_fit_is_not_lost():
     assert unhelped.log_likelihood < helped.log_likelihood - 3
 
 
-def test_only_new_leaves_are_scanned(series):
-    known = [evaluator(series)(parse_expression("LIN[0] + PER[0] * SE[0]"))]
-    fits = [
-        evaluator(series)(parse_expression(f"LIN[0] + PER[0] * SE[0] + {new}"), known)
-        for new in ("LIN[0]", "PER[0]")
-    ]
-    assert fits[1].n_evaluations > 2 * fits[0].n_evaluations  # LIN has no grid
-
-
 def test_a_new_term_finds_what_rows_with_the_same_value_have_in_common():
     # on the subsample of the rows hardly two have the same value
     rng = np.random.default_rng(0)

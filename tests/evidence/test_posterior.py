@@ -6,8 +6,7 @@ import pytest
 from autokernel import evaluate_kernel
 from autokernel.deadline import Deadline
 from autokernel.evidence.laplace import boundary_log_mass
-from autokernel.evidence.maximise import maximise
-from autokernel.evidence.posterior import LogPosterior, difference_hessian
+from autokernel.evidence.posterior import difference_hessian
 from autokernel.exceptions import OutOfTimeError
 from autokernel.kernels.parameters import PRESETS
 from tests.high_precision import PreciseLogPosterior
@@ -39,24 +38,6 @@ def test_the_step_scale_of_a_period_is_a_part_of_a_cycle_over_the_extent_of_its_
     one, other = np.ptp(X[:, 1]), np.ptp(X[:, 0])
     expected = [1, 1, 1, 1, 0.03 * 8 / one, 1, 1, 0.03 * 0.2 / other, 1]
     np.testing.assert_allclose(posterior.step_scales(theta), expected, rtol=1e-12)
-
-
-class WithoutScales(LogPosterior):
-    def step_scales(self, theta):
-        return np.ones(len(theta))
-
-
-def test_steps_in_their_scales_need_fewer_calls_to_find_a_season():
-    x = np.linspace(0, 1, 80)[:, None]
-    y = np.sin(2 * np.pi * 11.3 * x[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=80)
-    start = np.log([1.0, 1.0, 0.7, 0.5, 1 / 11.1, 0.05])
-    calls = []
-    for kind in (LogPosterior, WithoutScales):
-        posterior = posterior_of("LIN[0] + PER[0]", x, y, kind=kind)
-        top = maximise(posterior, start, max_iterations=300)
-        calls.append(posterior.n_evaluations)
-        assert np.exp(top.theta[4]) == pytest.approx(1 / 11.3, rel=1e-2)
-    assert calls[0] < 0.7 * calls[1]
 
 
 def test_the_posterior_on_some_rows_is_that_of_these_rows(posterior):

@@ -93,19 +93,6 @@ def test_the_best_of_the_first_three_is_nearly_the_best_of_all(n_columns):
     assert np.median(np.abs([e.score - s for e, s in zip(estimates, scores, strict=True)][:8])) < 1
 
 
-def test_a_period_comes_from_what_the_kernel_leaves_unexplained():
-    """The strongest period of the target is explained; the second one is that of the residuals."""
-    x = np.linspace(0, 1, 100)
-    y = 2 * np.sin(2 * np.pi * x / 0.25) + 0.3 * np.sin(2 * np.pi * x / 0.04)
-    y += 0.05 * np.random.default_rng(0).normal(size=100)
-    evaluator = Evaluator(TrainingData(x[:, None], (y - y.mean()) / y.std()), priors=PRIORS, seed=0)
-    parent = evaluator(parse_expression("PER[0]"))
-    best = neighbours(evaluator, parent, grammar_of())[0]
-    periods = np.exp(best.start.theta[:-1])
-    assert best.score > parent.score + 20
-    assert any(abs(period - 0.04) < 0.002 for period in periods)
-
-
 def test_a_useless_factor_is_removed_at_the_variance_of_the_whole():
     """The factor that is constant has scaled the other one by nine."""
     X, y = season_on_a_trend(60, 2)

@@ -103,14 +103,11 @@ def test_scales_are_those_of_each_column_and_constant_columns_have_some():
     assert min(scales.spacing_and_extent(View(1))) > 0
 
 
-@pytest.mark.parametrize(
-    ("n_days", "n_rows", "rtol"), [(1500, 150, 2e-3), (5113, 500, 1e-3)]
-)  # ten days apart
-def test_a_week_is_seen_in_days_taken_here_and_there(n_days, n_rows, rtol):
+def test_a_week_is_seen_in_days_taken_here_and_there():
     rng = np.random.default_rng(0)
-    days = np.sort(rng.choice(n_days, size=n_rows, replace=False)).astype(float)
-    y = np.cos(2 * np.pi * days / 7) + 0.5 * rng.normal(size=n_rows)
-    assert periodogram_periods(days, y)[0] == pytest.approx(7, rel=rtol)
+    days = np.sort(rng.choice(1500, size=150, replace=False)).astype(float)  # ten days apart
+    y = np.cos(2 * np.pi * days / 7) + 0.5 * rng.normal(size=150)
+    assert periodogram_periods(days, y)[0] == pytest.approx(7, rel=2e-3)
 
 
 def test_chance_below_the_mean_spacing_takes_no_place_of_slow_periods():

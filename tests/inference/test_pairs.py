@@ -125,17 +125,6 @@ def test_periodic_quantities_equal_the_formulas_to_the_precision_of_the_phase(
         weights.flat[entry] = 0.0
 
 
-@every_column
-def test_a_shift_by_whole_periods_changes_nothing_but_the_product(x: FloatArray) -> None:
-    # a multiple of 2**-33 keeps its digits when 4096 is added
-    x = np.round(x * 2**33) / 2**33
-    here, there = PackedPairs(x), PackedPairs(x + 4096)
-    np.testing.assert_array_equal(here.squared_distance, there.squared_distance)
-    # the two means round differently, by EPS times the year at most; the phase has a factor 2 pi
-    tolerance = 2 * np.pi * 6057 * EPS
-    np.testing.assert_allclose(here.periodic(1.0), there.periodic(1.0), rtol=0, atol=tolerance)
-
-
 @pytest.mark.parametrize("shape", [(0,), (7,), (1, 7), (4, 100)])
 def test_the_matrix_of_elementwise_pairs_has_their_shape(shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(0)

@@ -166,23 +166,14 @@ def test_a_rough_term_may_win_that_the_search_has_not_met(n_missing):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_missing", [0, 5])
-def test_a_rough_term_is_said_by_the_model_and_not_by_its_search(n_missing):
+def test_a_rough_term_is_said_by_the_model_and_not_by_its_search():
     x, function, noise = rough(N, 1e-3)
     y = np.sin(6 * x[:, 0]) + 0.5 * function + 0.1 * noise
-    x[:: N // 5][:n_missing] = np.nan
+    x[:: N // 5] = np.nan
     model = small(n_iter=0, base_kernels=("SE",), strategy="greedy", averaging=None).fit(x, y)
     assert model.best_expression_ == "SE[0] + SE[0]"
     assert np.sqrt(model.noise_variance_) == pytest.approx(0.1, rel=0.15)
     assert len(model.leaderboard()["kernel"]) == 2  # of the search, noise alone included
-
-
-@pytest.mark.slow
-def test_a_rough_function_that_is_noise_to_the_search_is_found():
-    x, function, noise = rough(N, 9e-4)
-    model = small(n_iter=0, base_kernels=("SE",), strategy="greedy").fit(x, function + 0.3 * noise)
-    assert model.best_expression_ == "SE[0]"
-    assert np.sqrt(model.noise_variance_) == pytest.approx(0.3, rel=0.3)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ from math import exp, sqrt
 
 import numpy as np
 import pytest
+from mpmath import mp
 from scipy.integrate import dblquad
 from scipy.special import gammaincinv
 
@@ -304,6 +305,19 @@ def test_hellinger_distances_are_those_of_the_definition():
     np.testing.assert_allclose(computed, expected, atol=1e-8)
 
 
+def test_a_hellinger_distance_has_twelve_digits():
+    texts = ("SE[0]", "RQ[1] * SE[0]")
+    P, Q = (sampled_covariances(parse_expression(text), n_samples=2) for text in texts)
+    with mp.workdps(50):
+        terms = []
+        for p, q in zip(P, Q, strict=True):
+            det_p, det_q, det = (mp.det(mp.matrix(K.tolist())) for K in (p, q, (p + q) / 2))
+            terms.append(1 - mp.sqrt(mp.sqrt(det_p * det_q) / det))
+        expected = float(sum(terms) / 2)
+    # the covariances themselves are given in double precision, by another way
+    assert hellinger(*texts, n_samples=2) == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize("n", [1, 2, 7, 20])
 def test_log_determinants_are_those_of_numpy(n):
     A = np.random.default_rng(n).normal(size=(30, n, n + 2))
@@ -324,6 +338,12 @@ def test_hellinger_distances_do_not_depend_on_what_is_cached():
     for some in np.array_split(np.array(many, dtype=object), 8):  # the first ones are dropped
         known.distances(list(some), kernels[3:8])
     np.testing.assert_allclose(known.distances(kernels)[0], expected, rtol=0, atol=ROUNDING)
+
+
+def test_smooth_kernels_are_nearer_to_each_other_than_to_a_line_or_a_period():
+    # BOMS figure 1
+    D = hellinger_distances([parse_expression(f"{name}[0]") for name in ("SE", "RQ", "PER", "LIN")])
+    assert D[0, 1] < 0.5 * D[:2, 2:].min()
 
 
 def test_the_noise_prior_does_not_matter_and_the_others_do():

@@ -24,7 +24,6 @@ from autokernel.search import (
     TreeGEP,
 )
 from autokernel.search.arc import ArcKernel
-from autokernel.search.bayesian import top_of_climb
 from autokernel.search.boms import HellingerKernel
 from autokernel.search.sot import SOTKernel
 from tests.fits import SEARCHES
@@ -208,7 +207,7 @@ def test_proposals_are_better_than_what_walks_find(name):
     task, target = task_of(), parse_expression("LIN[0] * PER[0] + SE[0]")
     strategy, kernel = {
         "sot": (SOT(population_size=20), SOTKernel()),
-        "arc": (Arc(population_size=20), ArcKernel()),
+        "arc": (Arc(population_size=40), ArcKernel()),
         "boms": (BOMS(n_candidates=80), HellingerKernel(task.data, task.priors)),
     }[name]
 
@@ -371,12 +370,3 @@ def test_a_search_that_is_repeated_and_prolonged_is_the_longer_search(strategy):
         again = searched(strategy, store=store, n_iter=n_iter, batch_size=3)
     assert again.trials == whole.trials
     assert again.fits == whole.fits
-
-
-def test_a_climb_from_a_base_kernel_goes_through_kernels_of_the_search_alone():
-    design = ["SE[0]", "PER[0]"]  # one exchange apart
-    found = ["PER[0] + RQ[0]", "PER[0] + SE[0]", "PER[0] * SE[0] + RQ[0]"]
-    scores = [-5.0, -1.0, -3.0, -2.0, -4.0]
-    history = history_of(*zip(design + found, scores, strict=True), n_design=2)
-    task, (smooth, _, *_) = task_of(reduces=True), history.evaluations
-    assert str(top_of_climb(task, history, smooth).expression) == "PER[0] + SE[0]"
