@@ -316,40 +316,31 @@ def changed(table, *, index=0):
     return data
 
 
-def evaluators(table):
-    """Evaluators of which no two are alike."""
-    X, y = table
-    numbers = np.arange(6.0)  # the same, divided into inputs and targets in two ways
-    return [
-        evaluator((numbers[:3, None], numbers[3:])),
-        evaluator((numbers[:4].reshape(2, 2), numbers[4:])),
-        evaluator(table),
-        evaluator(changed(table, index=0)),
-        evaluator(changed(table, index=1)),
-        evaluator((X[:, ::-1], y)),
-        evaluator((X[:, :1], y)),
-        evaluator((X[:-1], y[:-1])),
-        evaluator(table, seed=1),
-        evaluator(table, priors=check_priors("default")),
-        evaluator(table, priors={**PRIORS, "alpha": (2.0, 2.5)}),
-        evaluator(table, priors={**PRIORS, "alpha": (2.5, 2.0)}),
-        evaluator(table, criterion="importance"),
-        evaluator(table, criterion=Importance(max_draws=500)),
-        evaluator(table, criterion=Importance(max_draws=500, standard_error=0.1)),
-        evaluator(table, criterion=Another()),
-        evaluator(table, criterion="bic"),
-        evaluator(table, criterion="loo"),
-    ]
-
-
 class Another(Laplace):
     """A criterion with the parameters of Laplace, none, and another name."""
 
 
 def test_fingerprints_and_keys_differ_in_all_that_a_score_depends_on(table):
-    fingerprints = [subject.fingerprint() for subject in evaluators(table)]
-    keys = [subject.key(subject.prepare(read("SE[0]"))) for subject in evaluators(table)]
-    assert len(set(fingerprints)) == len(set(keys)) == len(fingerprints)
+    X, y = table
+    numbers = np.arange(6.0)  # the same, divided into inputs and targets in two ways
+    tables = [
+        (numbers[:3, None], numbers[3:]),
+        (numbers[:4].reshape(2, 2), numbers[4:]),
+        *(table, changed(table, index=0), changed(table, index=1)),
+        *((X[:, ::-1], y), (X[:, :1], y), (X[:-1], y[:-1])),
+    ]
+    settings = [
+        {"seed": 1},
+        {"priors": check_priors("default")},
+        *({"priors": {**PRIORS, "alpha": alpha}} for alpha in ((2.0, 2.5), (2.5, 2.0))),
+        {"criterion": Importance(max_draws=500)},
+        {"criterion": Importance(max_draws=500, standard_error=0.1)},
+        *({"criterion": criterion} for criterion in ("importance", "bic", "loo", Another())),
+    ]
+    subjects = [*map(evaluator, tables), *(evaluator(table, **options) for options in settings)]
+    fingerprints = {subject.fingerprint() for subject in subjects}
+    keys = {subject.key(subject.prepare(read("SE[0]"))) for subject in subjects}
+    assert len(fingerprints) == len(keys) == len(subjects)
 
 
 def test_equal_evaluators_have_one_fingerprint(table):
@@ -371,27 +362,22 @@ def test_equal_evaluators_have_one_fingerprint(table):
     assert len({subject.key(job) for subject in subjects}) == 1
 
 
-def fit_of(nodes, *numbers):
-    return WarmStart(nodes, np.array(numbers))
-
-
 def test_keys_differ_in_expressions_and_in_where_they_begin(table):
     subject = evaluator(table)
-    one, other = fit_of([0], 1.0, 2.0, 3.0), fit_of([1], 1.0, 2.0, 3.0)
+    one, other, near = (
+        WarmStart(nodes, np.array([1.0, 2.0, last]))
+        for nodes, last in (([0], 3.0), ([1], 3.0), ([0], np.nextafter(3.0, 4.0)))
+    )
+    begins = [
+        *([(one,)], [(other,)], [(near,)], [(one._replace(hessian=np.eye(3)),)]),
+        *([(one, other)], [(other, one)], [(one,), (other,)], [(one, one), (other, other)]),
+    ]
     jobs = [
         Job(read("SE[0] + LIN[1]")),
         Job(read("SE[0] * LIN[1]")),
         Job(NOISE),
         Job(read("LIN[1] + SE[0]")),  # the same kernel, but its record says how it was written
-        Job(read("SE[0] + LIN[1]"), ((one,),)),
-        Job(read("SE[0] + LIN[1]"), ((other,),)),
-        Job(read("SE[0] + LIN[1]"), ((fit_of([0], 1.0, 2.0, np.nextafter(3.0, 4.0)),),)),
-        Job(read("SE[0] + LIN[1]"), ((one._replace(hessian=np.eye(3)),),)),
-        Job(read("SE[0] + LIN[1]"), ((one, other),)),
-        Job(read("SE[0] + LIN[1]"), ((other, one),)),
-        Job(read("SE[0] + LIN[1]"), ((one,), (other,))),
-        Job(read("SE[0] + LIN[1]"), ((one,), (one, other), (other,))),
-        Job(read("SE[0] + LIN[1]"), ((one, one), (other, other))),
+        *(Job(read("SE[0] + LIN[1]"), starts) for starts in begins),
     ]
     keys = [subject.key(job) for job in jobs]
     assert len(set(keys)) == len(keys)

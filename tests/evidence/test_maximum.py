@@ -77,31 +77,6 @@ def test_a_run_never_returns_less_than_the_best_point_that_it_met(failing):
     assert mode.log_posterior == max(met) == hill.value(mode.theta)
 
 
-def test_a_step_is_doubled_where_the_slope_hardly_falls():
-    hill = Toy(
-        lambda t: -np.sqrt(1 + t @ t), lambda t: -t / np.sqrt(1 + t @ t), lower=[-60], upper=[60]
-    )
-    mode = maximise(hill, np.array([50.0]), max_iterations=6)
-    # six steps of three at most, the first of one, would end at 34 at best
-    assert abs(mode.theta[0]) < 20
-
-
-def test_curvatures_that_fall_by_orders_of_magnitude_on_the_way_cost_few_calls():
-    # a likelihood far below the best noise variance looks like this; the axes are mixed
-    axes = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0]
-    hill = Toy(
-        lambda t: -np.sum(np.exp(-axes @ t) + axes @ t),
-        lambda t: axes.T @ (np.exp(-axes @ t) - 1),
-        lower=[-60] * 6,
-        upper=[60] * 6,
-    )
-    mode = maximise(hill, axes.T @ np.array([-8.0, -1, -3, 0, -6, -2]), max_iterations=300)
-    assert mode.log_posterior == pytest.approx(-6.0, abs=1e-9)
-    # 21; with a curvature that only its own direction corrects, 80, and without the first estimate
-    # of its size, 35
-    assert hill.n_evaluations < 28
-
-
 def test_the_estimate_stays_positive_definite_where_the_posterior_curves_upwards():
     hill = Toy(lambda t: -np.log1p(t**2).sum(), lambda t: -2 * t / (1 + t**2))
     mode = maximise(hill, np.array([6.0, -9.0]), max_iterations=1, curvature=np.eye(2))

@@ -211,18 +211,6 @@ def test_the_shape_and_the_period_of_pulses_are_found_together(pulses):
     assert mode.log_posterior > stuck.log_posterior + 30
 
 
-def test_a_coarse_scan_finds_the_period_with_half_of_the_calls(pulses):
-    calls = {}
-    for coarse in (False, True):
-        posterior, scan = build("PER[0]", *pulses, coarse=coarse)
-        stuck = smooth_mode(posterior)
-        before = posterior.n_evaluations
-        best = scan.around(stuck.theta)[0]
-        calls[coarse] = posterior.n_evaluations - before
-        assert np.exp(best.theta[2]) == pytest.approx(1 / 13.4, rel=1e-2)
-    assert calls[True] < 0.5 * calls[False]
-
-
 def test_candidates_come_best_first_with_their_values_within_the_bounds(pulses):
     posterior, scan = build("PER[0] * SE[0] + RQ[0]", *pulses)
     found = scan.around(np.log([1, 1, 0.1, 0.5, 1, 0.2, 0.1, 1, 1e-3]))

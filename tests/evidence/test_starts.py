@@ -110,19 +110,6 @@ def test_a_week_is_seen_in_days_taken_here_and_there():
     assert periodogram_periods(days, y)[0] == pytest.approx(7, rel=2e-3)
 
 
-def test_chance_below_the_mean_spacing_takes_no_place_of_slow_periods():
-    rng = np.random.default_rng(0)
-    spurious = 0
-    for _ in range(15):
-        x = np.sort(rng.uniform(size=100))
-        found = periodogram_periods(x, rng.normal(size=100))
-        fast = found < np.ptp(x) / 50
-        assert np.count_nonzero(~fast) == MAX_PEAKS
-        assert not fast[1:].any()
-        spurious += fast[0]
-    assert spurious <= 8
-
-
 # ---- draws
 
 

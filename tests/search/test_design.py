@@ -50,10 +50,8 @@ def evaluated(name, task, *, score=-1.0):
     ("limits", "expected"),
     [
         ({}, ["SE[0]", "LIN[0]", "LIN[0] + PER[0] * SE[0] + SE[0]"]),
-        ({"base_kernels": ("SE", "LIN", "RQ")}, ["SE[0]", "LIN[0]"]),
         ({"base_kernels": ("PER",)}, []),
         ({"operators": ("+",)}, ["SE[0]", "LIN[0]"]),
-        ({"max_leaves": 3}, ["SE[0]", "LIN[0]"]),
         (
             {"n_features": 3},
             [ARD, ADDITIVE, LINEAR, ROUGH, f"{ROUGH} + ({ADDITIVE})", f"{ARD} + {ROUGH}"],
@@ -66,7 +64,6 @@ def evaluated(name, task, *, score=-1.0):
             {"n_features": 2, "base_kernels": ("SE", "RQ"), "max_leaves": 3},
             ["SE[0] * SE[1]", "SE[0] + SE[1]", "RQ[0] * RQ[1]"],
         ),
-        ({"n_features": 2, "operators": ("*",)}, ["SE[0] * SE[1]", "RQ[0] * RQ[1]"]),
         ({"n_features": 2, "operators": ("+",)}, ["SE[0] + SE[1]", "LIN[0] + LIN[1]"]),
         ({"n_features": 4, "max_leaves": 3}, []),
     ],

@@ -8,7 +8,6 @@ import pytest
 from sklearn.base import clone
 
 from autokernel import parse_expression
-from autokernel.deadline import Deadline
 from autokernel.search import (
     ACQUISITIONS,
     BOMS,
@@ -258,31 +257,6 @@ def test_every_acquisition_function_goes_with_every_strategy_that_has_one(name, 
     history = Laboratory(strategy, task_of()).search(n_iter=2, batch_size=2).history
     assert history.n_searched == 2
     assert len(history.canonical_texts()) == len(history)
-
-
-class Switch(Deadline):
-    """A deadline that passes after some checks."""
-
-    def __init__(self, n_checks):
-        super().__init__(np.inf)
-        self.n_checks = n_checks
-
-    def check(self):
-        self.n_checks -= 1
-        if self.n_checks < 0:
-            self.cancel()
-        super().check()
-
-
-@every_bayesian
-@pytest.mark.parametrize("n_checks", [1, 2])
-def test_time_that_ends_in_the_midst_of_a_proposal_ends_the_search(name, n_checks):
-    # BOMS checks once for each kernel of a batch, evolution once a generation
-    laboratory = Laboratory(QUICK[name], task_of())
-    laboratory.search(n_iter=9, batch_size=3, deadline=Switch(n_checks))
-    assert laboratory.reason is StopReason.MAX_TIME
-    assert laboratory.history.n_searched == 0
-    assert len(laboratory.history) == 6  # the design stays, with noise alone
 
 
 @pytest.mark.parametrize("name", ["sot", "arc"])
