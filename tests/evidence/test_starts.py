@@ -181,6 +181,17 @@ def test_lengthscales_come_from_the_prior_and_from_a_range_in_halves(two_waves, 
         assert kstest(np.exp(theta[:, index]), distribution).statistic < 0.05
 
 
+def test_periods_come_from_what_is_known_of_them(two_waves):
+    X, y = two_waves
+    season = Seasonal(0.4)  # whatever the periodogram shows, and within five prior deviations
+    posterior, theta = draw(f"{season.name}[0]", X, y, 24, base_kernels=[season])
+    (periods,) = np.exp(theta[:, names_of(posterior) == "period"]).T
+    assert np.all(np.abs(periods / 0.4 - 1) < 0.25)
+    posterior, theta = draw("PER[0]", X, np.zeros_like(y), 24)  # which has no peaks
+    (periods,) = theta[:, names_of(posterior) == "period"].T
+    assert len(np.unique(periods)) == 24
+
+
 def test_variances_are_tried_around_the_mean_square_of_the_target(two_waves):
     X, y = two_waves
     posterior, plain = draw("SE[0] + LIN[1]", X, y, 32)
@@ -313,14 +324,3 @@ def test_curvatures_of_fits_are_joined_and_what_none_knows_is_independent():
     np.testing.assert_array_equal(curvature_from(expression, fits, scales), expected)
     unknown = [WarmStart([0], theta), WarmStart([0], theta, np.full((3, 3), np.nan))]
     assert curvature_from(expression, unknown, scales) is None
-
-
-def test_periods_come_from_what_is_known_of_them(two_waves):
-    X, y = two_waves
-    season = Seasonal(0.4)  # whatever the periodogram shows, and within five prior deviations
-    posterior, theta = draw(f"{season.name}[0]", X, y, 24, base_kernels=[season])
-    (periods,) = np.exp(theta[:, names_of(posterior) == "period"]).T
-    assert np.all(np.abs(periods / 0.4 - 1) < 0.25)
-    posterior, theta = draw("PER[0]", X, np.zeros_like(y), 24)  # which has no peaks
-    (periods,) = theta[:, names_of(posterior) == "period"].T
-    assert len(np.unique(periods)) == 24

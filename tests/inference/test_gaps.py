@@ -129,15 +129,6 @@ def test_gradients_of_likelihoods_are_those_of_differences(make, kernel):
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * abs(expected).max())
 
 
-def test_missing_values_of_two_rows_are_two_draws_and_a_row_has_one():
-    data = TrainingData(np.array([[np.nan], [np.nan], [0.5], [0.9]]), np.arange(4.0))
-    K = cross_covariance(Leaf(KERNELS["SE"], 0), data.inputs, data.inputs).forward(np.ones(2))
-    assert K[0, 0] == K[1, 1] == pytest.approx(1.0)
-    assert K[0, 1] < 1 - 1e-3
-    some = cross_covariance(Leaf(KERNELS["SE"], 0), data.inputs[1:], data.inputs[:2])
-    np.testing.assert_array_equal(some.forward(np.ones(2)), K[1:, :2])
-
-
 @pytest.mark.parametrize("has_gaps", [False, True], ids=["of new rows", "of all rows"])
 def test_predictions_are_those_of_the_textbook_with_averages(has_gaps):
     """New rows may have gaps in a column that had none in the fit."""

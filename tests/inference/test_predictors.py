@@ -286,28 +286,6 @@ def test_jitter_that_a_factorisation_needs_is_counted_in_the_noise(kernel, param
         np.testing.assert_allclose(*variances, rtol=1e-4)
 
 
-class Indefinite(BaseKernel):
-    """No covariance: the correlation of any two points is -2, or not a number."""
-
-    name = "BAD"
-    parameters = (VARIANCE,)
-    correlation = -2.0
-
-    def value(self, params, pairs):
-        return params[0] * np.where(pairs.difference == 0, 1.0, self.correlation)
-
-
-class Nowhere(Indefinite):
-    correlation = np.nan
-
-
-@pytest.mark.parametrize("kernel", [Indefinite(), Nowhere()])
-def test_a_matrix_that_no_jitter_helps_has_no_predictor(kernel):
-    X, y = np.linspace(0, 1, 10)[:, None], np.zeros(10)
-    with pytest.raises(LinAlgError, match="not positive definite"):
-        ExactPredictor(Leaf(kernel, 0), np.log([1.0, 0.1]), TrainingData(X, y))
-
-
 def test_noise_alone_predicts_zero_from_any_number_of_rows():
     rng = np.random.default_rng(0)
     data = TrainingData(rng.uniform(size=(10**5, 1)), rng.normal(size=10**5))

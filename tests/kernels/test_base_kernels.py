@@ -11,14 +11,12 @@ from autokernel.inference.covariance import Covariance
 from autokernel.inference.pairs import PackedPairs
 from autokernel.kernels import (
     BASE_KERNELS,
-    BaseKernel,
     BroadcastPairs,
     ExponentialKernel,
     LagPairs,
     Role,
     role_index,
 )
-from autokernel.typing import FloatArray
 from tests.batteries import covariance, numerical_gradient, random_params, seeds
 from tests.fits import tiny
 from tests.model.cases import FORMULAS
@@ -26,7 +24,7 @@ from tests.model.cases import FORMULAS
 
 @pytest.mark.parametrize("kernel", BASE_KERNELS.values(), ids=BASE_KERNELS)
 class TestEveryBaseKernel:
-    def test_is_registered_under_a_name_that_the_notation_reads(self, kernel: BaseKernel) -> None:
+    def test_is_registered_under_a_name_that_the_notation_reads(self, kernel):
         assert BASE_KERNELS[kernel.name] is kernel
         assert parse_expression(f"{kernel.name}[0]") == Leaf(kernel, 0)
         index = role_index(kernel.parameters, Role.VARIANCE)
@@ -36,7 +34,7 @@ class TestEveryBaseKernel:
 
     @settings(max_examples=8)
     @given(seed=seeds)
-    def test_value_is_that_of_the_published_formula(self, kernel: BaseKernel, seed: int) -> None:
+    def test_value_is_that_of_the_published_formula(self, kernel, seed):
         rng = np.random.default_rng(seed)
         params, x = random_params(kernel, rng), rng.uniform(-1, 1, 7)
         formula = FORMULAS[kernel.name]
@@ -48,7 +46,7 @@ class TestEveryBaseKernel:
 
     @settings(max_examples=8)
     @given(seed=seeds)
-    def test_values_follow_its_declarations(self, kernel: BaseKernel, seed: int) -> None:
+    def test_values_follow_its_declarations(self, kernel, seed):
         rng = np.random.default_rng(seed)
         params, (x, z) = random_params(kernel, rng), rng.integers(-(2**20), 2**20, (2, 6)) / 2**20
         pairs = BroadcastPairs(x, z)
@@ -69,7 +67,7 @@ class TestEveryBaseKernel:
         for limit in kernel.limits:
             assert len(limit.parameters) < len(kernel.parameters)
 
-    def test_wins_a_short_fit_if_there_is_no_other(self, kernel: BaseKernel) -> None:
+    def test_wins_a_short_fit_if_there_is_no_other(self, kernel):
         rng = np.random.default_rng(0)
         X = rng.uniform(0, 50, size=(16, 1))
         if kernel.is_categorical:
@@ -84,8 +82,8 @@ class TestEveryBaseKernel:
     @settings(max_examples=8)
     @given(seed=seeds, scale=st.sampled_from([1.0, 12.0, 0.01, 1e4]))
     def test_the_exported_kernel_has_its_values_on_scaled_inputs_and_room_within_its_bounds(
-        self, kernel: BaseKernel, seed: int, scale: float
-    ) -> None:
+        self, kernel, seed, scale
+    ):
         rng = np.random.default_rng(seed)
         params, X = random_params(kernel, rng), rng.uniform(-1, 1, (9, 1))
         K = covariance(Leaf(kernel, 0), params, X)
@@ -103,15 +101,15 @@ class TestEveryBaseKernel:
     @settings(max_examples=8)
     @given(seed=seeds, n_samples=st.integers(1, 9))
     def test_gradient_in_the_log_parameters_equals_finite_differences(
-        self, kernel: BaseKernel, seed: int, n_samples: int
-    ) -> None:
+        self, kernel, seed, n_samples
+    ):
         rng = np.random.default_rng(seed)
         theta = np.log(random_params(kernel, rng))
         pairs = PackedPairs(rng.uniform(-1, 1, n_samples))
         weights = rng.standard_normal(n_samples * (n_samples + 1) // 2)
         packed = Covariance(Leaf(kernel, 0), lambda column: pairs)
 
-        def weighted_sum(theta: FloatArray) -> float:
+        def weighted_sum(theta):
             return weights @ packed.forward(np.exp(theta))
 
         expected = numerical_gradient(weighted_sum, theta)
@@ -126,7 +124,7 @@ class TestEveryBaseKernel:
 
     @settings(max_examples=8)
     @given(seed=seeds)
-    def test_is_positive_semidefinite(self, kernel: BaseKernel, seed: int) -> None:
+    def test_is_positive_semidefinite(self, kernel, seed):
         rng = np.random.default_rng(seed)
         X = rng.uniform(-3, 3, (20, 1))
         eigenvalues = np.linalg.eigvalsh(covariance(Leaf(kernel, 0), random_params(kernel, rng), X))
@@ -134,6 +132,6 @@ class TestEveryBaseKernel:
         assert eigenvalues.min() >= -20 * 1e-13 * eigenvalues.max()
 
 
-def test_the_mapping_of_base_kernels_is_read_only() -> None:
+def test_the_mapping_of_base_kernels_is_read_only():
     with pytest.raises(TypeError, match="does not support item assignment"):
         BASE_KERNELS["NEW"] = BASE_KERNELS["SE"]

@@ -16,7 +16,6 @@ from autokernel.kernels import (
     PRESETS,
     VARIANCE,
     LogGammaPrior,
-    Priors,
     check_priors,
 )
 from tests.batteries import numerical_gradient, seeds
@@ -34,7 +33,7 @@ PUBLISHED = {
 shapes_and_rates = st.tuples(st.floats(0.5, 20), st.floats(0.1, 100))
 
 
-def every_prior(priors: Priors) -> dict[str, set[tuple[float, float]]]:
+def every_prior(priors):
     """Priors of all parameters of the package by name."""
     found: dict[str, set[tuple[float, float]]] = {}
     own = [parameter for kernel in BASE_KERNELS.values() for parameter in kernel.parameters]
@@ -45,12 +44,12 @@ def every_prior(priors: Priors) -> dict[str, set[tuple[float, float]]]:
     return found
 
 
-def test_the_preset_paper_gives_the_published_values() -> None:
+def test_the_preset_paper_gives_the_published_values():
     expected = {name: {prior} for name, prior in PUBLISHED.items()}
     assert every_prior(PRESETS["paper"]) == expected
 
 
-def test_default_differs_from_paper_by_wider_priors_of_the_noise_and_of_slopes() -> None:
+def test_default_differs_from_paper_by_wider_priors_of_the_noise_and_of_slopes():
     published = every_prior(PRESETS["paper"])
     slope, others = {(1, 0.25)}, published["variance"]
     expected = {**published, "noise_variance": {(1, 2)}, "variance": others | slope}
@@ -60,9 +59,7 @@ def test_default_differs_from_paper_by_wider_priors_of_the_noise_and_of_slopes()
 
 
 @given(entries=st.lists(shapes_and_rates, min_size=1, max_size=6), seed=seeds)
-def test_log_density_is_that_of_the_gamma_distribution_with_the_jacobian(
-    entries: list[tuple[float, float]], seed: int
-) -> None:
+def test_log_density_is_that_of_the_gamma_distribution_with_the_jacobian(entries, seed):
     shape, rate = np.array(entries).T
     theta = np.random.default_rng(seed).uniform(-5, 3, len(entries))
     terms = gamma.logpdf(np.exp(theta), shape, scale=1 / rate) + theta
@@ -72,7 +69,7 @@ def test_log_density_is_that_of_the_gamma_distribution_with_the_jacobian(
     )
 
 
-def test_log_density_of_a_stack_of_points_is_that_of_each_point() -> None:
+def test_log_density_of_a_stack_of_points_is_that_of_each_point():
     prior = LogGammaPrior.of(PARAMETERS, priors=PRESETS["default"])
     theta = np.random.default_rng(0).uniform(-3, 1, (2, 5, len(NAMES)))
     expected = [[prior.log_density(point) for point in row] for row in theta]
@@ -81,7 +78,7 @@ def test_log_density_of_a_stack_of_points_is_that_of_each_point() -> None:
 
 
 @given(entries=st.lists(shapes_and_rates, min_size=1, max_size=4), seed=seeds)
-def test_gradient_equals_finite_differences(entries: list[tuple[float, float]], seed: int) -> None:
+def test_gradient_equals_finite_differences(entries, seed):
     prior = LogGammaPrior(*np.array(entries).T)
     theta = np.random.default_rng(seed).uniform(-5, 2, len(entries))
     # rounding: values up to 740 * 4 entries times EPS / step
@@ -91,9 +88,7 @@ def test_gradient_equals_finite_differences(entries: list[tuple[float, float]], 
 
 
 @given(entry=shapes_and_rates, probability=st.floats(1e-6, 1 - 1e-6))
-def test_quantile_is_the_inverse_of_the_cumulative_distribution(
-    entry: tuple[float, float], probability: float
-) -> None:
+def test_quantile_is_the_inverse_of_the_cumulative_distribution(entry, probability):
     shape, rate = np.array([entry]).T
     quantile = LogGammaPrior(shape, rate).quantile(np.array([[probability], [0.5]]))
     assert quantile.shape == (2, 1)
@@ -105,7 +100,7 @@ def test_quantile_is_the_inverse_of_the_cumulative_distribution(
     )
 
 
-def test_a_mapping_replaces_entries_of_the_default() -> None:
+def test_a_mapping_replaces_entries_of_the_default():
     default = every_prior(PRESETS["default"])
     priors = {"period": (np.float32(5.0), 0.5), "alpha": [1, 2]}
     checked = check_priors(priors)
@@ -138,8 +133,6 @@ def test_a_mapping_replaces_entries_of_the_default() -> None:
         ({"period": (2, 2), "alpha": "22"}, "priors['alpha'] must be a pair (shape, rate)"),
     ],
 )
-def test_wrong_priors_are_refused_by_a_message_that_names_them(
-    priors: str | Priors, message: str
-) -> None:
+def test_wrong_priors_are_refused_by_a_message_that_names_them(priors, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         check_priors(priors, parameters=PARAMETERS)
