@@ -173,8 +173,8 @@ def test_a_cycle_is_seen_as_a_factor_of_what_has_followed_every_wave():
     """Beside a period the lengthscale, so far that of a wave, is some times as long."""
     x = np.linspace(0, 1, 100)
     distances = np.abs(x[:, None] - x)
-    K = np.exp(-2 * np.sin(np.pi * distances / 0.05) ** 2 - (distances / 0.1) ** 2 / 2)
-    y = np.linalg.cholesky(K + 0.01 * np.eye(100)) @ np.random.default_rng(0).normal(size=100)
+    K = np.exp(-2 * np.sin(np.pi * distances / 0.1) ** 2 - (distances / 0.15) ** 2 / 2)
+    y = np.linalg.cholesky(K + 0.01 * np.eye(100)) @ np.random.default_rng(5).normal(size=100)
     evaluator = Evaluator(TrainingData(x[:, None], (y - y.mean()) / y.std()), priors=PRIORS, seed=0)
     parent = evaluator(parse_expression("SE[0]"))
     estimates = neighbours(evaluator, parent, grammar_of(kernels=("SE", "PER"), operators="*"))
