@@ -323,19 +323,15 @@ class Another(Laplace):
 def test_fingerprints_and_keys_differ_in_all_that_a_score_depends_on(table):
     X, y = table
     numbers = np.arange(6.0)  # the same, divided into inputs and targets in two ways
-    tables = [
-        (numbers[:3, None], numbers[3:]),
-        (numbers[:4].reshape(2, 2), numbers[4:]),
-        *(table, changed(table, index=0), changed(table, index=1)),
-        *((X[:, ::-1], y), (X[:, :1], y), (X[:-1], y[:-1])),
-    ]
+    divided = [(numbers[:3, None], numbers[3:]), (numbers[:4].reshape(2, 2), numbers[4:])]
+    parts = [(X[:, ::-1], y), (X[:, :1], y), (X[:-1], y[:-1])]
+    tables = [table, changed(table, index=0), changed(table, index=1), *divided, *parts]
+    priors = [{**PRIORS, "alpha": alpha} for alpha in ((2.0, 2.5), (2.5, 2.0))]
+    draws = [Importance(max_draws=500), Importance(max_draws=500, standard_error=0.1)]
     settings = [
         {"seed": 1},
-        {"priors": check_priors("default")},
-        *({"priors": {**PRIORS, "alpha": alpha}} for alpha in ((2.0, 2.5), (2.5, 2.0))),
-        {"criterion": Importance(max_draws=500)},
-        {"criterion": Importance(max_draws=500, standard_error=0.1)},
-        *({"criterion": criterion} for criterion in ("importance", "bic", "loo", Another())),
+        *({"priors": one} for one in (check_priors("default"), *priors)),
+        *({"criterion": one} for one in ("importance", *draws, "bic", "loo", Another())),
     ]
     subjects = [*map(evaluator, tables), *(evaluator(table, **options) for options in settings)]
     fingerprints = {subject.fingerprint() for subject in subjects}
@@ -368,10 +364,9 @@ def test_keys_differ_in_expressions_and_in_where_they_begin(table):
         WarmStart(nodes, np.array([1.0, 2.0, last]))
         for nodes, last in (([0], 3.0), ([1], 3.0), ([0], np.nextafter(3.0, 4.0)))
     )
-    begins = [
-        *([(one,)], [(other,)], [(near,)], [(one._replace(hessian=np.eye(3)),)]),
-        *([(one, other)], [(other, one)], [(one,), (other,)], [(one, one), (other, other)]),
-    ]
+    known = one._replace(hessian=np.eye(3))
+    begins = [((start,),) for start in (one, other, near, known)]
+    begins += [((one, other),), ((other, one),), ((one,), (other,)), ((one, one), (other, other))]
     jobs = [
         Job(read("SE[0] + LIN[1]")),
         Job(read("SE[0] * LIN[1]")),
