@@ -130,7 +130,10 @@ def test_the_grammar_joins_in_both_positions_and_on_every_column():
     ("data", "kernel", "worse", "expected"),
     [
         (level_shift, "CP[0](LIN[0], SE[0])", "SE[0]", {"location": 1956.0}),
-        (bump, "CW[0](PER[0], SE[0])", "PER[0]", {"centre": 1954.5, "length": 3.0}),
+        pytest.param(
+            *(bump, "CW[0](PER[0], SE[0])", "PER[0]", {"centre": 1954.5, "length": 3.0}),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_fit_finds_the_location_in_the_units_of_the_column(data, kernel, worse, expected):

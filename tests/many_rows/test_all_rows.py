@@ -223,7 +223,7 @@ def test_bad_parameters_are_refused_by_name(parameter, value):
 def test_a_criterion_without_approximations_chooses_the_kernel_on_some_rows(
     column, criterion, on_all_rows
 ):
-    model = fit(column, criterion=criterion)
+    model = fit(column, criterion=criterion, averaging=None)
     history = model.search_history_
     if on_all_rows:
         assert model.best_score_ > 2 * history["score"].max()

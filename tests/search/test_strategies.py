@@ -200,7 +200,7 @@ def test_a_failed_kernel_counts_as_the_worst_and_improvement_is_over_the_best(na
     assert noting.bests == [-0.9, -0.9]  # per sample
 
 
-@every_bayesian
+@pytest.mark.parametrize("name", ["sot", "arc", pytest.param("boms", marks=pytest.mark.slow)])
 def test_proposals_are_better_than_what_walks_find(name):
     """If scores go by the distance by which a strategy compares kernels."""
     task, target = task_of(), parse_expression("LIN[0] * PER[0] + SE[0]")
