@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_scalar
+from sklearn.utils.validation import check_is_fitted
 
 from autokernel.displays._style import (
     BLUE,
@@ -20,6 +21,7 @@ from autokernel.displays._style import (
     round_ticks,
 )
 from autokernel.estimator import AutoKernelGPRegressor
+from autokernel.explain import axes_of
 from autokernel.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -102,7 +104,8 @@ class ForecastDisplay:
         ValueError
             If the estimator has several columns.
         """
-        axes, _ = estimator._axes(units)
+        check_is_fitted(estimator, "best_kernel_")
+        axes, _ = axes_of(estimator._fitted.columns, units, estimator.target_name_)
         kind = "categories" if axes[0].levels else "several columns"
         if len(axes) > 1 or axes[0].levels:
             raise ValueError(

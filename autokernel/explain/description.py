@@ -3,7 +3,7 @@
 A component is described by what its curve does, and named after its kernel only where it repeats.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from itertools import takewhile
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from autokernel.explain.axes import Axis
+from autokernel.explain.axes import axes_of
 from autokernel.explain.checks import FACTOR_FOR_LOG, can_leave_out, checked, of_outliers
 from autokernel.explain.components import ComponentFacts
 from autokernel.explain.decomposition import (
@@ -37,22 +37,27 @@ class Description:
     """A fitted model in words: one explanation for sentences, tables and pictures.
 
     The ``axes`` are its columns with their units. The search was ``cut`` for a reason, if it was.
+
+    Raises
+    ------
+    ValueError
+        If the units are not valid.
     """
 
     def __init__(
         self,
         model: FittedModel,
-        axes: Sequence[Axis],
-        unit: str = "",
+        units: Mapping[str, str] | None = None,
         *,
         target_name: str | None = None,
         cut: str = "",
         has_tried_log: bool = False,
     ) -> None:
-        self._model, self.axes, self._cut, self._has_tried_log = model, axes, cut, has_tried_log
+        self._model, self._cut, self._has_tried_log = model, cut, has_tried_log
+        self.axes, unit = axes_of(model.columns, units, target_name)
         self.scale = model.scale.name
         self.explained, target = ExplainedFunction(model), target_name or "the target"
-        self._say = Sentences(axes, target=target, unit=unit, scale=self.scale)
+        self._say = Sentences(self.axes, target=target, unit=unit, scale=self.scale)
         self.names = self._say.names
 
     def decompose(self, X: FloatArray) -> Decomposition:

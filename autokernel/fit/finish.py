@@ -12,7 +12,6 @@ from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator
 from autokernel.exceptions import EvaluationError, reason_of, warn_user
 from autokernel.expression import Expression
-from autokernel.fit.rows import RowJudge
 from autokernel.fit.run import EARLY, MAX_CHANGES_OF_ROWS, Point, Run
 from autokernel.inference import ExactPredictor, one_blas_thread
 from autokernel.many_rows import Approximation, ManyRows, fit_all_rows, race_exactly
@@ -65,7 +64,7 @@ def finished(run: Run, reason: StopReason, deadline: Deadline) -> FittedModel:
     )
 
 
-def refitted(run: Run, judge: RowJudge, kernel: str | Expression | Evaluation) -> FittedModel:
+def refitted(run: Run, kernel: str | Expression | Evaluation) -> FittedModel:
     """Fit one kernel without a search, also from the parameters of an earlier fit.
 
     Rows that do not fit this kernel are excluded, and those that do come back: it is then fitted
@@ -80,7 +79,7 @@ def refitted(run: Run, judge: RowJudge, kernel: str | Expression | Evaluation) -
     """
     best = _fit(run, kernel)
     for _ in range(MAX_CHANGES_OF_ROWS):
-        other = run.on_other_rows(judge, deadline=NEVER, best=best)
+        other = run.on_other_rows(deadline=NEVER, best=best)
         if other is None:
             break
         run, best = other, _fit(other, best)

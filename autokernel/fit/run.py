@@ -9,7 +9,13 @@ import numpy as np
 
 from autokernel.data import FitData, Target
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Criterion, Evaluation, Evaluator, columns_with_season
+from autokernel.evidence import (
+    Criterion,
+    Evaluation,
+    Evaluator,
+    columns_with_season,
+    update_outliers,
+)
 from autokernel.exceptions import EvaluationError, warn_user
 from autokernel.expression import (
     Expression,
@@ -20,7 +26,7 @@ from autokernel.expression import (
     unit_prior,
 )
 from autokernel.fit.arguments import Arguments
-from autokernel.fit.rows import RowJudge, training_data
+from autokernel.fit.rows import outliers_before_search, read_or_find, training_data
 from autokernel.fit.space import Space
 from autokernel.inference import TrainingData, one_blas_thread
 from autokernel.many_rows import (
@@ -189,18 +195,25 @@ class Run:
                 break
         return self._rough
 
-    def on_other_rows(
-        self, judge: RowJudge, *, deadline: Deadline, best: Evaluation | None = None
-    ) -> "Run | None":
+    def on_other_rows(self, *, deadline: Deadline, best: Evaluation | None = None) -> "Run | None":
         """Return the run that goes on without the rows that do not fit the best kernel.
 
         It has the iterations that are left. None if these rows are excluded already.
         """
-        best = best or self.history.best
-        if best is None:
+        best, known = best or self.history.best, self.outliers
+        if best is None or not self.arguments.excludes_outliers or not np.isfinite(best.score):
             return None
-        known = self.outliers
-        outliers = judge.after_search(best, known, self.columns, self.target, deadline)
+        data = training_data(self.given, self.columns, self.target)
+        outliers = read_or_find(
+            partial(update_outliers, data, best, known),
+            (*data.definition, best.theta.tobytes(), known.tolist()),
+            [best.expression],
+            store=self.store,
+            priors=self.arguments.priors,
+            seed=self.seed,
+            deadline=deadline,
+            known=known.tolist(),
+        )
         if np.array_equal(outliers, known):
             return None
         return Run(
@@ -251,6 +264,19 @@ class Run:
         self.conditioning_seconds = RESERVED_REFITS * (time.perf_counter() - began)
         share = AVERAGING_SHARE if self.searches_all_exactly else ALL_ROWS_SHARE
         return self.conditioning_seconds + share * deadline.seconds_left
+
+
+def first_run(
+    given: FitData, arguments: Arguments, store: Store, *, seed: int, deadline: Deadline
+) -> Run:
+    """Exclude the rows that do not fit a smooth function, and pose the search on the others."""
+    outliers = outliers_before_search(given, arguments, store, seed=seed, deadline=deadline)
+    return Run(given, outliers, arguments, store, seed=seed, n_iter=arguments.n_iter)
+
+
+def last_with_kernel(runs: Sequence[Run]) -> Run:
+    """Return the last run that has evaluated a kernel, or the first one."""
+    return next((run for run in reversed(runs) if run.history.best is not None), runs[0])
 
 
 def _structure_prior(grammar: Grammar, arguments: Arguments) -> StructurePrior:
