@@ -18,7 +18,7 @@ from sklearn.utils import Tags, check_array, check_consistent_length, check_scal
 from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.data import Columns, FitData, Kind, check_fit_data, check_inputs
+from autokernel.data import Columns, FitData, check_fit_data, check_inputs
 from autokernel.data.tables import series_with_dates
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion
@@ -794,7 +794,7 @@ def _attributes_of(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str
         "y_train_": y,
         "n_features_in_": X.shape[1],
         **(names if columns.has_names else {}),
-        "date_columns_": columns.of_kind(Kind.DATE),
+        "date_columns_": columns.dates,
         "categories_": {n: one.levels for n, one in enumerate(columns.every) if one.levels},
         "outliers_": model.outliers[0],
         "best_kernel_": model.kernel,

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import _check_feature_names, validate_data
 
-from autokernel.data.columns import Columns, Kind
+from autokernel.data.columns import Columns
 from autokernel.data.dates import is_number
 from autokernel.data.noise import RowNoise
 from autokernel.data.resolution import resolution_of, variance_of_rounding
@@ -152,8 +152,8 @@ def _columns(names: Sequence[str] | None, n_features: int, kinds: Kinds) -> Colu
     """Return the columns with their kinds."""
     columns = Columns.of_names(names, n_features)
     every = list(columns.every)
-    for number, (kind, levels) in kinds.items():
-        every[number] = replace(every[number], kind=kind, levels=levels)
+    for number, levels in kinds.items():
+        every[number] = replace(every[number], is_date=levels is None, levels=levels)
     return replace(columns, every=tuple(every))
 
 
@@ -203,9 +203,9 @@ def _in_numbers(estimator: BaseEstimator, X: Any, known: Columns | None) -> tupl
     if known is None:
         chosen = chosen_columns(X, estimator.categorical_features)
         return to_numbers(with_dates_of_index(X), chosen, None)
-    if known.of_kind(Kind.DATE):
+    if known.dates:
         X = with_dates_of_index(X)
-    if known.of_kind(Kind.CATEGORY) and hasattr(X, "columns"):
+    if any(one.levels for one in known.every) and hasattr(X, "columns"):
         _check_feature_names(estimator, X, reset=False)  # what a column holds depends on its name
     return to_numbers(X, None, known)
 

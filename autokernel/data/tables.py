@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.data.columns import Column, Columns, Kind, Levels
+from autokernel.data.columns import Column, Columns, Levels
 from autokernel.data.dates import (
     NAMES_OF_TEXT_TYPES,
     days_of,
@@ -25,12 +25,11 @@ _NAME_OF_INDEX = "time"  # of one without a name
 _KINDS_OF_LEVELS: Mapping[str, type] = {"text": str, "truth value": bool, "number": Real}
 
 
-Kinds = dict[int, tuple[Kind, Levels | None]]
-"""What the columns hold that are not of numbers, by their indices."""
+Kinds = dict[int, Levels | None]
+"""The levels of the columns that are not of numbers by their indices, None for dates."""
 
-
-Reading = tuple[FloatArray, Kind, Levels | None]
-"""The numbers (n,) of a column of dates or categories, and what it holds."""
+Reading = tuple[FloatArray, Levels | None]
+"""The numbers (n,) of a column of categories or dates, and its levels, None for dates."""
 
 
 def to_numbers(X: Any, chosen: set[int] | None, known: Columns | None) -> tuple[Any, Kinds]:
@@ -57,8 +56,7 @@ def to_numbers(X: Any, chosen: set[int] | None, known: Columns | None) -> tuple[
         else:
             found = _read_as_known(values, known[number] if number < len(known) else None, str(key))
         if found is not None:
-            numbers[key], kind, levels = found
-            kinds[number] = kind, levels
+            numbers[key], kinds[number] = found
     return _with(X, numbers), kinds
 
 
@@ -68,27 +66,27 @@ def _read_column(values: Any, name: str, is_chosen: bool | None) -> Reading | No
     if not is_category:
         days = days_of(values, name)
         if days is not None:
-            return days, Kind.DATE, None
+            return days, None
         texts = _texts(values)
         if not texts:
             return None
         if is_chosen is not None:
             raise _texts_refused(texts[0], name, "or leave it out")
-    return _numbers_of(values, _levels_of(values, name), name, Kind.CATEGORY)
+    return _numbers_of(values, _levels_of(values, name), name)
 
 
 def _read_as_known(values: Any, column: Column | None, name: str) -> Reading | None:
     """Read a column of new rows as that of the fit, None if it holds numbers."""
     if column is not None and column.levels is not None:
-        return _numbers_of(values, column.levels, name, Kind.CATEGORY)
+        return _numbers_of(values, column.levels, name)
     days = days_of(values, name)
-    if days is not None and (column is None or column.kind != Kind.DATE):
+    if days is not None and (column is None or not column.is_date):
         raise ValueError(
             f"X must hold numbers in column {name!r}, as it did in fit, got dates: give dates to "
             "both, or numbers to both"
         )
     if days is not None:
-        return days, Kind.DATE, None
+        return days, None
     texts = _texts(values)
     if texts:
         raise _texts_refused(texts[0], name, "in which it held no texts")
@@ -290,7 +288,7 @@ def _levels_of(values: Any, name: str) -> Levels:
     return Levels(tuple(levels), is_ordered)
 
 
-def _numbers_of(values: Any, levels: Levels, name: str, kind: Kind) -> Reading:
+def _numbers_of(values: Any, levels: Levels, name: str) -> Reading:
     """Return the numbers (n,) of levels, and the levels with those that were not known before.
 
     These get numbers after the others. Among ordered levels they have no place, as missing ones:
@@ -314,4 +312,4 @@ def _numbers_of(values: Any, levels: Levels, name: str, kind: Kind) -> Reading:
         if not levels.is_ordered:
             numbers.setdefault(one, len(numbers))
     found = np.array([numbers.get(one, np.nan) for one in present], dtype=float)
-    return found, kind, Levels(tuple(numbers), levels.is_ordered)
+    return found, Levels(tuple(numbers), levels.is_ordered)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.data import SINCE, Columns, Kind
+from autokernel.data import SINCE, Columns
 from autokernel.explain.words import between
 from autokernel.typing import FloatArray
 from autokernel.validation import did_you_mean
@@ -112,8 +112,7 @@ def axes_of(
     """
     names = columns.names
     own = _checked_units(units, names, target_name)
-    for column in columns.of_kind(Kind.DATE):
-        name = names[column]
+    for name in (column.name for column in columns.every if column.is_date):
         if name in own:
             raise ValueError(
                 f"units must not have {name!r}, which holds dates: their unit is days, "

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.data import Kind
 from autokernel.data.dates import dates_of
 from autokernel.data.steps import rows_ahead
 from autokernel.explain.words import interval
@@ -160,7 +159,7 @@ def forecast_table(model: FittedModel, x: FloatArray, horizon: int, quantiles: F
             f"columns{' of categories' * has_categories}: give the rows to predict_quantiles"
         )
     (column,) = columns
-    are_dates = column.kind == Kind.DATE
+    are_dates = column.is_date
     ahead = rows_ahead(x, horizon, are_dates=are_dates)
     texts = [f"{one:g}" for one in quantiles]
     names = [column.name, "mean", *texts]

@@ -8,7 +8,7 @@ from warnings import catch_warnings
 
 import numpy as np
 
-from autokernel.data import Columns, FitData, Kind, Target
+from autokernel.data import Columns, FitData, Target
 from autokernel.data.checks import MAX_ROWS_NAMED
 from autokernel.deadline import Deadline
 from autokernel.evidence import find_outliers
@@ -37,14 +37,14 @@ def outliers_before_search(
     given: FitData, arguments: Arguments, store: Store, *, seed: int, deadline: Deadline
 ) -> IntArray:
     """Find the rows that do not fit a smooth function of all columns, none if the time is over."""
-    if not arguments.excludes_outliers:
+    if arguments.outliers is None:
         return np.empty(0, dtype=int)
     seconds = deadline.seconds_left
     if np.isfinite(seconds):
         deadline = deadline.earlier((1 - SHARE_OF_TIME) * seconds)
     columns, target = given.columns.of_rows(given.X), Target.of(given.y, given.noise)
     leaves = [
-        Leaf(CATEGORICAL if column.kind == Kind.CATEGORY else SMOOTH, number)
+        Leaf(CATEGORICAL if column.levels else SMOOTH, number)
         for number, column in enumerate(columns.every)
         if column.varies
     ]

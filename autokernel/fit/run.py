@@ -201,7 +201,7 @@ class Run:
         It has the iterations that are left. None if these rows are excluded already.
         """
         best, known = best or self.history.best, self.outliers
-        if best is None or not self.arguments.excludes_outliers or not np.isfinite(best.score):
+        if best is None or self.arguments.outliers is None or not np.isfinite(best.score):
             return None
         data = training_data(self.given, self.columns, self.target)
         outliers = read_or_find(

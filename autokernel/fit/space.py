@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from autokernel.data import Column, Columns, FitData, Kind, Target
+from autokernel.data import Column, Columns, FitData, Target
 from autokernel.data.scales import (
     MIN_RATIO_OF_TARGET,
     check_possible,
@@ -106,7 +106,7 @@ class Space:
         self, used: Sequence[int], find_seasons: Callable[[], Collection[int]]
     ) -> set[int]:
         """Return the columns to which "auto" gives a periodic kernel."""
-        numeric = [c for c in used if self._columns[c].kind != Kind.CATEGORY]
+        numeric = [c for c in used if not self._columns[c].levels]
         candidates = numeric if len(numeric) <= MAX_FEW_COLUMNS else find_seasons()
         return {c for c in candidates if shows_cycles(self._given.X[:, c])}
 
@@ -123,7 +123,7 @@ class Space:
                     f"periods must be of columns that are used, got one of column {column}, to "
                     "which base_kernels gives none"
                 )
-            if self._columns[column].kind == Kind.CATEGORY:
+            if self._columns[column].levels:
                 raise ValueError(
                     "periods must be of columns of numbers or dates, got one of column "
                     f"{self._columns[column].name!r}, which holds categories"
@@ -143,10 +143,10 @@ class Space:
         kernels: tuple[BaseKernel, ...] = MANY_COLUMNS
         if number in self._periodic:
             kernels = FEW_COLUMNS
-        if column.kind == Kind.DATE or self._arguments.strategy.preset.has_series_kernels:
+        if column.is_date or self._arguments.strategy.preset.has_series_kernels:
             kernels = tuple(dict.fromkeys((*kernels, *SERIES)))
         kernels = with_periods(kernels, periods or ())
-        if column.kind == Kind.DATE and periods is None:
+        if column.is_date and periods is None:
             kernels += tuple(map(Seasonal, seasons_of(self._given.X[:, number])))
         return kernels
 
@@ -232,10 +232,10 @@ class Space:
             name = by_column.get(number, others)
             if name == AUTO:
                 x = self._given.X[:, number]
-                is_number = column.kind == Kind.NUMBER
+                is_number = not (column.is_date or column.levels)
                 names = scales_of_column(x[~np.isnan(x)]) if is_number else []
                 found.append((IDENTITY, *names))
-            elif column.kind == Kind.CATEGORY and number not in by_column:
+            elif column.levels and number not in by_column:
                 found.append((IDENTITY,))
             else:
                 self._check_scale(name, number, argument="column_scales")
@@ -245,7 +245,7 @@ class Space:
     def _check_scale(self, name: str, number: int, *, argument: str) -> None:
         column, names = self._columns[number], self._columns.feature_names
         what = f"column {number if names is None else column.name!r}"
-        if column.kind == Kind.CATEGORY and name != IDENTITY:
+        if column.levels and name != IDENTITY:
             raise ValueError(
                 f"{argument} has {name!r} for {what}, which holds categories: only numbers have a "
                 "scale"
@@ -262,13 +262,14 @@ class Space:
     ) -> Grammar:
         """Build the grammar, whose number of leaves may depend on the number of columns."""
         arguments, scales = self._arguments, self._scales(used)
+        limit = arguments.max_leaves
         differ = any(kernels != by_column[0] for kernels in by_column)
         union = dict.fromkeys(kernel for kernels in by_column for kernel in kernels)
         return Grammar(
             tuple(union) if differ else by_column[0],
             arguments.operators,
             tuple(used),
-            arguments.max_leaves or max(DEFAULT_MAX_LEAVES, 2 * len(used) + 4),
+            max(DEFAULT_MAX_LEAVES, 2 * len(used) + 4) if limit == AUTO else int(limit),
             reduces=arguments.structure_prior is not None,
             by_column=tuple(by_column) if differ or arguments.periods else None,
             scales=tuple(scales) if any(one != (IDENTITY,) for one in scales) else None,
