@@ -37,10 +37,10 @@ def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray,
     """
     refuse_times(X, y)
     refuse_gaps_in_target(y)
-    inputs, target = check_X_y(X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=MIN_ROWS)
-    target = target.astype(np.float64)
-    check_range(inputs, target)
-    return inputs, target
+    inputs, values = check_X_y(X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=MIN_ROWS)
+    values = values.astype(np.float64)
+    check_range(inputs, values)
+    return inputs, values
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
@@ -95,7 +95,7 @@ def check_fit_data(
     refuse_odd_targets(y)
     refuse_gaps_in_target(y)
     checked = copy(estimator)  # scikit-learn sets the columns on it
-    inputs, target = validate_data(
+    inputs, values = validate_data(
         checked,
         X,
         y,
@@ -108,9 +108,9 @@ def check_fit_data(
     )
     names = getattr(checked, "feature_names_in_", None)
     _refuse_infinity(inputs, names)
-    target = target.astype(np.float64)
-    weights = _check_of_rows("sample_weight", sample_weight, len(target), default=1.0)
-    errors = _check_of_rows("noise_std", noise_std, len(target), default=0.0)
+    values = values.astype(np.float64)
+    weights = _check_of_rows("sample_weight", sample_weight, len(values), default=1.0)
+    errors = _check_of_rows("noise_std", noise_std, len(values), default=0.0)
     kept = weights > 0
     if kept.sum() < MIN_ROWS:
         raise ValueError(
@@ -125,20 +125,20 @@ def check_fit_data(
         )
     end = float(np.nanmax(inputs[:, 0], initial=-np.inf))
     if not kept.all():
-        inputs, target, weights, errors = (one[kept] for one in (inputs, target, weights, errors))
+        inputs, values, weights, errors = (one[kept] for one in (inputs, values, weights, errors))
     empty = np.flatnonzero(np.isnan(inputs).all(axis=0))
     if len(empty):
         raise ValueError(
             f"X must have values in {_named_column(empty[0], names)}, got only missing ones: leave "
             "the column out"
         )
-    check_range(inputs, target)
+    check_range(inputs, values)
     names, name = None if names is None else list(map(str, names)), getattr(y, "name", None)
-    resolution = resolution_of(target)
+    resolution = resolution_of(values)
     target_name = str(name) if name not in (None, "", *(names or [])) else None
     return FitData(
         inputs,
-        target,
+        values,
         RowNoise(weights, errors**2, variance_of_rounding(resolution)),
         columns=_columns(names, inputs.shape[1], kinds),
         target_name=target_name,
@@ -229,13 +229,13 @@ def refuse_gaps_in_target(y: npt.ArrayLike) -> None:
     """Refuse missing and infinite targets, and say in which rows the first ones are."""
     try:
         values = np.asarray(y)
-        target = np.ravel(values if values.dtype.kind in "fc" else values.astype(np.float64))
+        known = np.ravel(values if values.dtype.kind in "fc" else values.astype(np.float64))
     except (TypeError, ValueError):  # no numbers, of which scikit-learn says more
         return
-    rows = np.flatnonzero(~np.isfinite(target))
+    rows = np.flatnonzero(~np.isfinite(known))
     if values.ndim == 0 or not len(rows):
         return
-    what = "NaN" if np.isnan(target[rows[0]]) else "infinity"
+    what = "NaN" if np.isnan(known[rows[0]]) else "infinity"
     named = ", ".join(map(str, rows[:MAX_ROWS_NAMED]))
     more = f" and {len(rows) - MAX_ROWS_NAMED} more" if len(rows) > MAX_ROWS_NAMED else ""
     raise ValueError(

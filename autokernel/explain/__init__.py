@@ -1,6 +1,6 @@
 """Components, sentences and tables about a fitted model."""
 
-from autokernel.explain.axes import TARGET, axes_of
+from autokernel.explain.axes import Y_NAME, axes_of
 from autokernel.explain.decomposition import Component, Decomposition
 from autokernel.explain.description import Description
 from autokernel.explain.tables import (
@@ -15,7 +15,7 @@ from autokernel.explain.tables import (
 )
 
 __all__ = [
-    "TARGET",
+    "Y_NAME",
     "Component",
     "Decomposition",
     "Description",

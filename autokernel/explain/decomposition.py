@@ -170,6 +170,10 @@ class ExplainedFunction:
         """Return the scale of a column on which a part acts."""
         return self._model.columns.scale(View(column, part.scale(column)))
 
+    def places(self, part: Part, column: int, values: FloatArray) -> FloatArray:
+        """Return values (n,) of a column on the scale on which a part acts."""
+        return self.view(part, column).forward(values)
+
     def steps(
         self, part: Part, column: int, n: int, ends: tuple[float, float] | None = None
     ) -> FloatArray:

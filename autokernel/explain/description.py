@@ -112,7 +112,7 @@ class Description:
         about = inputs[:: max(1, len(inputs) // 200)]
         mean, std = explained.mean_and_std(part, inputs, about=about)
         axes = [self.axes[column] for column in columns]
-        values = [axis.shift + axis.scale * one for axis, one in zip(axes, steps, strict=True)]
+        values = [axis.low + axis.extent * one for axis, one in zip(axes, steps, strict=True)]
         return values, mean.reshape(grid[0].shape), std.reshape(grid[0].shape)
 
     def paragraphs(self) -> list[str]:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from autokernel.data.resolution import resolution_with
-from autokernel.explain.axes import TARGET
+from autokernel.explain.axes import Y_NAME
 from autokernel.explain.decomposition import ExplainedFunction
 from autokernel.explain.facts import Fact
 from autokernel.explain.sentences import SCALE_WORDS, Said, Sentences
@@ -63,19 +63,19 @@ class Overview:
         if target.is_constant:
             how, value = "training targets", target.shift
             text = f"{capital(name)} is constant, {with_unit(value, unit)}: the data do not show"
-            fact = Fact(TARGET, "is constant", value, unit=unit, evidence=how)
+            fact = Fact(Y_NAME, "is constant", value, unit=unit, evidence=how)
             return [(fact, f"{text} how it would vary.")]
         kind, average, has = "mean", target.shift, "has a standard deviation of"
         if self._is_log:
             kind, average = "geometric mean", float(np.exp(self._model.scale.shift))
             has = "is typically"
-        written = level_text(average, target.scale, unit)
+        written = level_text(average, target.width, unit)
         noise, deviation = self._noise()
         if not self._model.evaluation.expression.leaves:
             has = "that is typically" if self._is_log else "with a standard deviation of"
             text = f"{name} is noise {has} {deviation} around its {kind}, {written}"
             return [(noise, f"No structure was found: {text}.")]
-        mean = Fact(TARGET, kind, average, unit=unit, evidence=f"{kind} of the training targets")
+        mean = Fact(Y_NAME, kind, average, unit=unit, evidence=f"{kind} of the training targets")
         what, more = "The noise", ""
         if self._has_outliers:
             what, more = "What is left", ", widened by outliers"
@@ -131,7 +131,7 @@ class Overview:
             what, text = "effects multiply", "The effects multiply (log scale)"
         if sure < CERTAIN or self._say.scale != IDENTITY:
             fact = Fact(
-                TARGET, what, probability=sure, evidence="kernels on this scale of the target"
+                Y_NAME, what, probability=sure, evidence="kernels on this scale of the target"
             )
             yield fact, f"{perhaps(text, sure)}."
 
@@ -141,7 +141,7 @@ class Overview:
         low, high = (self._width * np.sqrt(interval(variances))).tolist()
         deviation, how = float(np.sqrt(model.noise_variance)), "parameter of the best kernel"
         predicate = "noise with outliers" if self._has_outliers else "noise"
-        fact = Fact(TARGET, predicate, deviation, low, high, evidence=how)
+        fact = Fact(Y_NAME, predicate, deviation, low, high, evidence=how)
         return self._say.measured(fact), self._say.amount(deviation, low, high)
 
     def _resolution(self) -> Iterator[Said]:
@@ -149,8 +149,8 @@ class Overview:
         rounding = model.typical_rounding
         share = rounding / max(rounding + model.scaled_noise_variance, np.finfo(float).tiny)
         if share >= LARGE_ROUNDING:
-            step = resolution_with(model.mixture.data.noise.rounding[0] * model.target.scale**2)
-            fact = Fact(TARGET, "is rounded to", step, unit=unit, evidence="training targets")
+            step = resolution_with(model.mixture.data.noise.rounding[0] * model.target.width**2)
+            fact = Fact(Y_NAME, "is rounded to", step, unit=unit, evidence="training targets")
             text = f"{name} is recorded to the nearest {f'{step:g} {unit}'.rstrip()}"
             yield fact, f"{text}: rounding is {percent(share)} of the variance of the noise."
 
@@ -167,19 +167,19 @@ class Overview:
         explained = max(0.0, 1 - float(np.mean(errors**2) / np.var(rows.y)))
         n = len(self._explained.parts)
         text = f"{capital(counted(n, 'component'))} {'explains' if n == 1 else 'explain'}"
-        fact = Fact(TARGET, "explained", explained, evidence=how)
+        fact = Fact(Y_NAME, "explained", explained, evidence=how)
         yield fact, f"{text} {percent(explained)} of {of}."
-        data = rows.on(model.evaluation.expression.target)
+        data = model.transformed
         _, noise = model.scale.moments(data.y, data.noise.variance(model.scaled_noise_variance))
         size = float(np.sqrt(np.mean(errors**2)))
         if self._held_out and size > LARGE_ERROR * np.sqrt(noise.mean()):
-            error = model.target.scale * size
-            fact = Fact(TARGET, "is missed", error, unit=unit, evidence=how)
+            error = model.target.width * size
+            fact = Fact(Y_NAME, "is missed", error, unit=unit, evidence=how)
             yield fact, f"The leave-one-out error is {with_unit(error, unit)}."
 
     def _alike(self) -> Iterator[Said]:
         every = zip(self._say.axes, self._explained.X.T, strict=True)
-        varying = {axis.name: x for axis, x in every if np.ptp(x) > 0 and not axis.levels}
+        varying = {axis.name: x for axis, x in every if np.ptp(x) > 0 and axis.is_numeric}
         if len(varying) < 2:
             return
         r, names = np.abs(np.corrcoef([*varying.values()])), np.array([*varying])
@@ -206,9 +206,9 @@ def _may_matter(found: Sequence[tuple[str, float]]) -> Iterator[Said]:
         text = ""  # which the first of them has
 
 
-def _groups(r: FloatArray, level: float) -> Iterator[tuple[IntArray, float]]:
+def _groups(r: FloatArray, least: float) -> Iterator[tuple[IntArray, float]]:
     """Yield groups of columns that are linked by correlations, with the least within each."""
-    n_groups, group = connected_components(r > level, directed=False)
+    n_groups, group = connected_components(r > least, directed=False)
     for columns in (np.flatnonzero(group == number) for number in range(n_groups)):
         if len(columns) > 1:
             yield columns, float(r[np.ix_(columns, columns)].min())

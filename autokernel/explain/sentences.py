@@ -84,14 +84,14 @@ class Sentences:
     def place(self, fact: Fact, column: int, view: Scale) -> Said:
         """Return a place on a scale of a column in the units of the column, and its text."""
         axis, ends = self.axes[column], view.inverse(np.array(fact.ends)).tolist()
-        moved = fact.moved(*ends).scaled(axis.scale, axis.shift)
+        moved = fact.moved(*ends).scaled(axis.extent, axis.low)
         return replace(moved, unit=axis.unit), axis.place(*ends)
 
     def level(self, column: int, value: float, *, is_one_of_two: bool = False) -> str:
         """Write a value of a column in the unit interval, in full if it is one of two."""
         axis = self.axes[column]
         if is_one_of_two and axis.origin is None and not axis.levels:
-            return f"{axis.shift + axis.scale * value:.6g}"
+            return f"{axis.low + axis.extent * value:.6g}"
         return axis.place(value)
 
     def where(self, levels: Mapping[int, float]) -> str:
@@ -136,8 +136,8 @@ class Sentences:
             return np.log(2.0) / view.width, "doubling", f"with each doubling of {name}"
         if view.name != IDENTITY:
             return 1 / view.width, f"{view.name}({name})", "per unit of this root"
-        step, unit, one = 1 / axis.scale, axis.unit, singular(axis.unit) or "unit"
-        if axis.origin is not None and axis.scale > MIN_YEARS * YEAR:
+        step, unit, one = 1 / axis.extent, axis.unit, singular(axis.unit) or "unit"
+        if axis.origin is not None and axis.extent > MIN_YEARS * YEAR:
             step, unit, one = step * YEAR, "years", "year"
         most = abs(fact.value) * step / MAX_LOG_STEP
         if self.scale == "log" and most > 1:  # a factor of 1e9 says nothing
@@ -194,7 +194,7 @@ class Sentences:
         The period is in the unit interval; after the swing come its lowest and highest point.
         """
         axis, (size, *ends) = self.axes[column], swing
-        period = replace(period.scaled(axis.scale), unit=axis.unit)
+        period = replace(period.scaled(axis.extent), unit=axis.unit)
         word = calendar_word(*period.ends, axis.unit)
         noun = f"{word}season in {self.names[column]}"
         if not word:
@@ -229,7 +229,7 @@ class Sentences:
             text = perhaps(f"{capital(noun)} repeats beyond the data", fact.probability)
             return fact, f"{text}."
         axis = self.axes[column]
-        fact = replace(fact.scaled(axis.scale), unit=axis.unit)
+        fact = replace(fact.scaled(axis.extent), unit=axis.unit)
         value, _, _, unit = readable(fact.value, np.nan, np.nan, axis.unit)
         text = f"Beyond the data half of its swing is left after {with_unit(value, unit)}"
         return fact, f"{perhaps(text, fact.probability)}."

@@ -248,7 +248,7 @@ def _deviations(run: Run, mixture: MixturePredictor, target: str) -> FloatArray:
     inputs = run.columns.inputs(run.given.X[run.outliers]).values
     mean, variance = mixture.moments(inputs)
     of_function = mixture.moments(inputs, noise=False)[1]
-    noise = run.given.noise.take(run.outliers).multiplied(run.target.scale**-2)
+    noise = run.given.noise.take(run.outliers).multiplied(run.target.width**-2)
     of_rows = RowNoise(noise.weights, noise.errors)  # as new observations are rounded already
     variance = of_function + of_rows.variance(variance - of_function)
     u = run.target.forward(run.given.y[run.outliers])

@@ -29,7 +29,7 @@ SHARE_OF_TIME = 0.1  # of max_time, before the search
 
 def training_data(given: FitData, columns: Columns, target: Target) -> TrainingData:
     """Return data on the scales of the search."""
-    inputs, noise = columns.inputs(given.X, first_row=0), given.noise.multiplied(target.scale**-2)
+    inputs, noise = columns.inputs(given.X, first_row=0), given.noise.multiplied(target.width**-2)
     return TrainingData(inputs, target.forward(given.y), noise, target)
 
 
