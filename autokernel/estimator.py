@@ -473,15 +473,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     ) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Predict the target, by averaging over kernels and their parameters.
 
-        On the log scale of the target, the mean of a wide distribution is dominated by its upper
-        tail. Means and standard deviations are therefore those of distributions that are at most as
-        wide, on a scale other than the identity, as the training targets are: with w the standard
-        deviation of the logarithms of the targets, the mean of a kernel is at most
-        ``exp(w**2 / 2)`` times its median, which ``predict_quantiles(X, [0.5])`` predicts.
-
-        Quantiles, densities and draws have the full width, and tails as heavy as those of held-out
-        rows; with ``strategy="series"``, one of ten futures has three times the deviation. Means
-        and standard deviations do not include these tails.
+        On a scale of the target, means and standard deviations are those of distributions that are
+        at most as wide as the training targets, as the upper tail would dominate a mean of
+        exponentials. Quantiles, densities and draws have the full width, and tails as heavy as
+        those of held-out rows, which means and standard deviations do not include.
 
         Parameters
         ----------
@@ -778,7 +773,6 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             self.best_kernel_ = self._fitted.kernel
 
     def _sk_visual_block_(self) -> _VisualBlock:
-        """Show the kernel below the name in a notebook."""
         words = getattr(self, "best_expression_", None)
         details = {"name_details": str(self), "name_caption": words}
         return _VisualBlock("single", self, names=type(self).__name__, **details)

@@ -149,7 +149,6 @@ def check_fit_data(
 
 
 def _columns(names: Sequence[str] | None, n_features: int, kinds: Kinds) -> Columns:
-    """Return the columns with their kinds."""
     columns = Columns.of_names(names, n_features)
     every = list(columns.every)
     for number, levels in kinds.items():
@@ -181,13 +180,7 @@ def _check_of_rows(
 
 
 def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike, known: Columns) -> FloatArray:
-    """Turn the inputs to predict at into an array of float64 with the columns of the fit.
-
-    Raises
-    ------
-    ValueError
-        If the inputs are not valid, or if the columns are others than those of the fit.
-    """
+    """Turn the inputs to predict at into an array of float64 with the columns of the fit."""
     X, _ = _in_numbers(estimator, X, known)
     refuse_times(X)
     inputs: FloatArray = validate_data(
@@ -211,7 +204,6 @@ def _in_numbers(estimator: BaseEstimator, X: Any, known: Columns | None) -> tupl
 
 
 def _refuse_infinity(X: FloatArray, names: Sequence[str] | None) -> None:
-    """Refuse infinite inputs (n_samples, n_features), and say where the first is."""
     rows, columns = np.nonzero(np.isinf(X))
     if len(rows):
         more = f", and {len(rows) - 1} more" if len(rows) > 1 else ""

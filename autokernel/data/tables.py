@@ -39,13 +39,6 @@ def to_numbers(X: Any, chosen: set[int] | None, known: Columns | None) -> tuple[
     array of two dimensions. Times with a zone are converted to UTC. The user may have ``chosen``
     the columns of categories. New rows have the ``known`` columns of the fit. Levels that the fit
     has not met get numbers after those.
-
-    Raises
-    ------
-    ValueError
-        If a column holds texts that are neither dates, numbers nor categories, if values of one
-        column cannot be levels of one category, or if columns are of other kinds than in the fit.
-        If X is a single column of dates or texts without a second dimension.
     """
     numbers: dict[Any, FloatArray] = {}
     kinds: Kinds = {}
@@ -164,7 +157,6 @@ def series_with_dates(X: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _is_index(X: Any) -> bool:
-    """Whether X is an index of pandas."""
     return hasattr(X, "to_frame") and not hasattr(X, "index")
 
 
@@ -210,7 +202,6 @@ def chosen_columns(X: Any, categorical: Any) -> set[int] | None:
 
 
 def _index_of(column: Any, names: Sequence[str]) -> int:
-    """Return the index of a column that is given by its name or by its index."""
     index = index_of_column(column, names, len(names))
     if index is None:
         raise ValueError(
@@ -237,7 +228,6 @@ def _texts(values: Any) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of Python for one of numpy."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -251,12 +241,6 @@ def _levels_of(values: Any, name: str) -> Levels:
     """Return the levels of a column of categories.
 
     Levels of a type that declares them are in its order, others are sorted.
-
-    Raises
-    ------
-    ValueError
-        If the column holds values of several kinds, none at all, or other kinds than texts, truth
-        values and numbers.
     """
     present = [_plain(one) for one in values]
     known = [one for one in present if not has_no_value(one)]
@@ -293,11 +277,6 @@ def _numbers_of(values: Any, levels: Levels, name: str) -> Reading:
 
     These get numbers after the others. Among ordered levels they have no place, as missing ones:
     their number is NaN.
-
-    Raises
-    ------
-    ValueError
-        If a value is of another kind than the levels.
     """
     numbers = {level: number for number, level in enumerate(levels.values)}
     first = levels.values[0]

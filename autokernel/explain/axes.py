@@ -21,14 +21,7 @@ _YEAR = {"year", "years"}  # whose places are calendar years, and need no unit
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A column with its unit.
-
-    Raises
-    ------
-    ValueError
-        If the unit is ``"... since ..."`` and does not begin with seconds, minutes, hours, days or
-        weeks and end with an ISO date.
-    """
+    """A column with its unit."""
 
     name: str
     unit: str  # empty if it is not known
@@ -106,13 +99,7 @@ class Axis:
 def axes_of(
     columns: Columns, units: Mapping[str, str] | None, target_name: str | None = None
 ) -> tuple[list[Axis], str]:
-    """Return columns with their units, and the unit of the target.
-
-    Raises
-    ------
-    ValueError
-        If the units are no mapping of known names to texts, or hold a column of dates.
-    """
+    """Return columns with their units, and the unit of the target."""
     names = columns.names
     own = _checked_units(units, names, target_name)
     for name in (column.name for column in columns.every if column.is_date):

@@ -216,7 +216,6 @@ class ComponentFacts:
         return self._say.curve(level, column, self._explained.view(part, column), self._begin)
 
     def _drift(self, column: int) -> Iterator[Said]:
-        """Say how far a level wanders from one row to the next, if it is a random walk."""
         drift = self._spread * self._part.drift(self._regular_step(column))
         if drift > SMALL * self._part.span:
             fact = Fact(self._subject, "drifts", drift, evidence="parameters of the best kernel")

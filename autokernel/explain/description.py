@@ -37,11 +37,6 @@ class Description:
     """A fitted model in words: one explanation for sentences, tables and pictures.
 
     The ``axes`` are its columns with their units. The search was ``cut`` for a reason, if it was.
-
-    Raises
-    ------
-    ValueError
-        If the units are not valid.
     """
 
     def __init__(

@@ -144,13 +144,7 @@ def _text_of_refit(model: FittedModel, scores: FloatArray) -> str:
 
 
 def forecast_table(model: FittedModel, x: FloatArray, horizon: int, quantiles: FloatArray) -> Table:
-    """Return predictions for the rows that follow those of a series at ``x`` (n_samples,).
-
-    Raises
-    ------
-    ValueError
-        As ``AutoKernelGPRegressor.forecast``.
-    """
+    """Return predictions for the rows that follow those of a series at ``x`` (n_samples,)."""
     columns = model.columns.every
     has_categories = any(one.levels for one in columns)
     if len(columns) > 1 or has_categories:
@@ -248,7 +242,6 @@ def scale_table(model: FittedModel) -> Table:
 
 
 def _is_linear(expression: Expression, column: int) -> bool:
-    """Whether a column enters a kernel only as one straight line that is an addend."""
     with_it = [term for term in expression.terms(ADD) if column in term.columns]
     return bool(with_it) and all(
         isinstance(term, Leaf) and term.kernel.is_linear and term.scale == IDENTITY

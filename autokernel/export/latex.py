@@ -89,7 +89,6 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
 
 
 def _transformed(symbol: str, scale: str) -> str:
-    """Write a symbol, or a function of it."""
     if scale == IDENTITY:
         return symbol
     if scale == "sqrt":
@@ -99,7 +98,6 @@ def _transformed(symbol: str, scale: str) -> str:
 
 
 def _bracketed(expression: Expression, text: str) -> str:
-    """Put a factor in brackets, unless it is a leaf or a product."""
     is_sum = isinstance(expression, Operation) and expression.operator != MULTIPLY
     return rf"\left({text}\right)" if is_sum else text
 

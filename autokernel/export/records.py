@@ -147,7 +147,6 @@ def _estimator(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether JSON can hold a value of a parameter."""
     if isinstance(value, np.ndarray):
         return _is_plain(value.tolist())
     if isinstance(value, (list, tuple)):

@@ -118,13 +118,7 @@ class Arguments:
 
     @classmethod
     def of(cls, estimator: BaseEstimator) -> "Arguments":
-        """Check the parameters of an estimator, and replace names by objects.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is not valid; the message names it.
-        """
+        """Check the parameters of an estimator, and replace names by objects."""
         given = estimator.get_params(deep=False)
         base_kernels, by_column = check_base_kernels_by_column(given["base_kernels"])
         selections = [base_kernels, *by_column.values()]
@@ -177,13 +171,7 @@ def check_nested(params: Mapping[str, Any], estimator: BaseEstimator) -> None:
 def check_memory(
     memory: str | os.PathLike[str] | Memory | None, parts: Iterable[BaseKernel | Operator]
 ) -> Memory | None:
-    """Turn the ``memory`` argument into a ``joblib.Memory``.
-
-    Raises
-    ------
-    ValueError
-        If a base kernel or an operator cannot be identified, as one with a lambda.
-    """
+    """Turn the ``memory`` argument into a ``joblib.Memory``."""
     if memory is None:
         return None
     for part in filter(has_lambda, parts):
@@ -320,7 +308,6 @@ def check_operators(
 def _check_selection(
     argument: str, got: object, given: Collection[object], *, known: Mapping[str, Any], kind: type
 ) -> None:
-    """Check that a selection is not empty and holds only registered names or objects."""
     is_valid = all(
         isinstance(one, kind) or (isinstance(one, str) and one in known) for one in given
     )

@@ -137,7 +137,6 @@ def _completed(
 def _of_all_rows(
     run: Run, best: Point, others: Sequence[Evaluation], deadline: Deadline, *, tries_more: bool
 ) -> Result:
-    """Fit the best kernels to all rows, exactly or by the approximation."""
     best_first = [best[0], *others]
     if run.approximation is not None:
         return _approximated(run, run.approximation, best_first, deadline, tries_more=tries_more)
@@ -157,7 +156,6 @@ def _approximated(
     *,
     tries_more: bool,
 ) -> Result:
-    """Predict with the kernel that is best on all rows."""
     grammar = run.space.grammar if tries_more and run.arguments.strategy.preset.explores else None
     rows = ManyRows(approximation, run.data, run.evaluator, deadline=deadline)
     evaluation, draws, make_predictor = fit_all_rows(

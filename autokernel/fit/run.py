@@ -66,11 +66,6 @@ class Run:
     ``n_iter`` after the initial design. The ``evaluator`` has the ``n_searched`` rows of the
     search, and ``data`` all of them, which are then fitted by the ``approximation``, or exactly if
     it is None.
-
-    Raises
-    ------
-    ValueError
-        If an argument does not fit the data.
     """
 
     def __init__(

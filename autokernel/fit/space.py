@@ -88,11 +88,9 @@ class Space:
         self.start = tuple(self.checked(one) for one in known)
 
     def _selection(self, number: int) -> tuple[BaseKernel, ...] | None:
-        """Return the base kernels that the user selects for a column, None for "auto"."""
         return self._chosen.get(number, self._arguments.base_kernels)
 
     def _used_columns(self) -> list[int]:
-        """Return the columns that vary and have base kernels."""
         varying = [number for number, column in enumerate(self._columns.every) if column.varies]
         used = [number for number in varying if self._selection(number) != ()]
         if varying and not used:
@@ -105,7 +103,6 @@ class Space:
     def _periodic_columns(
         self, used: Sequence[int], find_seasons: Callable[[], Collection[int]]
     ) -> set[int]:
-        """Return the columns to which "auto" gives a periodic kernel."""
         numeric = [c for c in used if not self._columns[c].levels]
         candidates = numeric if len(numeric) <= MAX_FEW_COLUMNS else find_seasons()
         return {c for c in candidates if shows_cycles(self._given.X[:, c])}
@@ -116,7 +113,6 @@ class Space:
         return column.has_gaps or (column.levels is not None and not column.levels.is_ordered)
 
     def _check_periods(self, periods: Mapping[int, tuple[float, ...]]) -> None:
-        """Refuse known periods of columns that cannot have one, and warn of some others."""
         for column in periods:
             if self._selection(column) == ():
                 raise ValueError(
@@ -330,7 +326,6 @@ def with_periods(kernels: Sequence[BaseKernel], periods: Sequence[float]) -> tup
 def _warn_of_periods(
     periods: Mapping[int, tuple[float, ...]], X: FloatArray, names: Sequence[str] | None
 ) -> None:
-    """Warn of known periods that the locations of the data cannot show."""
     for column, known in periods.items():
         name = repr(column if names is None else names[column])
         places = np.unique(X[~np.isnan(X[:, column]), column])

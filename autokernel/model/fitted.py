@@ -128,13 +128,7 @@ class FittedModel:
                 )
 
     def scaled(self, X: FloatArray) -> FloatArray:
-        """Scale new inputs (n, n_features), in which each NaN is another draw of its column.
-
-        Raises
-        ------
-        ValueError
-            If a value is missing along which a kernel changes.
-        """
+        """Scale new inputs (n, n_features), in which each NaN is another draw of its column."""
         changes = set().union(*(changes_along(one.expression) for one in self.mixture.components))
         for column in sorted(changes):
             missing = np.flatnonzero(np.isnan(X[:, column]))

@@ -238,7 +238,6 @@ class MixturePredictor:
 
     @property
     def _scales(self) -> list[Scale]:
-        """The scale of the target of each component."""
         return [self.data.target.on(one.expression.target) for one in self.components]
 
     def _normals(self, X: FloatArray) -> tuple[FloatArray, list[Scale], FloatArray, FloatArray]:

@@ -131,7 +131,6 @@ class FeatureKernel(Kernel):
         return f"[{self.kernel!r}]({column}{shift})"
 
     def _column(self, X: FloatArray) -> FloatArray:
-        """Return the shifted column as an array of shape (n_samples, 1)."""
         x = np.asarray(X, dtype=float)[:, [self.feature]]
         if self.transform is None:
             return x - self.shift
