@@ -12,6 +12,7 @@ from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator
 from autokernel.exceptions import EvaluationError, reason_of, warn_user
 from autokernel.expression import Expression
+from autokernel.fit.rows import training_data
 from autokernel.fit.run import EARLY, MAX_CHANGES_OF_ROWS, Point, Run
 from autokernel.inference import ExactPredictor, one_blas_thread
 from autokernel.many_rows import Approximation, ManyRows, fit_all_rows, race_exactly
@@ -218,7 +219,7 @@ def _complete(run: Run, result: Result) -> FittedModel:
     (predictor,) = point.predictors
     n = len(point.data.y)
     given = "" if n == len(run.rows) else f", given {n} rows"
-    deviations = _deviations(run, point, evaluation.expression.target)
+    deviations = _deviations(run, point, evaluation.expression)
     return FittedModel(
         evaluation=evaluation,
         scaled_noise_variance=predictor.noise_variance,
@@ -236,20 +237,18 @@ def _only(evaluation: Evaluation, draws: FloatArray | None = None) -> KernelPost
     return KernelPosterior(evaluation, 1.0, evaluation.score, drawn)
 
 
-def _deviations(run: Run, mixture: MixturePredictor, target: str) -> FloatArray:
+def _deviations(run: Run, mixture: MixturePredictor, expression: Expression) -> FloatArray:
     """Compute how far the excluded rows are from predictions, in deviations.
 
     Those without a density on the scale of the target are infinitely far.
     """
     if not len(run.outliers):
         return np.empty(0)
-    inputs = run.columns.inputs(run.given.X[run.outliers]).values
-    mean, variance = mixture.moments(inputs)
-    of_function = mixture.moments(inputs, noise=False)[1]
-    noise = run.given.noise.take(run.outliers).multiplied(run.target.width**-2)
-    of_rows = RowNoise(noise.weights, noise.errors)  # as new observations are rounded already
+    data = training_data(run.given, like=run.data).take(run.outliers)
+    mean, variance = mixture.moments(data.X)
+    of_function = mixture.moments(data.X, noise=False)[1]
+    of_rows = RowNoise(data.noise.weights, data.noise.errors)  # new ones are rounded already
     variance = of_function + of_rows.variance(variance - of_function)
-    u = run.target.forward(run.given.y[run.outliers])
-    deviations = (u - mean) / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
-    _, log_slopes = run.target.on(target).forward_and_log_slope(u)
-    return np.where(np.isfinite(log_slopes), deviations, np.inf)
+    deviations = (data.y - mean) / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+    has_density = np.isfinite(data.on(expression.target).noise.log_slopes)
+    return np.where(has_density, deviations, np.inf)

@@ -8,10 +8,10 @@ from warnings import catch_warnings
 
 import numpy as np
 
-from autokernel.data import Columns, FitData, Target
+from autokernel.data import FitData, Target
 from autokernel.data.checks import MAX_ROWS_NAMED
 from autokernel.deadline import Deadline
-from autokernel.evidence import find_outliers
+from autokernel.evidence import Evaluation, find_outliers, update_outliers
 from autokernel.evidence.evaluator import digest, parts_of_kernel
 from autokernel.evidence.outliers import MAX_SHARE
 from autokernel.exceptions import OutOfTimeError
@@ -19,7 +19,7 @@ from autokernel.expression import IDENTITY, NOISE, Expression, Leaf
 from autokernel.fit.arguments import AUTO, Arguments
 from autokernel.fit.space import MAX_FEW_COLUMNS, Space, targets_of
 from autokernel.inference import TrainingData
-from autokernel.kernels import CATEGORICAL, PERIODIC, SMOOTH, Priors
+from autokernel.kernels import CATEGORICAL, PERIODIC, SMOOTH
 from autokernel.search import Store
 from autokernel.search.design import kernels_of_series
 from autokernel.typing import IntArray
@@ -27,8 +27,12 @@ from autokernel.typing import IntArray
 SHARE_OF_TIME = 0.1  # of max_time, before the search
 
 
-def training_data(given: FitData, columns: Columns, target: Target) -> TrainingData:
-    """Return data on the scales of the search."""
+def training_data(given: FitData, like: TrainingData | None = None) -> TrainingData:
+    """Return data in the units of the search, or in the same units as other ones."""
+    if like is None:
+        columns, target = given.columns.of_rows(given.X), Target.of(given.y, given.noise)
+    else:
+        columns, target = like.inputs.columns, like.target
     inputs, noise = columns.inputs(given.X, first_row=0), given.noise.multiplied(target.width**-2)
     return TrainingData(inputs, target.forward(given.y), noise, target)
 
@@ -42,28 +46,52 @@ def outliers_before_search(
     seconds = deadline.seconds_left
     if np.isfinite(seconds):
         deadline = deadline.earlier((1 - SHARE_OF_TIME) * seconds)
-    columns, target = given.columns.of_rows(given.X), Target.of(given.y, given.noise)
+    data = training_data(given)
     leaves = [
         Leaf(CATEGORICAL if column.levels else SMOOTH, number)
-        for number, column in enumerate(columns.every)
+        for number, column in enumerate(data.inputs.columns.every)
         if column.varies
     ]
     smooth: Expression = reduce(mul, leaves) if leaves else NOISE
-    kernels = [smooth.on(one) for one in _scales_of_most(given, target, arguments)]
-    rivals = _rivals(smooth, given, columns, target, arguments)
-    data = training_data(given, columns, target)
-    return read_or_find(
+    kernels = [smooth.on(one) for one in _targets_of_most(given, data.target, arguments)]
+    rivals = _rivals(smooth, given, data, arguments)
+    return _read_or_find(
         partial(find_outliers, data, kernels, rivals),
         (*data.definition, len(kernels)),
         (*kernels, *rivals),
-        store=store,
-        priors=arguments.priors,
+        arguments,
+        store,
         seed=seed,
         deadline=deadline,
     )
 
 
-def _scales_of_most(given: FitData, target: Target, arguments: Arguments) -> tuple[str, ...]:
+def outliers_after_search(
+    data: TrainingData,
+    best: Evaluation,
+    known: IntArray,
+    arguments: Arguments,
+    store: Store,
+    *,
+    seed: int,
+    deadline: Deadline,
+) -> IntArray:
+    """Find the rows that do not fit the best kernel, which was fitted without known ones."""
+    if arguments.outliers is None or not np.isfinite(best.score):
+        return known
+    return _read_or_find(
+        partial(update_outliers, data, best, known),
+        (*data.definition, best.theta.tobytes(), known.tolist()),
+        [best.expression],
+        arguments,
+        store,
+        seed=seed,
+        deadline=deadline,
+        known=known,
+    )
+
+
+def _targets_of_most(given: FitData, target: Target, arguments: Arguments) -> tuple[str, ...]:
     """Return the scales of the target, of most rows where a few are beyond them."""
     y, name, of_most = given.y, arguments.target_scale, given
     if name == AUTO and np.mean(y > 0) >= 1 - MAX_SHARE:
@@ -72,35 +100,36 @@ def _scales_of_most(given: FitData, target: Target, arguments: Arguments) -> tup
 
 
 def _rivals(
-    smooth: Expression, given: FitData, columns: Columns, target: Target, arguments: Arguments
+    smooth: Expression, given: FitData, data: TrainingData, arguments: Arguments
 ) -> list[Expression]:
     """Return kernels that may explain what a smooth function does not."""
     if arguments.strategy.preset.judges_outliers_by_series:
         with catch_warnings(action="ignore"):  # the space without outliers repeats them
             plain = replace(arguments, target_scale=IDENTITY, start_kernel=())
-            space = Space(given, columns, target, plain, find_seasons=tuple)
-        return kernels_of_series(space.grammar)
+            return kernels_of_series(Space(given, data, plain, finds_seasons=False).grammar)
     if smooth.n_leaves > MAX_FEW_COLUMNS:
         return []
     numeric = (leaf.column for leaf in smooth.leaves if leaf.kernel == SMOOTH)
-    return [Leaf(PERIODIC, c) + smooth for c in numeric if not columns[c].has_gaps]
+    has_gaps = [column.has_gaps for column in data.inputs.columns.every]
+    return [Leaf(PERIODIC, c) + smooth for c in numeric if not has_gaps[c]]
 
 
-def read_or_find(
+def _read_or_find(
     find: Callable[..., IntArray],
     parts: Sequence[object],
     kernels: Sequence[Expression],
-    *,
+    arguments: Arguments,
     store: Store,
-    priors: Priors,
+    *,
     seed: int,
     deadline: Deadline,
-    known: Sequence[int] = (),
+    known: IntArray | None = None,
 ) -> IntArray:
     """Return the outliers that the store has for these parts and kernels, or find them.
 
     If the time is over, they are the ``known`` ones.
     """
+    priors = arguments.priors
     of_kernels = (part for kernel in kernels for part in parts_of_kernel(kernel))
     key = digest("outliers", *parts, *of_kernels, sorted(priors.items()), seed)
     rows = store.get(key, list)
@@ -108,7 +137,7 @@ def read_or_find(
         try:
             rows = find(priors=priors, seed=seed, deadline=deadline).tolist()
         except OutOfTimeError:
-            return np.array(known, dtype=int)
+            return np.empty(0, dtype=int) if known is None else known
         store.put(key, rows)
     return np.array(rows, dtype=int)
 

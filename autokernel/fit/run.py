@@ -7,26 +7,13 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from autokernel.data import FitData, Target
+from autokernel.data import FitData
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import (
-    Criterion,
-    Evaluation,
-    Evaluator,
-    columns_with_season,
-    update_outliers,
-)
+from autokernel.evidence import Criterion, Evaluation, Evaluator
 from autokernel.exceptions import EvaluationError, warn_user
-from autokernel.expression import (
-    Expression,
-    Grammar,
-    StructurePrior,
-    grammar_prior,
-    uniform_prior,
-    unit_prior,
-)
+from autokernel.expression import Expression
 from autokernel.fit.arguments import Arguments
-from autokernel.fit.rows import outliers_before_search, read_or_find, training_data
+from autokernel.fit.rows import outliers_after_search, outliers_before_search, training_data
 from autokernel.fit.space import Space
 from autokernel.inference import TrainingData, one_blas_thread
 from autokernel.many_rows import (
@@ -83,23 +70,21 @@ class Run:
         self.store, self._n_iter = store, n_iter
         kept = given.without(outliers)
         self.rows = kept.rows  # as the user counts them
-        self.columns, self.target = kept.columns.of_rows(kept.X), Target.of(kept.y, kept.noise)
         n, by_bounds = len(kept.y), arguments.strategy.scores_by_bounds
         self.approximation = approximation_for(arguments.approximation, n, arguments.n_inducing)
         self.n_searched = n_rows_to_search(arguments.approximation, n, by_bounds=by_bounds)
-        self.data = searched = training_data(kept, self.columns, self.target)
+        self.data = searched = training_data(kept)
+        self.columns = searched.inputs.columns
         if self.n_searched < n:
             searched = searched.take(np.sort(shuffled_rows(n, seed)[: self.n_searched]))
-        seasons = partial(columns_with_season, searched)
-        self.space = Space(kept, self.columns, self.target, arguments, find_seasons=seasons)
-        self._structure_prior = _structure_prior(self.space.grammar, arguments)
+        self.space = Space(kept, searched, arguments)
         self.evaluator = self.evaluator_of(searched, by_bounds=by_bounds)
         self.task = Task(
             self.space.grammar,
             self.evaluator.data,
             self.evaluator.estimate_changes,
             priors=arguments.priors,
-            structure_prior=self._structure_prior,
+            structure_prior=self.space.structure_prior,
             start=(*self.space.start, *self._possible(start)),
             tol=arguments.tol,
             fingerprint=self.evaluator.fingerprint(),
@@ -196,18 +181,16 @@ class Run:
         It has the iterations that are left. None if these rows are excluded already.
         """
         best, known = best or self.history.best, self.outliers
-        if best is None or self.arguments.outliers is None or not np.isfinite(best.score):
+        if best is None:
             return None
-        data = training_data(self.given, self.columns, self.target)
-        outliers = read_or_find(
-            partial(update_outliers, data, best, known),
-            (*data.definition, best.theta.tobytes(), known.tolist()),
-            [best.expression],
-            store=self.store,
-            priors=self.arguments.priors,
+        outliers = outliers_after_search(
+            training_data(self.given, like=self.data),
+            best,
+            known,
+            self.arguments,
+            self.store,
             seed=self.seed,
             deadline=deadline,
-            known=known.tolist(),
         )
         if np.array_equal(outliers, known):
             return None
@@ -239,7 +222,7 @@ class Run:
             priors=arguments.priors,
             seed=self.seed,
             criterion=criterion,
-            structure_prior=self._structure_prior,
+            structure_prior=self.space.structure_prior,
         )
 
     def _possible(self, kernels: Sequence[Expression]) -> Iterator[Expression]:
@@ -272,23 +255,3 @@ def first_run(
 def last_with_kernel(runs: Sequence[Run]) -> Run:
     """Return the last run that has evaluated a kernel, or the first one."""
     return next((run for run in reversed(runs) if run.history.best is not None), runs[0])
-
-
-def _structure_prior(grammar: Grammar, arguments: Arguments) -> StructurePrior:
-    n_columns, chosen = len(grammar.columns), arguments.structure_prior
-    prices = arguments.strategy.preset.prices_structure
-    if chosen is None or (isinstance(chosen, str) and not prices):
-        return uniform_prior
-    if not isinstance(chosen, str):
-        return partial(unit_prior, nats=float(chosen), n_columns=n_columns)
-    by_column = grammar.by_column or [grammar.base_kernels]
-    of_numbers = [ks for ks in by_column if not all(k.is_categorical for k in ks)] or by_column
-    scales = zip(grammar.columns, grammar.scales or (), strict=bool(grammar.scales))
-    return partial(
-        grammar_prior,
-        n_kernels=sum(map(len, of_numbers)) / len(of_numbers),
-        n_operators=len(grammar.operators),
-        n_columns=n_columns,
-        n_scales={column: len(of_column) for column, of_column in scales},
-        n_targets=len(grammar.targets),
-    )

@@ -1,11 +1,12 @@
 """The space of kernels of a search: base kernels by column, known periods, first kernels."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
-from autokernel.data import Column, Columns, FitData, Target
+from autokernel.data import Column, FitData, Target
 from autokernel.data.scales import (
     MIN_RATIO_OF_TARGET,
     check_possible,
@@ -13,17 +14,22 @@ from autokernel.data.scales import (
     scales_of_target,
 )
 from autokernel.data.steps import seasons_of, shows_cycles
-from autokernel.evidence import check_expression
+from autokernel.evidence import check_expression, columns_with_season
 from autokernel.exceptions import warn_user
 from autokernel.expression import (
     IDENTITY,
     Expression,
     Grammar,
     Leaf,
+    StructurePrior,
     changes_along,
+    grammar_prior,
+    uniform_prior,
+    unit_prior,
     with_leaves,
 )
 from autokernel.fit.arguments import AUTO, Arguments
+from autokernel.inference import TrainingData
 from autokernel.kernels import (
     CATEGORICAL,
     FEW_COLUMNS,
@@ -51,9 +57,9 @@ class Space:
 
     Dates and categories are not rescaled unless the user names a scale, as their zero has no
     meaning. Categories have a kernel of their levels, and those with an order also kernels of
-    numbers. ``find_seasons`` returns the columns to which ``"auto"`` gives a periodic kernel where
-    there are many columns. The ``grammar`` has the columns that vary and that have base kernels,
-    and the search begins with the kernels ``start``.
+    numbers. Where there are many columns, ``"auto"`` gives a periodic kernel to those along which
+    the ``searched`` rows show a season, unless ``finds_seasons`` is false. The ``grammar`` has the
+    columns that vary and that have base kernels, and the search begins with the kernels ``start``.
 
     Raises
     ------
@@ -65,24 +71,25 @@ class Space:
     def __init__(
         self,
         given: FitData,
-        columns: Columns,
-        target: Target,
+        searched: TrainingData,
         arguments: Arguments,
         *,
-        find_seasons: Callable[[], Collection[int]],
+        finds_seasons: bool = True,
     ) -> None:
-        self._given, self._columns, self._arguments = given, columns, arguments
+        self._given, self._searched, self._arguments = given, searched, arguments
+        self._columns = columns = searched.inputs.columns
         self._chosen = self._by_column("base_kernels", arguments.by_column)
         periods = self._by_column("periods", arguments.periods)
         self._check_periods(periods)
         used = self._used_columns()
         self._unchanging = frozenset(c for c in used if self._is_unchanging(columns[c]))
-        self._periodic = self._periodic_columns(used, find_seasons)
+        self._periodic = self._periodic_columns(used, finds_seasons=finds_seasons)
         by_column = [self._base_kernels(c, periods.get(c)) for c in used]
         nothing = [arguments.base_kernels or FEW_COLUMNS]
         min_ratio = 1.0 if arguments.strategy.preset.has_all_scales else MIN_RATIO_OF_TARGET
-        targets = targets_of(given, target, arguments.target_scale, min_ratio=min_ratio)
+        targets = targets_of(given, searched.target, arguments.target_scale, min_ratio=min_ratio)
         self.grammar = self._grammar(used, by_column or nothing, targets)
+        self.structure_prior = _structure_prior(self.grammar, arguments)
         start = (self.kernel(one, argument="start_kernel") for one in arguments.start_kernel)
         known = (self.with_known_periods(one) for one in start if one.n_leaves)  # not NOISE
         self.start = tuple(self.checked(one) for one in known)
@@ -100,12 +107,11 @@ class Space:
             )
         return used
 
-    def _periodic_columns(
-        self, used: Sequence[int], find_seasons: Callable[[], Collection[int]]
-    ) -> set[int]:
-        numeric = [c for c in used if not self._columns[c].levels]
-        candidates = numeric if len(numeric) <= MAX_FEW_COLUMNS else find_seasons()
-        return {c for c in candidates if shows_cycles(self._given.X[:, c])}
+    def _periodic_columns(self, used: Sequence[int], *, finds_seasons: bool) -> set[int]:
+        found: Collection[int] = [c for c in used if not self._columns[c].levels]
+        if len(found) > MAX_FEW_COLUMNS:
+            found = columns_with_season(self._searched) if finds_seasons else ()
+        return {c for c in found if shows_cycles(self._given.X[:, c])}
 
     @staticmethod
     def _is_unchanging(column: Column) -> bool:
@@ -293,6 +299,26 @@ class Space:
                 f"{names or f'indices below {n_features}'}, got {key!r}{did_you_mean(key, names)}"
             )
         return index
+
+
+def _structure_prior(grammar: Grammar, arguments: Arguments) -> StructurePrior:
+    n_columns, chosen = len(grammar.columns), arguments.structure_prior
+    prices = arguments.strategy.preset.prices_structure
+    if chosen is None or (isinstance(chosen, str) and not prices):
+        return uniform_prior
+    if not isinstance(chosen, str):
+        return partial(unit_prior, nats=float(chosen), n_columns=n_columns)
+    by_column = grammar.by_column or [grammar.base_kernels]
+    of_numbers = [ks for ks in by_column if not all(k.is_categorical for k in ks)] or by_column
+    scales = zip(grammar.columns, grammar.scales or (), strict=bool(grammar.scales))
+    return partial(
+        grammar_prior,
+        n_kernels=sum(map(len, of_numbers)) / len(of_numbers),
+        n_operators=len(grammar.operators),
+        n_columns=n_columns,
+        n_scales={column: len(of_column) for column, of_column in scales},
+        n_targets=len(grammar.targets),
+    )
 
 
 def targets_of(
