@@ -140,20 +140,12 @@ def check_fit_data(
         inputs,
         values,
         RowNoise(weights, errors**2, variance_of_rounding(resolution)),
-        columns=_columns(names, inputs.shape[1], kinds),
+        columns=Columns.of_names(names, inputs.shape[1], kinds),
         target_name=target_name,
         rows=np.flatnonzero(kept),
         end=end,
         resolution=resolution,
     )
-
-
-def _columns(names: Sequence[str] | None, n_features: int, kinds: Kinds) -> Columns:
-    columns = Columns.of_names(names, n_features)
-    every = list(columns.every)
-    for number, levels in kinds.items():
-        every[number] = replace(every[number], is_date=levels is None, levels=levels)
-    return replace(columns, every=tuple(every))
 
 
 def _check_of_rows(

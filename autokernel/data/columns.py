@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,10 +89,20 @@ class Columns:
     has_names: bool = False  # of the user, and not x0, x1 and so on
 
     @classmethod
-    def of_names(cls, names: Sequence[str] | None, n_features: int) -> "Columns":
-        """Return columns of numbers that are used as they come."""
+    def of_names(
+        cls,
+        names: Sequence[str] | None,
+        n_features: int,
+        kinds: Mapping[int, Levels | None] = MappingProxyType({}),
+    ) -> "Columns":
+        """Return columns that are used as they come, of numbers but for those with other kinds.
+
+        These are the levels of categories, or None for dates.
+        """
         known = names or [f"x{number}" for number in range(n_features)]
-        return cls(tuple(map(Column, known)), has_names=names is not None)
+        is_date = [number in kinds and kinds[number] is None for number in range(n_features)]
+        levels = [kinds.get(number) for number in range(n_features)]
+        return cls(tuple(map(Column, known, is_date, levels)), has_names=names is not None)
 
     @property
     def record(self) -> dict[str, object]:

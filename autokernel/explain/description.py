@@ -68,8 +68,8 @@ class Description:
         self._model, self._cut, self._has_tried_log = model, cut, has_tried_log
         self.axes, unit = axes_of(model.columns, units, target_name)
         self.scale = model.scale.name
-        self.explained, target = ExplainedFunction(model), target_name or "the target"
-        self._say = Sentences(self.axes, target=target, unit=unit, scale=self.scale)
+        self.explained, y_name = ExplainedFunction(model), target_name or "the target"
+        self._say = Sentences(self.axes, y_name=y_name, unit=unit, scale=self.scale)
         self.names = self._say.names
 
     def decompose(self, X: FloatArray) -> Decomposition:
@@ -193,7 +193,7 @@ class Description:
         y, has_tried_log = model.target.inverse(model.mixture.data.y), self._has_tried_log
         has_tried_log |= any(one.evaluation.expression.target != IDENTITY for one in model.kernels)
         may_have_log = not has_tried_log and 0 < FACTOR_FOR_LOG * y.min() <= y.max()
-        advice = f": try the log of {self._say.target}" if may_have_log else ""
+        advice = f": try the log of {self._say.y_name}" if may_have_log else ""
         return found + list(checked(model, self._held_out, self.axes, advice))
 
     @cached_property
@@ -223,7 +223,7 @@ class Description:
 
     def _target(self) -> list[Said]:
         """Say what the target is on average, how much is explained, and how much is noise."""
-        target, name, unit = self._model.target, self._say.target, self._say.unit
+        target, name, unit = self._model.target, self._say.y_name, self._say.unit
         if target.is_constant:
             how, value = "training targets", target.shift
             text = f"{capital(name)} is constant, {with_unit(value, unit)}: the data do not show"
@@ -309,7 +309,7 @@ class Description:
         return self._say.measured(fact), self._say.amount(deviation, low, high)
 
     def _resolution(self) -> Iterator[Said]:
-        model, unit, name = self._model, self._say.unit, capital(self._say.target)
+        model, unit, name = self._model, self._say.unit, capital(self._say.y_name)
         rounding = model.typical_rounding
         share = rounding / max(rounding + model.scaled_noise_variance, np.finfo(float).tiny)
         if share >= LARGE_ROUNDING:

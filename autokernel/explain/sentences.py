@@ -49,11 +49,11 @@ Said = tuple[Fact, str]
 class Sentences:
     """Writes facts about columns and a target with a unit, on the scale where amounts are."""
 
-    def __init__(self, axes: Sequence[Axis], *, target: str, unit: str, scale: str) -> None:
-        self.axes, self.target, self.unit, self.scale = axes, target, unit, scale
+    def __init__(self, axes: Sequence[Axis], *, y_name: str, unit: str, scale: str) -> None:
+        self.axes, self.y_name, self.unit, self.scale = axes, y_name, unit, scale
         self.names = [axis.name for axis in axes]
-        on_scale = f" on the {SCALE_WORDS[scale]} scale"
-        self._unit, self._on_scale = (unit, "") if scale == IDENTITY else ("", on_scale)
+        suffix = f" on the {SCALE_WORDS[scale]} scale"
+        self._unit, self._suffix = (unit, "") if scale == IDENTITY else ("", suffix)
 
     def measured(self, fact: Fact, per: str = "") -> Fact:
         """Return a fact about an amount on the scale of the target in its unit, or a factor."""
@@ -70,7 +70,7 @@ class Sentences:
             text, unit = factor_text(*_exp([sign * value, low, high])), per
         else:
             text = between(sign * value, low, high, "")
-            unit = f" {self._unit}".rstrip() + per + self._on_scale
+            unit = f" {self._unit}".rstrip() + per + self._suffix
         number, bracket, ends = text.partition(" (")
         return f"{number}{unit}{bracket}{ends}"
 
@@ -79,7 +79,7 @@ class Sentences:
         if self.scale == "log":
             first, last = map(factor_text, _exp([low, high]))
             return f"{first} to {last.removeprefix('a factor of ')}"
-        return f"{with_unit(low, '')} to {with_unit(high, self._unit)}{self._on_scale}"
+        return f"{with_unit(low, '')} to {with_unit(high, self._unit)}{self._suffix}"
 
     def place(self, fact: Fact, column: int, view: Scale) -> Said:
         """Return a place on a scale of a column in the units of the column, and its text."""
@@ -168,7 +168,7 @@ class Sentences:
         if self.scale == "log":
             factor, bracket, ends = _factor(measured).partition(" (")
             than = f"{factor} times as high{bracket}{ends} as"
-        text = f"where {name} is {high}, {self.target} is {than} where it is {low}"
+        text = f"where {name} is {high}, {self.y_name} is {than} where it is {low}"
         return measured, f"{noun}{perhaps(text, fact.probability)}."
 
     def beyond(self, fact: Fact, column: int, begin: float, end: float) -> Said:
@@ -204,7 +204,7 @@ class Sentences:
         amounts = [size]
         if self.scale == "log":
             factors = self.between(*(one.value for one in ends))
-            how = f" {'that' if word else 'and'} changes {self.target} by {factors}"
+            how = f" {'that' if word else 'and'} changes {self.y_name} by {factors}"
             amounts = [*swing]
         text = f"{begin}{perhaps(f'{noun}{how} in its last cycle', size.probability)}."
         return [(period, text), *((self.measured(one), "") for one in amounts)]

@@ -145,7 +145,7 @@ class _Report:
 
     def overview(self) -> Iterator[str]:
         yield paragraph(self.description.overview(), "overview")
-        if self.estimator.n_features_in_ == 1 and not self.estimator.categories_:
+        if [axis.is_numeric for axis in self.description.axes] == [True]:
             y_name, units = literal(self.y_name), self.units
             display = ForecastDisplay.from_estimator(self.estimator, units=units, y_name=y_name)
             yield self._picture(display.figure_, "Data, mean and bands of 50 and 95 %")
