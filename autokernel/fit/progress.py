@@ -37,7 +37,7 @@ class Monitor(Observer):
         attributes: Callable[[], dict[str, Any] | None],
     ) -> None:
         self._context, self._runs, self._attributes = context, runs, attributes
-        self._verbose, self._given = estimator.verbose, {"estimator": estimator, "X": X, "y": y}
+        self.verbose, self._given = estimator.verbose, {"estimator": estimator, "X": X, "y": y}
         self._task: CallbackContext = context
         self._pruning: CallbackContext | None = None
         self._elapsed, self._has_estimate = 0.0, False
@@ -83,13 +83,13 @@ class Monitor(Observer):
 
     def say(self, line: str) -> None:
         """Print a line at once, even in a pipe, unless the estimator is silent."""
-        if self._verbose:
+        if self.verbose:
             print(line, flush=True)
 
     def _print_line(self, history: History) -> None:
         latest, elapsed = history.trials[-1].evaluation, history.elapsed
         improved = history.best is latest and latest.status == "ok"
-        if not improved and self._verbose < 2:
+        if not improved and self.verbose < 2:
             return
         text = latest.expression.to_text(self._runs[0].columns.feature_names)
         reason = "" if latest.status == "ok" else f"  ({latest.status})"
@@ -135,7 +135,8 @@ def search(runs: list[Run], monitor: Monitor, *, deadline: Deadline) -> StopReas
         if len(run.outliers):
             monitor.say(text_of_outliers(run.given.rows[run.outliers]))
         reason = run.search(monitor, deadline=deadline)
-        monitor.say(run.end_of_search(reason))
+        if monitor.verbose:  # which neighbours there are takes time
+            monitor.say(run.end_of_search(reason))
         may_go_on = reason not in EARLY and len(runs) <= MAX_CHANGES_OF_ROWS
         other = run.on_other_rows(deadline=deadline) if may_go_on else None
         if other is None:

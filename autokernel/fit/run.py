@@ -151,7 +151,7 @@ class Run:
         """Say in words why the search has ended."""
         what = MEANINGS[reason]
         best = self.history.best
-        if reason is StopReason.LOCAL_MAXIMUM and best is not None:
+        if reason is StopReason.LOCAL_MAXIMUM and best is not None and best.expression.leaves:
             n = len(self.task.neighbour_texts(best.expression) - {best.expression.canonical})
             what = f"of {n} kernels one operation away from the best, none is expected to be better"
         return f"the search ended: {what}"
