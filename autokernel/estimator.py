@@ -146,9 +146,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Largest number of inducing points.
     memory : str, path, joblib.Memory or None, default=None
         Folder for evaluations and proposals, where the same fit finds them after a crash, or with
-        a larger ``n_iter``. Use another folder after changing the code of a custom kernel,
-        criterion or strategy. The files are pickles, which run code when they are loaded: nobody
-        else should have write access.
+        a larger ``n_iter``. A kernel that failed is tried again. Use another folder after changing
+        the code of a custom kernel, criterion or strategy. The files are pickles, which run code
+        when they are loaded: nobody else should have write access.
     n_jobs : int or None, default=None
         Number of parallel workers, as in :class:`joblib.Parallel`. The result does not depend on
         it. ``joblib.parallel_config`` chooses processes, threads or Dask.
