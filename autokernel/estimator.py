@@ -51,9 +51,8 @@ from autokernel.fit import (
 from autokernel.fit.arguments import CONSTRAINTS, check_nested
 from autokernel.kernels import BaseKernel, Operator, Priors
 from autokernel.model import FittedModel, PosteriorAveraging
-from autokernel.search import CUT, MEANINGS, StopReason, Store, Strategy, columns_of
+from autokernel.search import CUT, MEANINGS, StopReason, Strategy, columns_of
 from autokernel.typing import FloatArray
-from autokernel.validation import check_seed
 
 Selection = str | Collection[str | BaseKernel]
 """Base kernels: ``"auto"``, or names and objects."""
@@ -429,14 +428,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         """Check the parameters and the data, and pose the search, for a warm start as before."""
         arguments = Arguments.of(self)
         data = check_fit_data(self, *given, known=known)
-        store = Store(
-            getattr(self, "_store", None) if self.warm_start else None,
-            folder=arguments.memory,
-            parts=arguments.parts,
-        )
-        if store.seed is None or isinstance(arguments.random_state, Integral):
-            store.seed = check_seed(arguments.random_state)
-        return first_run(data, arguments, store, seed=store.seed, deadline=deadline)
+        store = getattr(self, "_store", None) if self.warm_start else None
+        return first_run(data, arguments, store, deadline=deadline)
 
     def _set_model(self, model: FittedModel, data: FitData) -> None:
         kept = np.isin(data.rows, model.rows)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
+from numbers import Integral
 
 import numpy as np
 
@@ -34,6 +35,7 @@ from autokernel.search import (
     evaluate_in_parallel,
 )
 from autokernel.typing import IntArray
+from autokernel.validation import check_seed
 
 EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
 AVERAGING_SHARE = 0.1  # of the time, reserved for draws from the posterior
@@ -245,9 +247,16 @@ class Run:
 
 
 def first_run(
-    given: FitData, arguments: Arguments, store: Store, *, seed: int, deadline: Deadline
+    given: FitData, arguments: Arguments, known: Store | None, *, deadline: Deadline
 ) -> Run:
-    """Exclude the rows that do not fit a smooth function, and pose the search on the others."""
+    """Exclude the rows that do not fit a smooth function, and pose the search on the others.
+
+    A warm start has the seed and the results of the store that is ``known``.
+    """
+    store = Store(known, folder=arguments.memory, parts=arguments.parts)
+    if store.seed is None or isinstance(arguments.random_state, Integral):
+        store.seed = check_seed(arguments.random_state)
+    seed = store.seed
     outliers = outliers_before_search(given, arguments, store, seed=seed, deadline=deadline)
     return Run(given, outliers, arguments, store, seed=seed, n_iter=arguments.n_iter)
 
