@@ -516,8 +516,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         ndarray of shape (n_samples, n_quantiles)
             Quantiles of the mixture, which need not be symmetric about its mean.
         """
-        probabilities = _check_probabilities(quantiles)
-        return self._fitted.quantiles(self._check_inputs(X), probabilities)
+        probabilities, inputs = _check_probabilities(quantiles), self._check_inputs(X)
+        return self._fitted.quantiles(inputs, probabilities)
 
     def forecast(
         self, horizon: int, quantiles: Sequence[float] = (0.025, 0.25, 0.5, 0.75, 0.975)
