@@ -189,7 +189,6 @@ class DecompositionDisplay:
 
     @staticmethod
     def _finish(ax: "Axes", which: str, panel: Panel, number: int) -> None:
-        """Label an axis for a column, with ticks on its scale."""
         if panel.is_log[number] and panel.axes[number].dtype.kind != "M":
             log_axis(ax, which, panel.axes[number])
         elif which == "x":
@@ -232,7 +231,6 @@ def _panel(description: Description, number: int, title: str) -> Panel:
 
 
 def _frequent(x: FloatArray) -> IntArray:
-    """Return which levels of a category are most frequent, in the order of the levels."""
     _, counts = np.unique(x, return_counts=True)
     return np.sort(np.argsort(-counts, kind="stable")[:MAX_LEVELS])
 

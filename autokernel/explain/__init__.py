@@ -1,10 +1,11 @@
 """Components, sentences and tables about a fitted model."""
 
-from autokernel.explain.axes import TARGET, Axis, axes_of
+from autokernel.explain.axes import Y_NAME, axes_of
 from autokernel.explain.decomposition import Component, Decomposition
 from autokernel.explain.description import Description
 from autokernel.explain.tables import (
     Table,
+    forecast_table,
     history_table,
     inclusion_table,
     leaderboard,
@@ -14,13 +15,13 @@ from autokernel.explain.tables import (
 )
 
 __all__ = [
-    "TARGET",
-    "Axis",
+    "Y_NAME",
     "Component",
     "Decomposition",
     "Description",
     "Table",
     "axes_of",
+    "forecast_table",
     "history_table",
     "inclusion_table",
     "leaderboard",

@@ -182,7 +182,7 @@ class ComponentFacts:
         said = self._say.curve(fact, column, view, begin)
         most = None
         if said[0].predicate in ("rises", "falls"):
-            most = self._most(curve, fact.subject, is_on_scale=view.name != IDENTITY)
+            most = self._most(curve, fact.subject, is_transformed=view.name != IDENTITY)
         return [said] if most is None else self._say.most(said, most, column, view)
 
     def _values(self, column: int, ends: tuple[float, float]) -> FloatArray:
@@ -195,13 +195,13 @@ class ComponentFacts:
             return inside  # nothing is known between them
         return self._explained.steps(self._part, column, N_GRID, (low, high))
 
-    def _most(self, curve: Curve, subject: str, *, is_on_scale: bool) -> Fact | None:
+    def _most(self, curve: Curve, subject: str, *, is_transformed: bool) -> Fact | None:
         fact = jump(curve, subject)
         if fact is not None and fact.probability >= SURE and fact.high - fact.low <= MAX_BLUR:
             return fact
         near = nearly_line(curve, subject)
-        if not is_on_scale or (near is not None and near.probability >= SURE):
-            return near if is_on_scale else None
+        if not is_transformed or (near is not None and near.probability >= SURE):
+            return near if is_transformed else None
         return half_way(curve, subject)
 
     def _difference(self, fact: Fact, places: FloatArray, column: int, begin: str) -> Said:
@@ -216,7 +216,6 @@ class ComponentFacts:
         return self._say.curve(level, column, self._explained.view(part, column), self._begin)
 
     def _drift(self, column: int) -> Iterator[Said]:
-        """Say how far a level wanders from one row to the next, if it is a random walk."""
         drift = self._spread * self._part.drift(self._regular_step(column))
         if drift > SMALL * self._part.span:
             fact = Fact(self._subject, "drifts", drift, evidence="parameters of the best kernel")

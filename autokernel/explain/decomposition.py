@@ -16,7 +16,7 @@ from autokernel.inference import one_blas_thread
 from autokernel.inference.base import Predictor
 from autokernel.inference.exact import ExactPredictor
 from autokernel.model import FittedModel
-from autokernel.model.averaging import support_points
+from autokernel.model.averaging import MixtureComponent, support_points
 from autokernel.typing import FloatArray
 
 LEAST_SHARE = -0.005  # below it a component works against another one, and is joined with it
@@ -98,20 +98,6 @@ class Decomposition:
         return "\n".join([*lines, f"noise with standard deviation {self.noise_std:.3g}{on}"])
 
 
-@dataclass(frozen=True, eq=False)
-class KernelDraw:
-    """A kernel with parameters, and the probability for which it stands in the posterior."""
-
-    probability: float
-    expression: Expression
-    theta: FloatArray
-
-    @cached_property
-    def parts(self) -> list[Part]:
-        """Its addends."""
-        return parts_of(self.expression, self.theta)
-
-
 class ExplainedFunction:
     """The best kernel as a sum of parts, with the posterior over kernels and parameters.
 
@@ -136,7 +122,7 @@ class ExplainedFunction:
         self._predictor = self._conditioned(best.expression, best.theta)
         self.X, self._spread = mixture.data.inputs.filled, model.scale.width
         self.typical = _typical_inputs(self.X, [one.evaluation.expression for one in model.kernels])
-        self._found: dict[tuple[Part, KernelDraw], Part | None] = {}
+        self._found: dict[tuple[Part, MixtureComponent], Part | None] = {}
         parts = joined([self._with_season(one) for one in parts_of(best.expression, best.theta)])
         parts = self._separable(parts)
         means = [self.mean(part, self.X) for part in parts]
@@ -184,6 +170,10 @@ class ExplainedFunction:
         """Return the scale of a column on which a part acts."""
         return self._model.columns.scale(View(column, part.scale(column)))
 
+    def places(self, part: Part, column: int, values: FloatArray) -> FloatArray:
+        """Return values (n,) of a column on the scale on which a part acts."""
+        return self.view(part, column).forward(values)
+
     def steps(
         self, part: Part, column: int, n: int, ends: tuple[float, float] | None = None
     ) -> FloatArray:
@@ -199,7 +189,7 @@ class ExplainedFunction:
         return next(one.draws for one in every if one.evaluation is best)
 
     @cached_property
-    def posterior(self) -> list[KernelDraw]:
+    def posterior(self) -> list[MixtureComponent]:
         """Draws of kernel and parameters for the posterior; all of a kernel have its probability.
 
         Approximate predictions, which have many rows, are explained at the best parameters.
@@ -213,21 +203,25 @@ class ExplainedFunction:
             if n > 1:
                 draws = kernel.draws[support_points(kernel.draws, count)]
             share, expression = kernel.probability / len(draws), kernel.evaluation.expression
-            found += [KernelDraw(share, expression, theta) for theta in draws]
+            found += [MixtureComponent(expression, theta, share) for theta in draws]
         return found
 
     @cached_property
-    def _predictors(self) -> dict[KernelDraw, Predictor]:
+    def _predictors(self) -> dict[MixtureComponent, Predictor]:
         """The predictors of draws on the scale of the target of the best kernel.
 
         Others are no sum of the same things. A draw without a Cholesky factor has none.
         """
-        found: dict[KernelDraw, Predictor] = {}
+        found: dict[MixtureComponent, Predictor] = {}
         for one in self.posterior:
             if one.expression.target == self._best.expression.target:
                 with suppress(LinAlgError):
                     found[one] = self._conditioned(one.expression, one.theta)
         return found
+
+    @cached_property
+    def _parts_of_draws(self) -> dict[MixtureComponent, list[Part]]:
+        return {one: parts_of(one.expression, one.theta) for one in self.posterior}
 
     def probability(self, part: Part, column: int | None = None) -> float:
         """Compute the probability that a part is there, or that it depends on a column.
@@ -235,7 +229,7 @@ class ExplainedFunction:
         A part of several columns is there if an effect of any of them is.
         """
         columns = part.columns if column is None else (column,)
-        likes = [(one.probability, self._like(part, one)) for one in self.posterior]
+        likes = [(one.weight, self._like(part, one)) for one in self.posterior]
         found = [sum(p for p, like in likes if like and c in like.columns) for c in columns]
         return max(found, default=1.0)
 
@@ -252,9 +246,9 @@ class ExplainedFunction:
             used = [one.expression.columns & set(columns) for one in like.group] if like else []
             return any(len(one) > 1 and needed <= one for one in used)
 
-        return sum(one.probability for one in self.posterior if interact(self._like(part, one)))
+        return sum(one.weight for one in self.posterior if interact(self._like(part, one)))
 
-    def _like(self, part: Part, draw: KernelDraw) -> Part | None:
+    def _like(self, part: Part, draw: MixtureComponent) -> Part | None:
         """Find what a part is in a draw, None if it has no such part."""
         if (part, draw) not in self._found:
             group = self._counterpart(part, draw)
@@ -262,7 +256,7 @@ class ExplainedFunction:
             self._found[part, draw] = like
         return self._found[part, draw]
 
-    def _counterpart(self, part: Part, draw: KernelDraw) -> Sequence[Addend]:
+    def _counterpart(self, part: Part, draw: MixtureComponent) -> Sequence[Addend]:
         """Return the addends of a draw that stand for a part.
 
         A season has those with its period. What is confined to a region, or varies with a season,
@@ -271,12 +265,14 @@ class ExplainedFunction:
         """
         if not part.is_season and draw.expression == self._best.expression:
             return part.group
-        return [one.group[0] for one in draw.parts if part.stands_for(one, self.parts)]
+        return [
+            one.group[0] for one in self._parts_of_draws[draw] if part.stands_for(one, self.parts)
+        ]
 
     def _known(self, part: Part, column: int) -> list[tuple[float, Part, Predictor]]:
         """List what a part is in each draw that has it, with weights that sum to one."""
         likes = [(one, self._like(part, one), own) for one, own in self._predictors.items()]
-        found = [(one.probability, x, own) for one, x, own in likes if x and column in x.columns]
+        found = [(one.weight, x, own) for one, x, own in likes if x and column in x.columns]
         total = sum(weight for weight, *_ in found)
         return [(p / total, like, own) for p, like, own in found] or [(1.0, part, self._predictor)]
 

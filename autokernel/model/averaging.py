@@ -65,21 +65,21 @@ def posterior_over_kernels(
     """
     best, *others = best_first
     near = [other for other in others if other.score > best.score - _SCORE_WINDOW]
-    candidates = [best, *near[: _MAX_KERNELS - 1]]
+    evaluations = [best, *near[: _MAX_KERNELS - 1]]
     drawn: list[_Drawn] = []
     with suppress(OutOfTimeError):
-        for evaluation in candidates:
+        for evaluation in evaluations:
             drawn.append(_draw(evaluator, evaluation, _N_DRAWS, deadline=deadline))
         for number, probability in enumerate(_probabilities(drawn)):
             _, _, pareto_k = drawn[number]
             if pareto_k > _MAX_RELIABLE_PARETO_K and probability > _MIN_PROBABILITY_FOR_MORE:
-                again = candidates[number]
+                again = evaluations[number]
                 drawn[number] = _draw(evaluator, again, _N_MORE_DRAWS, deadline=deadline)
     drawn = drawn or [_at_mode(best)]
     probabilities = _probabilities(drawn)
     kept = [n for n, p in enumerate(probabilities) if p > _MIN_PROBABILITY or n == 0]
     total = sum(probabilities[n] for n in kept)
-    kernels = [KernelPosterior(candidates[n], probabilities[n] / total, *drawn[n]) for n in kept]
+    kernels = [KernelPosterior(evaluations[n], probabilities[n] / total, *drawn[n]) for n in kept]
     return sorted(kernels, key=lambda one: -one.probability)
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from autokernel import PosteriorAveraging
-from autokernel.explain import Description, axes_of
+from autokernel.explain import Description
 from autokernel.expression import parse_expression
 from tests.explain.models import random_expressions, refitted, sum_of, with_kernel
 from tests.fits import small, tiny
@@ -514,8 +514,7 @@ def test_a_log_that_was_tried_is_not_advised():
     assert advice in model.describe()
     text = refitted("log(y) ~ LIN[0]", X, y).describe()
     assert "more often above the prediction than not." in text
-    fitted = model._fitted
-    description = Description(fitted, axes_of(fitted.columns, {})[0], has_tried_log=True)
+    description = Description(model._fitted, has_tried_log=True)
     assert advice not in str(description)
 
 
