@@ -11,7 +11,7 @@ from autokernel.evidence.criteria import (
     Score,
     check_criterion,
 )
-from autokernel.evidence.evaluation import Evaluation, name_parameters
+from autokernel.evidence.evaluation import Evaluation
 from autokernel.evidence.evaluator import (
     Changes,
     Evaluator,

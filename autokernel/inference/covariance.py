@@ -25,7 +25,6 @@ from autokernel.kernels import (
     DistinctLags,
     Exponent,
     ExponentialKernel,
-    Gaps,
     LagPairs,
     Operands,
     Operator,
@@ -79,36 +78,22 @@ class _LeafNode(_Node):
                     f"{type(self.kernel).__name__}.value must return an array of the shape of the "
                     f"pairs {self.pairs.shape}, got {np.shape(self.value)}"
                 )
+            if self.pairs.gaps is not None:
+                self.pairs.gaps.average(self.value, partial(self.kernel.value, self.params))
         return self.value
 
     def backward(self, adjoint: FloatArray, gradient: FloatArray) -> None:
-        own = self.kernel.gradient(self.params, self.pairs, adjoint)
+        gaps = self.pairs.gaps
+        of_known = adjoint if gaps is None else gaps.of_known(adjoint)
+        own = self.kernel.gradient(self.params, self.pairs, of_known)
         if np.shape(own) != self.params.shape:
             raise ValueError(
                 f"{type(self.kernel).__name__}.gradient must return an array of the shape "
                 f"{self.params.shape}, got {np.shape(own)}"
             )
+        if gaps is not None:
+            own = own + gaps.gradient(adjoint, partial(self.kernel.gradient, self.params))
         gradient[self.entries] = own
-
-
-class _GapsNode(_LeafNode):
-    """A leaf on a column of which some values are missing."""
-
-    def __init__(self, kernel: BaseKernel, pairs: Pairs, gaps: Gaps, entries: slice) -> None:
-        super().__init__(kernel, pairs, entries)
-        self.gaps = gaps
-
-    def forward(self, params: FloatArray) -> FloatArray:
-        if not np.array_equal(self.params, params[self.entries]):
-            value = super().forward(params)
-            self.gaps.average(value, partial(self.kernel.value, self.params))
-        return self.value
-
-    def backward(self, adjoint: FloatArray, gradient: FloatArray) -> None:
-        super().backward(self.gaps.of_known(adjoint), gradient)
-        gradient[self.entries] += self.gaps.gradient(
-            adjoint, partial(self.kernel.gradient, self.params)
-        )
 
 
 class _ExponentialTerm:
@@ -246,7 +231,7 @@ class _Compiler:
         if isinstance(expression, Leaf):
             if self._is_exponential(expression):
                 return self._compile_product([expression])
-            return self._leaf(expression)
+            return _LeafNode(expression.kernel, self._pairs(expression.view), next(self._entries))
         assert isinstance(expression, Operation)
         operator = expression.operator
         if operator == MULTIPLY:
@@ -255,13 +240,6 @@ class _Compiler:
         on_column = None if expression.view is None else self._pairs(expression.view)
         terms = expression.terms(operator) if operator.commutes else expression.operands
         return _OperationNode(operator, [self.compile(term) for term in terms], on_column, entries)
-
-    def _leaf(self, leaf: Leaf) -> _Node:
-        """Build the node of a leaf that is defined by its values."""
-        pairs, entries = self._pairs(leaf.view), next(self._entries)
-        if pairs.gaps is not None:
-            return _GapsNode(leaf.kernel, pairs, pairs.gaps, entries)
-        return _LeafNode(leaf.kernel, pairs, entries)
 
     def _is_exponential(self, factor: Expression) -> bool:
         """Return whether a factor can share an exponential with others."""

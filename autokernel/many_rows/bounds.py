@@ -12,7 +12,7 @@ from autokernel.evidence.evaluator import digest
 from autokernel.exceptions import EvaluationError, kernel_errors
 from autokernel.inference import TrainingData, one_blas_thread, upper_bound
 from autokernel.many_rows.approximation import ByInducingPoints
-from autokernel.many_rows.climb import ManyRows, RowsFit
+from autokernel.many_rows.climb import ManyRows
 
 N_FIRST_ROWS = 500  # on which parameters are searched from nothing
 FEWEST_POINTS = 128  # to begin with: with fewer, a rough function seems smooth
@@ -79,29 +79,27 @@ class BoundedEvaluator(Evaluator):
         A bound by few points is highest for smooth functions. Therefore, the fit to few rows is
         enclosed too, and the next climb begins where the bound by more points is higher.
         """
-        first = RowsFit(of_few, self.data.noise.n_readings)
         if not of_few.expression.leaves:
             rows = ManyRows(ByInducingPoints(1), self._many, self, deadline=deadline)
-            exact = rows.fit_exactly(first).evaluation
+            exact = rows.fit_exactly(of_few)
             return replace(exact, upper_bound=exact.score)
-        starts, n_evaluations = [first], of_few.n_evaluations
+        starts, n_evaluations = [of_few], of_few.n_evaluations
         n_points = min(FEWEST_POINTS, self._n_inducing)
         while True:
             points = ByInducingPoints(n_points)
-            bounds = [self._bounds(points, fit.evaluation) for fit in starts]
+            bounds = [self._bounds(points, fit) for fit in starts]
             highest = int(np.argmax([lower for lower, _ in bounds]))
             rows = ManyRows(points, self._many, self, deadline=deadline)
             found = rows.fit(starts[highest], thorough=True, best=best)
-            evaluation = found.evaluation
-            n_evaluations += evaluation.n_evaluations
+            n_evaluations += found.n_evaluations
             if not np.isfinite(found.score):
-                return evaluation
-            _, upper = self._bounds(points, evaluation)
-            above = max(upper, bounds[0][1]) - evaluation.log_posterior
-            upper = evaluation.score + above
+                return found
+            _, upper = self._bounds(points, found)
+            above = max(upper, bounds[0][1]) - found.log_posterior
+            upper = found.score + above
             if upper < best or above < CLOSED_NATS or n_points >= self._n_inducing:
-                return replace(evaluation, upper_bound=upper, n_evaluations=n_evaluations)
-            starts, n_points = [first, found], min(2 * n_points, self._n_inducing)
+                return replace(found, upper_bound=upper, n_evaluations=n_evaluations)
+            starts, n_points = [of_few, found], min(2 * n_points, self._n_inducing)
 
     def _bounds(self, points: ByInducingPoints, fit: Evaluation) -> tuple[float, float]:
         """Enclose the log posterior of a kernel on all rows at the parameters of a fit, in nats."""

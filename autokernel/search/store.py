@@ -8,14 +8,13 @@ from typing import Any, TypeVar
 import numpy as np
 from joblib import Memory
 
-from autokernel.evidence import Estimate, Evaluation, name_parameters
+from autokernel.evidence import Estimate, Evaluation
 from autokernel.evidence.starts import WarmStart
 from autokernel.expression import Expression
 from autokernel.kernels import BaseKernel, Operator, definition, is_built_in
 from autokernel.version import __version__
 
 Result = TypeVar("Result")
-FOLLOWS = ("expression", "parameters")  # of an evaluation, from its job and theta
 
 
 class Store:
@@ -108,14 +107,13 @@ def _path(key: str) -> list[str]:
 
 def record_of(evaluation: Evaluation) -> dict[str, Any]:
     """Return the record of an evaluation."""
-    names = [field.name for field in fields(evaluation) if field.name not in FOLLOWS]
-    return {name: getattr(evaluation, name) for name in names}
+    names = [field.name for field in fields(evaluation)]
+    return {name: getattr(evaluation, name) for name in names if name != "expression"}
 
 
 def read_evaluation(record: dict[str, Any], expression: Expression) -> Evaluation:
     """Return the evaluation of an expression that has this record."""
-    parameters = name_parameters(expression, record["theta"])
-    return Evaluation(expression=expression, parameters=parameters, **record)
+    return Evaluation(expression=expression, **record)
 
 
 def record_of_estimate(estimate: Estimate) -> dict[str, Any]:
