@@ -248,22 +248,18 @@ class Leaf(Expression):
         put(self, "last_column", column)
 
     def on(self, target: str) -> "Leaf":
-        """Return this leaf on a scale of the target."""
         return self if target == self.target else replace(self, target=target)
 
     @property
     def leaves(self) -> "tuple[Leaf, ...]":
-        """The leaf itself."""
         return (self.on(IDENTITY),)
 
     @property
     def declared(self) -> BaseKernel:
-        """The base kernel."""
         return self.kernel
 
     @property
     def view(self) -> View:
-        """The column on the scale of the leaf."""
         return self._view
 
     @property
@@ -272,7 +268,6 @@ class Leaf(Expression):
         return role_index(self.kernel.parameters, Role.PERIOD) is not None
 
     def to_text(self, feature_names: Sequence[str] | None = None) -> str:
-        """Write the leaf as ``NAME[column]``, or as ``NAME[log(column)]``."""
         text = self.kernel.name + self.view.to_text(feature_names, self.canonical)
         return _on_target(self.target, text)
 
@@ -350,22 +345,18 @@ class Operation(Expression):
 
     @property
     def declared(self) -> Operator:
-        """The operator."""
         return self.operator
 
     @property
     def view(self) -> View | None:
-        """The column on which the operator acts, None if it acts on none."""
         return None if self.column is None else View(self.column)
 
     def on(self, target: str) -> "Operation":
-        """Return this kernel on a scale of the target."""
         if target == self.target:
             return self
         return Operation(self.operator, *self.operands, column=self.column, target=target)
 
     def terms(self, operator: Operator) -> tuple[Expression, ...]:
-        """Return the largest subtrees that are not joined by ``operator``, from left to right."""
         own = self.operator
         if (own is operator or own == operator) and own.commutes:
             return self.children
@@ -379,7 +370,6 @@ class Operation(Expression):
         return joined.on(self.target)
 
     def to_text(self, feature_names: Sequence[str] | None = None) -> str:
-        """Write in Python's precedence, with brackets only where the tree needs them."""
         texts = [operand.to_text(feature_names) for operand in self.operands]
         where = "" if self.view is None else self.view.to_text(feature_names, self.canonical)
         return _on_target(self.target, _joined(self.operator, self.operands, texts, where))

@@ -55,14 +55,12 @@ class InducingLikelihood(Likelihood):
             self._kept = [self._with_points(rows) for rows in self._rows]
 
     def value(self, theta: FloatArray) -> float:
-        """Compute the lower bound in nats."""
         try:
             return self.condition(theta).bound + self.data.noise.log_factor(theta[-1])
         except LinAlgError:
             return -np.inf
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """Compute the lower bound in nats and its gradient."""
         failure = -np.inf, np.zeros(len(theta))
         try:
             at = self.condition(theta)

@@ -267,7 +267,6 @@ class NeighbourLikelihood(Likelihood):
             self._kept = [self._blocks(part) for part in self._parts]
 
     def value(self, theta: FloatArray) -> float:
-        """Compute the log likelihood in nats."""
         params, value = np.exp(theta), self._head.value(theta)
         value += self.rows_for_each * self._tail.noise.log_factor(theta[-1])
         for blocks, y in self._sweep():
@@ -275,7 +274,6 @@ class NeighbourLikelihood(Likelihood):
         return value
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """Compute the log likelihood in nats and its gradient."""
         value, gradient = self._head.value_and_gradient(theta)
         for blocks, y in self._sweep():
             of_blocks, slopes = blocks.value_and_gradient(np.exp(theta), y)
@@ -317,11 +315,9 @@ class NeighbourPredictor(Predictor):
         self._nearest = NearestRows(expression, theta, data.inputs, np.random.default_rng(_SEED))
 
     def mean(self, X: FloatArray) -> FloatArray:
-        """Compute the predictive mean (n,) at inputs (n, n_features)."""
         return self.mean_and_variance(X)[0]
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute the predictive mean (n,) and covariance (n, n), noise included."""
         n_each = max(1, min(self._n_neighbours, _MAX_JOINT_ROWS // max(1, len(X))))
         rows = np.unique(self._nearest.of(self._columns.scaled(X), n_each))
         joint = ExactPredictor(self._expression, self._theta, self._data.take(rows))
@@ -339,11 +335,7 @@ class NeighbourPredictor(Predictor):
         return self._part_of_block(term, X)[0]
 
     def _part_of_block(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
-        """Compute mean and variance of a term of the function for one block of rows.
-
-        Rows far away are not known to each other, so that the variance is never that of the
-        difference from an average.
-        """
+        # rows far away are not known to each other: the variance is never that of a difference
         rows = self._nearest.of(X, self._n_neighbours)
         pairs = X, self._data.inputs, np.s_[:, None], rows
         cross = paired_covariance(term.expression, *pairs).forward(term.params)

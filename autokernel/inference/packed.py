@@ -126,19 +126,18 @@ class DiagonalCholesky:
         self._variances = variances
 
     def log_determinant(self) -> float:
-        """Compute the log determinant of the matrix."""
         return float(np.log(self._variances).sum())
 
     def solve(self, y: FloatArray) -> FloatArray:
-        """Solve for one right-hand side (n,)."""
         return y / self._variances
 
+    def predict_later(self, y: FloatArray, n_given: int) -> tuple[FloatArray, FloatArray]:
+        return y[n_given:], self._variances[n_given:]
+
     def inverse_diagonal(self) -> FloatArray:
-        """Compute the diagonal (n,) of the inverse."""
         return 1 / self._variances
 
     def inverse(self) -> FloatArray:
-        """Compute the inverse (n, n)."""
         return np.diag(1 / self._variances)
 
     def evidence_adjoint(self, alpha: FloatArray) -> FloatArray:

@@ -284,11 +284,9 @@ class ExponentialKernel(BaseKernel):
         """
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Compute the kernel values, elementwise over the pairs."""
         return params[self.variance_index] * np.exp(self.exponent(params, pairs))
 
     def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
-        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
         exponent = self.exponent(params, pairs)
         weights = adjoint * (params[self.variance_index] * np.exp(exponent))
         gradient = self.exponent_gradient(Exponent(params, pairs, exponent), weights)
@@ -334,7 +332,6 @@ class CallableKernel(BaseKernel):
         self.parameters = tuple(parameters)
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Compute the kernel values at parameters (n_params,), elementwise over the pairs."""
         return pairs.matrix(lambda X, Y: np.asarray(self.function(X, Y, *params), dtype=float))
 
     def __repr__(self) -> str:

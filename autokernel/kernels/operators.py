@@ -122,11 +122,9 @@ class Add(Operator):
     precedence = 1
 
     def value(self, at: Operands) -> FloatArray:
-        """Add the operands."""
         return _reduce(np.add, at.values)
 
     def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:
-        """Yield the unchanged derivative for each operand."""
         for _ in at.values:
             yield adjoint
 
@@ -143,7 +141,6 @@ class Multiply(Operator):
     precedence = 2
 
     def value(self, at: Operands) -> FloatArray:
-        """Multiply the operands."""
         return _reduce(np.multiply, at.values)
 
     def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:
@@ -204,15 +201,10 @@ class Share(BaseKernel):
         """
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Compute the kernel values, elementwise over the pairs."""
         return pairs.outer(lambda x: self._function_and_slopes(params, x)[0])
 
     def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
-        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters.
-
-        With a slope g of f it is ``f g' + g f' = ((f + g) (f + g)' - (f - g) (f - g)') / 2``.
-        """
-
+        # with a slope g of f, f g' + g f' = ((f + g) (f + g)' - (f - g) (f - g)') / 2
         def moved(number: int, sign: int) -> FloatArray:
             def function(x: FloatArray) -> FloatArray:
                 value, slopes = self._function_and_slopes(params, x)
@@ -253,7 +245,6 @@ class Side(Share):
     parameters = (LOCATION, WIDTH)
 
     def sigmoids(self, params: FloatArray, x: FloatArray) -> Sigmoids:
-        """Compute ``(location - x) / width``."""
         location, width = params
         logit = (location - x) / width
         return [logit], [[location / width, -logit]]
@@ -265,7 +256,6 @@ class Window(Share):
     parameters = (CENTRE, LENGTH, WIDTH)
 
     def sigmoids(self, params: FloatArray, x: FloatArray) -> Sigmoids:
-        """Compute ``(x - begin) / width`` and ``(end - x) / width``."""
         centre, length, width = params
         rising = (x - (centre - length / 2)) / width
         falling = (centre + length / 2 - x) / width
@@ -306,14 +296,12 @@ class Change(Operator):
         return "CHANGE_POINT" if self.symbol == "CP" else "CHANGE_WINDOW"
 
     def value(self, at: Operands) -> FloatArray:
-        """Add up the operands, each multiplied by its share."""
         first, *others = (
             weight * operand for weight, operand in zip(self._weights(at), at.values, strict=True)
         )
         return sum(others, start=first)
 
     def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:
-        """Yield the derivative times the share of each operand."""
         for weight in self._weights(at):
             yield adjoint * weight
 
@@ -323,7 +311,6 @@ class Change(Operator):
             yield share.value(at.params, at.pairs)
 
     def gradient(self, at: Operands, adjoint: FloatArray) -> FloatArray:
-        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
         assert at.pairs is not None
         gradients = [
             share.gradient(at.params, at.pairs, adjoint * operand)

@@ -99,43 +99,34 @@ class BroadcastPairs(Pairs):
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The shape to which the two arrays broadcast."""
         return np.broadcast_shapes(self._x.shape, self._other.shape)
 
     @cached_property
     def difference(self) -> FloatArray:
-        """``|x - x'|``."""
         return np.abs(self._x - self._other)
 
     @cached_property
     def squared_distance(self) -> FloatArray:
-        """``(x - x')^2``."""
         return (self._x - self._other) ** 2
 
     @cached_property
     def product(self) -> FloatArray:
-        """``x x'``."""
         return self._x * self._other
 
     def periodic(self, period: float) -> FloatArray:
-        """Compute ``sin^2(pi (x - x') / period)``."""
         return np.sin(np.pi * self.difference / period) ** 2
 
     def periodic_slope(self, period: float, weights: FloatArray) -> float:
-        """Differentiate the weighted sum of :meth:`periodic` with respect to the log period."""
         angle = (2 * np.pi / period) * self.difference
         return float(-0.5 * (weights * angle * np.sin(angle)).sum())
 
     def outer(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Compute ``f(x) f(x')``."""
         return function(self._x) * function(self._other)
 
     def sum(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Compute ``f(x) + f(x')``."""
         return function(self._x) + function(self._other)
 
     def matrix(self, kernel: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
-        """Evaluate a symmetric function of two columns of points."""
         if self._x.ndim == 2 and self._x.shape[1] == 1 and self._other.shape[0] == 1:
             return kernel(self._x, self._other.T)
         x, other = np.broadcast_arrays(self._x, self._other)
@@ -222,15 +213,12 @@ class LagPairs(BroadcastPairs):
 
     @property
     def product(self) -> FloatArray:
-        """Raise an error, as the lags do not say what it is."""
         raise _not_stationary("product")
 
     def outer(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:  # noqa: ARG002 - there are no inputs
-        """Raise an error, as the lags do not say what it is."""
         raise _not_stationary("outer")
 
     def sum(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:  # noqa: ARG002 - there are no inputs
-        """Raise an error, as the lags do not say what it is."""
         raise _not_stationary("sum")
 
 

@@ -87,7 +87,6 @@ class ByInducingPoints(Approximation):
 
     @property
     def predictors(self) -> Sequence[MakePredictor]:
-        """The only predictor."""
         return [partial(InducingPredictor, n_inducing=self.n_inducing)]
 
 
@@ -121,7 +120,6 @@ class ByNeighbours(Approximation):
 
     @property
     def predictors(self) -> Sequence[MakePredictor]:
-        """Predictors from more and more neighbours."""
         return [partial(NeighbourPredictor, n_neighbours=n) for n in NEIGHBOURS_OF_PREDICTIONS]
 
 

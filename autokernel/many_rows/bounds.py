@@ -44,7 +44,6 @@ class BoundedEvaluator(Evaluator):
         self._settings |= {"data": data, "n_inducing": n_inducing}
 
     def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:
-        """Fit and score one kernel, or raise an ``OutOfTimeError``."""
         began = time.perf_counter()
         times = self.data.noise.n_readings / self._many.noise.n_readings
         warm_starts = tuple(
@@ -66,11 +65,9 @@ class BoundedEvaluator(Evaluator):
 
     @property
     def n_samples(self) -> float:
-        """Number of rows of the score, or the sum of their weights."""
         return self._many.noise.n_readings
 
     def fingerprint(self) -> str:
-        """Digest the data and the settings: all that a score depends on besides the job."""
         return digest(super().fingerprint(), *self._many.definition, self._n_inducing)
 
     def _enclose(self, of_few: Evaluation, best: float, deadline: Deadline) -> Evaluation:

@@ -49,7 +49,6 @@ class ArcKernel(FrequencyKernel):
         return levels
 
     def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Multiply the squared gammas from the root down to each level."""
         gamma = expit(params[1:])
         values = np.exp(-params[0]) * np.cumprod(np.append(1.0, gamma**2))
         above = np.tri(N_LEVELS, N_LEVELS - 1, -1)  # 1 where a level depends on a gamma

@@ -212,7 +212,6 @@ class HellingerKernel(KernelKernel):
         return self._table[np.ix_(rows, columns)][None]
 
     def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Halve the inverse of the squared lengthscale."""
         values = 0.5 * np.exp(-params)
         return values, -values[:, None]
 

@@ -41,7 +41,6 @@ class SOTKernel(FrequencyKernel):
         )
 
     def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Divide the sigmoids by their sum and by the squared lengthscale."""
         sigmoid = expit(params[1:])
         shares = sigmoid / sigmoid.sum()
         values = shares * np.exp(-params[0])

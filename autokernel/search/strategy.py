@@ -212,7 +212,6 @@ class DesignedStrategy(Strategy):
     initial_design: str
 
     def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:
-        """Choose the kernels to evaluate first, without looking at the targets."""
         return initial_design(self.initial_design, task.grammar, rng=rng)
 
 

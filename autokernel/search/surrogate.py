@@ -73,7 +73,6 @@ class FrequencyKernel(KernelKernel):
     def distances(
         self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
     ) -> FloatArray:
-        """Compute distances (n_distances, n, m); ``others`` are by default the expressions."""
         rows = [self._frequencies(expression) for expression in expressions]
         tables = self._tables(tuple(expressions if others is None else others))
         found = []
