@@ -6,8 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from autokernel.expression import IDENTITY, Expression, Operation, arrange
-from autokernel.search.bayesian import EvolvingStrategy
-from autokernel.search.sot import operator_text
+from autokernel.search.sot import SOT, operator_text
 from autokernel.search.surrogate import LOG_BOUNDS, Frequencies, FrequencyKernel
 from autokernel.typing import FloatArray
 
@@ -55,7 +54,7 @@ class ArcKernel(FrequencyKernel):
         return values, np.column_stack([-values, 2 * values[:, None] * above * (1 - gamma)])
 
 
-class Arc(EvolvingStrategy):
+class Arc(SOT):
     """Bayesian optimisation over expressions with the kernel for hierarchical spaces.
 
     Each position of a tree is a categorical variable whose value is an operator, or a base kernel

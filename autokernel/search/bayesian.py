@@ -3,12 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.stats import median_abs_deviation, norm
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from autokernel.evidence import Estimate, Evaluation
 from autokernel.expression import Expression, Grammar
@@ -27,7 +25,6 @@ from autokernel.typing import FloatArray
 from autokernel.validation import resolve
 
 MIN_TIMED_SEARCHES = 5  # search evaluations to which the cost is fitted
-MAX_JUMPS = 4  # proposals of the surrogate without a gain, at the end of a search
 MAX_NATS_AFTER_JUMP = 20.0  # nats below the best kernel, within which a jump is climbed from
 MAX_GROWTH_BY_JUMP = 2  # leaves more than the best kernel has, with which it is climbed from
 N_CLIMBED_ALONE = 2  # base kernels of the design from which the search climbs too
@@ -37,7 +34,6 @@ MIN_GAIN_OF_SCALE = 2.0  # nats that another scale must be expected to gain to b
 MIN_EXPECTED_GAIN = 0.2  # of tol, with which a neighbour is evaluated
 SMALLEST_TOL = 0.01  # nats, which stand for a tol of zero
 ERROR_OF_ESTIMATES, N_ERRORS = 1.0, 4  # standard deviation in nats before any is known; weight
-N_PARENTS = 10  # best kernels with neighbours in the first generation
 
 Maximise = Callable[[Values, Sequence[Expression]], Expression | None]
 """Function that searches the expression of highest value that is not known yet."""
@@ -232,85 +228,6 @@ class _Climb:
         gains = expected_improvement(scores, np.array(self._std), best=start.score)
         listed, order = list(found.values()), np.argsort(-gains, kind="stable")
         return [listed[number] for number in order if gains[number] > least]
-
-
-class EvolvingStrategy(BayesianStrategy):
-    """Bayesian optimisation that maximises the acquisition function by evolution.
-
-    The parameters are those of SOT, algorithm 2; the final classes document them.
-    """
-
-    _kernel_kernel: ClassVar[type[KernelKernel]]
-    """The kernel between expressions."""
-
-    _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
-        **BayesianStrategy._parameter_constraints,
-        "population_size": [Interval(Integral, 1, None, closed="left")],
-        "n_offspring": [Interval(Integral, 1, None, closed="left")],
-        "n_generations": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "local_steps": [StrOptions({"auto"}), "boolean"],
-    }
-
-    def __init__(
-        self,
-        *,
-        acquisition: str | Acquisition = "ei",
-        population_size: int = 100,
-        n_offspring: int = 4,
-        n_generations: int | str = "auto",
-        local_steps: bool | str = "auto",
-        initial_design: str = "default",
-    ) -> None:
-        self.acquisition = acquisition
-        self.population_size = population_size
-        self.n_offspring = n_offspring
-        self.n_generations = n_generations
-        self.local_steps = local_steps
-        self.initial_design = initial_design
-
-    def propose(
-        self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
-    ) -> Sequence[Expression | Estimate]:
-        """Choose the kernels of highest acquisition value, fewer where no more are left."""
-        parents = parents_of(task, history)[:N_PARENTS]
-        takes_local_steps, n_generations = self.local_steps, self.n_generations
-        if takes_local_steps == "auto":  # the algorithm of the paper has none
-            takes_local_steps = task.grammar.reduces
-        if takes_local_steps:
-            steps = promising_neighbours(task, history)
-            if steps or (task.tol and history.n_jumps_since_best >= MAX_JUMPS):
-                return steps[:n_proposals]
-        if isinstance(n_generations, str):
-            n_generations = 6 if len(task.grammar.columns) == 1 else 10  # SOT, appendix D
-
-        def maximise(values: Values, known: Sequence[Expression]) -> Expression | None:
-            excluded = frozenset(expression.canonical for expression in known)
-            return evolve(
-                values,
-                task.grammar,
-                self._first_generation(task.grammar, parents, rng),
-                excluded=excluded,
-                n_survivors=max(1, self.population_size // (self.n_offspring + 1)),
-                n_offspring=self.n_offspring,
-                n_generations=n_generations,
-                rng=rng,
-            )
-
-        kernel_kernel = task.cached(self._kernel_kernel, self._kernel_kernel)
-        return self.propose_by_surrogate(
-            task, history, kernel_kernel, maximise, n_proposals=n_proposals, rng=rng
-        )
-
-    def _first_generation(
-        self, grammar: Grammar, parents: Sequence[Expression], rng: np.random.Generator
-    ) -> list[Expression]:
-        """Draw half by random walks from base kernels, half from neighbours of the best kernels."""
-        n_walks = self.population_size // 2
-        neighbours = [
-            grammar.random_neighbour(parents[number % len(parents)], rng)
-            for number in range(self.population_size - n_walks)
-        ]
-        return [*grammar.random_walks(n_walks, rng), *neighbours]
 
 
 def evolve(

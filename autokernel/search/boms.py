@@ -187,11 +187,13 @@ class HellingerKernel(KernelKernel):
     ) -> None:
         rng = np.random.default_rng(SEED)
         n = len(data.y)
-        some = data if n <= N_INPUTS else data.take(rng.choice(n, N_INPUTS, replace=False))
-        self._sampler = PriorSampler(some, priors, sobol_points(n_samples, rng))
+        self._data = data if n <= N_INPUTS else data.take(rng.choice(n, N_INPUTS, replace=False))
+        self._columns, self._rows = np.triu_indices(len(self._data.y))
+        self._priors, self._points = priors, sobol_points(n_samples, rng)
         self._n_samples, self._deadline = n_samples, deadline
-        self._max_kept = max(4, MAX_COVARIANCE_BYTES // self._sampler.n_bytes)
-        self._covariances_of = lru_cache(self._max_kept)(self._sampler)
+        self._max_kept = max(4, MAX_COVARIANCE_BYTES // (8 * len(self._rows) * n_samples))
+        self._covariances_of = lru_cache(self._max_kept)(self._prior_covariances)
+        self._draws_of = cache(self._draws)
         self._begin([], np.empty((0, 0)))
 
     def distances(
@@ -260,30 +262,13 @@ class HellingerKernel(KernelKernel):
         # A kernel whose covariances cannot be computed is far from all others.
         return np.where(np.isfinite(distances), distances, 1.0)
 
-
-class PriorSampler:
-    """Computes covariances of expressions on fixed inputs, at fixed quantiles of the priors.
-
-    The quantiles ``points`` (n_samples, n_dimensions) are those of :func:`sobol_points`.
-    """
-
-    def __init__(self, data: TrainingData, priors: Priors, points: FloatArray) -> None:
-        self._data, self._priors, self._points = data, priors, points
-        self._columns, self._rows = np.triu_indices(len(data.y))
-        self.n_entries = len(self._rows)
-        self.n_bytes = self.n_entries * len(points) * 8
-        self._draws_of = cache(self._draws)
-
-    def __call__(self, expression: Expression) -> PriorCovariances:
-        """Compute the covariances of an arranged expression.
-
-        If they fail, or overflow, the log determinants are nan.
-        """
+    def _prior_covariances(self, expression: Expression) -> PriorCovariances:
+        """Compute the covariances of an arranged expression; their log determinants may be nan."""
         with np.errstate(all="ignore"):
             try:
                 K = self._covariances(expression)
             except Exception:  # custom code may raise anything
-                K = np.full((self.n_entries, len(self._points)), np.nan)
+                K = np.full((len(self._rows), self._n_samples), np.nan)
             diagonal = self._rows == self._columns
             K[diagonal] += NOISE_VARIANCE + JITTER * K[diagonal].mean(axis=0)
             return 0.5 * K, log_determinants(K)
@@ -292,10 +277,10 @@ class PriorSampler:
         """Compute covariances (n_entries, n_samples), in one sweep if every node broadcasts."""
         broadcasts = all(tree.declared.broadcasts for tree in expression.subtrees())
         broadcasts &= not np.isnan(self._data.X[:, sorted(expression.columns)]).any()
-        pairs = self._data.inputs[self._rows], self._data.inputs[self._columns]
+        of_x, of_z = self._rows, self._columns
         if broadcasts:
-            pairs = pairs[0][:, None], pairs[1][:, None]
-        covariance = paired_covariance(expression, *pairs)
+            of_x, of_z = of_x[:, None], of_z[:, None]
+        covariance = paired_covariance(expression, self._data.inputs, self._data.inputs, of_x, of_z)
         own = (one for node in expression.nodes for one in self._data.parameters(node))
         params = np.array(
             [
