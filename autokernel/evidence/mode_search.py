@@ -20,7 +20,7 @@ from autokernel.evidence.starts import (
     warm_points,
     with_warm_starts,
 )
-from autokernel.expression import Expression, Leaf, Split, arrange, splits
+from autokernel.expression import Expression, Leaf, arrange, splits
 from autokernel.inference import TrainingData
 from autokernel.kernels import ADD, Priors, Role
 
@@ -252,9 +252,13 @@ class ModeSearch:
         """
         warm_starts: list[list[WarmStart]] = []
         calls: dict[str, int] = {}
-        for split in _splits_to_fit(expression):
-            of_rest = self._modes_of_part(split.rest, split.rest_nodes, calls, deadline)
-            of_term = self._modes_of_part(split.term, split.term_nodes, calls, deadline)
+        found = list(splits(expression)) if expression.has_many_modes else []
+        if len(found) > 1:  # the first and the last one, so that parts have few parts
+            first = found[:1] if expression.n_leaves <= _MAX_LEAVES_OF_TWO_SPLITS else []
+            found = [*first, found[-1]]
+        for rest, term in found:
+            of_rest = self._modes_of_part(*rest, calls, deadline)
+            of_term = self._modes_of_part(*term, calls, deadline)
             for start in of_rest:
                 warm_starts += [[start], *([start, other] for other in of_term)]
         return warm_starts, calls
@@ -354,14 +358,6 @@ def _n_starts(expression: Expression) -> int:
     if expression.has_few_modes:
         return _N_STARTS_OF_FEW_MODES
     return _N_STARTS_PERIODIC if expression.has_many_modes else _N_STARTS
-
-
-def _splits_to_fit(expression: Expression) -> list[Split]:
-    """Return the first and the last split, so that parts have few parts; none without a period."""
-    found = list(splits(expression)) if expression.has_many_modes else []
-    if len(found) < 2:
-        return found
-    return [found[0], found[-1]] if expression.n_leaves <= _MAX_LEAVES_OF_TWO_SPLITS else found[-1:]
 
 
 def _leaf_terms(expression: Expression) -> Iterator[int]:
