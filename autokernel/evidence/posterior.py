@@ -188,12 +188,8 @@ class LogPosterior:
         -----
         It takes about n_params likelihood calls, see :func:`difference_hessian`. Its log
         determinant agrees with a computation in sixty digits to 1e-3 nats, even with the noise at
-        its floor, and mostly to 1e-4.
-
-        Raises
-        ------
-        NotAMaximumError
-            If the covariance has no Cholesky factor next to the point.
+        its floor, and mostly to 1e-4. A ``NotAMaximumError`` is raised if the covariance has no
+        Cholesky factor next to the point.
         """
 
         def gradient(point: FloatArray) -> FloatArray:

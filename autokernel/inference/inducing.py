@@ -99,13 +99,7 @@ class InducingLikelihood(Likelihood):
         return at.bound + self.data.noise.log_factor(theta[-1]), np.append(gradient, of_noise)
 
     def condition(self, theta: FloatArray) -> "Conditioned":
-        """Compute the bound, and what predictions need, at log parameters.
-
-        Raises
-        ------
-        scipy.linalg.LinAlgError
-            If a matrix has no Cholesky factor.
-        """
+        """Compute the bound, and what predictions need; a ``LinAlgError`` if that fails."""
         params, m = np.exp(theta), len(self.points)
         roots = np.sqrt(params[-1] / self.data.noise.variance(params[-1]))
         y = roots * self.data.y
@@ -277,11 +271,6 @@ class InducingPredictor(Predictor):
     """The predictive distribution of the collapsed variational bound.
 
     At most ``n_inducing`` points are chosen among the first rows in a random order.
-
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        If a matrix has no Cholesky factor.
 
     Notes
     -----

@@ -138,13 +138,7 @@ class Blocks:
         self._covariance = paired_covariance(expression, X.flat, X.flat, *pairs)
 
     def last_columns(self, params: FloatArray) -> FloatArray:
-        """Compute the last columns ``w`` (n_blocks, n_rows) of the inverses. O(n_rows^3) each.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If a matrix is singular.
-        """
+        """Compute the last columns ``w`` (n_blocks, n_rows) of the inverses. O(n_rows^3) each."""
         return self.solve(params, self._last[..., None])[..., 0]
 
     def value(self, params: FloatArray, y: FloatArray) -> float:

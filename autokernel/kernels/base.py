@@ -214,15 +214,7 @@ def check_base_kernel(kernel: BaseKernel) -> None:
 
 
 def require_base_kernels(argument: str, kernels: Any) -> tuple[BaseKernel, ...]:
-    """Check base kernels given by the user and return them as a tuple.
-
-    Raises
-    ------
-    TypeError
-        If one is a class or is not a base kernel.
-    ValueError
-        If one is not valid, or two have the same name.
-    """
+    """Check base kernels given by the user and return them as a tuple."""
     for kernel in kernels:
         if isinstance(kernel, type) and issubclass(kernel, BaseKernel):
             raise TypeError(f"{argument} must hold objects, got a class: call {kernel.__name__}()")

@@ -350,13 +350,7 @@ KERNEL_ALIASES = {
 
 
 def with_custom_kernels(custom: Iterable[BaseKernel]) -> Mapping[str, BaseKernel]:
-    """Return the built-in and the custom base kernels by name.
-
-    Raises
-    ------
-    ValueError
-        If a custom kernel has the name of another kernel or of the null model.
-    """
+    """Return the built-in and the custom base kernels by name, which must differ."""
     known = dict(BASE_KERNELS)
     for kernel in custom:
         check_not_reserved("base_kernels", kernel.name)

@@ -329,15 +329,7 @@ OPERATORS: Mapping[str, Operator] = MappingProxyType(
 
 
 def require_operators(custom: Iterable[object], *, base_kernels: Collection[str]) -> list[Operator]:
-    """Check custom operators, for use with base kernels of these names.
-
-    Raises
-    ------
-    TypeError
-        If one is not an operator.
-    ValueError
-        If one is not valid, or its symbol already has another meaning.
-    """
+    """Check custom operators, for use with base kernels of these names."""
     known = dict(OPERATORS)
     for symbol in known.keys() & set(base_kernels):
         raise ValueError(f"{symbol} is an operator and cannot be the name of a base kernel")

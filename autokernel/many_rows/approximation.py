@@ -124,13 +124,7 @@ class ByNeighbours(Approximation):
 
 
 def approximation_for(name: str, n_samples: int, n_inducing: int) -> Approximation | None:
-    """Choose how kernels are fitted to all rows, None for exactly.
-
-    Raises
-    ------
-    ValueError
-        If ``name`` is ``"exact"``, which needs more memory than this machine has.
-    """
+    """Choose how kernels are fitted to all rows, None for exactly, if memory suffices for that."""
     if name == EXACT or (name == AUTO and n_samples <= MAX_EXACT_ROWS):
         check_memory_of_exact(n_samples)
         return None

@@ -43,7 +43,7 @@ from tests.processes import outputs_under_two_hash_seeds
 SE, RQ = BASE_KERNELS["SE"], BASE_KERNELS["RQ"]
 A, B, C = Leaf(SE, 0), Leaf(BASE_KERNELS["PER"], 1), Leaf(BASE_KERNELS["LIN"], 0)
 
-OF_EVERY_EXPRESSION = ("column", "canonical", "n_leaves", "n_subtrees", "last_column")
+OF_EVERY_EXPRESSION = ("column", "canonical", "n_leaves", "n_subtrees")
 
 
 def multiset(expression: Expression) -> tuple:
@@ -267,7 +267,7 @@ def test_noise_is_read_and_written_by_its_name(text: str) -> None:
 def test_noise_has_no_leaves_no_parameters_and_no_column() -> None:
     assert (NOISE.n_leaves, NOISE.n_subtrees, NOISE.depth) == (0, 1, 0)
     assert (NOISE.leaves, NOISE.nodes, NOISE.terms(ADD)) == ((), (), ())
-    assert (NOISE.column, NOISE.last_column, slots_of(NOISE)) == (None, -1, [])
+    assert (NOISE.column, slots_of(NOISE)) == (None, [])
     assert list(NOISE.subtrees()) == [NOISE]
     assert arrange(NOISE) == (NOISE, [])
     assert normal_form(NOISE) == NOISE
