@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -165,69 +166,58 @@ def promising_neighbours(task: Task, history: History) -> list[Estimate]:
     improvement is then that of the kernel that it climbs from. At last come the neighbours of the
     next best kernels.
     """
-    climb = _Climb(task, history)
-    if not climb.fits:
+    fits = [fit for fit in history.best_first() if task.grammar.spans(fit.expression)]
+    if not fits:
         return []
-    return (
-        climb.to_another_scale()
-        or climb.from_best(1)
-        or climb.from_base_kernels()
-        or climb.from_last_jump()
-        or climb.from_best(N_CLIMBED)
-    )
+    best, least = fits[0], MIN_EXPECTED_GAIN * (task.tol or SMALLEST_TOL)
+    known, errors = history.canonical_texts(), _errors_to_expect(history.errors_of_estimates)
+    promising = partial(_promising, known=known, errors=errors)
+    if steps := promising(task.rescalings(best), best, MIN_GAIN_OF_SCALE):
+        return steps[:1]
+    if steps := promising(task.neighbours(best), best, least):
+        return steps
+    designed = history.best_first(Phase.INITIAL)
+    for base in [fit for fit in designed if fit.expression.n_leaves == 1][:N_CLIMBED_ALONE]:
+        top = top_of_climb(task, history, base)
+        of_top = () if top is best else task.neighbours(top)
+        if steps := promising(of_top, top, MIN_GAIN_AFTER_JUMP):
+            return steps[:1]
+    if (landed := _landing(history, best, task)) and (
+        steps := promising(task.neighbours(landed), landed, MIN_GAIN_AFTER_JUMP)
+    ):
+        return steps
+    return promising(chain.from_iterable(map(task.neighbours, fits[:N_CLIMBED])), best, least)
 
 
-class _Climb:
-    """The next steps of a climb, by estimates that are corrected for their errors so far."""
+def _landing(history: History, best: Evaluation, task: Task) -> Evaluation | None:
+    """Return where the last jump has landed, None if it is not worth a climb."""
+    landed = history.best_since_jump
+    if landed is None or landed is best or not task.grammar.spans(landed.expression):
+        return None
+    is_near = landed.score > best.score - MAX_NATS_AFTER_JUMP
+    n_more = landed.expression.n_leaves - best.expression.n_leaves
+    return landed if is_near and n_more <= MAX_GROWTH_BY_JUMP else None
 
-    def __init__(self, task: Task, history: History) -> None:
-        self._task, self._history, self._known = task, history, history.canonical_texts()
-        self.fits = [fit for fit in history.best_first() if task.grammar.spans(fit.expression)]
-        self._bias, self._std = _errors_to_expect(history.errors_of_estimates)
 
-    def to_another_scale(self) -> list[Estimate]:
-        near = self._task.rescalings(self.fits[0])
-        return self._promising(near, self.fits[0], MIN_GAIN_OF_SCALE)[:1]
-
-    def from_best(self, n_fits: int) -> list[Estimate]:
-        near = chain.from_iterable(map(self._task.neighbours, self.fits[:n_fits]))
-        least = MIN_EXPECTED_GAIN * (self._task.tol or SMALLEST_TOL)
-        return self._promising(near, self.fits[0], least)
-
-    def from_base_kernels(self) -> list[Estimate]:
-        designed = self._history.best_first(Phase.INITIAL)
-        bases = [fit for fit in designed if fit.expression.n_leaves == 1][:N_CLIMBED_ALONE]
-        for start in bases:
-            top = top_of_climb(self._task, self._history, start)
-            if top is not self.fits[0] and (steps := self._from_below(top)):
-                return steps[:1]
-        return []
-
-    def from_last_jump(self) -> list[Estimate]:
-        best, landed = self.fits[0], self._history.best_since_jump
-        if landed is None or landed is best or not self._task.grammar.spans(landed.expression):
-            return []
-        is_far_below = landed.score <= best.score - MAX_NATS_AFTER_JUMP
-        n_more = landed.expression.n_leaves - best.expression.n_leaves
-        return [] if is_far_below or n_more > MAX_GROWTH_BY_JUMP else self._from_below(landed)
-
-    def _from_below(self, start: Evaluation) -> list[Estimate]:
-        return self._promising(self._task.neighbours(start), start, MIN_GAIN_AFTER_JUMP)
-
-    def _promising(
-        self, near: Iterable[Estimate], start: Evaluation, least: float
-    ) -> list[Estimate]:
-        """Sort new kernels with an expected gain over a fitted one of more than ``least`` nats."""
-        found: dict[str, Estimate] = {}
-        for one in near:
-            text = one.expression.canonical
-            lowest = found[text].score if text in found else -np.inf
-            if text not in self._known and lowest < one.score < np.inf:
-                found[text] = one
-        scores = np.array([one.score for one in found.values()]) + self._bias
-        gains = expected_improvement(scores, np.array(self._std), best=start.score)
-        listed, order = list(found.values()), np.argsort(-gains, kind="stable")
-        return [listed[number] for number in order if gains[number] > least]
+def _promising(
+    near: Iterable[Estimate],
+    start: Evaluation,
+    least: float,
+    *,
+    known: AbstractSet[str],
+    errors: tuple[float, float],
+) -> list[Estimate]:
+    """Sort new kernels with an expected gain over a fitted one of more than ``least`` nats."""
+    (bias, std), found = errors, dict[str, Estimate]()
+    for one in near:
+        text = one.expression.canonical
+        lowest = found[text].score if text in found else -np.inf
+        if text not in known and lowest < one.score < np.inf:
+            found[text] = one
+    scores = np.array([one.score for one in found.values()]) + bias
+    gains = expected_improvement(scores, np.array(std), best=start.score)
+    listed, order = list(found.values()), np.argsort(-gains, kind="stable")
+    return [listed[number] for number in order if gains[number] > least]
 
 
 def evolve(
