@@ -37,6 +37,7 @@ from autokernel.expression import (
     fold_nodes,
     slots_of,
     theta_order,
+    with_leaves,
 )
 from autokernel.inference import ExactLikelihood, TrainingData, diagonal_covariance
 from autokernel.inference.packed import unpack
@@ -99,10 +100,7 @@ class Screening:
         self._rows_for_each = n_samples / data.noise.n_readings  # of the screening
         self._posterior = partial(LogPosterior.exact, data=data, priors=priors, deadline=deadline)
         self._starts: dict[tuple[Leaf, bytes], tuple[FloatArray, list[float]]] = {}
-        self.parent = fit.expression
-        for place, tree in enumerate(fit.expression.subtrees()):
-            if isinstance(tree, Leaf):
-                self.parent = self.parent.replace(place, replace(tree))
+        self.parent = with_leaves(fit.expression, replace)
 
     def estimates(
         self, changes: Iterable[Expression], structure_prior: StructurePrior
