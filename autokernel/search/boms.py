@@ -171,7 +171,7 @@ class HellingerKernel(KernelKernel):
     Different scales of the target add :data:`DISTANCE_OF_TARGETS`.
 
     A distance takes O(n_samples n_inputs^3). Distances and covariances are cached in at most some
-    170 MB; the oldest ones are dropped and computed again when needed. An instance must not be
+    170 MB; those that are dropped are computed again when needed. An instance must not be
     shared between threads.
     """
 
@@ -194,7 +194,7 @@ class HellingerKernel(KernelKernel):
         self._max_kept = max(4, MAX_COVARIANCE_BYTES // (8 * len(self._rows) * n_samples))
         self._covariances_of = lru_cache(self._max_kept)(self._prior_covariances)
         self._draws_of = cache(self._draws)
-        self._begin([], np.empty((0, 0)))
+        self._forget()
 
     def distances(
         self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
@@ -217,24 +217,24 @@ class HellingerKernel(KernelKernel):
         values = 0.5 * np.exp(-params)
         return values, -values[:, None]
 
-    def _begin(self, trees: list[Expression], table: FloatArray) -> None:
-        """Begin with some arranged expressions, whose distances may be known."""
-        self._known = {tree.canonical: index for index, tree in enumerate(trees)}
-        self._trees, self._table = trees, table  # distances between indices, NaN where unknown
+    def _forget(self) -> None:
+        self._known: dict[str, int] = {}  # indices by canonical texts
+        self._trees: list[Expression] = []  # arranged
+        self._table = np.empty((0, 0))  # distances between indices, NaN where unknown
 
     def _learn(self, expressions: Sequence[Expression]) -> None:
-        """Give each new expression an index in the table, and drop others if it is full."""
+        """Give each new expression an index in the table, which begins again if it is full."""
         new = {e.canonical: arrange(e)[0] for e in expressions if e.canonical not in self._known}
-        if new and len(self._known) + len(new) > MAX_CACHED_EXPRESSIONS:
-            texts = {e.canonical for e in expressions} - new.keys()
-            indices = np.array(sorted(self._known[text] for text in texts), dtype=np.intp)
-            trees = [self._trees[index] for index in indices]
-            self._begin(trees, self._table[np.ix_(indices, indices)])
+        if not new:
+            return
+        if self._known and len(self._known) + len(new) > MAX_CACHED_EXPRESSIONS:
+            self._forget()
+            self._learn(expressions)
+            return
         self._known |= {text: len(self._trees) + number for number, text in enumerate(new)}
         self._trees += new.values()
-        if new:
-            self._table = np.pad(self._table, (0, len(new)), constant_values=np.nan)
-            np.fill_diagonal(self._table, 0.0)
+        self._table = np.pad(self._table, (0, len(new)), constant_values=np.nan)
+        np.fill_diagonal(self._table, 0.0)
 
     def _indices(self, expressions: Sequence[Expression]) -> IntArray:
         return np.array([self._known[e.canonical] for e in expressions], dtype=np.intp)
