@@ -429,11 +429,7 @@ def evaluate_kernel(
     names = _get_feature_names(X)
     X, y = check_training_data(X, y)
     expression = check_expression(
-        expression,
-        names,
-        n_features=X.shape[1],
-        base_kernels=base_kernels,
-        operators=operators,
+        expression, names, n_features=X.shape[1], base_kernels=base_kernels, operators=operators
     )
     for leaf in expression.leaves:
         x, label = X[:, leaf.column], leaf.column if names is None else names[leaf.column]

@@ -204,11 +204,7 @@ class ModeSearch:
         }
 
     def __call__(
-        self,
-        posterior: LogPosterior,
-        warm_starts: WarmStarts = (),
-        *,
-        is_estimated: bool = False,
+        self, posterior: LogPosterior, warm_starts: WarmStarts = (), *, is_estimated: bool = False
     ) -> tuple[list[Point], int]:
         """Search for the modes of the log posterior of an arranged kernel on all rows.
 

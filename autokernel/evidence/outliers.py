@@ -23,12 +23,7 @@ from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.starts import DataScales, draw_starts, highest, random_stream
 from autokernel.exceptions import EvaluationError, kernel_errors
 from autokernel.expression import IDENTITY, Expression, arrange, theta_order
-from autokernel.inference import (
-    ExactLikelihood,
-    ExactPredictor,
-    TrainingData,
-    one_blas_thread,
-)
+from autokernel.inference import ExactLikelihood, ExactPredictor, TrainingData, one_blas_thread
 from autokernel.kernels import Priors
 from autokernel.typing import BoolArray, FloatArray, IntArray
 

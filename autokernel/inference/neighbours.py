@@ -120,11 +120,7 @@ class Blocks:
     """
 
     def __init__(
-        self,
-        expression: Expression,
-        data: TrainingData,
-        rows: IntArray,
-        new: Inputs | None = None,
+        self, expression: Expression, data: TrainingData, rows: IntArray, new: Inputs | None = None
     ) -> None:
         X, self._noise = data.inputs[rows], data.noise.take(rows)
         if new is not None:

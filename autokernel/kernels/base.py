@@ -314,10 +314,7 @@ class CallableKernel(BaseKernel):
     name = "CALLABLE"
 
     def __init__(
-        self,
-        name: str,
-        function: Callable[..., FloatArray],
-        parameters: Sequence[KernelParameter],
+        self, name: str, function: Callable[..., FloatArray], parameters: Sequence[KernelParameter]
     ) -> None:
         super().__init__(name)
         self.function = function

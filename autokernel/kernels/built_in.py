@@ -7,13 +7,7 @@ from functools import partial
 from types import MappingProxyType
 
 import numpy as np
-from sklearn.gaussian_process.kernels import (
-    RBF,
-    DotProduct,
-    ExpSineSquared,
-    Kernel,
-    Matern,
-)
+from sklearn.gaussian_process.kernels import RBF, DotProduct, ExpSineSquared, Kernel, Matern
 from sklearn.gaussian_process.kernels import RationalQuadratic as SklearnRationalQuadratic
 
 from autokernel.kernels.base import (

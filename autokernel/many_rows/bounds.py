@@ -30,14 +30,7 @@ class BoundedEvaluator(Evaluator):
     with a criterion for approximate likelihoods.
     """
 
-    def __init__(
-        self,
-        data: TrainingData,
-        *,
-        n_inducing: int,
-        seed: int,
-        **settings: Any,
-    ) -> None:
+    def __init__(self, data: TrainingData, *, n_inducing: int, seed: int, **settings: Any) -> None:
         rows = np.sort(np.random.default_rng(seed).permutation(len(data.y))[:N_FIRST_ROWS])
         self._many, self._n_inducing = data, n_inducing
         super().__init__(data.take(rows), seed=seed, **settings)

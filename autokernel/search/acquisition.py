@@ -70,7 +70,7 @@ class UpperConfidenceBound(Acquisition):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kappa": [Interval(Real, 0, None, closed="left")],
+        "kappa": [Interval(Real, 0, None, closed="left")]
     }
 
     def __init__(self, *, kappa: float = 2.0) -> None:

@@ -110,8 +110,7 @@ class BOMS(BayesianStrategy):
             return unknown[int(np.argmax(values(unknown)))] if unknown else None
 
         kernel_kernel = task.cached(
-            HellingerKernel,
-            lambda: HellingerKernel(task.data, task.priors, deadline=task.deadline),
+            HellingerKernel, lambda: HellingerKernel(task.data, task.priors, deadline=task.deadline)
         )
         return self.propose_by_surrogate(
             task, history, kernel_kernel, maximise, n_proposals=n_proposals, rng=rng

@@ -91,10 +91,7 @@ class Search:
         on_scale = [
             one.on(targets[0]) if one.target == IDENTITY else one for one in (*task.start, *design)
         ]
-        self.design = (
-            *map(self._plain, on_scale),
-            *(NOISE.on(target) for target in targets),
-        )
+        self.design = (*map(self._plain, on_scale), *(NOISE.on(target) for target in targets))
 
     @property
     def n_trials(self) -> int:

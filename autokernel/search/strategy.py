@@ -206,7 +206,7 @@ class DesignedStrategy(Strategy):
     """A strategy with an initial design that the user can choose."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
-        "initial_design": [StrOptions(set(DESIGNS))],
+        "initial_design": [StrOptions(set(DESIGNS))]
     }
 
     initial_design: str
