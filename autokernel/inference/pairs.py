@@ -31,17 +31,11 @@ class PackedPairs(Pairs):
     def shape(self) -> tuple[int, ...]:
         return (len(self._x) * (len(self._x) + 1) // 2,)
 
-    @cached_property
-    def difference(self) -> FloatArray:
-        return pack(np.abs(np.subtract.outer(self._x, self._x)))
-
-    @cached_property
-    def squared_distance(self) -> FloatArray:
-        return pack(np.subtract.outer(self._x, self._x) ** 2)
-
-    @cached_property
-    def product(self) -> FloatArray:
-        return packed_gram(self._x[:, None])
+    def combine(
+        self, ufunc: np.ufunc, function: Callable[[FloatArray], FloatArray] | None = None
+    ) -> FloatArray:
+        x = self._x if function is None else function(self._x)
+        return packed_gram(x[:, None]) if ufunc is np.multiply else pack(ufunc.outer(x, x))
 
     def periodic(self, period: float) -> FloatArray:
         """Compute ``sin^2(pi (x_i - x_j) / period)``, as a new array.
@@ -80,13 +74,6 @@ class PackedPairs(Pairs):
         slope = packed_gram(plus)
         slope -= packed_gram(minus)
         return float(-0.25 * (weights @ slope))
-
-    def outer(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        return packed_gram(function(self._x)[:, None])
-
-    def sum(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        values = function(self._x)
-        return pack(np.add.outer(values, values))
 
     def matrix(self, kernel: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
         column = self._x[:, None]

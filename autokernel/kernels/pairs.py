@@ -11,6 +11,8 @@ from autokernel.typing import BoolArray, FloatArray, IntArray
 
 _BLOCK = 256  # number of pairs whose values are taken from one matrix
 
+Function = Callable[[FloatArray], FloatArray]
+
 
 class Pairs(ABC):
     """Quantities of pairs ``(x, x')`` of entries of one column, as arrays in one storage.
@@ -26,20 +28,25 @@ class Pairs(ABC):
     def shape(self) -> tuple[int, ...]:
         """Shape of all arrays."""
 
-    @property
     @abstractmethod
+    def combine(self, ufunc: np.ufunc, function: Function | None = None) -> FloatArray:
+        """Compute ``ufunc(x, x')``, or ``ufunc(f(x), f(x'))`` for a function of an array."""
+
+    @cached_property
     def difference(self) -> FloatArray:
         """``|x - x'|``."""
+        return np.abs(self.combine(np.subtract))
 
-    @property
-    @abstractmethod
+    @cached_property
     def squared_distance(self) -> FloatArray:
         """``(x - x')^2``."""
+        squared: FloatArray = self.combine(np.subtract) ** 2
+        return squared
 
-    @property
-    @abstractmethod
+    @cached_property
     def product(self) -> FloatArray:
         """``x x'``."""
+        return self.combine(np.multiply)
 
     @abstractmethod
     def periodic(self, period: float) -> FloatArray:
@@ -49,13 +56,13 @@ class Pairs(ABC):
     def periodic_slope(self, period: float, weights: FloatArray) -> float:
         """Differentiate the weighted sum of :meth:`periodic` with respect to the log period."""
 
-    @abstractmethod
-    def outer(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    def outer(self, function: Function) -> FloatArray:
         """Compute ``f(x) f(x')`` for a function ``f`` of an array."""
+        return self.combine(np.multiply, function)
 
-    @abstractmethod
-    def sum(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    def sum(self, function: Function) -> FloatArray:
         """Compute ``f(x) + f(x')`` for a function ``f`` of an array."""
+        return self.combine(np.add, function)
 
     @cached_property
     def overlap(self) -> FloatArray:
@@ -101,17 +108,10 @@ class BroadcastPairs(Pairs):
     def shape(self) -> tuple[int, ...]:
         return np.broadcast_shapes(self._x.shape, self._other.shape)
 
-    @cached_property
-    def difference(self) -> FloatArray:
-        return np.abs(self._x - self._other)
-
-    @cached_property
-    def squared_distance(self) -> FloatArray:
-        return (self._x - self._other) ** 2
-
-    @cached_property
-    def product(self) -> FloatArray:
-        return self._x * self._other
+    def combine(self, ufunc: np.ufunc, function: Function | None = None) -> FloatArray:
+        if function is None:
+            return ufunc(self._x, self._other)
+        return ufunc(function(self._x), function(self._other))
 
     def periodic(self, period: float) -> FloatArray:
         return np.sin(np.pi * self.difference / period) ** 2
@@ -119,12 +119,6 @@ class BroadcastPairs(Pairs):
     def periodic_slope(self, period: float, weights: FloatArray) -> float:
         angle = (2 * np.pi / period) * self.difference
         return float(-0.5 * (weights * angle * np.sin(angle)).sum())
-
-    def outer(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        return function(self._x) * function(self._other)
-
-    def sum(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        return function(self._x) + function(self._other)
 
     def matrix(self, kernel: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
         if self._x.ndim == 2 and self._x.shape[1] == 1 and self._other.shape[0] == 1:
@@ -211,23 +205,13 @@ class LagPairs(BroadcastPairs):
     def __init__(self, lags: FloatArray) -> None:
         super().__init__(lags, np.zeros(1))
 
-    @property
-    def product(self) -> FloatArray:
-        raise _not_stationary("product")
-
-    def outer(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:  # noqa: ARG002 - there are no inputs
-        raise _not_stationary("outer")
-
-    def sum(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:  # noqa: ARG002 - there are no inputs
-        raise _not_stationary("sum")
-
-
-def _not_stationary(name: str) -> ValueError:
-    """Build the error for a kernel that is not stationary and says that it is."""
-    return ValueError(
-        "a kernel with is_stationary = True must use difference, squared_distance and periodic "
-        f"alone, got pairs.{name}: set is_stationary = False"
-    )
+    def combine(self, ufunc: np.ufunc, function: Function | None = None) -> FloatArray:
+        if ufunc is not np.subtract:
+            raise ValueError(
+                "a kernel with is_stationary = True must use difference, squared_distance and "
+                "periodic alone, got a quantity of the inputs themselves: set is_stationary = False"
+            )
+        return super().combine(ufunc, function)
 
 
 def _elementwise(
