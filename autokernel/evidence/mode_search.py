@@ -304,7 +304,9 @@ class ModeSearch:
     ) -> list[Point]:
         """Draw starting points, most of them with warm starts."""
         expression = posterior.expression
-        n_own = _N_STARTS_WITH_WARM if warm_starts else _n_starts(expression)
+        n_own = _N_STARTS_PERIODIC if expression.has_many_modes else _N_STARTS
+        n_own = _N_STARTS_OF_FEW_MODES if expression.has_few_modes else n_own
+        n_own = _N_STARTS_WITH_WARM if warm_starts else n_own
         n_known = [sum(len(fit.nodes) for fit in fits) for fits in warm_starts]
         sizes = [1 if n >= len(expression.nodes) else _N_DRAWS for n in n_known]
         rng = random_stream(self._seed, expression, purpose)
@@ -348,12 +350,6 @@ class ModeSearch:
     def _on_subsample(self, expression: Expression, deadline: Deadline) -> LogPosterior:
         data = self._subsamples[expression.has_many_modes]
         return LogPosterior.exact(expression, data, priors=self._priors, deadline=deadline)
-
-
-def _n_starts(expression: Expression) -> int:
-    if expression.has_few_modes:
-        return _N_STARTS_OF_FEW_MODES
-    return _N_STARTS_PERIODIC if expression.has_many_modes else _N_STARTS
 
 
 def _leaf_terms(expression: Expression) -> Iterator[int]:

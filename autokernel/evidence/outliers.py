@@ -310,14 +310,10 @@ class _Pursuit:
             others += noise.log_factors(theta[-1])
         freed = self.rows & ~kept
         score = point.log_posterior + others[freed[rest]].sum() - self._price * freed.sum()
-        score += self._log_density_beyond(freed & ~self.has_target, kept)
-        return _Fit(kept, point, score, deviations, precision, alpha)
-
-    def _log_density_beyond(self, beyond: BoolArray, kept: BoolArray) -> float:
-        """Compute the log density of rows that are not on the scale of the target, as it is."""
-        y = self._data.on(IDENTITY).y
-        mean, variance = mean_and_variance(y[kept])
-        return float(_log_normal_at_best(np.maximum((y[beyond] - mean) ** 2, variance)).sum())
+        beyond, y = freed & ~self.has_target, self._data.on(IDENTITY).y
+        centre, spread = mean_and_variance(y[kept])  # rows beyond the scale count as they are
+        score += _log_normal_at_best(np.maximum((y[beyond] - centre) ** 2, spread)).sum()
+        return _Fit(kept, point, float(score), deviations, precision, alpha)
 
 
 def _log_normal_at_best(sum_of_squares: FloatArray, n: IntArray | int = 1) -> FloatArray:

@@ -53,13 +53,6 @@ def _cost(history: History) -> Values:
     return fit_cost([evaluation.expression for evaluation in evaluations], seconds)
 
 
-def finite_scores(history: History) -> FloatArray:
-    """Compute scores per sample; a failed kernel gets the lowest finite score."""
-    scores = history.scores / history.n_samples
-    finite = np.isfinite(scores)
-    return np.where(finite, scores, scores[finite].min() if finite.any() else 0.0)
-
-
 def parents_of(task: Task, history: History) -> list[Expression]:
     """Sort the known kernels of the grammar, the best first; else return base kernels.
 
@@ -114,7 +107,9 @@ class BayesianStrategy(DesignedStrategy):
         """
         acquisition = self._resolve_acquisition()
         known = [evaluation.expression for evaluation in history.evaluations]
-        scores = finite_scores(history)
+        scores = history.scores / history.n_samples
+        finite = np.isfinite(scores)  # a failed kernel gets the lowest finite score
+        scores = np.where(finite, scores, scores[finite].min() if finite.any() else 0.0)
         best = float(scores.max())
         cost = _cost(history)
 

@@ -194,11 +194,12 @@ class Search:
         """
         history = self._history
 
-        def simplify() -> Iterator[Estimate]:
-            return map(Estimate, simpler_than_best(history, self._task)[: self._batch_size])
-
         while self._strategy.preset.explores and not self._task.deadline.has_passed:
-            simpler = self._remembered("simpler kernels", history, simplify)
+            simpler = self._remembered(
+                "simpler kernels",
+                history,
+                lambda: map(Estimate, simpler_than_best(history, self._task)[: self._batch_size]),
+            )
             if not simpler:
                 return
             yield _KernelBatch(simpler, history.evaluations, Phase.PRUNING)
