@@ -127,8 +127,8 @@ def draw_starts(
     # Each half has its own sequence: every other point of one lies in the same half of an axis.
     theta = np.concatenate(
         [
-            posterior.prior.quantile(_spread(n_prior, len(parameters), rng)),
-            low + _spread(n_starts - n_prior, len(parameters), rng) * (high - low),
+            posterior.prior.quantile(sobol_points(n_prior, len(parameters), rng)),
+            low + sobol_points(n_starts - n_prior, len(parameters), rng) * (high - low),
         ]
     )
     for entry, (parameter, view) in enumerate(zip(parameters, views, strict=True)):
@@ -161,8 +161,8 @@ def _range(
     return parameter.start or (float(tails[0]), float(tails[1]))
 
 
-def _spread(n_points: int, n_axes: int, rng: np.random.Generator) -> FloatArray:
-    """Draw points (n_points, n_axes) of a Sobol sequence in the open unit cube."""
+def sobol_points(n_points: int, n_axes: int, rng: np.random.Generator) -> FloatArray:
+    """Draw scrambled Sobol points (n_points, n_axes) in the open unit cube."""
     sequence = qmc.Sobol(n_axes, rng=rng)
     points = sequence.random_base2(max(n_points - 1, 0).bit_length())[:n_points]
     return np.clip(points, 1e-6, 1 - 1e-6)

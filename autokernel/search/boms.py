@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import gammaincinv
-from scipy.stats import qmc
 from sklearn.utils._param_validation import Interval
 
 from autokernel.deadline import NEVER, Deadline
+from autokernel.evidence.starts import sobol_points
 from autokernel.expression import Expression, arrange
 from autokernel.inference import TrainingData, paired_covariance
 from autokernel.kernels import Priors
@@ -188,7 +188,7 @@ class HellingerKernel(KernelKernel):
         n = len(data.y)
         self._data = data if n <= N_INPUTS else data.take(rng.choice(n, N_INPUTS, replace=False))
         self._columns, self._rows = np.triu_indices(len(self._data.y))
-        self._priors, self._points = priors, sobol_points(n_samples, rng)
+        self._priors, self._points = priors, sobol_points(n_samples, N_SOBOL_DIMENSIONS, rng)
         self._n_samples, self._deadline = n_samples, deadline
         self._max_kept = max(4, MAX_COVARIANCE_BYTES // (8 * len(self._rows) * n_samples))
         self._covariances_of = lru_cache(self._max_kept)(self._prior_covariances)
@@ -295,13 +295,6 @@ class HellingerKernel(KernelKernel):
         """Draw a parameter (n_samples,) by inverse transform sampling."""
         draws = gammaincinv(shape, self._points[:, dimension]) / rate
         return np.clip(draws, MIN_DRAW, 1 / MIN_DRAW)
-
-
-def sobol_points(n_samples: int, rng: np.random.Generator) -> FloatArray:
-    """Draw scrambled Sobol points (n_samples, N_SOBOL_DIMENSIONS) in the open unit cube."""
-    sequence = qmc.Sobol(N_SOBOL_DIMENSIONS, rng=rng)
-    points = sequence.random_base2(int(n_samples - 1).bit_length())[:n_samples]
-    return np.clip(points, 1e-6, 1 - 1e-6)
 
 
 def log_determinants(packed: FloatArray) -> FloatArray:
