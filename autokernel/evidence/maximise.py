@@ -68,8 +68,6 @@ def maximise(
     posterior, such as that of a similar kernel. Without it, it begins with that of
     :meth:`LogPosterior.step_scales`, which limit the steps in either case.
 
-    Notes
-    -----
     Nocedal and Wright (2006), algorithm 6.1 and section 18.3 for Powell's damping. Parameters that
     the slope holds at a bound stay there; all others take a Newton step, cut off at the bounds. If
     the covariance has no Cholesky factor at a point, the step is shortened.

@@ -62,8 +62,6 @@ def find_outliers(
     ``rivals``, are fitted to all rows, on the same scale. An ``OutOfTimeError`` is raised after the
     deadline.
 
-    Notes
-    -----
     A fit takes O(n^3), with n the number of rows, at most ``MAX_ROWS``. There are two of them for
     data in which no row is suspicious.
     """

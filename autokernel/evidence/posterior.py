@@ -32,8 +32,6 @@ def difference_hessian(
     The mask ``oscillates`` (n_params,) is true for parameters along which the function oscillates,
     as it does along a period. Its fourth derivative is then larger, and the steps are shorter.
 
-    Notes
-    -----
     One-sided differences take n_params + 1 calls. A parameter along which the function oscillates,
     or that is determined sharply, has central differences instead, with two to seven calls. Their
     step is short compared with ``1 / sqrt(H_ii)``, the conditional standard deviation along the
@@ -184,8 +182,6 @@ class LogPosterior:
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Compute the Hessian (n_params, n_params) of the *negative* log posterior.
 
-        Notes
-        -----
         It takes about n_params likelihood calls, see :func:`difference_hessian`. Its log
         determinant agrees with a computation in sixty digits to 1e-3 nats, even with the noise at
         its floor, and mostly to 1e-4. A ``NotAMaximumError`` is raised if the covariance has no

@@ -35,8 +35,6 @@ class InducingLikelihood(Likelihood):
     With noise ``V`` that differs between rows, row i of ``K_nm`` and ``y`` is multiplied by
     ``r_i = sqrt(s / V_i)``. The noise of all rows is then s, and ``log r_i`` is added.
 
-    Notes
-    -----
     The bound is that of Titsias (2009, AISTATS). With jitter in ``K_mm`` it remains a lower bound,
     that of inducing variables with noise. Rows are taken in blocks, so that memory is
     O(n_inducing^2 + n_samples). The gradient takes a second sweep over the rows.
@@ -222,8 +220,6 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
     The lower bound is ``likelihood.value(theta)``. At most ``n_steps`` steps of conjugate gradients
     are made, each O(n_samples^2).
 
-    Notes
-    -----
     Kim & Teh (2018, AISTATS), section 3: with ``Q <= K`` the log determinant of ``Q + s I`` is not
     above that of ``K + s I``, and for any ``a`` the data fit ``-y^T (K + s I)^-1 y / 2`` is not
     above ``a^T (K + s I) a / 2 - a^T y``. Conjugate gradients, preconditioned by ``Q + s I``, make
@@ -272,8 +268,6 @@ class InducingPredictor(Predictor):
 
     At most ``n_inducing`` points are chosen among the first rows in a random order.
 
-    Notes
-    -----
     Titsias (2009, AISTATS), eq. 6. Construction takes O(n_samples n_inducing^2); each new row takes
     O(n_inducing) for its mean and O(n_inducing^2) for its variance.
     """

@@ -234,8 +234,6 @@ class NeighbourLikelihood(Likelihood):
     head is exact, and the sum over all other rows is estimated from those that have neighbours. See
     :func:`draw_neighbourhoods`.
 
-    Notes
-    -----
     The approximation is that of Vecchia (1988, J. Royal Statistical Society B 50). One call takes
     O(n_head^3 + n_blocks n_neighbours^3). If a matrix is not positive definite, the value is
     ``-inf`` and the gradient is zero.
@@ -286,8 +284,6 @@ class NeighbourLikelihood(Likelihood):
 class NeighbourPredictor(Predictor):
     """The predictive distribution of each row given only its nearest training rows.
 
-    Notes
-    -----
     The prediction is that of Vecchia's approximation. Construction takes O(n_samples log
     n_samples), and each new row O(n_neighbours^3). Correlations between new rows are those given
     the union of their nearest rows, with fewer for each if they would be too many.

@@ -231,8 +231,6 @@ def log_derivatives(
 ) -> list[FloatArray]:
     """Differentiate an array with respect to the log of each parameter.
 
-    Notes
-    -----
     These are central differences of fourth order, with four calls for each parameter. With this
     step the truncation error is below 1e-8 of the value for a period that repeats thirty times, and
     the rounding error is about 1e-12 of the value.

@@ -34,6 +34,7 @@ class BoundedEvaluator(Evaluator):
         rows = np.sort(np.random.default_rng(seed).permutation(len(data.y))[:N_FIRST_ROWS])
         self._many, self._n_inducing = data, n_inducing
         super().__init__(data.take(rows), seed=seed, **settings)
+        self.n_samples = data.noise.n_readings
         self._settings |= {"data": data, "n_inducing": n_inducing}
 
     def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:
@@ -55,10 +56,6 @@ class BoundedEvaluator(Evaluator):
         except EvaluationError as error:
             found = replace(of_few, score=-np.inf, status=str(error))
         return replace(found, seconds=time.perf_counter() - began)
-
-    @property
-    def n_samples(self) -> float:
-        return self._many.noise.n_readings
 
     def fingerprint(self) -> str:
         return digest(super().fingerprint(), *self._many.definition, self._n_inducing)

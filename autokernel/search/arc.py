@@ -20,8 +20,6 @@ class ArcKernel(FrequencyKernel):
     parameters are the log of the squared lengthscale, which replaces the ``gamma`` of the root, and
     the logits of the other ``gamma``.
 
-    Notes
-    -----
     The binary tree, with sums and products in canonical order, is a hierarchical space: each
     position (the root, its left child, ...) is a variable that is active if the position above
     holds an operator. The squared pseudo-metric of Hutter and Osborne (2013), section 3, is 0 for a

@@ -159,8 +159,6 @@ class HellingerKernel(KernelKernel):
     are used. The expectation is taken over ``n_samples`` Sobol points. After the deadline, calls
     that have distances to compute raise an ``OutOfTimeError``.
 
-    Notes
-    -----
     The distances are BOMS eqs. 6 and 7 with zero means, for the latent function plus noise of
     variance 0.01. Parameter i of an expression, with sums and products in canonical order, is the
     quantile of its prior at dimension i of the Sobol points. All expressions share these points.

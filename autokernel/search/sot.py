@@ -27,8 +27,6 @@ class SOTKernel(FrequencyKernel):
 
     The parameters are the log of the squared lengthscale and the logits of the weights.
 
-    Notes
-    -----
     The distances are SOT eqs. 2 and 3, with the symmetries of appendix A.1. With the discrete
     ground metric, optimal transport is total variation. Two trees with the same canonical text may
     differ in their subtrees, as in the paper. The scale of the target counts as one more column,

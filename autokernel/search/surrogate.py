@@ -114,8 +114,6 @@ class SurrogateGP:
     kernel-kernel, the log noise variance and the mean, all for standardised scores; ``weights``
     (n_distances,) are those of the distances.
 
-    Notes
-    -----
     The fit takes some tens of steps of O(n^3) each.
     """
 
@@ -149,8 +147,6 @@ class SurrogateGP:
     def believing(self, expressions: Sequence[Expression]) -> "SurrogateGP":
         """Condition on the predicted means of further expressions, as if they were scores.
 
-        Notes
-        -----
         This is the kriging believer. The hyperparameters and the predicted mean do not change; near
         the new expressions only the uncertainty that comes from the noise remains. O(n^3).
         """
