@@ -293,7 +293,7 @@ class Change(Operator):
         self.parameters = shares[0].parameters
 
     def __reduce__(self) -> str:  # the object of this module: trees compare operators often
-        return "CHANGE_POINT" if self.symbol == "CP" else "CHANGE_WINDOW"
+        return {"CP": "CHANGE_POINT", "CW": "CHANGE_WINDOW"}[self.symbol]
 
     def value(self, at: Operands) -> FloatArray:
         first, *others = (
