@@ -44,9 +44,9 @@ def pareto_smoothed(log_weights: FloatArray) -> FloatArray:
     order = np.argsort(weights)
     shape, spread, n = _fit_tail(weights[order])
     if n and np.isfinite(shape):
-        levels = (np.arange(n) + 0.5) / n
+        probabilities = (np.arange(n) + 0.5) / n
         k = shape if abs(shape) > 1e-9 else 1e-9
-        quantiles = weights[order[-n - 1]] + spread * np.expm1(-k * np.log1p(-levels)) / k
+        quantiles = weights[order[-n - 1]] + spread * np.expm1(-k * np.log1p(-probabilities)) / k
         weights[order[-n:]] = np.minimum(quantiles, 1.0)
     return weights / weights.sum()
 

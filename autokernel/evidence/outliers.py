@@ -20,7 +20,7 @@ from autokernel.evidence.evaluation import Evaluation
 from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.mode_search import ModeSearch
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.evidence.starts import DataScales, draw_starts, highest, random_stream
+from autokernel.evidence.starts import Magnitudes, draw_starts, highest, random_stream
 from autokernel.exceptions import EvaluationError, kernel_errors
 from autokernel.expression import IDENTITY, Expression, arrange, theta_order
 from autokernel.inference import ExactLikelihood, ExactPredictor, TrainingData, one_blas_thread
@@ -41,7 +41,7 @@ MAX_ROUNDS = 5  # in which single rows come and go
 _N_STARTS = 6  # of each fit, besides the end of the last one
 _FIRST_STEPS, _STEPS = 25, 6  # of the first fit, and of those after rows are freed
 _ACCURACY = 1e-2  # nats
-_ROUNDS_OF_SCALE = 50  # of the scale of heavy tails
+_ROUNDS_OF_WIDTH = 50  # of the width of heavy tails
 _MEDIAN = float(norm.ppf(0.75))  # of the size of a standard normal number
 _LOG_2PI = float(np.log(2 * np.pi))
 
@@ -172,7 +172,7 @@ class _Pursuit:
         posterior = self._posterior(kept)
         modes = ModeSearch(posterior.data, priors=self._priors, seed=self._seed)
         rng = random_stream(self._seed, self._expression, "outliers")
-        drawn = draw_starts(posterior, DataScales(posterior.data), _N_STARTS, rng=rng)
+        drawn = draw_starts(posterior, Magnitudes(posterior.data), _N_STARTS, rng=rng)
         self._starts = [Point(theta) for theta in drawn]
         return self._fit(kept, posterior, [modes.rough_mode(posterior)], n_steps=_FIRST_STEPS)
 
@@ -372,10 +372,10 @@ def _far_apart(deviations: FloatArray, candidates: IntArray) -> tuple[IntArray, 
     log_choices = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
     as_outliers = _log_normal_at_best(of_near, n - k) + _log_normal_at_best(of_far, k) - log_choices
     nu = DEGREES_OF_FREEDOM[:, None]
-    scale = np.full((len(nu), 1), max(float(np.median(squares)), np.finfo(float).tiny))  # squared
-    for _ in range(_ROUNDS_OF_SCALE):  # the EM algorithm
-        scale = np.mean((nu + 1) / (nu + squares / scale) * squares, axis=1, keepdims=True)
-    as_tails = t.logpdf(np.sqrt(squares), nu, scale=np.sqrt(scale)).sum(axis=1).max()
+    width = np.full((len(nu), 1), max(float(np.median(squares)), np.finfo(float).tiny))  # squared
+    for _ in range(_ROUNDS_OF_WIDTH):  # the EM algorithm
+        width = np.mean((nu + 1) / (nu + squares / width) * squares, axis=1, keepdims=True)
+    as_tails = t.logpdf(np.sqrt(squares), nu, scale=np.sqrt(width)).sum(axis=1).max()
     best = int(np.argmax(as_outliers))
     found = np.sort(np.concatenate([candidates[: best + 1], beyond]))
     return found, float(as_outliers[best] - as_tails)

@@ -46,17 +46,17 @@ def difference_hessian(
     axes = np.eye(len(theta))
 
     @cache
-    def central_row(number: int, scale: float) -> FloatArray:
+    def central_row(number: int, factor: float) -> FloatArray:
         """Compute one row; the step shrinks until it is short in the standard deviation found."""
-        axis, step = axes[number], scale * _FIRST
+        axis, step = axes[number], factor * _FIRST
         for _ in range(_ROUNDS):
             above, below = gradient(theta + step * axis), gradient(theta - step * axis)
             # The larger of both sides counts: far from the point, one may vanish by chance.
             curvature = float(max(abs(axis @ (above - here)), abs(axis @ (here - below))) / step)
             row = (above - below) / (2 * step)
-            if step * sqrt(curvature) <= scale * longest[number]:
+            if step * sqrt(curvature) <= factor * longest[number]:
                 break
-            step = scale * _STEP / sqrt(curvature)
+            step = factor * _STEP / sqrt(curvature)
         return row
 
     def quick_row(number: int) -> FloatArray:
@@ -140,18 +140,18 @@ class LogPosterior:
         data = self.data.take(rows)
         return self.exact(self.expression, data, priors=self._priors, deadline=self.deadline)
 
-    def step_scales(self, theta: FloatArray) -> FloatArray:
-        """Guess the scale (n_params,) of the posterior along each parameter around a point.
+    def step_units(self, theta: FloatArray) -> FloatArray:
+        """Guess the extent (n_params,) of the posterior along each parameter around a point.
 
         The data determine a period to a small fraction of a cycle over the extent of its column.
-        With steps measured in this scale, a run needs half as many of them.
+        With steps measured in these units, a run needs half as many of them.
         """
-        scales = np.ones(len(theta))
+        units = np.ones(len(theta))
         periods = np.exp(theta[self.is_period])
-        scales[self.is_period] = np.clip(
+        units[self.is_period] = np.clip(
             _FRACTION_OF_CYCLE * periods / np.maximum(self._extents, 1e-9), 1e-4, 1.0
         )
-        return scales
+        return units
 
     def value(self, theta: FloatArray) -> float:
         """Compute the log posterior in nats, ``-inf`` if K has no Cholesky factor.

@@ -135,9 +135,9 @@ class _Parser:
         self.words = {o.symbol: o for o in operators.values() if o.is_word}
         signs = [o for o in operators.values() if not o.is_word]
         # one list of signs for each precedence, the lowest precedence first
-        self.levels = [
-            [o for o in signs if o.precedence == level]
-            for level in sorted({o.precedence for o in signs})
+        self.ranks = [
+            [o for o in signs if o.precedence == rank]
+            for rank in sorted({o.precedence for o in signs})
         ]
         self.position = 0
         self.null_position: int | None = None  # where the text names the null model
@@ -147,7 +147,7 @@ class _Parser:
         target = self._target()
         expression = self._chain(0)
         if self.position < len(self.text):
-            signs = ", ".join(repr(o.symbol) for level in self.levels for o in level)
+            signs = ", ".join(repr(o.symbol) for rank in self.ranks for o in rank)
             raise self._error(f"expected {signs} or the end, got {self.text[self.position]!r}")
         return expression.on(target)
 
@@ -161,13 +161,13 @@ class _Parser:
         self.position = target.end()
         return target["name"]
 
-    def _chain(self, level: int) -> Expression:
+    def _chain(self, rank: int) -> Expression:
         """Read operands joined by operators of one precedence, grouped to the left."""
-        if level == len(self.levels):
+        if rank == len(self.ranks):
             return self._atom()
-        expression = self._chain(level + 1)
-        while operator := self._accept_sign(level):
-            expression = self._join(operator, [expression, self._chain(level + 1)])
+        expression = self._chain(rank + 1)
+        while operator := self._accept_sign(rank):
+            expression = self._join(operator, [expression, self._chain(rank + 1)])
         return expression
 
     def _join(
@@ -284,12 +284,12 @@ class _Parser:
             raise self._error(f"several columns are named {name!r}, give the index", begins)
         return self.feature_names.index(name)
 
-    def _accept_sign(self, level: int) -> Operator | None:
+    def _accept_sign(self, rank: int) -> Operator | None:
         """Read an operator of one precedence if it is next; of two signs the longer one counts."""
         self._skip_space()
-        signs = [o for ops in self.levels for o in ops if self._is_next(o.symbol)]
+        signs = [o for ops in self.ranks for o in ops if self._is_next(o.symbol)]
         longest = max(signs, key=lambda o: len(o.symbol), default=None)
-        if longest is None or longest not in self.levels[level]:
+        if longest is None or longest not in self.ranks[rank]:
             return None
         self._accept(longest.symbol)
         return longest

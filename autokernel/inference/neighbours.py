@@ -47,7 +47,7 @@ class NearestRows:
         if len(X) > _MAX_ROWS_ALL_CANDIDATES:
             views = {leaf.view for leaf in expression.leaves}
             self._views = sorted(views, key=lambda view: view.to_text(None, ""))
-            self._scales = self._view_scales(rng)
+            self._falls = self._falls_along_views(rng)
             self._tree = KDTree(self._places(X))
             self._random = rng.choice(len(X), _RANDOM_CANDIDATES, replace=False)
 
@@ -85,19 +85,19 @@ class NearestRows:
     def _places(self, X: Inputs) -> FloatArray:
         """Return places (n, n_views) in which distances are falls of the correlation."""
         known = X.columns.scaled(X.filled)
-        return np.column_stack([known.view(view) for view in self._views]) * self._scales
+        return np.column_stack([known.view(view) for view in self._views]) * self._falls
 
-    def _view_scales(self, rng: np.random.Generator) -> FloatArray:
-        """Compute the scales (n_views,) of views from the fall of the correlation nearby."""
+    def _falls_along_views(self, rng: np.random.Generator) -> FloatArray:
+        """Compute how fast (n_views,) the correlation falls along the views nearby."""
         rows = rng.choice(len(self._X), min(_PROBE_ROWS, len(self._X)), replace=False)
         columns = self._X.columns
         at = columns.scaled(self._X[rows].filled)
         here = diagonal_covariance(self._expression, at).forward(self._params)
-        of_levels = {one.view for one in self._expression.leaves if one.kernel.is_categorical}
-        scales = np.zeros(len(self._views))
+        of_categories = {one.view for one in self._expression.leaves if one.kernel.is_categorical}
+        falls = np.zeros(len(self._views))
         for number, view in enumerate(self._views):
             step = _PROBE_STEP
-            if view in of_levels:  # from a level to the next
+            if view in of_categories:  # from a level to the next
                 step = float(np.diff(np.unique(self._X.known(View(view.column)))).min(initial=1.0))
             values = at.values.copy()
             scale = columns.scale(view)
@@ -106,8 +106,8 @@ class NearestRows:
             there = diagonal_covariance(self._expression, shifted).forward(self._params)
             between = cross_covariance(self._expression, at, shifted).forward(self._params)
             fall = here + there - 2 * between.diagonal()
-            scales[number] = np.sqrt(max(0.0, float(fall.mean() / here.mean()))) / step
-        return scales
+            falls[number] = np.sqrt(max(0.0, float(fall.mean() / here.mean()))) / step
+        return falls
 
 
 class Blocks:

@@ -10,7 +10,7 @@ from autokernel.search.sot import SOT, operator_text
 from autokernel.search.surrogate import LOG_BOUNDS, Frequencies, FrequencyKernel
 from autokernel.typing import FloatArray
 
-N_LEVELS = 10  # levels of a tree with a distance each; deeper positions count in the last
+N_DEPTHS = 10  # levels of a tree with a distance each; deeper positions count in the last
 
 
 class ArcKernel(FrequencyKernel):
@@ -31,24 +31,24 @@ class ArcKernel(FrequencyKernel):
 
     bounds = (
         (-4.0, 8.0),
-        *(LOG_BOUNDS,) * (N_LEVELS - 1),
+        *(LOG_BOUNDS,) * (N_DEPTHS - 1),
     )  # large lengthscales, as some forty positions may differ
     start_noise = 0.3  # fits from less noise end at short lengthscales or at pure noise
 
     def frequencies(self, expression: Expression) -> Sequence[Frequencies]:
         """Mark the values of the active positions of the arranged tree, level by level."""
-        levels: list[dict[str, float]] = [{} for _ in range(N_LEVELS)]
+        by_depth: list[dict[str, float]] = [{} for _ in range(N_DEPTHS)]
         for path, value in _positions(arrange(expression.on(IDENTITY))[0], ()):
             text = ".".join(map(str, path))
-            levels[min(len(path), N_LEVELS - 1)][f"{text} {value}"] = 1.0
+            by_depth[min(len(path), N_DEPTHS - 1)][f"{text} {value}"] = 1.0
         if expression.target != IDENTITY:
-            levels[0][f"{expression.target}(y) ~"] = 1.0
-        return levels
+            by_depth[0][f"{expression.target}(y) ~"] = 1.0
+        return by_depth
 
     def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
         gamma = expit(params[1:])
         values = np.exp(-params[0]) * np.cumprod(np.append(1.0, gamma**2))
-        above = np.tri(N_LEVELS, N_LEVELS - 1, -1)  # 1 where a level depends on a gamma
+        above = np.tri(N_DEPTHS, N_DEPTHS - 1, -1)  # 1 where a level depends on a gamma
         return values, np.column_stack([-values, 2 * values[:, None] * above * (1 - gamma)])
 
 

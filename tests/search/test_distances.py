@@ -15,7 +15,7 @@ from autokernel.evidence.starts import sobol_points
 from autokernel.expression import Grammar, arrange
 from autokernel.inference import TrainingData
 from autokernel.kernels import BASE_KERNELS, OPERATORS, PRESETS
-from autokernel.search.arc import N_LEVELS, ArcKernel
+from autokernel.search.arc import N_DEPTHS, ArcKernel
 from autokernel.search.boms import (
     JITTER,
     MAX_CACHED_EXPRESSIONS,
@@ -259,12 +259,12 @@ def by_definition(one, other):
     one, other = by_position(one), by_position(other)
     total = Counter()
     for number in one.keys() | other.keys():
-        level = min(number.bit_length() - 1, N_LEVELS - 1)
+        level = min(number.bit_length() - 1, N_DEPTHS - 1)
         if number in one and number in other:
             total[level] += 2 * (one[number] != other[number])
         else:
             total[level] += 1
-    return [total[level] for level in range(N_LEVELS)]
+    return [total[level] for level in range(N_DEPTHS)]
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def by_definition(one, other):
 )
 def test_arc_distances_of_examples_by_hand(one, other, expected):
     halves = ArcKernel().distances(*pair(one, other))[:, 0, 0]
-    assert (2 * halves).tolist() == expected + [0] * (N_LEVELS - len(expected))
+    assert (2 * halves).tolist() == expected + [0] * (N_DEPTHS - len(expected))
 
 
 def test_arc_distances_are_those_of_the_definition_at_every_position():
