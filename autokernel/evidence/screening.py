@@ -35,6 +35,7 @@ from autokernel.expression import (
     Slot,
     StructurePrior,
     fold_nodes,
+    meeting_operator,
     slots_of,
     theta_order,
     with_leaves,
@@ -217,11 +218,15 @@ class Screening:
         Where a leaf with a period is a factor, what it multiplies may be as before, or vary more
         slowly, since the period explains what was fast.
         """
-        slots = slots_of(posterior.expression)
+        whole, slots = posterior.expression, slots_of(posterior.expression)
+        own = slots.index(new)
         factors = [
-            slots[number] for number in _factors_with(posterior.expression, slots.index(new))
+            slot
+            for number, slot in enumerate(slots)
+            if isinstance(slot.node, Leaf) and number != own
+            if meeting_operator(whole, own, number) == MULTIPLY
         ]
-        variance = self._variance_to_keep(posterior.expression, is_factor=bool(factors))
+        variance = self._variance_to_keep(whole, is_factor=bool(factors))
         found = [self._with_starts(posterior, theta, new, variance)]
         lengths = [
             entries.start + index
@@ -448,16 +453,3 @@ def _leaves_of_variance(expression: Expression) -> set[int]:
         return below[0] if tree.operator == MULTIPLY else set().union(*below)
 
     return fold_nodes(expression, lambda _, node: {node}, join)
-
-
-def _factors_with(expression: Expression, own: int) -> set[int]:
-    """Return the nodes of the leaves that the leaf ``own`` multiplies."""
-    found = set[int]()
-
-    def join(tree: Operation, _: int | None, below: list[set[int]]) -> set[int]:
-        if tree.operator == MULTIPLY and any(own in leaves for leaves in below):
-            found.update(*(leaves for leaves in below if own not in leaves))
-        return set().union(*below)
-
-    fold_nodes(expression, lambda _, node: {node}, join)
-    return found
