@@ -86,24 +86,6 @@ class PackedCholesky:
         """Compute ``L^-1 B`` for right-hand sides (n, m), in their place if possible. O(n^2 m)."""
         return dtfsm(1.0, self.factor, np.asfortranarray(B), uplo="L", overwrite_b=1)
 
-    def lower(self) -> FloatArray:
-        """Return the full triangular factor (n, n)."""
-        return np.tril(dtfttr(self.n, self.factor, uplo="L")[0])
-
-    def predict_later(self, y: FloatArray, n_given: int) -> tuple[FloatArray, FloatArray]:
-        """Predict each target after the first ``n_given`` from these. O(n^2).
-
-        Returns the errors (n - n_given,) of the predictions, and the variances of these errors.
-
-        With ``L = [[L11, 0], [L21, L22]]`` and ``L z = y``, the later targets ``L21 z1 + L22 z2``
-        have the mean ``L21 z1`` and the covariance ``L22 L22^T`` given the first (R&W eq. A.6).
-        Each variance is a sum of squares and therefore stays positive.
-        """
-        L = self.lower()
-        z = solve_triangular(L, y, lower=True, check_finite=False)
-        L22 = L[n_given:, n_given:]
-        return L22 @ z[n_given:], (L22**2).sum(axis=1)
-
     def inverse_diagonal(self) -> FloatArray:
         """Compute the diagonal (n,) of the inverse and overwrite the factor. O(2 n^3 / 3)."""
         return self._invert()[_diagonal_by_row(self.n)]
@@ -144,9 +126,6 @@ class DiagonalCholesky:
 
     def solve(self, y: FloatArray) -> FloatArray:
         return y / self._variances
-
-    def predict_later(self, y: FloatArray, n_given: int) -> tuple[FloatArray, FloatArray]:
-        return y[n_given:], self._variances[n_given:]
 
     def inverse_diagonal(self) -> FloatArray:
         return 1 / self._variances
