@@ -11,7 +11,7 @@ from autokernel.evidence.criteria import (
     Score,
     check_criterion,
 )
-from autokernel.evidence.evaluation import Evaluation, name_parameters
+from autokernel.evidence.evaluation import Evaluation
 from autokernel.evidence.evaluator import (
     Changes,
     Evaluator,
@@ -23,27 +23,3 @@ from autokernel.evidence.evaluator import (
 from autokernel.evidence.outliers import find_outliers, update_outliers
 from autokernel.evidence.screening import Estimate
 from autokernel.evidence.starts import columns_with_season
-
-__all__ = [
-    "BIC",
-    "CRITERIA",
-    "Changes",
-    "Criterion",
-    "Estimate",
-    "Evaluation",
-    "Evaluator",
-    "Importance",
-    "Job",
-    "KernelFit",
-    "Laplace",
-    "LeaveOneOut",
-    "Score",
-    "check_criterion",
-    "check_expression",
-    "columns_with_season",
-    "evaluate_kernel",
-    "find_outliers",
-    "name_parameters",
-    "parameters_of",
-    "update_outliers",
-]

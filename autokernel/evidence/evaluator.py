@@ -94,6 +94,7 @@ class Evaluator:
     ) -> None:
         self.criterion = check_criterion(criterion)
         self.data = data
+        self.n_samples = data.noise.n_readings  # of the score
         self.priors, self.seed = priors, seed
         self.structure_prior = structure_prior
         self._settings: dict[str, Any] = {  # from which another process rebuilds this evaluator
@@ -184,11 +185,6 @@ class Evaluator:
             )
             return screening.estimates(changes(screening.parent), self.structure_prior)
         return []
-
-    @property
-    def n_samples(self) -> float:
-        """Number of rows of the score, or the sum of their weights."""
-        return self.data.noise.n_readings
 
     @cached_property
     def _few_rows(self) -> TrainingData:
@@ -429,11 +425,7 @@ def evaluate_kernel(
     names = _get_feature_names(X)
     X, y = check_training_data(X, y)
     expression = check_expression(
-        expression,
-        names,
-        n_features=X.shape[1],
-        base_kernels=base_kernels,
-        operators=operators,
+        expression, names, n_features=X.shape[1], base_kernels=base_kernels, operators=operators
     )
     for leaf in expression.leaves:
         x, label = X[:, leaf.column], leaf.column if names is None else names[leaf.column]

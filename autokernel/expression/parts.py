@@ -85,20 +85,12 @@ def _equal_terms(expression: Expression, start: int) -> Iterator[tuple[list[int]
             yield one, other
 
 
-class Split(NamedTuple):
-    """A kernel split into one term of one of its sums, and the rest.
-
-    The nodes of both are given by their indices among the nodes of the whole kernel.
-    """
-
-    rest: Expression
-    rest_nodes: tuple[int, ...]
-    term: Expression
-    term_nodes: tuple[int, ...]
+Part = tuple[Expression, tuple[int, ...]]
+"""A part of a kernel, with the indices of its nodes among those of the whole kernel."""
 
 
-def splits(expression: Expression) -> Iterator[Split]:
-    """Yield the splits of a kernel by each term of its sums.
+def splits(expression: Expression) -> Iterator[tuple[Part, Part]]:
+    """Yield the splits of a kernel by each term of its sums: the rest, and the term.
 
     A sum is split by each of its terms, any other operation by the splits of its operands.
     """
@@ -111,12 +103,12 @@ def splits(expression: Expression) -> Iterator[Split]:
         if expression.operator.is_additive:
             parts = [([], term, range(len(term.nodes)))]
         else:
-            parts = [([split.rest], split.term, split.term_nodes) for split in splits(term)]
+            parts = [([left], *taken) for (left, _), taken in splits(term)]
         for left, taken, nodes in parts:
             taken_nodes = tuple(start + node for node in nodes)
             kept = tuple(n for n in range(len(expression.nodes)) if n not in taken_nodes)
             rest = expression.join([*before, *left, *after])
-            yield Split(rest, kept, taken.on(target), taken_nodes)
+            yield (rest, kept), (taken.on(target), taken_nodes)
 
 
 def meeting_operator(expression: Expression, one: int, other: int) -> Operator:

@@ -49,20 +49,10 @@ class ExactLikelihood(Likelihood):
     def value(self, theta: FloatArray) -> float:
         """Compute the log likelihood in nats. O(n^3 / 3)."""
         try:
-            return self.value_of(self.matrix(theta), theta[-1])
+            cholesky = self.factorise(self.matrix(theta))
         except LinAlgError:
             return -np.inf
-
-    def value_of(self, matrix: FloatArray, log_noise: float) -> float:
-        """Compute the log likelihood in nats of a covariance with noise, which is overwritten.
-
-        Raises
-        ------
-        scipy.linalg.LinAlgError
-            If the matrix has no Cholesky factor.
-        """
-        cholesky = self.factorise(matrix)
-        return self._value(cholesky, cholesky.solve(self.data.y), log_noise)
+        return self._value(cholesky, cholesky.solve(self.data.y), theta[-1])
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Compute the log likelihood in nats and its gradient (R&W eq. 5.9). O(n^3)."""
@@ -131,13 +121,6 @@ _MIN_ROWS_PER_BLOCK = 64  # the variances of a block read the whole factor
 class ExactPredictor(Predictor):
     """The exact predictive distribution of a Gaussian process (R&W alg. 2.1).
 
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        If the covariance matrix has no Cholesky factor, even with jitter.
-
-    Notes
-    -----
     Construction takes O(n_samples^3 / 3); each new row takes O(n_samples) for its mean and
     O(n_samples^2) for its variance.
     """

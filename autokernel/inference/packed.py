@@ -60,12 +60,8 @@ class PackedCholesky:
     """Cholesky factor of a packed positive definite matrix, which is overwritten. O(n^3 / 3).
 
     Methods that need the inverse of the matrix overwrite the factor with it. The object then has
-    no factor, and later calls that need it raise an error.
-
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        If the matrix is not positive definite to machine precision.
+    no factor, and later calls that need it raise an error. A ``LinAlgError`` is raised if the
+    matrix is not positive definite to machine precision.
     """
 
     def __init__(self, packed: FloatArray) -> None:
@@ -126,19 +122,15 @@ class DiagonalCholesky:
         self._variances = variances
 
     def log_determinant(self) -> float:
-        """Compute the log determinant of the matrix."""
         return float(np.log(self._variances).sum())
 
     def solve(self, y: FloatArray) -> FloatArray:
-        """Solve for one right-hand side (n,)."""
         return y / self._variances
 
     def inverse_diagonal(self) -> FloatArray:
-        """Compute the diagonal (n,) of the inverse."""
         return 1 / self._variances
 
     def inverse(self) -> FloatArray:
-        """Compute the inverse (n, n)."""
         return np.diag(1 / self._variances)
 
     def evidence_adjoint(self, alpha: FloatArray) -> FloatArray:
@@ -155,12 +147,8 @@ def factorise_with_jitter(
     """Factorise without jitter, or else with the smallest decade of jitter that suffices.
 
     ``matrix`` computes the packed matrix with a given jitter added to its diagonal. The largest
-    jitter that is tried is the ``magnitude``, the mean of the diagonal.
-
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        If the matrix is not finite, or even the mean of the diagonal as jitter does not suffice.
+    jitter that is tried is the ``magnitude``, the mean of the diagonal. A ``LinAlgError`` is raised
+    if even that does not suffice.
     """
     if not np.isfinite(magnitude):
         raise LinAlgError("K has entries that are not finite")

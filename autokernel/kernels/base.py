@@ -214,15 +214,7 @@ def check_base_kernel(kernel: BaseKernel) -> None:
 
 
 def require_base_kernels(argument: str, kernels: Any) -> tuple[BaseKernel, ...]:
-    """Check base kernels given by the user and return them as a tuple.
-
-    Raises
-    ------
-    TypeError
-        If one is a class or is not a base kernel.
-    ValueError
-        If one is not valid, or two have the same name.
-    """
+    """Check base kernels given by the user and return them as a tuple."""
     for kernel in kernels:
         if isinstance(kernel, type) and issubclass(kernel, BaseKernel):
             raise TypeError(f"{argument} must hold objects, got a class: call {kernel.__name__}()")
@@ -284,11 +276,9 @@ class ExponentialKernel(BaseKernel):
         """
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Compute the kernel values, elementwise over the pairs."""
         return params[self.variance_index] * np.exp(self.exponent(params, pairs))
 
     def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
-        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
         exponent = self.exponent(params, pairs)
         weights = adjoint * (params[self.variance_index] * np.exp(exponent))
         gradient = self.exponent_gradient(Exponent(params, pairs, exponent), weights)
@@ -324,17 +314,13 @@ class CallableKernel(BaseKernel):
     name = "CALLABLE"
 
     def __init__(
-        self,
-        name: str,
-        function: Callable[..., FloatArray],
-        parameters: Sequence[KernelParameter],
+        self, name: str, function: Callable[..., FloatArray], parameters: Sequence[KernelParameter]
     ) -> None:
         super().__init__(name)
         self.function = function
         self.parameters = tuple(parameters)
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Compute the kernel values at parameters (n_params,), elementwise over the pairs."""
         return pairs.matrix(lambda X, Y: np.asarray(self.function(X, Y, *params), dtype=float))
 
     def __repr__(self) -> str:

@@ -20,7 +20,7 @@ from autokernel.inference import ExactPredictor
 from autokernel.kernels import PRESETS
 from autokernel.many_rows.all_rows import held_out_density
 from autokernel.many_rows.approximation import ByInducingPoints
-from autokernel.many_rows.climb import ManyRows, RowsFit
+from autokernel.many_rows.climb import ManyRows
 from autokernel.model import MixtureComponent, MixturePredictor
 from tests.fits import PLAIN
 
@@ -212,7 +212,7 @@ def test_densities_of_held_out_rows_choose_predictors_in_the_units_of_the_target
     evaluation, data = model._fitted.evaluation, model._fitted.mixture.data
     evaluator = Evaluator(data, priors=PRESETS["default"], seed=0)
     rows = ManyRows(ByInducingPoints(20), data, evaluator)
-    found = held_out_density(RowsFit(evaluation, N), ExactPredictor, rows)
+    found = held_out_density(evaluation, ExactPredictor, rows)
     point = [MixtureComponent(evaluation.expression, evaluation.theta, 1.0)]
     given, held_out = rows.given_and_held_out
     mixture = MixturePredictor(point, given, ExactPredictor)

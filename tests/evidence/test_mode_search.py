@@ -11,7 +11,7 @@ from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.mode_search import ModeSearch, find_modes, random_stream
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.scan import CoordinateScan
-from autokernel.evidence.starts import DataScales, draw_starts
+from autokernel.evidence.starts import Magnitudes, draw_starts
 from autokernel.expression import arrange, slots_of
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import VARIANCE, Seasonal
@@ -77,7 +77,7 @@ def test_parts_find_what_the_whole_misses():
     by_parts, *_ = searched(text, series, seed)
     expression, data = arranged(text), TrainingData(*series)
     posterior = posterior_of(expression, *series)
-    scales = DataScales(data)
+    scales = Magnitudes(data)
     rng = random_stream(seed, expression, "whole")  # those of a kernel that has no parts
     starts = draw_starts(posterior, scales, 12, rng=rng)
     scan = CoordinateScan(posterior, scales, range(len(expression.nodes)))
@@ -183,7 +183,7 @@ def test_what_rows_of_the_same_value_have_in_common_is_found_from_nothing():
 def build(text, X, y, *, nodes=None, coarse=False, base_kernels=()):
     posterior = posterior_of(text, X, y, base_kernels=base_kernels)
     nodes = range(len(posterior.expression.nodes)) if nodes is None else nodes
-    return posterior, CoordinateScan(posterior, DataScales(posterior.data), nodes, coarse=coarse)
+    return posterior, CoordinateScan(posterior, Magnitudes(posterior.data), nodes, coarse=coarse)
 
 
 @pytest.fixture

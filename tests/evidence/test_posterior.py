@@ -37,7 +37,7 @@ def test_the_step_scale_of_a_period_is_a_part_of_a_cycle_over_the_extent_of_its_
     theta = np.log([0.1, 1.0, 0.5, 1.0, 8.0, 0.5, 1.0, 0.2, 0.01])
     one, other = np.ptp(X[:, 1]), np.ptp(X[:, 0])
     expected = [1, 1, 1, 1, 0.03 * 8 / one, 1, 1, 0.03 * 0.2 / other, 1]
-    np.testing.assert_allclose(posterior.step_scales(theta), expected, rtol=1e-12)
+    np.testing.assert_allclose(posterior.step_units(theta), expected, rtol=1e-12)
 
 
 def test_the_posterior_on_some_rows_is_that_of_these_rows(posterior):

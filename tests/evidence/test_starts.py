@@ -10,7 +10,7 @@ from scipy.stats import gamma, kstest, loguniform
 from autokernel import parse_expression
 from autokernel.data.periodogram import MAX_PEAKS, periodogram_periods
 from autokernel.evidence.starts import (
-    DataScales,
+    Magnitudes,
     WarmStart,
     columns_with_season,
     curvature_from,
@@ -96,7 +96,7 @@ def test_fewer_than_six_distinct_inputs_or_a_target_without_residual_have_no_per
 def test_scales_are_those_of_each_column_and_constant_columns_have_some():
     one = 0.3 + 5.6e-17 * np.arange(4)  # a number, and its rounding
     X = np.column_stack([[0.0, 1, 2, 4, 4], np.full(5, 10), [0, 0.5, 3, 3, 9], [*one, 1]])
-    scales = DataScales(TrainingData(X, np.arange(5.0)))
+    scales = Magnitudes(TrainingData(X, np.arange(5.0)))
     assert scales.spacing_and_extent(View(0)) == (1.0, 4.0)
     assert scales.spacing_and_extent(View(2)) == (2.5, 9.0)
     assert scales.spacing_and_extent(View(3)) == pytest.approx((0.7, 0.7))
@@ -116,7 +116,7 @@ def test_a_week_is_seen_in_days_taken_here_and_there():
 def draw(text, X, y, n_starts, *, seed=0, base_kernels=()):
     posterior = posterior_of(text, X, y, base_kernels=base_kernels)
     rng = np.random.default_rng(seed)
-    return posterior, draw_starts(posterior, DataScales(posterior.data), n_starts, rng=rng)
+    return posterior, draw_starts(posterior, Magnitudes(posterior.data), n_starts, rng=rng)
 
 
 def names_of(posterior):
@@ -210,7 +210,7 @@ def test_a_node_that_takes_from_the_noise_leaves_the_covariance_nearly_as_it_was
     parent, child = parse_expression("SE[0]"), parse_expression("SE[0] + SE[1]")
     theta = np.log([0.3, 1.0, 0.4])
     (begin,) = with_warm_starts(child, np.zeros((1, 5)), [WarmStart([0], theta)])
-    point = taken_from_noise(begin, child, [1], scales=DataScales(data))
+    point = taken_from_noise(begin, child, [1], magnitudes=Magnitudes(data))
     before = ExactLikelihood(parent, data).value(theta)
     # a tenth of the spacing is short against most distances
     assert ExactLikelihood(child, data).value(point) == pytest.approx(before, abs=0.5)

@@ -211,7 +211,7 @@ def test_noise_is_read_and_written_by_its_name(text):
 def test_noise_has_no_leaves_no_parameters_and_no_column():
     assert (NOISE.n_leaves, NOISE.n_subtrees, NOISE.depth) == (0, 1, 0)
     assert (NOISE.leaves, NOISE.nodes, NOISE.terms(ADD)) == ((), (), ())
-    assert (NOISE.column, NOISE.last_column, slots_of(NOISE)) == (None, -1, [])
+    assert (NOISE.column, slots_of(NOISE)) == (None, [])
     assert list(NOISE.subtrees()) == [NOISE]
     assert arrange(NOISE) == (NOISE, [])
     assert normal_form(NOISE) == NOISE

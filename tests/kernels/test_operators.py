@@ -12,7 +12,7 @@ from autokernel import AutoKernelGPRegressor, ExpressionSyntaxError, parse_expre
 from autokernel.evidence import Evaluator
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.scan import CoordinateScan
-from autokernel.evidence.starts import DataScales
+from autokernel.evidence.starts import Magnitudes
 from autokernel.expression import Grammar, addends, n_kernel_params
 from autokernel.inference import ExactLikelihood, TrainingData, cross_covariance
 from autokernel.kernels import ADD, FEW_COLUMNS, Operator
@@ -222,7 +222,7 @@ def test_a_parameter_with_a_grid_is_scanned_where_there_are_many_modes():
     data = TrainingData((X - 1950) / 10, y)
     posterior = LogPosterior(ExactLikelihood(expression, data), priors={})
     theta = np.log([0.1, 1.0, 1.0, 0.05, 0.5, 0.01])
-    found = CoordinateScan(posterior, DataScales(data), [0]).around(theta)
+    found = CoordinateScan(posterior, Magnitudes(data), [0]).around(theta)
     best = max(
         np.linspace(0.05, 0.95, 19), key=lambda a: posterior.value(np.append(np.log(a), theta[1:]))
     )

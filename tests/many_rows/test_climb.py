@@ -10,7 +10,6 @@ from autokernel.expression import NOISE, parse_expression
 from autokernel.inference import InducingLikelihood, TrainingData
 from autokernel.kernels import PRESETS
 from autokernel.many_rows import ManyRows, approximation_for, n_rows_to_search, shuffled_rows
-from autokernel.many_rows.climb import RowsFit
 
 PRIORS = dict(PRESETS["default"])
 
@@ -22,7 +21,7 @@ def many_rows(X, y, approximation):
 
 
 def searched(rows, text):
-    return RowsFit(rows.evaluator(parse_expression(text)), 100)
+    return rows.evaluator(parse_expression(text))
 
 
 def test_evidence_from_a_part_of_the_rows_is_that_of_all():
@@ -30,7 +29,7 @@ def test_evidence_from_a_part_of_the_rows_is_that_of_all():
     rng = np.random.default_rng(0)
     x = rng.uniform(size=(10_000, 1))  # of which 8192 are fitted
     rows = many_rows(x, np.sin(6 * x[:, 0]) + 0.3 * rng.normal(size=10_000), "inducing")
-    found = rows.fit(searched(rows, "SE[0]"), thorough=True).evaluation
+    found = rows.fit(searched(rows, "SE[0]"), thorough=True)
     points = rows.approximation.bound(found, rows.data).points
     bound = InducingLikelihood(found.expression, rows.data, points)
     posterior = LogPosterior(bound, priors=PRIORS)
@@ -45,10 +44,10 @@ def test_rows_that_stand_for_many_others_find_nothing_in_noise():
     rows = many_rows(rng.uniform(size=(40_000, 1)), rng.normal(size=40_000), "neighbours")
     linear, noise = (rows.fit(searched(rows, text)) for text in ("LIN[0]", "NOISE"))
     assert linear.rows_for_each == pytest.approx(39.5)
-    assert linear.evaluation.score < noise.evaluation.score
-    exact = rows.fit_exactly(noise).evaluation
+    assert linear.score < noise.score
+    exact = rows.fit_exactly(noise)
     assert exact.expression == NOISE
-    assert noise.evaluation.log_likelihood == pytest.approx(exact.log_likelihood, rel=0.05)
+    assert noise.log_likelihood == pytest.approx(exact.log_likelihood, rel=0.05)
 
 
 @pytest.mark.parametrize("n", [700, 1200, 5000])

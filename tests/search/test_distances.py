@@ -11,17 +11,18 @@ from scipy.integrate import dblquad
 from scipy.special import gammaincinv
 
 from autokernel import parse_expression
+from autokernel.evidence.starts import sobol_points
 from autokernel.expression import Grammar, arrange
 from autokernel.inference import TrainingData
 from autokernel.kernels import BASE_KERNELS, OPERATORS, PRESETS
-from autokernel.search.arc import N_LEVELS, ArcKernel
+from autokernel.search.arc import N_DEPTHS, ArcKernel
 from autokernel.search.boms import (
     JITTER,
     MAX_CACHED_EXPRESSIONS,
+    N_SOBOL_DIMENSIONS,
     NOISE_VARIANCE,
     HellingerKernel,
     log_determinants,
-    sobol_points,
 )
 from autokernel.search.sot import SOTKernel
 from tests.batteries import covariance, reshuffled
@@ -231,12 +232,12 @@ def by_definition(one, other):
     one, other = by_position(one), by_position(other)
     total = Counter()
     for number in one.keys() | other.keys():
-        level = min(number.bit_length() - 1, N_LEVELS - 1)
+        level = min(number.bit_length() - 1, N_DEPTHS - 1)
         if number in one and number in other:
             total[level] += 2 * (one[number] != other[number])
         else:
             total[level] += 1
-    return [total[level] for level in range(N_LEVELS)]
+    return [total[level] for level in range(N_DEPTHS)]
 
 
 def test_arc_distances_are_those_of_the_definition_at_every_position():
@@ -272,7 +273,7 @@ def sampled_covariances(expression, n_samples):
     arranged = arrange(expression)[0]
     priors = [parameter.prior for node in arranged.nodes for parameter in node.parameters]
     shape, rate = np.array(priors).T
-    points = sobol_points(n_samples, np.random.default_rng(0))[:, : len(priors)]
+    points = sobol_points(n_samples, N_SOBOL_DIMENSIONS, np.random.default_rng(0))[:, : len(priors)]
     K = np.array([covariance(arranged, params, X) for params in gammaincinv(shape, points) / rate])
     jitter = JITTER * np.trace(K, axis1=1, axis2=2)[:, None, None] / len(X)
     return K + (NOISE_VARIANCE + jitter) * np.eye(len(X))
