@@ -79,7 +79,8 @@ class RowNoise:
 
     def multiplied(self, factor: FloatArray | float) -> "RowNoise":
         """Return the noise of targets that are multiplied by the root of a factor."""
-        return RowNoise(self.weights, self.errors * factor, self.rounding * factor)
+        log_slopes = self.log_slopes + 0.5 * np.log(factor)
+        return RowNoise(self.weights, self.errors * factor, self.rounding * factor, log_slopes)
 
     def on_scale(self, log_slopes: FloatArray) -> "RowNoise":
         """Return the noise on a scale of the target with these slopes, by the delta method."""
