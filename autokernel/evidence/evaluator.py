@@ -116,7 +116,7 @@ class Evaluator:
         known: Iterable[Evaluation] = (),
         start: WarmStart | None = None,
     ) -> Job:
-        """Find the warm starts of a kernel among known fits, and what would equal the best of these.
+        """Find the warm starts of a kernel among known fits, and what would equal the best one.
 
         ``start`` is one of all parameters of the arranged kernel, which comes first.
         """
