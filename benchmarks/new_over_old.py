@@ -316,7 +316,7 @@ def compare(old: str, new: str, names: Sequence[str], *, in_turns: bool) -> bool
     print_table(lines)
     medians = [f"{m:.3f}" for m in np.median(ratios, axis=0)]
     totals = [
-        sum(float(row["fit_seconds"]) for name in names for row in found[v, name].values())
+        sum(float(row["fit_seconds"]) for line in lines for row in found[v, line["fit"]].values())
         for v in (old, new)
     ]
     print("median ratios of fit, predict, import:", *medians)
