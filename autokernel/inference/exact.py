@@ -164,21 +164,32 @@ class ExactPredictor(Predictor):
         self._cholesky, jitter = _factorise(expression, theta, rows)
         block = max(_MIN_ROWS_PER_BLOCK, _COVARIANCES_PER_BLOCK // len(rows.X))
         super().__init__(expression, theta, data, jitter=jitter, block=block)
-        self._inputs, self._alpha = rows.inputs, self._cholesky.solve(rows.y)
+        self.knots, self._alpha = rows.inputs, self._cholesky.solve(rows.y)
 
-    def _joint(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
-        cross = term.cross(X, self._inputs)
+    def conditioned(self, cross: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute mean (n,) and covariance (n, n) of functionals of the function.
+
+        Parameters
+        ----------
+        cross : ndarray of shape (n, n_knots)
+            Their prior covariances with the function at the ``knots``, overwritten.
+        prior : ndarray of shape (n, n)
+            Their prior covariances.
+        """
         mean = cross @ self._alpha
         V = self._cholesky.half_solve(cross.T)  # which overwrites them
-        return mean, term.cross(X, X) - V.T @ V
+        return mean, prior - V.T @ V
+
+    def _joint(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
+        return self.conditioned(term.cross(X, self.knots), term.cross(X, X))
 
     def _part_mean_of_block(self, term: Term, X: Inputs) -> FloatArray:
-        return term.cross(X, self._inputs) @ self._alpha
+        return term.cross(X, self.knots) @ self._alpha
 
     def _part_of_block(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
-        cross = term.cross(X, self._inputs)
+        cross = term.cross(X, self.knots)
         mean = cross @ self._alpha
-        V = self._cholesky.half_solve(term.deviation(cross, self._inputs).T)
+        V = self._cholesky.half_solve(term.deviation(cross, self.knots).T)
         explained = np.einsum("ij,ij->j", V, V)
         return mean, np.maximum(term.variance(X) - explained, 0.0)
 

@@ -300,20 +300,31 @@ class InducingPredictor(Predictor):
         super().__init__(expression, theta, data, block=_COVARIANCES_PER_BLOCK // len(points))
         self.text = f"{len(points)} inducing points"
         at = InducingLikelihood(expression, data, points).condition(theta)
-        self._points, self._L, self._L_B, self._weights = points, at.L, at.L_B, at.weights
+        self.knots, self._L, self._L_B, self._weights = points, at.L, at.L_B, at.weights
 
-    def _joint(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
-        cross = term.cross(X, self._points)
+    def conditioned(self, cross: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute mean (n,) and covariance (n, n) of functionals of the function.
+
+        Parameters
+        ----------
+        cross : ndarray of shape (n, n_knots)
+            Their prior covariances with the function at the ``knots``.
+        prior : ndarray of shape (n, n)
+            Their prior covariances.
+        """
         prior_part, posterior_part = self._project(cross)
-        K = term.cross(X, X) - prior_part.T @ prior_part + posterior_part.T @ posterior_part
+        K = prior - prior_part.T @ prior_part + posterior_part.T @ posterior_part
         return cross @ self._weights, K
 
+    def _joint(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
+        return self.conditioned(term.cross(X, self.knots), term.cross(X, X))
+
     def _part_mean_of_block(self, term: Term, X: Inputs) -> FloatArray:
-        return term.cross(X, self._points) @ self._weights
+        return term.cross(X, self.knots) @ self._weights
 
     def _part_of_block(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
-        cross = term.cross(X, self._points)
-        prior_part, posterior_part = self._project(term.deviation(cross, self._points))
+        cross = term.cross(X, self.knots)
+        prior_part, posterior_part = self._project(term.deviation(cross, self.knots))
         explained = np.einsum("ij,ij->j", prior_part, prior_part)
         kept = np.einsum("ij,ij->j", posterior_part, posterior_part)
         return cross @ self._weights, np.maximum(term.variance(X) - explained, 0.0) + kept
