@@ -3,6 +3,7 @@
 from autokernel.explain.axes import TARGET, Axis, axes_of
 from autokernel.explain.decomposition import Component, Decomposition
 from autokernel.explain.description import Description
+from autokernel.explain.questions import average_slopes, compared
 from autokernel.explain.tables import (
     Table,
     history_table,
@@ -20,7 +21,9 @@ __all__ = [
     "Decomposition",
     "Description",
     "Table",
+    "average_slopes",
     "axes_of",
+    "compared",
     "history_table",
     "inclusion_table",
     "leaderboard",

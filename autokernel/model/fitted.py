@@ -164,6 +164,10 @@ class FittedModel:
         log_density = self.mixture.log_density(self.scaled(X), self.target.forward(y))
         return log_density - np.log(self.target.scale)
 
+    def draws_of_mean(self, X: FloatArray, n_draws: int) -> FloatArray:
+        """Draw what ``mean`` would be with another function of the posterior, (n_draws, n)."""
+        return self.target.inverse(self.mixture.draws_of_mean(self.scaled(X), n_draws))
+
     def samples(
         self, X: FloatArray, n_samples: int, random_state: int | np.random.RandomState | None
     ) -> FloatArray:

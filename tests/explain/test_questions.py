@@ -1,0 +1,91 @@
+"""Comparisons of rows and slopes along columns, against the moments of the predictions."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+from tests.fits import PLAIN, small, tiny
+
+# the standard error of the quantile .05 of 2000 draws is .047 deviations
+ENDS = {"rtol": 0, "atol": 4 * 0.047}
+
+
+def plane(n_samples=40):
+    """A plane over two columns, and a category that shifts it."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.uniform(0, 10, size=(n_samples, 2)), columns=["height", "age"])
+    X["shop"] = rng.permutation(np.resize(["north", "south"], n_samples))
+    y = 2 * X["height"] - X["age"] + 3 * (X["shop"] == "south")
+    return X, y + 0.1 * rng.normal(size=n_samples)
+
+
+@pytest.fixture(scope="module")
+def of_plane():
+    X, y = plane()
+    return small(base_kernels="auto", n_iter=0, max_leaves=3).refit(
+        X, y, kernel="LIN[height] + LIN[age] + CAT[shop]"
+    )
+
+
+def test_a_difference_is_that_of_the_predictions_with_the_deviation_of_their_contrast():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(size=(30, 2))
+    model = tiny(averaging=None).fit(X, np.sin(5 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=30))
+    A, B = rng.uniform(size=(4, 2)), rng.uniform(size=(3, 2))
+    table = model.compare(A, B)
+    mean, covariance = model.predict(np.concatenate([A, B]), return_cov=True)
+    function = covariance - model.noise_variance_ * np.eye(7)
+    contrasts = np.zeros((3, 7))
+    contrasts[0, :4] = contrasts[2, :4] = 1 / 4
+    contrasts[1, 4:], contrasts[2, 4:] = 1 / 3, -1 / 3
+    estimates, stds = contrasts @ mean, np.sqrt(np.diag(contrasts @ function @ contrasts.T))
+    assert table["quantity"].tolist() == ["A", "B", "A - B"]
+    np.testing.assert_allclose(table["estimate"], estimates, rtol=1e-9)
+    for name, level in (("low", 0.05), ("high", 0.95)):
+        np.testing.assert_allclose((table[name] - estimates) / stds, norm.ppf(level), **ENDS)
+    sure = norm.cdf(abs(estimates[2]) / stds[2])
+    assert table["probability"][2] == pytest.approx(sure, abs=4 * np.sqrt(0.25 / 2000))
+
+
+def test_on_the_log_scale_there_is_a_ratio():
+    x = np.linspace(1, 5, 30)
+    y = np.exp(x + 0.05 * np.random.default_rng(2).normal(size=30))
+    model = tiny(target_scale="log").fit(x[:, None], y)
+    table = model.compare([[4.0]], [[3.0]])
+    assert table["quantity"].tolist() == ["A", "B", "A - B", "A / B"]
+    first, second, difference, ratio = table["estimate"]
+    assert ratio == pytest.approx(first / second)
+    assert difference == pytest.approx(first - second)
+    assert table["low"][3] < np.e < table["high"][3]
+    np.testing.assert_allclose(table["estimate"][:2], model.predict([[4.0], [3.0]]), rtol=1e-9)
+
+
+def test_the_slopes_of_a_plane_are_its_coefficients(of_plane):
+    for column, slope in (("height", 2.0), (1, -1.0)):
+        (name,), (estimate,), (low,), (high,), (sure,) = of_plane.slopes(column).values()
+        assert name == "all"
+        assert low < slope < high
+        assert estimate == pytest.approx(slope, abs=0.05)
+        assert sure == 1
+
+
+def test_slopes_by_a_category_are_those_of_its_levels():
+    X, y = plane(60)
+    y = y + X["age"] * (X["shop"] == "south")  # which makes age count nothing there
+    settings = {**PLAIN, "base_kernels": "auto"}
+    model = small(**settings).refit(X, y, kernel="LIN[height] + (CAT[shop] + LIN[age]) * LIN[age]")
+    by = model.slopes("age", by="shop")
+    assert by["rows"].tolist() == ["north", "south"]
+    np.testing.assert_allclose(by["estimate"], [-1, 0], atol=0.2)
+    some = model.slopes("age", X[X["shop"] == "north"])
+    assert some["estimate"][0] == pytest.approx(by["estimate"][0], rel=1e-6)
+
+
+def test_what_has_no_slope_is_refused_with_what_to_do(of_plane):
+    with pytest.raises(ValueError, match="'shop', which holds categories: compare takes two"):
+        of_plane.slopes("shop")
+    with pytest.raises(ValueError, match=r"column must be a column of X.*did you mean 'height'"):
+        of_plane.slopes("hight")
+    with pytest.raises(ValueError, match="by must be a column of X"):
+        of_plane.slopes("height", by=7)
