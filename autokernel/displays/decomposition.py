@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from autokernel.displays._style import (
     BLUE,
-    LEVEL_COLOURS,
     WIDE,
     clear_frame,
     figure_of,
@@ -29,7 +27,7 @@ from autokernel.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_N_POINTS, _N_SURFACE = 600, 40
+_N_POINTS = 600
 _WIDTH, _HEIGHT = 7.0, 2.8  # inches of a panel
 _TWO_SIDED = 1.96
 MAX_LEVELS = 10  # of a category, for which there are curves
@@ -37,28 +35,23 @@ MAX_LEVELS = 10  # of a category, for which there are curves
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
 class Panel:
-    """A component along one column, or along two, or at each level of a category.
-
-    ``std`` is that of the difference from the average along the curve: components can exchange a
-    constant.
-    """
+    """A component along its column, or at each level of a category."""
 
     title: str  # the component in words
-    names: Sequence[str]  # of the columns, one or two
-    axes: Sequence[npt.NDArray[Any]]  # values along each column, in its units, or datetime64
-    mean: FloatArray  # on the scale of the target, all other columns at their medians
-    std: FloatArray
-    is_log: Sequence[bool]  # whether the axis of a column is logarithmic
-    levels: Sequence[str] = ()  # of the first column, if it is a category
+    name: str  # of the column
+    values: npt.NDArray[Any]  # along the column, in its unit, or datetime64
+    mean: FloatArray  # on the scale of the target, the difference from the average over the rows
+    std: FloatArray  # of this difference
+    is_log: bool  # whether the axis of the column is logarithmic
+    levels: Sequence[str] = ()  # of a category
 
 
 class DecompositionDisplay:
     """One panel for each component, with its sentence as the title.
 
-    A component of one column is a curve with a band of 95 %. One of several columns is shown as a
-    surface over the two along which it changes the most, with the others at their medians. One of
-    a category has a point for each of its levels, or a curve for each of the ten most frequent.
-    Components of a target on the log scale are shown as factors. Use :meth:`from_estimator` to make
+    A component is a curve with a band of 95 %, on average over the rows. One of a category has a
+    point for each of its ten most frequent levels. Components of a target on the log scale are
+    shown as factors. Use :meth:`from_estimator` to make
     a display.
 
     Parameters
@@ -108,11 +101,10 @@ class DecompositionDisplay:
         """
         check_is_fitted(estimator, "best_kernel_")
         description = estimator._description(units)
-        shares = description.explained.shares()[:-1]
         panels = [
             _panel(description, number, description.text(number))
-            for number, share in enumerate(shares)
-            if abs(share) >= least_share
+            for number, part in enumerate(description.parts)
+            if abs(part.share) >= least_share
         ]
         if not panels:
             what = "the best kernel is noise alone, or least_share is too high"
@@ -133,10 +125,9 @@ class DecompositionDisplay:
         if len(axes) != n:
             raise ValueError(f"axes must be {n}, one a component, got {len(axes)}")
         for panel, ax in zip(self.panels, axes, strict=True):
-            draws = (self._points, self._curves) if panel.levels else (self._curve, self._surface)
-            if len(panel.axes) == 1 or panel.levels:
-                clear_frame(ax)
-            draws[len(panel.axes) - 1](panel, ax)
+            clear_frame(ax)
+            draw = self._points if panel.levels else self._curve
+            draw(panel, ax)
             spec, width = ax.get_subplotspec(), figure_of(ax).get_figwidth()
             if spec is not None:
                 width /= spec.get_gridspec().ncols
@@ -146,12 +137,12 @@ class DecompositionDisplay:
         return self
 
     def _curve(self, panel: Panel, ax: "Axes") -> None:
-        (x,), half = panel.axes, _TWO_SIDED * panel.std
+        x, half = panel.values, _TWO_SIDED * panel.std
         low, high = self._shown(panel.mean - half), self._shown(panel.mean + half)
         ax.fill_between(x, low, high, color=BLUE, alpha=WIDE, linewidth=0)
         ax.plot(x, self._shown(panel.mean), color=BLUE, linewidth=1.5)
         ax.margins(x=0.01)
-        self._finish(ax, "x", panel, 0)
+        self._finish(ax, panel)
         self._finish_target(ax, np.array([low.min(), high.max()]))
 
     def _points(self, panel: Panel, ax: "Axes") -> None:
@@ -161,40 +152,17 @@ class DecompositionDisplay:
         ax.errorbar(places, mean, [mean - low, high - mean], fmt="o", color=BLUE, capsize=3)
         ax.set_xticks(places, list(map(literal, panel.levels)))
         ax.margins(x=0.1)
-        ax.set(xlabel=literal(panel.names[0]))
+        ax.set(xlabel=literal(panel.name))
         self._finish_target(ax, np.array([low.min(), high.max()]))
 
-    def _curves(self, panel: Panel, ax: "Axes") -> None:
-        styles = product(("-", "--"), LEVEL_COLOURS)
-        for level, mean, (line, colour) in zip(panel.levels, panel.mean, styles, strict=False):
-            y = self._shown(mean)
-            ax.plot(panel.axes[1], y, color=colour, linestyle=line, label=literal(level))
-        ax.margins(x=0.01)
-        self._finish(ax, "x", panel, 1)
-        self._finish_target(ax, self._shown(panel.mean))
-        where: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
-        ax.legend(title=literal(panel.names[0]), frameon=False, **where)
-
-    def _surface(self, panel: Panel, ax: "Axes") -> None:
-        (first, second), values = panel.axes, self._shown(panel.mean.T)
-        norm = "log" if self.scale == "log" else "linear"
-        image = ax.pcolormesh(
-            first, second, values, cmap="cividis", norm=norm, shading="gouraud", rasterized=True
-        )
-        bar = figure_of(ax).colorbar(image, ax=ax)
-        self._finish_target(bar.ax, values)
-        ax.contour(first, second, panel.mean.T, colors="white", linewidths=0.6, alpha=0.7)
-        for number, which in enumerate("xy"):
-            self._finish(ax, which, panel, number)
-
     @staticmethod
-    def _finish(ax: "Axes", which: str, panel: Panel, number: int) -> None:
-        """Label an axis for a column, with ticks on its scale."""
-        if panel.is_log[number] and panel.axes[number].dtype.kind != "M":
-            log_axis(ax, which, panel.axes[number])
-        elif which == "x":
-            round_ticks(ax, panel.axes[number])
-        ax.set(**{f"{which}label": literal(panel.names[number])})
+    def _finish(ax: "Axes", panel: Panel) -> None:
+        """Label the axis of a column, with ticks on its scale."""
+        if panel.is_log and panel.values.dtype.kind != "M":
+            log_axis(ax, "x", panel.values)
+        else:
+            round_ticks(ax, panel.values)
+        ax.set(xlabel=literal(panel.name))
 
     def _finish_target(self, ax: "Axes", values: FloatArray) -> None:
         """Label the axis along y for the target, with ticks on its scale."""
@@ -209,40 +177,19 @@ class DecompositionDisplay:
 
 
 def _panel(description: Description, number: int, title: str) -> Panel:
-    """Compute a component along its column, or along the two that change it the most.
-
-    A component of categories is computed at their levels, the most frequent ones.
-    """
-    part, columns = description.parts[number], _shown_columns(description, number)
-    axes = [description.axes[column] for column in columns]
-    is_surface = len(columns) == 2 and not part.groups
-    n_points = _N_SURFACE if is_surface else _N_POINTS
-    values, mean, std = description.along(number, columns, n_points)
+    """Compute a component along its column, a category at its most frequent levels."""
+    part = description.parts[number]
+    axis = description.axes[part.column]
+    values, mean, std = description.along(number, _N_POINTS)
     levels: list[str] = []
-    if part.groups:
-        mean = mean - (len(columns) == 1) * mean.mean()  # levels are around their average
-        kept = _frequent(description.explained.X[:, columns[0]])
-        mean, std, values[0] = mean[kept], std[kept], values[0][kept]
-        levels = list(map(axes[0].level, values[0]))
-    elif len(part.along) > 1 and title:
-        title = f"{title.split(':')[0].removesuffix('.')}."  # not the effect of each column
-    is_log = [part.scale(one) == "log" for one in columns]
-    shown = [axis.shown(one) for axis, one in zip(axes, values, strict=True)]
-    return Panel(title, [axis.name for axis in axes], shown, mean, std, is_log, levels)
+    if part.is_of_levels:
+        kept = _frequent(description.explained.X[:, part.column])
+        mean, std, values = mean[kept] - mean.mean(), std[kept], values[kept]
+        levels = list(map(axis.level, values))
+    return Panel(title, axis.name, axis.shown(values), mean, std, part.scale == "log", levels)
 
 
 def _frequent(x: FloatArray) -> IntArray:
     """Return which levels of a category are most frequent, in the order of the levels."""
     _, counts = np.unique(x, return_counts=True)
     return np.sort(np.argsort(-counts, kind="stable")[:MAX_LEVELS])
-
-
-def _shown_columns(description: Description, number: int) -> list[int]:
-    """Choose the columns along which a component is shown: a category first, if it has one."""
-    part = description.parts[number]
-    ranges = {c: np.ptp(description.along(number, [c], _N_SURFACE)[1]) for c in part.columns}
-    by_range = sorted(ranges, key=lambda column: -ranges[column])
-    if not part.groups:
-        return sorted(by_range[:2])
-    group = next(column for column in by_range if column in part.groups)
-    return [group, *(column for column in by_range if column in part.along)][:2]

@@ -78,6 +78,11 @@ class Axis:
         value, low, high = (self.shift + self.scale * one for one in (value, low, high))
         return between(value, low, high, unit)
 
+    def end(self, value: float) -> str:
+        """Write an end of the data, without digits that it does not have."""
+        known = self.origin is not None or self.levels
+        return self.place(value) if known else f"{self.shift + self.scale * value:.4g}"
+
     def level(self, value: float) -> str:
         """Write a level of a category by the number that stands for it."""
         if not self.levels:

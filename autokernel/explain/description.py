@@ -15,12 +15,15 @@ from autokernel.explain.axes import Axis
 from autokernel.explain.checks import FACTOR_FOR_LOG, can_leave_out, checked, of_outliers
 from autokernel.explain.components import ComponentFacts
 from autokernel.explain.decomposition import (
-    TEXT_OF_AVERAGING,
+    SMALL,
+    TEXT_OF_REST,
     Component,
     Decomposition,
     ExplainedFunction,
+    Interaction,
 )
 from autokernel.explain.facts import Fact
+from autokernel.explain.interactions import said_of
 from autokernel.explain.overview import Overview
 from autokernel.explain.parts import Part
 from autokernel.explain.sentences import Said, Sentences
@@ -52,25 +55,39 @@ class Description:
         self._model, self.axes, self._cut, self._has_tried_log = model, axes, cut, has_tried_log
         self.scale = model.scale.name
         self.explained, target = ExplainedFunction(model), target_name or "the target"
-        self._say = Sentences(axes, target=target, unit=unit, scale=self.scale)
+        self._say = Sentences(axes, target=target, unit=unit, scale=model.scale)
         self.names = self._say.names
 
     def decompose(self, X: FloatArray) -> Decomposition:
         """Compute the components at inputs (n, n_features)."""
-        components, inputs = [], self._model.scaled(X)
-        *shares, of_averaging = self.explained.shares()
-        for number, (part, share) in enumerate(zip(self.parts, shares, strict=True)):
-            mean, std = self.explained.mean_and_std(part, inputs)
-            kernel = part.expression.to_text(self._model.columns.feature_names)
-            components.append(Component(kernel, self.text(number), mean, std, share))
-        if self.explained.is_averaged:
-            mean, std = self.explained.added_by_averaging(inputs)
-            components.append(Component("", TEXT_OF_AVERAGING, mean, std, of_averaging))
-        constant, noise = self._model.scale.shift, self._model.noise_variance**0.5
+        components, inputs = [], self._model.columns.scaled(self._model.scaled(X)).filled
+        explained, names = self.explained, self._model.columns.feature_names
+        constant = self._model.scale.shift + explained.constant
+        whole = np.full(len(X), explained.constant)
+        for number, part in enumerate(self.parts):
+            mean, std = explained.mean_and_std(part, inputs[:, part.column])
+            kernel = part.expression.to_text(names)
+            components.append(Component(kernel, self.text(number), mean, std, part.share))
+        for place, pair in enumerate(self.interactions):
+            mean = explained.interaction(pair.columns, inputs[:, pair.columns])
+            text = self.text(len(self.parts) + place)
+            kernel = " * ".join(self.names[column] for column in pair.columns)
+            components.append(Component(kernel, text, mean, np.full(len(X), np.nan), pair.share))
+        whole += sum((one.mean for one in components), start=np.zeros(len(X)))
+        if explained.is_averaged or len(self.axes) > 1:
+            mean, std = explained.rest(inputs, whole)
+            share = 1 - sum(one.share for one in components)
+            components.append(Component("", TEXT_OF_REST, mean, std, share))
+        noise = self._model.noise_variance**0.5
         if self.scale == "log":
             constant = float(np.exp(constant))
             components = [replace(one, mean=np.exp(one.mean)) for one in components]
         return Decomposition(constant, noise, components, self.scale)
+
+    @cached_property
+    def interactions(self) -> list[Interaction]:
+        """The pairs of columns whose effects depend on each other enough to be worth a sentence."""
+        return [one for one in self.explained.interactions if one.share >= SMALL]
 
     @property
     def parts(self) -> list[Part]:
@@ -81,39 +98,30 @@ class Description:
         """Describe a component of the best kernel in one sentence."""
         return self._component(number)[0][1]
 
-    def along(
-        self, number: int, columns: Sequence[int], n_points: int
-    ) -> tuple[list[FloatArray], FloatArray, FloatArray]:
-        """Compute a component on a grid of its columns, the others at typical values.
+    def along(self, number: int, n_points: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Compute a component on a grid of its column.
 
         Returns
         -------
-        values : list of ndarray of shape (n_points,)
-            Values along each column, in its units, over the extent of the data, evenly spaced on
-            the scale on which the component acts; of categories, the numbers of the levels.
-        mean, std : ndarray of shape (n_points,) for each column
-            Mean on the scale of the target, and standard deviation of the difference from the
-            average over the grid, because components can exchange a constant.
+        values : ndarray of shape (n_points,)
+            Values of the column, in its unit, over the extent of the data, evenly spaced on the
+            scale on which the component acts; of categories, the numbers of the levels.
+        mean, std : ndarray of shape (n_points,)
+            Mean on the scale of the target, and standard deviation, of the difference from the
+            average over the rows.
         """
         part, explained = self.parts[number], self.explained
-        steps = [
-            np.unique(explained.X[:, column])
-            if column in part.groups
-            else explained.steps(part, column, n_points)
-            for column in columns
-        ]
-        grid = np.meshgrid(*steps, indexing="ij")
-        inputs = explained.inputs_along(dict(zip(columns, map(np.ravel, grid), strict=True)))
-        about = inputs[:: max(1, len(inputs) // 200)]
-        mean, std = explained.mean_and_std(part, inputs, about=about)
-        axes = [self.axes[column] for column in columns]
-        values = [axis.shift + axis.scale * one for axis, one in zip(axes, steps, strict=True)]
-        return values, mean.reshape(grid[0].shape), std.reshape(grid[0].shape)
+        steps = explained.steps(part, n_points)
+        if part.is_of_levels:
+            steps = np.unique(explained.X[:, part.column])
+        axis = self.axes[part.column]
+        return axis.shift + axis.scale * steps, *explained.mean_and_std(part, steps)
 
     def paragraphs(self) -> list[str]:
         """Describe each component, the largest share first, without those that explain little."""
-        every = map(self._component, range(self.explained.n_large))
-        return [_in_one(said) for said in every]
+        n_parts = len(self.parts)
+        pairs = range(n_parts, n_parts + len(self.interactions))
+        return [_in_one(self._component(one)) for one in (*range(self.explained.n_large), *pairs)]
 
     def remarks(self) -> list[str]:
         """Say what the components do not: how much small ones explain, and what does not fit."""
@@ -146,7 +154,8 @@ class Description:
     def table(self) -> Table:
         """Return all facts with the sentences that state them, a row for each."""
         said = [*self._overview.target(), *self._overview.columns(), *self._search()]
-        for number in range(self.explained.n_large):
+        pairs = range(len(self.parts), len(self.parts) + len(self.interactions))
+        for number in (*range(self.explained.n_large), *pairs):
             said += self._component(number)
         said += [*self._small(), *self._residuals]
         columns: dict[str, Any] = {
@@ -185,7 +194,10 @@ class Description:
         return {}
 
     def _component(self, number: int) -> list[Said]:
-        if number not in self._components:
+        if number >= len(self.parts):
+            pair = self.interactions[number - len(self.parts)]
+            self._components[number] = said_of(self.explained, pair, self._say)
+        elif number not in self._components:
             warnings = [fact.predicate for fact, _ in self._residuals]
             part = self.parts[number]
             facts = ComponentFacts(self._model, self.explained, part, self._say, warnings)
@@ -195,7 +207,7 @@ class Description:
     def _small(self) -> Iterator[Said]:
         small = self.parts[self.explained.n_large :]
         if small:
-            columns = sorted({column for part in small for column in part.columns})
+            columns = sorted({part.column for part in small})
             names, share = [self.names[one] for one in columns], sum(part.share for part in small)
             fact = Fact(listing(names), "share", share, evidence="covariance with the fit")
             yield self._say.small(fact, len(small))

@@ -18,45 +18,42 @@ from autokernel.data import Inputs
 from autokernel.expression import Addend, Expression, addends, n_kernel_params
 from autokernel.inference import ExactPredictor, InducingPredictor, cross_covariance
 from autokernel.kernels import MULTIPLY
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 
 MAX_BACKGROUND = 200  # rows over which a function is averaged
 
 
-class Factor:
-    """All factors of a product that share columns, with their parameters."""
+class Factor(NamedTuple):
+    """All factors of a product that share columns."""
 
-    def __init__(self, expression: Expression, params: FloatArray) -> None:
-        self.expression, self.params = expression, params
+    expression: Expression
+    entries: IntArray  #: (n_params,), of its parameters among those of the whole kernel
 
     @property
     def columns(self) -> frozenset[int]:
         """The columns on which it depends."""
         return self.expression.columns
 
-    def joined(self, other: "Factor") -> "Factor":
-        """Return the product with another factor."""
-        params = np.append(self.params, other.params)
-        return Factor(self.expression * other.expression, params)
-
-    def cross(self, X: Inputs, Z: Inputs) -> FloatArray:
+    def cross(self, theta: FloatArray, X: Inputs, Z: Inputs) -> FloatArray:
         """Compute the covariances (n, m) between rows X and rows Z."""
-        return cross_covariance(self.expression, X, Z).forward(self.params)
+        return cross_covariance(self.expression, X, Z).forward(np.exp(theta[self.entries]))
 
 
-def factors_of(addend: Addend, params: FloatArray) -> list[Factor]:
-    """Split a product into factors that have no column in common.
+def products_of(expression: Expression) -> list[list[Factor]]:
+    """Write a kernel as a sum of products of factors that have no column in common."""
+    return [_factors_of(addend) for addend in addends(expression)]
 
-    ``params`` (n_params,) are those of the whole kernel, not their logs.
-    """
+
+def _factors_of(addend: Addend) -> list[Factor]:
     found: list[Factor] = []
-    left = params[addend.entries]
+    left = addend.entries
     for expression in addend.expression.terms(MULTIPLY):
         own, left = np.split(left, [n_kernel_params(expression)])
         factor = Factor(expression, own)
         for other in [one for one in found if one.columns & factor.columns]:
             found.remove(other)
-            factor = other.joined(factor)
+            entries = np.append(other.entries, factor.entries)
+            factor = Factor(other.expression * factor.expression, entries)
         found.append(factor)
     return found
 
@@ -105,14 +102,14 @@ class AveragedFunction:
         background: Inputs,
         weights: FloatArray,
     ) -> None:
-        params = np.exp(theta[:-1])
-        self.products = [factors_of(addend, params) for addend in addends(expression)]
-        self._predictor, self._background, self._weights = predictor, background, weights
+        self.products = products_of(expression)
+        self._theta, self._predictor = theta, predictor
+        self._background, self._weights = background, weights
         knots = predictor.knots
         self._sums: dict[tuple[int, int], Sums] = {}
         for number, product in enumerate(self.products):
-            crosses = [one.cross(background, knots) for one in product]
-            covariances = [one.cross(background, background) for one in product]
+            crosses = [one.cross(theta, background, knots) for one in product]
+            covariances = [one.cross(theta, background, background) for one in product]
             for place in range(len(product)):
                 self._sums[number, place] = self._sums_of(crosses, covariances, [place])
 
@@ -120,7 +117,21 @@ class AveragedFunction:
         """Compute the mean of the average over the background."""
         every = [self._sums[number, 0].average_at_knots for number in range(len(self.products))]
         cross = sum(every, start=np.zeros(len(self._predictor.knots)))
-        return float(self._predictor.conditioned(cross[None], np.zeros((1, 1)))[0][0])
+        return float(cross @ self._predictor.weights)
+
+    def total(self, number: int, column: int) -> float:
+        """Return by what the factor for a column is multiplied, on average, in a product."""
+        return next(
+            self._sums[number, place].total
+            for place, one in enumerate(self.products[number])
+            if column in one.columns
+        )
+
+    def mean(
+        self, columns: Sequence[int], points: FloatArray, numbers: Collection[int] | None = None
+    ) -> FloatArray:
+        """Compute only the mean (n,) of an effect, which takes O(n_knots) for each point."""
+        return self._sum(columns, points, numbers, with_prior=False)[0] @ self._predictor.weights
 
     def effect(
         self,
@@ -138,37 +149,63 @@ class AveragedFunction:
         mean : ndarray of shape (n,)
         covariance : ndarray of shape (n, n)
         """
-        cross = np.zeros((len(points), len(self._predictor.knots)))
-        prior = np.zeros((len(points), len(points)))
+        return self._predictor.conditioned(*self._sum(columns, points, numbers, with_prior=True))
+
+    def _sum(
+        self,
+        columns: Sequence[int],
+        points: FloatArray,
+        numbers: Collection[int] | None,
+        *,
+        with_prior: bool,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Add up the covariances of an effect with the knots and with itself over products.
+
+        Products without the columns are the same at all points, and on average.
+        """
+        n = len(points)
+        cross, prior = (
+            np.zeros((n, len(self._predictor.knots))),
+            np.zeros((n, n) if with_prior else 0),
+        )
         for number, product in enumerate(self.products):
             own = [place for place, one in enumerate(product) if one.columns & {*columns}]
             if own and (numbers is None or number in numbers):
-                # else it is the same at all points, and on average
-                of_knots, of_points = self._covariances(number, own, columns, points)
+                of_knots, of_points = self._covariances(
+                    number, own, columns, points, with_prior=with_prior
+                )
                 cross += of_knots
                 prior += of_points
-        return self._predictor.conditioned(cross, prior)
+        return cross, prior
 
     def _covariances(
-        self, number: int, own: Sequence[int], columns: Sequence[int], points: FloatArray
+        self,
+        number: int,
+        own: Sequence[int],
+        columns: Sequence[int],
+        points: FloatArray,
+        *,
+        with_prior: bool,
     ) -> tuple[FloatArray, FloatArray]:
         """Compute the covariances of an effect in one product with the knots and with itself."""
         product, background, knots = self.products[number], self._background, self._predictor.knots
         factors = [product[place] for place in own]
         if any(one.columns - {*columns} for one in factors):
-            return self._entangled(product, columns, points)
+            return self._entangled(product, columns, points, with_prior=with_prior)
         if len(own) == 1:
             sums = self._sums[number, own[0]]
         else:
-            crosses = [one.cross(background, knots) for one in product]
-            covariances = [one.cross(background, background) for one in product]
+            crosses = [one.cross(self._theta, background, knots) for one in product]
+            covariances = [one.cross(self._theta, background, background) for one in product]
             sums = self._sums_of(crosses, covariances, own)
         values = np.zeros((len(points), background.values.shape[1]))
         values[:, list(columns)] = points
         rows = background.columns.scaled(values)
-        cross = _product(factors, rows, knots) * sums.of_knots - sums.average_at_knots
-        prior = _product(factors, rows, rows) * sums.total
-        with_average = _product(factors, rows, background) @ sums.of_rows
+        cross = self._product(factors, rows, knots) * sums.of_knots - sums.average_at_knots
+        if not with_prior:
+            return cross, np.zeros(0)
+        prior = self._product(factors, rows, rows) * sums.total
+        with_average = self._product(factors, rows, background) @ sums.of_rows
         return cross, prior - with_average[:, None] - with_average + sums.average
 
     def _sums_of(
@@ -200,6 +237,8 @@ class AveragedFunction:
         product: Sequence[Factor],
         columns: Sequence[int],
         points: FloatArray,
+        *,
+        with_prior: bool,
     ) -> tuple[FloatArray, FloatArray]:
         """Do the same where a factor has other columns too, by all rows of the background."""
         background, knots, n = self._background, self._predictor.knots, len(points)
@@ -208,11 +247,12 @@ class AveragedFunction:
         rows = replace(background, values=values, rows=np.tile(background.rows, (n + 1, 1))).flat
         averages = np.kron(np.eye(n + 1), self._weights)
         contrasts = averages[:n] - averages[n]
-        cross = contrasts @ _product(product, rows, knots)
-        return cross, contrasts @ _product(product, rows, rows) @ contrasts.T
+        cross = contrasts @ self._product(product, rows, knots)
+        if not with_prior:
+            return cross, np.zeros(0)
+        return cross, contrasts @ self._product(product, rows, rows) @ contrasts.T
 
-
-def _product(factors: Sequence[Factor], X: Inputs, Z: Inputs) -> FloatArray:
-    """Compute the product of factors between rows X and rows Z."""
-    first, *others = (one.cross(X, Z) for one in factors)
-    return reduce(np.multiply, others, first)
+    def _product(self, factors: Sequence[Factor], X: Inputs, Z: Inputs) -> FloatArray:
+        """Compute the product of factors between rows X and rows Z."""
+        first, *others = (one.cross(self._theta, X, Z) for one in factors)
+        return reduce(np.multiply, others, first)

@@ -167,6 +167,8 @@ class Overview:
         explained = max(0.0, 1 - float(np.mean(errors**2) / np.var(rows.y)))
         n = len(self._explained.parts)
         text = f"{capital(counted(n, 'component'))} {'explains' if n == 1 else 'explain'}"
+        if self._say.is_table:
+            text = "The fit explains"
         fact = Fact(TARGET, "explained", explained, evidence=how)
         yield fact, f"{text} {percent(explained)} of {of}."
         data = rows.on(model.evaluation.expression.target)

@@ -164,7 +164,7 @@ class ExactPredictor(Predictor):
         self._cholesky, jitter = _factorise(expression, theta, rows)
         block = max(_MIN_ROWS_PER_BLOCK, _COVARIANCES_PER_BLOCK // len(rows.X))
         super().__init__(expression, theta, data, jitter=jitter, block=block)
-        self.knots, self._alpha = rows.inputs, self._cholesky.solve(rows.y)
+        self.knots, self.weights = rows.inputs, self._cholesky.solve(rows.y)
 
     def conditioned(self, cross: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute mean (n,) and covariance (n, n) of functionals of the function.
@@ -176,7 +176,7 @@ class ExactPredictor(Predictor):
         prior : ndarray of shape (n, n)
             Their prior covariances.
         """
-        mean = cross @ self._alpha
+        mean = cross @ self.weights
         V = self._cholesky.half_solve(cross.T)  # which overwrites them
         return mean, prior - V.T @ V
 
@@ -184,11 +184,11 @@ class ExactPredictor(Predictor):
         return self.conditioned(term.cross(X, self.knots), term.cross(X, X))
 
     def _part_mean_of_block(self, term: Term, X: Inputs) -> FloatArray:
-        return term.cross(X, self.knots) @ self._alpha
+        return term.cross(X, self.knots) @ self.weights
 
     def _part_of_block(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
         cross = term.cross(X, self.knots)
-        mean = cross @ self._alpha
+        mean = cross @ self.weights
         V = self._cholesky.half_solve(term.deviation(cross, self.knots).T)
         explained = np.einsum("ij,ij->j", V, V)
         return mean, np.maximum(term.variance(X) - explained, 0.0)

@@ -300,7 +300,7 @@ class InducingPredictor(Predictor):
         super().__init__(expression, theta, data, block=_COVARIANCES_PER_BLOCK // len(points))
         self.text = f"{len(points)} inducing points"
         at = InducingLikelihood(expression, data, points).condition(theta)
-        self.knots, self._L, self._L_B, self._weights = points, at.L, at.L_B, at.weights
+        self.knots, self._L, self._L_B, self.weights = points, at.L, at.L_B, at.weights
 
     def conditioned(self, cross: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute mean (n,) and covariance (n, n) of functionals of the function.
@@ -314,20 +314,20 @@ class InducingPredictor(Predictor):
         """
         prior_part, posterior_part = self._project(cross)
         K = prior - prior_part.T @ prior_part + posterior_part.T @ posterior_part
-        return cross @ self._weights, K
+        return cross @ self.weights, K
 
     def _joint(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
         return self.conditioned(term.cross(X, self.knots), term.cross(X, X))
 
     def _part_mean_of_block(self, term: Term, X: Inputs) -> FloatArray:
-        return term.cross(X, self.knots) @ self._weights
+        return term.cross(X, self.knots) @ self.weights
 
     def _part_of_block(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
         cross = term.cross(X, self.knots)
         prior_part, posterior_part = self._project(term.deviation(cross, self.knots))
         explained = np.einsum("ij,ij->j", prior_part, prior_part)
         kept = np.einsum("ij,ij->j", posterior_part, posterior_part)
-        return cross @ self._weights, np.maximum(term.variance(X) - explained, 0.0) + kept
+        return cross @ self.weights, np.maximum(term.variance(X) - explained, 0.0) + kept
 
     def _project(self, cross: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute ``L^-1 k`` and ``L_B^-1 L^-1 k``, both of shape (n_inducing, n)."""
