@@ -88,11 +88,7 @@ def test_the_unit_prior_has_one_price_for_each_unit(text, n_columns, n_units, na
         ("SE[1] * SE[2]", (4, 2, 3), 1 / (2 * 2 * 4 * 3 * 3 * 2)),
         ("SE[1] + SE[2]", (4, 2, 3), 1 / (2 * 2 * 4 * 3 * 3 * 2)),
         ("SE[0] * SE[1] * SE[2]", (4, 2, 3), 1 / (2 * 2 * 4 * 3 * 2)),
-        (
-            "SE[0] * SE[1] + LIN[2]",
-            (4, 2, 3),
-            1 / (2 * 2**3 * 2 * (4 * 3 * 3 * 2) * (4 * 3 * 3)),
-        ),
+        ("SE[0] * SE[1] + LIN[2]", (4, 2, 3), 1 / (2 * 2**3 * 2 * (4 * 3 * 3 * 2) * (4 * 3 * 3))),
         # a column that occurs twice, and leaves of different operations, are of other units
         ("SE[0] + SE[0]", (4, 2, 3), 1 / (2 * 2**3 * 2 * (4 * 3 * 3) ** 2)),
         ("SE[0] * SE[1] * SE[0]", (4, 2, 2), 1 / (2 * 2**3 * 2 * (4 * 2 * 2) * (4 * 2 * 2))),
@@ -105,11 +101,7 @@ def test_the_unit_prior_has_one_price_for_each_unit(text, n_columns, n_units, na
         # a line is rarely multiplied with a function of another column
         ("LIN[0] * SE[0]", (4, 2, 3), 1 / (2 * 2**3 * 2 * (4 * 3 * 3) ** 2)),
         ("LIN[0] * SE[1]", (4, 2, 3), 0.01 / (2 * 2**3 * 2 * (4 * 3 * 3) ** 2)),
-        (
-            "(LIN[0] + PER[1]) * SE[1]",
-            (4, 2, 3),
-            0.01 / (2 * 2**5 * 2**2 * (4 * 3 * 3) ** 3),
-        ),
+        ("(LIN[0] + PER[1]) * SE[1]", (4, 2, 3), 0.01 / (2 * 2**5 * 2**2 * (4 * 3 * 3) ** 3)),
         ("(SE[0] + SE[1]) * SE[1]", (4, 2, 2), 1 / (2 * 2**3 * 2 * (4 * 2 * 2) * (4 * 2 * 2))),
         (
             "(SE[0] * SE[1] + LIN[0]) * SE[0] * SE[1]",
@@ -167,7 +159,7 @@ def test_a_kernel_on_columns_that_do_not_vary_can_be_fitted(text, n_varying):
 
 
 @given(expression=expressions(), seed=seeds)
-def test_order_and_grouping_do_not_matter(expression: Expression, seed: int) -> None:
+def test_order_and_grouping_do_not_matter(expression, seed):
     other = reshuffled(expression, np.random.default_rng(seed))
     for prior in (units_of(3), grammar_of(6, 2, 3), grammar_of(4, 2, 5, strength=1.0)):
         # sums of the same numbers in another order
@@ -221,7 +213,7 @@ def test_the_probabilities_of_all_normal_forms_sum_to_no_more_than_one(
     assert 3 / 4 <= total <= 1  # noise and single units have three quarters
 
 
-def test_scales_have_the_stated_probabilities_and_are_paid_once_for_each_column() -> None:
+def test_scales_have_the_stated_probabilities_and_are_paid_once_for_each_column():
     plain, n = {"n_kernels": 2, "n_operators": 2, "n_columns": 2}, {0: 3}
     several = partial(grammar_prior, **plain, n_scales=n, n_targets=2)
 

@@ -16,10 +16,7 @@ from sklearn.gaussian_process.kernels import (
 
 from autokernel.data import Column, Columns
 from autokernel.expression import Leaf, Operation
-from autokernel.inference import (
-    cross_covariance,
-    diagonal_covariance,
-)
+from autokernel.inference import cross_covariance, diagonal_covariance
 from autokernel.kernels import BASE_KERNELS
 from autokernel.model.sklearn_kernel import (
     FeatureKernel,

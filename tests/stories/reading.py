@@ -483,10 +483,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (rf"(?:.*?a|A) possible (?:effect of|cycle in) .+{PERHAPS}\.", is_said),
     (rf"It explains {P} of the variance of the fit\.", share),
     (rf"\w+ smaller components? of .+ explains? {P} of the variance of the fit\.", small),
-    (
-        rf"Beyond the data it (?:.+ and )?{WAY} by {AMOUNT}{RANGE} until .+{PERHAPS}\.",
-        beyond,
-    ),
+    (rf"Beyond the data it (?:.+ and )?{WAY} by {AMOUNT}{RANGE} until .+{PERHAPS}\.", beyond),
     (r"(?:Its course beyond the data is uncertain:|The data cover less than two) .+", is_said),
     (r"Its level drifts by about .+ from one row to the next\.", is_said),
     (rf"(?P<n>)?(?:It|The cycle) repeats beyond the data{PERHAPS}\.", repeats),

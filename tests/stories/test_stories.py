@@ -19,10 +19,7 @@ QUICK = {  # few base kernels, and a kernel from which the search would begin
         "base_kernels": ("LIN", "PER"),
         "start_kernel": "LIN[month] + PER[month]",
     },
-    "a_change_point": {
-        "base_kernels": ("LIN", "PER"),
-        "start_kernel": "CP[x](LIN[x], PER[x])",
-    },
+    "a_change_point": {"base_kernels": ("LIN", "PER"), "start_kernel": "CP[x](LIN[x], PER[x])"},
 }
 PLAIN = {"n_iter": 0, "max_leaves": 2, "outliers": None}
 PLAIN |= {"column_scales": None, "target_scale": None}
@@ -112,10 +109,7 @@ def on_scales(seed=0, n=40):
     }
 
 
-ALWAYS = (
-    "SE[log(age)] + SE[water]",
-    "log(y) ~ NOISE",
-)
+ALWAYS = ("SE[log(age)] + SE[water]", "log(y) ~ NOISE")
 ALWAYS += ("LIN[log(age)] * LIN[water]", "logit(y) ~ SE[time]", "log(y) ~ LIN[x]")
 ALWAYS += ("sqrt(y) ~ LIN[sqrt(age)] + LIN[group]",)
 MARKED = [
