@@ -146,40 +146,33 @@ def test_ten_equal_leaves_have_nine_swaps():
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("SE[0]", []),
-        ("SE[0] * LIN[0]", []),
-        ("SE[0] + LIN[0]", [("LIN[0]", "SE[0]"), ("SE[0]", "LIN[0]")]),
+        ("SE[0]", ""),
+        ("SE[0] * LIN[0]", ""),
+        ("SE[0] + LIN[0]", "LIN[0] and SE[0]; SE[0] and LIN[0]"),
         (
             "SE[0] + PER[0] * (LIN[0] + RQ[0])",  # the outer sum alone
-            [("PER[0] * (LIN[0] + RQ[0])", "SE[0]"), ("SE[0]", "PER[0] * (LIN[0] + RQ[0])")],
+            "PER[0] * (LIN[0] + RQ[0]) and SE[0]; SE[0] and PER[0] * (LIN[0] + RQ[0])",
         ),
         (
             "SE[0] * (LIN[0] + RQ[0] * PER[0]) * PER[1]",
-            [
-                ("SE[0] * (RQ[0] * PER[0]) * PER[1]", "LIN[0]"),
-                ("SE[0] * LIN[0] * PER[1]", "RQ[0] * PER[0]"),
-            ],
+            "SE[0] * (RQ[0] * PER[0]) * PER[1] and LIN[0]; "
+            "SE[0] * LIN[0] * PER[1] and RQ[0] * PER[0]",
         ),
         (
             "(SE[0] + LIN[0]) * (RQ[0] + PER[0])",
-            [
-                ("LIN[0] * (RQ[0] + PER[0])", "SE[0]"),
-                ("SE[0] * (RQ[0] + PER[0])", "LIN[0]"),
-                ("(SE[0] + LIN[0]) * PER[0]", "RQ[0]"),
-                ("(SE[0] + LIN[0]) * RQ[0]", "PER[0]"),
-            ],
+            "LIN[0] * (RQ[0] + PER[0]) and SE[0]; SE[0] * (RQ[0] + PER[0]) and LIN[0]; "
+            "(SE[0] + LIN[0]) * PER[0] and RQ[0]; (SE[0] + LIN[0]) * RQ[0] and PER[0]",
         ),
         (
             "CW[0](SE[0] + LIN[0], PER[0])",
-            [("CW[0](LIN[0], PER[0])", "SE[0]"), ("CW[0](SE[0], PER[0])", "LIN[0]")],
+            "CW[0](LIN[0], PER[0]) and SE[0]; CW[0](SE[0], PER[0]) and LIN[0]",
         ),
     ],
 )
 def test_each_term_of_a_sum_is_taken_away_in_turn(text, parts):
-    found = list(splits(parse_expression(text)))
-    assert [(split.rest.canonical, split.term.canonical) for split in found] == [
-        tuple(parse_expression(part).canonical for part in pair) for pair in parts
-    ]
+    found = [(one.rest.canonical, one.term.canonical) for one in splits(parse_expression(text))]
+    pairs = [pair.split(" and ") for pair in parts.split("; ") if pair]
+    assert found == [tuple(parse_expression(part).canonical for part in pair) for pair in pairs]
 
 
 @given(trees)
