@@ -37,7 +37,7 @@ OU = OrnsteinUhlenbeck()
 BY_CALL = CallableKernel("CALL", exponential, (LENGTHSCALE, VARIANCE))
 
 
-def rough(n_samples=40, seed=0):
+def rough(n_samples=25, seed=0):
     """A draw from an Ornstein-Uhlenbeck process."""
     rng = np.random.default_rng(seed)
     X = np.sort(rng.uniform(size=(n_samples, 1)), axis=0)

@@ -30,8 +30,7 @@ def test_a_loader_returns_what_those_of_scikit_learn_return(loader):
 def test_as_frame_gives_the_same_numbers_in_named_columns(loader):
     arrays, bunch = loader(), loader(as_frame=True)
     assert list(bunch.frame.columns) == arrays.feature_names + arrays.target_names
-    np.testing.assert_array_equal(bunch.data, arrays.data)
-    np.testing.assert_array_equal(bunch.target, arrays.target)
+    np.testing.assert_array_equal(bunch.frame, np.c_[arrays.data, arrays.target])
     X, y = loader(as_frame=True, return_X_y=True)
     pd.testing.assert_frame_equal(X, bunch.data)
     pd.testing.assert_series_equal(y, bunch.target)

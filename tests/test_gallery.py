@@ -20,21 +20,22 @@ def opening(path: Path) -> str:
     return text
 
 
-def test_there_are_fifteen_examples_with_different_titles() -> None:
+def test_there_are_fifteen_examples_with_different_titles():
     assert len({opening(path).splitlines()[0] for path in EXAMPLES}) == 15
 
 
 @every_example
-def test_the_title_of_an_example_is_a_question_and_underlined_as_restructured_text(
-    path: Path,
-) -> None:
+def test_an_example_asks_a_question_and_ends_by_showing_its_picture(path):
     title, line, *_ = opening(path).splitlines()
     assert title.endswith("?")
     assert line == "=" * len(title)
+    assert ast.unparse(parsed(path).body[-1]) == "plt.show()"
+    if "AUTOKERNEL_DATA" in path.read_text(encoding="utf-8"):  # whose data they are
+        assert "AUTOKERNEL_DATA" in opening(path)
 
 
 @every_example
-def test_names_that_an_example_imports_from_the_package_are_public(path: Path) -> None:
+def test_names_that_an_example_imports_from_the_package_are_public(path):
     imported = [
         (node.module, alias.name)
         for node in ast.walk(parsed(path))
@@ -44,16 +45,3 @@ def test_names_that_an_example_imports_from_the_package_are_public(path: Path) -
     assert imported
     for module, name in imported:
         assert name in importlib.import_module(str(module)).__all__
-
-
-@every_example
-def test_an_example_with_data_of_others_says_at_its_beginning_where_they_come_from(
-    path: Path,
-) -> None:
-    if "AUTOKERNEL_DATA" in path.read_text(encoding="utf-8"):
-        assert "AUTOKERNEL_DATA" in opening(path)
-
-
-@every_example
-def test_an_example_ends_by_showing_its_picture(path: Path) -> None:
-    assert ast.unparse(parsed(path).body[-1]) == "plt.show()"

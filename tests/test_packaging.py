@@ -71,10 +71,6 @@ def texts(*names):
             yield path, path.read_text(encoding="utf-8")
 
 
-def description_of(metadata):
-    return metadata.get_payload(decode=True).decode("utf-8")
-
-
 def test_the_distribution_has_a_name_of_its_own_and_the_version_of_the_package(metadata, wheel):
     assert metadata["Name"] == "autokernel-gp"
     assert metadata["Version"] == autokernel.__version__
@@ -88,19 +84,15 @@ def test_the_long_description_is_the_readme_without_a_relative_link(metadata):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     relative = [t for t in targets(readme) if not t.startswith(("https://", "#"))]
     assert relative, "the README has relative links, or this test sees none of them"
-    description = description_of(metadata)
+    description = metadata.get_payload(decode=True).decode("utf-8")
     assert description.splitlines()[0] == "# autokernel"
     assert [t for t in targets(description) if not t.startswith(("https://", "#"))] == []
     # each ends as the link of the README does, which another test follows
     found = targets(description)
     assert all(any(t.endswith(f"/{end}") for t in found) for end in relative)
-
-
-def test_pictures_of_the_long_description_are_files_and_not_pages(metadata):
-    pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", description_of(metadata))
+    pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", description)
     assert pictures
-    for picture in pictures:
-        assert "/blob/" not in picture
+    assert [picture for picture in pictures if "/blob/" in picture] == []  # files and not pages
 
 
 def test_the_address_of_the_project_stands_in_one_file():
@@ -161,24 +153,21 @@ def test_messages_and_documents_name_extras_that_exist():
     assert {extra for names in named for extra in names.split(",")} <= set(EXTRAS)
 
 
-def test_the_package_can_be_imported_where_no_extra_is_installed():
-    (version,) = run_together(
-        "import json, sys\n"
-        "for extra in ('matplotlib', 'pandas', 'rich', 'skops'):\n"
-        "    sys.modules[extra] = None\n"  # so that its import fails
-        "import autokernel, autokernel.displays, autokernel.export\n"
-        "print(json.dumps(autokernel.__version__))"
-    )
-    assert version == autokernel.__version__
-
-
-def test_importing_the_package_loads_no_extra_that_scikit_learn_does_not_load():
-    (loaded,) = run_together(
-        # they import pandas if they can
+def test_importing_the_package_needs_and_loads_no_extra():
+    version, tried = run_together(
+        # scikit-learn imports pandas if it can
         "import json, sys, sklearn.gaussian_process, sklearn.datasets\n"
-        "before = set(sys.modules)\n"
-        "import autokernel\n"
-        "print(json.dumps(list(set(sys.modules) - before)))"
-    )
-    assert "autokernel.estimator" in loaded
-    assert {"matplotlib", "pandas", "rich", "skops"}.isdisjoint(loaded)
+        "extras, tried = ('matplotlib', 'pandas', 'rich', 'skops'), []\n"
+        "class Absent:\n"
+        "    def find_spec(name, *_):\n"
+        "        if name in extras:\n"
+        "            tried.append(name)\n"
+        "            raise ImportError(name)\n"
+        "for extra in extras:\n"
+        "    sys.modules.pop(extra, None)\n"
+        "sys.meta_path.insert(0, Absent)\n"
+        "import autokernel, autokernel.displays, autokernel.export\n"
+        "print(json.dumps([autokernel.__version__, tried]))"
+    )[0]
+    assert version == autokernel.__version__
+    assert tried == []

@@ -32,23 +32,17 @@ def test_the_scorer_is_the_mean_log_density_of_a_row(fitted):
     assert isinstance(log_predictive_density_score(fitted, X_NEW, Y_NEW), float)
 
 
-@pytest.mark.parametrize(
-    "wrap",
-    [
-        lambda model: make_pipeline(StandardScaler(), model),
-        lambda model: make_pipeline("passthrough", model),
-        lambda model: make_pipeline(make_pipeline(StandardScaler(), model)),
-        lambda model: GridSearchCV(model, {"n_iter": [0]}, cv=2),
-        lambda model: make_pipeline(StandardScaler(), GridSearchCV(model, {"n_iter": [0]}, cv=2)),
-    ],
-    ids=[
-        "pipeline",
-        "pipeline with a step that does nothing",
-        "pipeline in a pipeline",
-        "grid",
-        "grid in a pipeline",
-    ],
-)
+WRAPS = {
+    "a pipeline in a pipeline": lambda model: make_pipeline(
+        make_pipeline(StandardScaler(), "passthrough", model)
+    ),
+    "a grid in a pipeline": lambda model: make_pipeline(
+        StandardScaler(), GridSearchCV(model, {"n_iter": [0]}, cv=2)
+    ),
+}
+
+
+@pytest.mark.parametrize("wrap", WRAPS.values(), ids=WRAPS)
 def test_the_scorer_finds_the_estimator_in_what_is_around_it(wrap, fitted):
     model = wrap(tiny()).fit(X, Y)
     expected = log_predictive_density_score(fitted, X_NEW, Y_NEW)
@@ -86,10 +80,5 @@ def test_the_scorer_refuses_an_estimator_without_a_deviation(wrap):
         log_predictive_density_score(model, X_NEW, Y_NEW)
     with pytest.raises(TypeError, match=message):
         cross_val_score(
-            LinearRegression(),
-            X,
-            Y,
-            scoring=log_predictive_density_score,
-            cv=FOLDS,
-            error_score="raise",
+            model, X, Y, scoring=log_predictive_density_score, cv=FOLDS, error_score="raise"
         )

@@ -11,11 +11,15 @@ from autokernel.kernels import BASE_KERNELS, OPERATORS
 from autokernel.model import KernelPosterior, MixtureComponent, MixturePredictor
 
 
+def refitted(kernel, X, y, **settings):
+    """Return an estimator with this kernel at its best parameters."""
+    defaults = {"averaging": None, "outliers": None, "random_state": 0}
+    return AutoKernelGPRegressor(**defaults | settings).refit(X, y, kernel)
+
+
 def with_kernel(X, y, expression, theta, *, noise=0.1, spread=0.1):
     """Return a fitted estimator with this kernel, its log parameters and draws around them."""
-    model = AutoKernelGPRegressor(averaging=None, outliers=None, random_state=0).refit(
-        X, y, "NOISE"
-    )
+    model = refitted("NOISE", X, y)
     fitted, whole = model._fitted, np.append(theta, np.log(noise))
     evaluation = replace(fitted.evaluation, expression=expression, theta=whole)
     only = [MixtureComponent(expression, whole, 1.0)]
@@ -43,3 +47,8 @@ def random_expressions(n, *, max_leaves=6):
             neighbours = grammar.neighbours(expression)
             expression = neighbours[rng.integers(len(neighbours))]
         yield expression, rng.normal(size=n_kernel_params(expression))
+
+
+def sum_of(found):
+    """Add up the constant and the means of a decomposition."""
+    return found.constant + sum(one.mean for one in found.components)

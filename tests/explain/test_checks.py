@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autokernel import AutoKernelGPRegressor, parse_expression
+from autokernel import parse_expression
 from autokernel.explain.checks import _innovations
 from autokernel.explain.words import level_text
-from tests.explain.models import with_kernel
+from tests.explain.models import refitted, with_kernel
 
 
 @pytest.mark.parametrize(
@@ -42,20 +42,15 @@ def test_rows_at_the_same_places_do_not_repeat(seed, n_days):
     n = 5 * n_days
     days = pd.date_range("2020-01-01", periods=n_days).repeat(5)
     y = np.random.default_rng(seed).normal(size=n) + 2.0 * (np.arange(n) // 5 % 11 == 0)
-    model = AutoKernelGPRegressor(outliers=None, random_state=0).refit(
-        pd.DataFrame({"day": days}), y, "NOISE"
-    )
-    assert "hours" not in model.describe()
+    assert "hours" not in refitted("NOISE", pd.DataFrame({"day": days}), y).describe()
 
 
 @pytest.mark.parametrize(
     "y", [np.isin(np.arange(30), (3, 9)).astype(float), np.arange(30) % 2.0, np.arange(30) // 29.0]
 )
 def test_targets_that_are_mostly_the_same_are_described_without_a_warning(y):
-    model = AutoKernelGPRegressor(outliers=None, random_state=0).refit(
-        np.arange(30.0)[:, None], y, "NOISE"
-    )
-    assert "No structure was found" in model.describe()
+    text = refitted("NOISE", np.arange(30.0)[:, None], y).describe()
+    assert "No structure was found" in text
 
 
 def test_a_cycle_along_a_constant_column_and_one_that_the_data_do_not_show_are_described():
@@ -63,17 +58,15 @@ def test_a_cycle_along_a_constant_column_and_one_that_the_data_do_not_show_are_d
     kernel = parse_expression("PER[1] * LIN[1] + SE[0]")
     theta = np.log([0.5, 1.0, 0.2, 1.0, 1.0, 0.1, 1.0])
     assert "A curve in time" in with_kernel(X, np.sin(X["time"] / 50), kernel, theta).describe()
-    model = AutoKernelGPRegressor(
-        base_kernels=("PER",), periods={"time": 365}, outliers=None, random_state=0
-    )
-    text = model.refit(X[["time"]], np.sin(X["time"] / 58), "PER[time]").describe()
+    settings = {"base_kernels": ("PER",), "periods": {"time": 365}}
+    model = refitted("PER[time]", X[["time"]], np.sin(X["time"] / 58), **settings)
+    text = model.describe()
     assert "cycle" not in text
 
 
 def test_residuals_from_the_rows_before_are_those_on_the_scale_of_the_kernel():
     X = np.linspace(0, 1, 60)[:, None]
     y = np.sin(8 * X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=60)
-    model = AutoKernelGPRegressor(averaging=None, outliers=None, random_state=0)
-    _, expected = _innovations(model.refit(X, y, "SE[0]")._fitted, 0)
-    _, found = _innovations(model.refit(X, np.exp(y), "log(y) ~ SE[0]")._fitted, 0)
+    _, expected = _innovations(refitted("SE[0]", X, y)._fitted, 0)
+    _, found = _innovations(refitted("log(y) ~ SE[0]", X, np.exp(y))._fitted, 0)
     np.testing.assert_allclose(found, expected, atol=1e-3)  # of maxima that are equal

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autokernel import AutoKernelGPRegressor, Criterion, NotAMaximumError
+from autokernel import Criterion, NotAMaximumError
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.explain.tables import Table
 from autokernel.expression import parse_expression
 from autokernel.inference import ExactLikelihood, TrainingData
-from tests.explain.models import with_kernel
+from tests.explain.models import refitted, with_kernel
 from tests.fits import tiny, wave
 
 
@@ -41,7 +41,6 @@ def fit_of_noise():
 
 
 FITS = {"line": fit_of_a_line, "sine": lambda: fit_of_a_sine(0), "noise": fit_of_noise}
-TABLES = ("posterior_", "inclusion_probabilities_", "parameters_")
 
 
 def rows_of(table):
@@ -68,7 +67,7 @@ def test_a_line_in_one_of_two_columns_is_recognised():
         assert row["linear"] <= row["depends"]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_sine_of_five_cycles_is_recognised(seed):
     model = fit_of_a_sine(seed)
     (row,) = rows_of(model.inclusion_probabilities_)
@@ -95,7 +94,7 @@ def test_intervals_are_those_of_a_markov_chain_over_the_parameters():
     step = 1.2 * np.linalg.cholesky(np.linalg.inv(best.hessian))
     rng = np.random.default_rng(0)
     states, value = [best.theta], best.log_posterior
-    for _ in range(8000):
+    for _ in range(6000):
         proposed = states[-1] + step @ rng.normal(size=4)
         new = posterior.value(proposed)
         accepted = np.log(rng.uniform()) < new - value
@@ -177,10 +176,9 @@ def test_columns_have_their_names_and_constant_ones_no_say():
     assert model.parameters_["column"].tolist() == ["time", "time", ""]
 
 
-@pytest.mark.parametrize(
-    ("text", "depends", "linear"),
-    [
-        ("LIN[0]", [1, 0], [1, 0]),
+def test_what_a_kernel_says_about_columns():
+    X, y = wave(15, n_features=2)
+    for text, depends, linear in (
         ("LIN[0] + SE[1]", [1, 1], [1, 0]),
         ("LIN[0] + LIN[1]", [1, 1], [1, 1]),
         ("LIN[0] * SE[1]", [1, 1], [0, 0]),  # its slope depends on the other
@@ -188,18 +186,9 @@ def test_columns_have_their_names_and_constant_ones_no_say():
         ("LIN[0] + LIN[0] * LIN[1]", [1, 1], [0, 0]),
         ("LIN[0] * LIN[0]", [1, 0], [0, 0]),  # a parabola
         ("NOISE", [0, 0], [0, 0]),
-    ],
-)
-def test_what_a_kernel_says_about_columns(text, depends, linear):
-    X, y = wave(15)
-    X = np.column_stack([X, np.random.default_rng(2).uniform(size=15)])
-    table = (
-        AutoKernelGPRegressor(outliers=None, random_state=0)
-        .refit(X, y, text)
-        .inclusion_probabilities_
-    )
-    assert table["depends"].tolist() == depends
-    assert table["linear"].tolist() == linear
+    ):
+        table = refitted(text, X, y).inclusion_probabilities_
+        assert (table["depends"].tolist(), table["linear"].tolist()) == (depends, linear), text
 
 
 class Without(Criterion):
@@ -211,8 +200,7 @@ class Without(Criterion):
 
 @pytest.mark.parametrize(("criterion", "has_score"), [("laplace", True), (Without(), False)])
 def test_after_refit_one_kernel_has_all_the_probability(criterion, has_score):
-    model = AutoKernelGPRegressor(criterion=criterion, outliers=None, random_state=0)
-    model.refit(*wave(20), "SE[0] + LIN[0]")
+    model = refitted("SE[0] + LIN[0]", *wave(20), criterion=criterion)
     assert np.isfinite(model.best_score_) == has_score
     (row,) = rows_of(model.posterior_)
     assert row["kernel"] == "SE[0] + LIN[0]"
@@ -221,8 +209,11 @@ def test_after_refit_one_kernel_has_all_the_probability(criterion, has_score):
     assert len(model.parameters_["low"]) == 5
 
 
-@pytest.mark.parametrize("name", FITS)
-@pytest.mark.parametrize("attribute", TABLES)
+@pytest.mark.parametrize(
+    ("attribute", "name"),
+    [("posterior_", "line"), ("inclusion_probabilities_", "line"), ("parameters_", "sine"),
+     ("posterior_", "noise"), ("parameters_", "noise")],
+)  # fmt: skip
 def test_tables_print_a_line_for_each_row_and_go_into_a_frame(attribute, name):
     table = getattr(FITS[name](), attribute)
     head, *lines = str(table).splitlines()
@@ -238,11 +229,7 @@ def test_tables_print_a_line_for_each_row_and_go_into_a_frame(attribute, name):
 
 def test_a_table_aligns_its_columns_and_ends_after_twenty_rows():
     table = Table({"name": ["a", "long"], "size": [1.0, 123456.0]})
-    assert str(table).splitlines() == [
-        "name       size",
-        "a             1",
-        "long  1.235e+05",
-    ]
+    assert str(table).splitlines() == ["name       size", "a             1", "long  1.235e+05"]
     table = Table({"number": np.arange(25), "value": np.full(25, np.nan)})
     lines = str(table).splitlines()
     assert len(lines) == 22
@@ -254,7 +241,7 @@ def test_a_table_aligns_its_columns_and_ends_after_twenty_rows():
 
 def test_a_search_without_a_trial_has_an_empty_leaderboard():
     X, y = wave(20)
-    model = AutoKernelGPRegressor(base_kernels=["SE"], max_time=1e-6, random_state=0)
+    model = tiny(max_time=1e-6)
     with pytest.warns(UserWarning, match="before any kernel had a score"):
         model.fit(X, y)
     table = model.leaderboard()
@@ -267,10 +254,9 @@ def test_a_row_for_each_parameter_of_each_component():
     kernel = parse_expression("(PER[time] + LIN[depth]) * SE[depth]", ["time", "depth"])
     params = [0.5, 1.0, 0.2, 1.0, 2.0, 0.4, 3.0]
     table = with_kernel(X, np.sin(X["time"]), kernel, np.log(params)).parameters_
-    rows = list(zip(*(table[name].tolist() for name in table), strict=True))
+    rows = [list(row.values()) for row in rows_of(table)]
     assert list(table)[:5] == ["component", "leaf", "column", "parameter", "value"]
-    found = [(*row[:4], round(row[4], 6), row[7]) for row in rows]
-    assert found == [
+    assert [(*row[:4], round(row[4], 6), row[7]) for row in rows] == [
         (1, "PER", "time", "lengthscale", 0.5, ""),
         (1, "PER", "time", "variance", 1.0, "variance of y"),
         (1, "PER", "time", "period", 2.0, "time"),

@@ -4,9 +4,8 @@ from functools import cache
 
 import numpy as np
 
-from autokernel import AutoKernelGPRegressor
 from autokernel.expression import n_kernel_params, parse_expression
-from tests.explain.models import with_kernel
+from tests.explain.models import refitted, with_kernel
 
 KERNELS = (
     "SE[0] * SE[1]",
@@ -35,9 +34,7 @@ def given(kernel):
 
 
 @cache
-def refitted(kernel, **settings):
+def fitted(kernel, averaging=None):
     """Fit a kernel to the table, once for all tests, which must not change it."""
     X, y, _ = table()
-    return AutoKernelGPRegressor(
-        **{"averaging": None, "outliers": None, "random_state": 0} | settings
-    ).refit(X, y, kernel)
+    return refitted(kernel, X, y, averaging=averaging)

@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from autokernel import AutoKernelGPRegressor
 from autokernel.export import to_latex
+from autokernel.expression import parse_expression
 from autokernel.inference import cross_covariance
-from tests.export.models import KERNELS, given, refitted, table
+from tests.explain.models import refitted, with_kernel
+from tests.export.models import KERNELS, given, table
 from tests.kernels.gate import GATE
 from tests.own_kernels import OrnsteinUhlenbeck
 
@@ -60,8 +61,8 @@ def test_the_formula_is_the_covariance_in_the_units_of_the_user(kernel):
 def test_places_have_the_digits_that_their_lengths_need(shift, scale):
     x = np.linspace(0, 1, 30)
     y = np.where(x < 0.5, np.sin(9 * x), 3 * x)
-    model = AutoKernelGPRegressor(outliers=None, random_state=0)
-    model.refit(shift + scale * x[:, None], y, "CP[0](SE[0], LIN[0])")
+    kernel, theta = parse_expression("CP[0](SE[0], LIN[0])"), np.log([0.5, 0.02, 0.1, 1.0, 1, 0.1])
+    model = with_kernel(shift + scale * x[:, None], y, kernel, theta)
     Z = shift + scale * np.array([[0.2], [0.49], [0.7]])
     K = covariance(model, Z)
     formula = to_latex(model)
@@ -72,30 +73,25 @@ def test_places_have_the_digits_that_their_lengths_need(shift, scale):
 
 
 def test_noise_alone_is_a_variance():
-    assert to_latex(refitted("NOISE")) == r"k(x, x') = 26.37\,\delta_{xx'}"
+    assert to_latex(refitted("NOISE", *table()[:2])) == r"k(x, x') = 26.37\,\delta_{xx'}"
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
+def test_names_of_columns_cannot_break_out_of_a_text():
+    for name, text in (
         ("time_of day", r"\mathrm{time\_of\ day}"),
         ("{b}^2~", r"\mathrm{\{b\}\hat{}2\sim }"),
         ('a"""\nimport os\\', r"\backslash "),
-    ],
-)
-def test_names_of_columns_cannot_break_out_of_a_text(name, text):
-    X = pd.DataFrame({name: np.linspace(0, 1, 20)})
-    model = AutoKernelGPRegressor(outliers=None, random_state=0).refit(X, np.arange(20.0), "LIN[0]")
-    assert text in to_latex(model)
+    ):
+        X = pd.DataFrame({name: np.linspace(0, 1, 20)})
+        theta = np.zeros(2)
+        model = with_kernel(X, np.arange(20.0), parse_expression("LIN[0]"), theta)
+        assert text in to_latex(model)
 
 
 def test_a_custom_kernel_is_named_and_a_custom_operator_refused():
     X, y, _ = table()
-    own = AutoKernelGPRegressor(
-        base_kernels=["SE", OrnsteinUhlenbeck()], outliers=None, random_state=0
-    )
-    own.refit(X, y, f"{OrnsteinUhlenbeck().name}[0]")
-    assert rf"\operatorname{{{OrnsteinUhlenbeck().name}}}" in to_latex(own)
-    gated = AutoKernelGPRegressor(operators=["+", GATE], outliers=None, random_state=0)
+    own = refitted("OU[0]", X, y, base_kernels=["SE", OrnsteinUhlenbeck()])
+    assert r"\operatorname{OU}" in to_latex(own)
+    gated = refitted("GATE[0](LIN[0], LIN[0])", X, y, operators=["+", GATE])
     with pytest.raises(ValueError, match="GATE is a custom operator, and has no formula"):
-        to_latex(gated.refit(X, y, "GATE[0](SE[0], LIN[0])"))
+        to_latex(gated)

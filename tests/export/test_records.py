@@ -12,8 +12,9 @@ from sklearn.exceptions import NotFittedError
 from autokernel import AutoKernelGPRegressor
 from autokernel.export import from_dict, to_dict
 from autokernel.search import SOT
-from tests.export.models import KERNELS, given, refitted, table
-from tests.fits import wave
+from tests.explain.models import refitted
+from tests.export.models import KERNELS, fitted, given, table
+from tests.fits import small, tiny, wave
 from tests.kernels.gate import GATE
 from tests.own_kernels import OrnsteinUhlenbeck
 
@@ -36,11 +37,11 @@ def predictions(model, X):
 
 @pytest.mark.parametrize(
     ("kernel", "averaging"),
-    [*((kernel, None) for kernel in KERNELS), *((kernel, "posterior") for kernel in KERNELS[:2])],
+    [*((kernel, None) for kernel in KERNELS), ("LIN[0] * SE[1]", "posterior")],
 )
 def test_predictions_are_the_same_to_the_last_bit(kernel, averaging):
     _, _, Z = table()
-    model = refitted(kernel, averaging=averaging) if averaging else given(kernel)
+    model = fitted(kernel, averaging) if averaging else given(kernel)
     again = through_json(model)
     for found, expected in zip(predictions(again, Z), predictions(model, Z), strict=True):
         np.testing.assert_array_equal(found, expected)
@@ -51,8 +52,8 @@ def test_predictions_are_the_same_to_the_last_bit(kernel, averaging):
 )
 def test_approximate_predictions_are_the_same_too(approximation):
     X, y = wave(MANY_ROWS[approximation])
-    settings = {"approximation": approximation, "n_inducing": 20, "random_state": 0}
-    model = AutoKernelGPRegressor(**settings).refit(X, y, "SE[0]")
+    settings = {"approximation": approximation, "n_inducing": 20}
+    model = refitted("LIN[0]", X, y, averaging="posterior", **settings)
     assert model.approximation_ != "exact"
     again = through_json(model)
     assert again.approximation_ == model.approximation_
@@ -63,8 +64,7 @@ def test_approximate_predictions_are_the_same_too(approximation):
 def test_all_that_a_search_has_found_is_kept():
     X = pd.DataFrame({"time": np.linspace(1950, 1960, 40)})
     y = np.sin(2 * np.pi * X["time"].to_numpy()) + 0.01 * np.arange(40)
-    settings = {"base_kernels": ("SE", "LIN"), "max_leaves": 3, "n_iter": 4, "max_time": 1e9}
-    model = AutoKernelGPRegressor(**settings, outliers=None, random_state=0).fit(X, y)
+    model = small(base_kernels=("SE", "LIN"), n_iter=2, max_time=1e9).fit(X, y)
     again = through_json(model)
     assert again.get_params() == model.get_params()
     for name in ("best_expression_", "best_score_", "noise_variance_", "n_iter_", "stop_reason_"):
@@ -83,24 +83,22 @@ def test_all_that_a_search_has_found_is_kept():
 
 def test_a_model_that_was_read_can_be_fitted_again():
     X, y, _ = table()
-    model = refitted("SE[0] * SE[1]")
-    again = through_json(model)
-    np.testing.assert_array_equal(
-        again.refit(X, y).predict(X), deepcopy(model).refit(X, y).predict(X)
-    )
-    assert not hasattr(clone(again), "best_kernel_")
+    model = fitted("LIN[0] * LIN[1]")
+    found, expected = through_json(model).refit(X, y), deepcopy(model).refit(X, y)
+    np.testing.assert_array_equal(found.predict(X), expected.predict(X))
+    assert not hasattr(clone(found), "best_kernel_")
 
 
 def test_the_rows_are_written_once():
     X, _, _ = table()
-    record = to_dict(refitted("SE[0]"))
+    record = to_dict(fitted("LIN[0]"))
     assert record["X_train"] == X.tolist()
     assert record["model"]["rows_of_model"] is None
 
 
 def test_objects_among_the_parameters_are_left_out_with_a_warning():
     with pytest.warns(UserWarning, match="to_dict leaves out what is no plain data, strategy:"):
-        record = to_dict(refitted("SE[0]", strategy=SOT(population_size=5)))
+        record = to_dict(refitted("NOISE", *wave(), strategy=SOT(population_size=5)))
     assert "strategy" not in record["settings"]
     assert from_dict(record).strategy == "sot"
 
@@ -112,13 +110,11 @@ def test_mappings_and_arrays_among_the_parameters_are_kept():
         "periods": {0: 2.0},
         "column_scales": {0: "sqrt"},
     }
-    model = AutoKernelGPRegressor(
-        **settings, n_iter=0, max_leaves=1, outliers=None, random_state=0
-    ).fit(X, y)
+    model = tiny(**settings).fit(X[:30], y[:30])
     again = through_json(model)
     assert again.base_kernels == {0: ("SE", "PER"), 1: ()}
     assert (again.periods, again.column_scales) == ({0: 2.0}, {0: "sqrt"})
-    again.fit(X, y)
+    again.fit(X[:30], y[:30])
     assert again.search_history_["kernel"].tolist() == model.search_history_["kernel"].tolist()
     model.set_params(max_leaves=np.int64(1), periods={0: np.array([2.0, 3.0])})
     again = through_json(model)
@@ -140,7 +136,7 @@ def test_mappings_and_arrays_among_the_parameters_are_kept():
     ],
 )
 def test_other_records_are_refused(change, message):
-    record = to_dict(refitted("SE[0]")) | change
+    record = to_dict(fitted("LIN[0]")) | change
     with pytest.raises(ValueError, match=message):
         from_dict(record)
 
@@ -148,12 +144,11 @@ def test_other_records_are_refused(change, message):
 def test_custom_kernels_and_operators_are_refused():
     X, y, _ = table()
     for settings, kernel in (
-        ({"base_kernels": ["SE", OrnsteinUhlenbeck()]}, "OU[0]"),
-        ({"operators": ["+", GATE]}, "GATE[0](SE[0], LIN[0])"),
+        ({"base_kernels": ["LIN", OrnsteinUhlenbeck()]}, "OU[0]"),
+        ({"operators": ["+", GATE]}, "GATE[0](LIN[0], LIN[0])"),
     ):
-        model = AutoKernelGPRegressor(**settings, outliers=None, random_state=0).refit(X, y, kernel)
         with pytest.raises(ValueError, match="to_dict can hold the base kernels and operators"):
-            to_dict(model)
+            to_dict(refitted(kernel, X, y, **settings))
 
 
 def test_there_is_nothing_to_write_before_a_fit():

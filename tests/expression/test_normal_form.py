@@ -145,32 +145,22 @@ def test_what_is_redundant_is_removed(text, expected):
     assert reduced(expression_of(text)).canonical == form.canonical == expected
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "LIN[0] + LIN[1]",
-        "RQ[0] * RQ[0]",
-        "RQ[0] + RQ[0]",
-        "PER[0] * PER[0]",
-        "PER[0] + PER[0]",
-        "MAT32[0] * MAT32[0]",
-        "MAT52[0] * MAT52[0]",
-        "SE[0] * RQ[0]",
-        # the same leaf, but not in the same operation
-        "SE[0] * LIN[0] + SE[0] * PER[0]",
-        "LIN[0] * (LIN[0] * SE[0] + LIN[0] * PER[0])",
-        "LIN[0] + (LIN[0] + SE[0]) * PER[0]",
-        # a term that does not absorb the factor
-        "SE[0] * (SE[0] * LIN[0] + SE[1])",
-        "SE[0] * (SE[0] + PER[0] * (SE[0] + LIN[0]))",
-        # another operator gives no absorption
-        "SE[0] * GATE[0](SE[0], SE[0])",
-        "SE[0] * (SE[0] + GATE[0](SE[0], SE[0]))",
-        "LIN[0] + GATE[0](LIN[0], LIN[0])",
-        "GATE[0](SE[0], SE[0])",
-        "GATE[0](LIN[0], LIN[0])",
-    ],
-)
+KEPT = """
+    LIN[0] + LIN[1]; RQ[0] * RQ[0]; RQ[0] + RQ[0]; PER[0] * PER[0]; PER[0] + PER[0]
+    MAT32[0] * MAT32[0]; MAT52[0] * MAT52[0]; SE[0] * RQ[0]
+    # the same leaf, but not in the same operation
+    SE[0] * LIN[0] + SE[0] * PER[0]; LIN[0] * (LIN[0] * SE[0] + LIN[0] * PER[0])
+    LIN[0] + (LIN[0] + SE[0]) * PER[0]
+    # a term that does not absorb the factor
+    SE[0] * (SE[0] * LIN[0] + SE[1]); SE[0] * (SE[0] + PER[0] * (SE[0] + LIN[0]))
+    # another operator gives no absorption
+    SE[0] * GATE[0](SE[0], SE[0]); SE[0] * (SE[0] + GATE[0](SE[0], SE[0]))
+    LIN[0] + GATE[0](LIN[0], LIN[0]); GATE[0](SE[0], SE[0]); GATE[0](LIN[0], LIN[0])
+"""
+LINES = [line for line in KEPT.splitlines() if "#" not in line]
+
+
+@pytest.mark.parametrize("text", "; ".join(LINES).strip(" ;").split("; "))
 def test_what_is_not_redundant_is_kept_as_the_same_object(text):
     expression = expression_of(text)
     assert reduced(expression) is expression
@@ -204,85 +194,50 @@ def test_an_operator_of_the_user_that_commutes_removes_nothing_itself():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("SE[0]", []),
-        ("RQ[1]", ["SE[1]"]),
-        ("SE[0] + LIN[0]", ["SE[0]", "LIN[0]"]),
-        ("PER[0] * LIN[0] * SE[0]", ["PER[0] * SE[0]", "LIN[0] * SE[0]", "LIN[0] * PER[0]"]),
-        ("SE[0] + SE[0]", ["SE[0]"]),  # each once
-        (
-            "LIN[0] * PER[0] + SE[0]",
-            ["SE[0]", "LIN[0] * PER[0]", "PER[0] + SE[0]", "LIN[0] + SE[0]"],
-        ),
+        ("SE[0]", ""),
+        ("RQ[1]", "SE[1]"),
+        ("SE[0] + LIN[0]", "SE[0]; LIN[0]"),
+        ("PER[0] * LIN[0] * SE[0]", "PER[0] * SE[0]; LIN[0] * SE[0]; LIN[0] * PER[0]"),
+        ("SE[0] + SE[0]", "SE[0]"),  # each once
+        ("LIN[0] * PER[0] + SE[0]", "SE[0]; LIN[0] * PER[0]; PER[0] + SE[0]; LIN[0] + SE[0]"),
         (
             "SE[0] * (LIN[0] + PER[0] * SE[1])",
-            [
-                "SE[0]",
-                "LIN[0] + PER[0] * SE[1]",
-                "PER[0] * SE[0] * SE[1]",
-                "LIN[0] * SE[0]",
-                "(LIN[0] + SE[1]) * SE[0]",
-                "(LIN[0] + PER[0]) * SE[0]",
-            ],
+            "SE[0]; LIN[0] + PER[0] * SE[1]; PER[0] * SE[0] * SE[1]; LIN[0] * SE[0]; "
+            "(LIN[0] + SE[1]) * SE[0]; (LIN[0] + PER[0]) * SE[0]",
         ),
         (
             "RQ[0] * RQ[1] + LIN[0]",  # a limit of each leaf, then of all at once
-            [
-                "RQ[0] * RQ[1]",
-                "LIN[0]",
-                "LIN[0] + RQ[1]",
-                "LIN[0] + RQ[0]",
-                "LIN[0] + RQ[1] * SE[0]",
-                "LIN[0] + RQ[0] * SE[1]",
-                "LIN[0] + SE[0] * SE[1]",
-            ],
+            "RQ[0] * RQ[1]; LIN[0]; LIN[0] + RQ[1]; LIN[0] + RQ[0]; LIN[0] + RQ[1] * SE[0]; "
+            "LIN[0] + RQ[0] * SE[1]; LIN[0] + SE[0] * SE[1]",
         ),
         (
             "PER[0] * GATE[0](LIN[0] + SE[0], RQ[0])",
-            [
-                "PER[0]",
-                "GATE[0](LIN[0] + SE[0], RQ[0])",
-                "(LIN[0] + SE[0]) * PER[0]",
-                "PER[0] * RQ[0]",
-                "GATE[0](SE[0], RQ[0]) * PER[0]",
-                "GATE[0](LIN[0], RQ[0]) * PER[0]",
-                "GATE[0](LIN[0] + SE[0], SE[0]) * PER[0]",
-            ],
+            "PER[0]; GATE[0](LIN[0] + SE[0], RQ[0]); (LIN[0] + SE[0]) * PER[0]; PER[0] * RQ[0]; "
+            "GATE[0](SE[0], RQ[0]) * PER[0]; GATE[0](LIN[0], RQ[0]) * PER[0]; "
+            "GATE[0](LIN[0] + SE[0], SE[0]) * PER[0]",
         ),
         # what is left is reduced again
-        ("RQ[0] * SE[0]", ["SE[0]", "RQ[0]"]),
+        ("RQ[0] * SE[0]", "SE[0]; RQ[0]"),
         (
             "SE[0] * (SE[0] * LIN[0] + PER[0])",
-            [
-                "SE[0]",
-                "LIN[0] * SE[0] + PER[0]",
-                "PER[0] * SE[0]",
-                "LIN[0] * SE[0]",
-                "(PER[0] + SE[0]) * SE[0]",
-                "(LIN[0] + PER[0]) * SE[0]",
-            ],
+            "SE[0]; LIN[0] * SE[0] + PER[0]; PER[0] * SE[0]; LIN[0] * SE[0]; "
+            "(PER[0] + SE[0]) * SE[0]; (LIN[0] + PER[0]) * SE[0]",
         ),
         # a common factor is taken out of two terms
         (
             "SE[0] * LIN[0] + SE[0] * PER[0] + RQ[1]",
-            [
-                "PER[0] * SE[0] + RQ[1]",
-                "LIN[0] * SE[0] + RQ[1]",
-                "LIN[0] * SE[0] + PER[0] * SE[0]",
-                "PER[0] * SE[0] + RQ[1] + SE[0]",
-                "LIN[0] + PER[0] * SE[0] + RQ[1]",
-                "LIN[0] * SE[0] + RQ[1] + SE[0]",
-                "LIN[0] * SE[0] + PER[0] + RQ[1]",
-                "(LIN[0] + PER[0]) * SE[0] + RQ[1]",
-                "LIN[0] * SE[0] + PER[0] * SE[0] + SE[1]",
-            ],
+            "PER[0] * SE[0] + RQ[1]; LIN[0] * SE[0] + RQ[1]; LIN[0] * SE[0] + PER[0] * SE[0]; "
+            "PER[0] * SE[0] + RQ[1] + SE[0]; LIN[0] + PER[0] * SE[0] + RQ[1]; "
+            "LIN[0] * SE[0] + RQ[1] + SE[0]; LIN[0] * SE[0] + PER[0] + RQ[1]; "
+            "(LIN[0] + PER[0]) * SE[0] + RQ[1]; LIN[0] * SE[0] + PER[0] * SE[0] + SE[1]",
         ),
         # steps begin at the normal form
-        ("SE[0] * SE[0]", []),
-        ("LIN[0] + (SE[0] + LIN[0])", ["SE[0]", "LIN[0]"]),
+        ("SE[0] * SE[0]", ""),
+        ("LIN[0] + (SE[0] + LIN[0])", "SE[0]; LIN[0]"),
     ],
 )
 def test_simplifications_are_one_step_simpler_in_the_order_of_the_subtrees(text, expected):
-    assert list(map(str, simplifications(expression_of(text)))) == expected
+    assert "; ".join(map(str, simplifications(expression_of(text)))) == expected
 
 
 def test_a_common_factor_is_taken_out_with_either_of_its_leaves():
@@ -307,20 +262,15 @@ def test_every_limit_of_a_leaf_is_tried_and_the_first_of_all_leaves_at_once():
 
     one, other = Leaf(Wide(), 0), Leaf(Wide(), 1)
     assert list(map(str, simplifications(one))) == ["SE[0]", "LIN[0]"]
-    assert list(map(str, simplifications(one + other)))[2:] == [
-        "SE[0] + WIDE[1]",
-        "LIN[0] + WIDE[1]",
-        "SE[1] + WIDE[0]",
-        "LIN[1] + WIDE[0]",
-        "SE[0] + SE[1]",
-    ]
+    limits = "SE[0] + WIDE[1]; LIN[0] + WIDE[1]; SE[1] + WIDE[0]; LIN[1] + WIDE[0]; SE[0] + SE[1]"
+    assert "; ".join(map(str, simplifications(one + other)[2:])) == limits
 
 
 # Random trees and their normal forms, which an implementation with numbers finds as well: it
 # removes one leaf at a time and lets another part of the kernel take in its parameters.
 
 GRAMMAR = Grammar((SE, LIN, CONST), (ADD, MULTIPLY), columns=(0,), max_leaves=9)
-TREES = [GRAMMAR.random_tree(2 + n % 8, np.random.default_rng(n)) for n in range(500)]
+TREES = [GRAMMAR.random_tree(2 + n % 8, np.random.default_rng(n)) for n in range(150)]
 
 
 def test_the_order_and_the_grouping_of_operands_make_no_difference():
@@ -464,10 +414,10 @@ def test_the_rules_in_any_order_lead_to_the_normal_form_which_is_of_the_same_fam
         assert_equal(start.covariance(), end.covariance())
     # the trees show all rules, and many need none
     lengths = [len(taken) for *_, taken in paths]
-    assert lengths.count(0) > 50
+    assert lengths.count(0) > 15
     assert max(lengths) > 4
     used = [(step.operator, step.into_sum) for *_, taken in paths for step in taken]
-    assert min(used.count(way) for way in [(ADD, False), (MULTIPLY, False), (MULTIPLY, True)]) > 20
+    assert min(used.count(way) for way in [(ADD, False), (MULTIPLY, False), (MULTIPLY, True)]) > 5
 
 
 def test_every_kernel_of_a_reduced_expression_is_one_of_the_family_or_a_limit_of_it(paths):

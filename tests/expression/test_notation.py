@@ -61,7 +61,7 @@ def tree_of_python(node: ast.expr) -> Expression:
 
 
 @given(texts)
-def test_precedence_and_grouping_are_those_of_python(text: str) -> None:
+def test_precedence_and_grouping_are_those_of_python(text):
     expected = tree_of_python(ast.parse(text.strip(), mode="eval").body)
     assert parse_expression(text) == expected
 
@@ -71,16 +71,14 @@ def test_precedence_and_grouping_are_those_of_python(text: str) -> None:
     st.sampled_from((IDENTITY, *TARGET_SCALES)),
     st.none() | three_names,
 )
-def test_printing_and_parsing_give_back_the_tree(
-    expression: Expression, target: str, names: list[str] | None
-) -> None:
+def test_printing_and_parsing_give_back_the_tree(expression, target, names):
     expression = expression.on(target)
     assert parse_expression(str(expression), operators=[GATE]) == expression
     assert parse_expression(expression.to_text(names), names, operators=[GATE]) == expression
     assert repr(expression) == f"<Expression {expression}>"
 
 
-def test_a_text_holds_all_that_a_kernel_is() -> None:
+def test_a_text_holds_all_that_a_kernel_is():
     expression = Leaf(SE, 0, "log").on("sqrt")
     assert str(expression) == "sqrt(y) ~ SE[log(0)]"
     same, hash_of_same = parse_expression(str(expression)), hash(parse_expression(str(expression)))
@@ -93,14 +91,14 @@ def test_a_text_holds_all_that_a_kernel_is() -> None:
 
 
 @pytest.mark.parametrize("name", NASTY_NAMES)
-def test_a_feature_name_is_found_among_all_others(name: str) -> None:
+def test_a_feature_name_is_found_among_all_others(name):
     column = NASTY_NAMES.index(name)
     text = Leaf(BASE_KERNELS["RQ"], column).to_text(NASTY_NAMES)
     assert parse_expression(text, NASTY_NAMES) == Leaf(BASE_KERNELS["RQ"], column)
 
 
 @given(expressions())
-def test_printed_brackets_are_all_needed(expression: Expression) -> None:
+def test_printed_brackets_are_all_needed(expression):
     text = str(expression)
     for start in (i for i, symbol in enumerate(text) if symbol == "("):
         depth, stop = 1, start
@@ -120,9 +118,7 @@ def test_printed_brackets_are_all_needed(expression: Expression) -> None:
         ("SE[007]", Leaf(SE, 7)),
     ],
 )
-def test_blanks_brackets_and_zeros_that_change_nothing_are_read(
-    text: str, expected: Expression
-) -> None:
+def test_blanks_brackets_and_zeros_that_change_nothing_are_read(text, expected):
     assert parse_expression(text) == expected
 
 
@@ -142,9 +138,7 @@ def test_blanks_brackets_and_zeros_that_change_nothing_are_read(
         ('SE["a\\\nb"]', ["x", "a\nb"], 1),
     ],
 )
-def test_a_column_is_an_index_or_else_a_feature_name(
-    text: str, names: list[str], expected: int
-) -> None:
+def test_a_column_is_an_index_or_else_a_feature_name(text, names, expected):
     assert parse_expression(text, names) == Leaf(SE, expected)
 
 
@@ -161,7 +155,7 @@ def test_a_column_is_an_index_or_else_a_feature_name(
         ("a\\b", r'SE["a\\b"]'),
     ],
 )
-def test_a_feature_name_is_printed_in_quotes_only_where_needed(name: str, text: str) -> None:
+def test_a_feature_name_is_printed_in_quotes_only_where_needed(name, text):
     assert Leaf(SE, 0).to_text([name]) == text
 
 
@@ -201,9 +195,7 @@ BAD_TEXTS = [
 
 
 @pytest.mark.parametrize(("text", "names", "position", "message"), BAD_TEXTS)
-def test_an_error_says_what_is_wrong_and_points_at_the_place(
-    text: str, names: list[str] | None, position: int, message: str
-) -> None:
+def test_an_error_says_what_is_wrong_and_points_at_the_place(text, names, position, message):
     with pytest.raises(ExpressionSyntaxError) as caught:
         parse_expression(text, names)
     assert isinstance(caught.value, AutoKernelError)
@@ -218,7 +210,7 @@ def test_an_error_says_what_is_wrong_and_points_at_the_place(
 
 
 @given(st.text(alphabet='SE[]0()+* "a\\', max_size=12))
-def test_any_other_text_is_refused_by_an_error_of_ours(text: str) -> None:
+def test_any_other_text_is_refused_by_an_error_of_ours(text):
     try:
         expression = parse_expression(text)
     except ExpressionSyntaxError as error:
@@ -228,12 +220,12 @@ def test_any_other_text_is_refused_by_an_error_of_ours(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [None, 0, b"SE[0]", A])
-def test_only_a_str_is_parsed(text: object) -> None:
+def test_only_a_str_is_parsed(text):
     with pytest.raises(TypeError, match=f"text must be a str .*, got {type(text).__name__}"):
         parse_expression(text)
 
 
-def test_columns_that_share_a_name_are_written_by_index_and_read_back() -> None:
+def test_columns_that_share_a_name_are_written_by_index_and_read_back():
     names = ["a", "b", "a"]
     expression = parse_expression("SE[0] + SE[1] * SE[2]")
     text = expression.to_text(names)
@@ -243,7 +235,7 @@ def test_columns_that_share_a_name_are_written_by_index_and_read_back() -> None:
         parse_expression("SE[a]", names)
 
 
-def test_names_that_are_not_text_are_written_as_such() -> None:
+def test_names_that_are_not_text_are_written_as_such():
     expression = parse_expression("SE[1]")
     assert expression.to_text([3, 7]) == 'SE["7"]'
     assert parse_expression('SE["7"]', [3, 7]) == expression
@@ -251,24 +243,24 @@ def test_names_that_are_not_text_are_written_as_such() -> None:
         expression.to_text(["only"])
 
 
-def test_a_text_that_is_nested_too_deeply_is_refused_as_a_syntax_error() -> None:
+def test_a_text_that_is_nested_too_deeply_is_refused_as_a_syntax_error():
     with pytest.raises(ExpressionSyntaxError, match="nested too deeply"):
         parse_expression("(" * 100_000 + "SE[0]" + ")" * 100_000)
 
 
-def test_the_mark_stands_below_the_place_in_its_own_line() -> None:
+def test_the_mark_stands_below_the_place_in_its_own_line():
     with pytest.raises(ExpressionSyntaxError) as info:
         parse_expression("SE[0]\n  + XY[0]")
     assert str(info.value).splitlines()[1:] == ["      + XY[0]", "        ^"]
 
 
 @pytest.mark.parametrize("column", [-1, 0.5, True, None, "0"])
-def test_a_leaf_whose_column_cannot_be_read_back_cannot_be_made(column: object) -> None:
+def test_a_leaf_whose_column_cannot_be_read_back_cannot_be_made(column):
     with pytest.raises(ValueError, match="column must"):
         Leaf(SE, column)
 
 
 @pytest.mark.parametrize("kernel", ["NOPE", "SE", None, type(SE)])
-def test_a_leaf_is_made_of_a_base_kernel_and_of_nothing_else(kernel: object) -> None:
+def test_a_leaf_is_made_of_a_base_kernel_and_of_nothing_else(kernel):
     with pytest.raises(TypeError, match="kernel must be a BaseKernel object, got"):
         Leaf(kernel, 0)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from autokernel import AutoKernelGPRegressor
 from autokernel.expression import (
     NOISE,
     Expression,
@@ -21,6 +20,7 @@ from autokernel.expression import (
 )
 from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY
 from tests.batteries import every_tree, expressions, reshuffled, seeds
+from tests.fits import tiny
 from tests.kernels.gate import GATE
 
 ARD = " * ".join(f"SE[{column}]" for column in range(8))
@@ -65,9 +65,9 @@ def grammar_of(
         ("LIN[0] * LIN[1]", 2, 2),  # a polynomial of two lines
     ],
 )
-@pytest.mark.parametrize("nats", [0.0, 1.0, 2.5])
-def test_the_unit_prior_has_one_price_for_each_unit(text, n_columns, n_units, nats):
-    assert units_of(n_columns, nats=nats)(read(text)) == -nats * n_units
+def test_the_unit_prior_has_one_price_for_each_unit(text, n_columns, n_units):
+    for nats in (0.0, 2.5):
+        assert units_of(n_columns, nats=nats)(read(text)) == -nats * n_units
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,6 @@ def test_the_unit_prior_has_one_price_for_each_unit(text, n_columns, n_units, na
         ("SE[0]", (2, 0, 1), 1 / (2 * 2 * 2)),
         # not noise; an operation, two units; one of two operators; two base kernels
         ("SE[0] + LIN[0]", (4, 2, 1), 1 / (2 * 2**3 * 2 * 4**2)),
-        ("SE[0] * LIN[0]", (4, 2, 1), 1 / (2 * 2**3 * 2 * 4**2)),
         ("(SE[0] + LIN[0]) * PER[0]", (4, 2, 1), 1 / (2 * 2**5 * 2**2 * 4**3)),
         ("(SE[0] + LIN[0]) * PER[0]", (3, 1, 1), 1 / (2 * 2**5 * 3**3)),
         # the number of columns of the unit, of three, and which of them
@@ -87,36 +86,23 @@ def test_the_unit_prior_has_one_price_for_each_unit(text, n_columns, n_units, na
         # whether they are joined by a product or by a sum
         ("SE[1] * SE[2]", (4, 2, 3), 1 / (2 * 2 * 4 * 3 * 3 * 2)),
         ("SE[1] + SE[2]", (4, 2, 3), 1 / (2 * 2 * 4 * 3 * 3 * 2)),
-        ("SE[0] * SE[1] * SE[2]", (4, 2, 3), 1 / (2 * 2 * 4 * 3 * 2)),
-        (
-            "SE[0] * SE[1] + LIN[2]",
-            (4, 2, 3),
-            1 / (2 * 2**3 * 2 * (4 * 3 * 3 * 2) * (4 * 3 * 3)),
-        ),
+        ("SE[0] * SE[1] + LIN[2]", (4, 2, 3), 1 / (2 * 2**3 * 2 * (4 * 3 * 3 * 2) * (4 * 3 * 3))),
         # a column that occurs twice, and leaves of different operations, are of other units
         ("SE[0] + SE[0]", (4, 2, 3), 1 / (2 * 2**3 * 2 * (4 * 3 * 3) ** 2)),
         ("SE[0] * SE[1] * SE[0]", (4, 2, 2), 1 / (2 * 2**3 * 2 * (4 * 2 * 2) * (4 * 2 * 2))),
         # lines on several columns are a sum, and a product of them is several units
         ("LIN[0] + LIN[1]", (4, 2, 3), 1 / (2 * 2 * 4 * 3 * 3)),
         ("LIN[0] * LIN[1]", (4, 2, 3), 0.01 / (2 * 2**3 * 2 * (4 * 3 * 3) ** 2)),
-        ("LIN[0] * LIN[1] * LIN[0]", (4, 2, 2), 0.01 / (2 * 2**5 * 2**2 * (4 * 2 * 2) ** 3)),
         ("LIN[0] * LIN[1] * SE[2]", (4, 2, 3), 0.01 / (2 * 2**5 * 2**2 * (4 * 3 * 3) ** 3)),
-        ("LIN[0] * LIN[0]", (4, 2, 3), 1 / (2 * 2**3 * 2 * (4 * 3 * 3) ** 2)),
         # a line is rarely multiplied with a function of another column
         ("LIN[0] * SE[0]", (4, 2, 3), 1 / (2 * 2**3 * 2 * (4 * 3 * 3) ** 2)),
         ("LIN[0] * SE[1]", (4, 2, 3), 0.01 / (2 * 2**3 * 2 * (4 * 3 * 3) ** 2)),
-        (
-            "(LIN[0] + PER[1]) * SE[1]",
-            (4, 2, 3),
-            0.01 / (2 * 2**5 * 2**2 * (4 * 3 * 3) ** 3),
-        ),
-        ("(SE[0] + SE[1]) * SE[1]", (4, 2, 2), 1 / (2 * 2**3 * 2 * (4 * 2 * 2) * (4 * 2 * 2))),
+        ("(LIN[0] + PER[1]) * SE[1]", (4, 2, 3), 0.01 / (2 * 2**5 * 2**2 * (4 * 3 * 3) ** 3)),
         (
             "(SE[0] * SE[1] + LIN[0]) * SE[0] * SE[1]",
             (4, 2, 2),
             0.01 / (2 * 2**5 * 2**2 * (4 * 2 * 2) * (4 * 2 * 2) * (4 * 2 * 2)),
         ),
-        ("GATE[1](SE[0], SE[1])", (4, 3, 2), 1 / (2 * 2**3 * 3 * 2 * (4 * 2 * 2) ** 2)),
         (ARD, (2, 2, 8), 1 / (2 * 2 * 2 * 8 * 2)),
         (ARD_WITHOUT_ONE, (2, 2, 8), 1 / (2 * 2 * 2 * 8 * 8 * 2)),
         (ADDITIVE, (2, 2, 8), 1 / (2 * 2 * 2 * 8 * 2)),
@@ -129,10 +115,10 @@ def test_the_unit_prior_has_one_price_for_each_unit(text, n_columns, n_units, na
         ),
     ],
 )
-@pytest.mark.parametrize("strength", [1.0, 0.5, 0.0])
-def test_the_grammar_prior_is_the_product_of_all_choices(text, sizes, probability, strength):
-    prior = grammar_of(*sizes, strength=strength)
-    assert prior(read(text)) == pytest.approx(strength * log(probability), rel=1e-12)
+def test_the_grammar_prior_is_the_product_of_all_choices(text, sizes, probability):
+    for strength in (1.0, 0.5, 0.0):
+        prior = grammar_of(*sizes, strength=strength)
+        assert prior(read(text)) == pytest.approx(strength * log(probability), rel=1e-12)
 
 
 def test_the_kernel_of_a_category_stands_for_any_base_kernel():
@@ -156,18 +142,18 @@ def test_the_kernel_of_a_category_stands_for_any_base_kernel():
     assert prior(slopes) == pytest.approx(prior(curves) + log(0.01), rel=1e-12)
 
 
-@pytest.mark.parametrize("text", ["SE[0] * SE[1]", "SE[1]"])
 @pytest.mark.parametrize("n_varying", [0, 1])
-def test_a_kernel_on_columns_that_do_not_vary_can_be_fitted(text, n_varying):
+def test_a_kernel_on_columns_that_do_not_vary_can_be_fitted(n_varying):
     X, y = np.random.default_rng(0).uniform(size=(12, 2)), np.arange(12.0)
     X[:, n_varying:] = 1.0
-    model = AutoKernelGPRegressor(base_kernels=["SE"], random_state=0).refit(X, y, text)
-    assert model.best_expression_ == text
-    assert np.isfinite(model.best_score_)
+    for text in ("SE[0] * SE[1]", "SE[1]"):
+        model = tiny(base_kernels=["SE"]).refit(X, y, text)
+        assert model.best_expression_ == text
+        assert np.isfinite(model.best_score_)
 
 
 @given(expression=expressions(), seed=seeds)
-def test_order_and_grouping_do_not_matter(expression: Expression, seed: int) -> None:
+def test_order_and_grouping_do_not_matter(expression, seed):
     other = reshuffled(expression, np.random.default_rng(seed))
     for prior in (units_of(3), grammar_of(6, 2, 3), grammar_of(4, 2, 5, strength=1.0)):
         # sums of the same numbers in another order
@@ -190,8 +176,7 @@ def test_the_probabilities_of_all_units_sum_to_that_of_a_unit(n_columns):
     assert sum(exp(prior(unit)) for unit in units) == pytest.approx(1 / 4, rel=1e-12)
 
 
-@pytest.mark.parametrize("n_leaves", [1, 2, 3, 4])
-@pytest.mark.parametrize("n_columns", [1, 2])
+@pytest.mark.parametrize(("n_columns", "n_leaves"), [(1, 1), (1, 4), (2, 2), (2, 3)])
 def test_the_probabilities_of_all_trees_of_a_size_sum_to_that_of_the_size(n_columns, n_leaves):
     """Each derivation is a tree of its own where the only operator does not commute."""
     grammar = Grammar(kernels("SE", "LIN"), (GATE,), tuple(range(n_columns)), 4)
@@ -221,7 +206,7 @@ def test_the_probabilities_of_all_normal_forms_sum_to_no_more_than_one(
     assert 3 / 4 <= total <= 1  # noise and single units have three quarters
 
 
-def test_scales_have_the_stated_probabilities_and_are_paid_once_for_each_column() -> None:
+def test_scales_have_the_stated_probabilities_and_are_paid_once_for_each_column():
     plain, n = {"n_kernels": 2, "n_operators": 2, "n_columns": 2}, {0: 3}
     several = partial(grammar_prior, **plain, n_scales=n, n_targets=2)
 

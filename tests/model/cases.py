@@ -6,12 +6,7 @@ from scipy.special import expit
 from autokernel import BaseKernel
 from autokernel.expression import Grammar, Leaf
 from autokernel.inference import ExactLikelihood, TrainingData
-from autokernel.kernels import (
-    ADD,
-    BASE_KERNELS,
-    MULTIPLY,
-    VARIANCE,
-)
+from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY, VARIANCE
 from tests.kernels.gate import fall
 
 BUILT_IN = tuple(BASE_KERNELS.values())

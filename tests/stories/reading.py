@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 
 from autokernel import AutoKernelGPRegressor
+from autokernel.explain.decomposition import ExplainedFunction
+from autokernel.inference.exact import ExactPredictor
+from autokernel.model import MixtureComponent, MixturePredictor
 
 N = r"(?P<n>-?[\d.]+(?:e[+-]?\d+)?)"
 UNIT = r"(?: [^\d(),.;]+?)?"
@@ -51,6 +53,7 @@ class Reader:
         self.paragraphs = model.describe().split("\n\n")
         found = model.decompose(X)
         self.components = [one for one in found.components if one.expression]
+        self.explained = ExplainedFunction(model._fitted)  # decompose without words, at any place
         self.scale = found.scale  # of the target, on which the words are
         self.n_shown = sum(bool(re.match(r"\d+\. ", one)) for one in self.paragraphs)
         self.text, self.numbers, self.period = "", [0], 0.0  # of a paragraph: components, a cycle
@@ -109,8 +112,9 @@ class Reader:
         """Compute all components that a paragraph is about, (n_components, n_places)."""
         frame = pd.DataFrame([{**self.X.median(), **fixed}] * len(places)).assign(**{name: places})
         frame = frame.assign(**{one: pd.to_datetime(frame[one], unit="D") for one in self.dates})
-        found = self.model.decompose(frame[self.X.columns]).components
-        return self.on_scale(np.array([found[number].mean for number in self.numbers]))
+        inputs = self.model._fitted.scaled(self.model._check_inputs(frame[self.X.columns]))
+        parts = [self.explained.parts[number] for number in self.numbers]
+        return np.array([self.explained.mean(part, inputs) for part in parts])
 
     def ends(self, name: str) -> tuple[float, float]:
         """Return where a column begins and ends, or the part of it that a paragraph is about."""
@@ -331,15 +335,15 @@ def noise(reader: Reader, match: Match) -> bool:
 
 
 def left_out(reader: Reader) -> float:
-    """Compute the mean square error of rows in fifths that are left out of the best kernel."""
-    model = clone(reader.model).set_params(averaging=None)
-    errors = np.empty(len(reader.y))
+    """Compute the mean square error of rows in fifths that the best kernel has not seen."""
+    fitted = reader.model._fitted
+    data, best, errors = fitted.mixture.data, fitted.evaluation, np.empty(len(fitted.rows))
     for rows in np.array_split(np.random.default_rng(0).permutation(len(errors)), 5):
         others = np.setdiff1d(np.arange(len(errors)), rows)
-        kernel = reader.model.best_expression_
-        model.refit(reader.data.iloc[others], reader.y[others], kernel)
-        errors[rows] = reader.y[rows] - model.predict(reader.data.iloc[rows])
-    return float(np.mean(errors**2))
+        only = [MixtureComponent(best.expression, best.theta, 1.0)]
+        mixture = MixturePredictor(only, data.take(others), ExactPredictor)
+        errors[rows] = data.y[rows] - mixture.mean(data.X[rows])
+    return float(np.mean(errors**2)) * fitted.target.scale**2
 
 
 def explains(reader: Reader, match: Match) -> bool:
@@ -479,10 +483,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (rf"(?:.*?a|A) possible (?:effect of|cycle in) .+{PERHAPS}\.", is_said),
     (rf"It explains {P} of the variance of the fit\.", share),
     (rf"\w+ smaller components? of .+ explains? {P} of the variance of the fit\.", small),
-    (
-        rf"Beyond the data it (?:.+ and )?{WAY} by {AMOUNT}{RANGE} until .+{PERHAPS}\.",
-        beyond,
-    ),
+    (rf"Beyond the data it (?:.+ and )?{WAY} by {AMOUNT}{RANGE} until .+{PERHAPS}\.", beyond),
     (r"(?:Its course beyond the data is uncertain:|The data cover less than two) .+", is_said),
     (r"Its level drifts by about .+ from one row to the next\.", is_said),
     (rf"(?P<n>)?(?:It|The cycle) repeats beyond the data{PERHAPS}\.", repeats),
