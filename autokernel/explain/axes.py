@@ -81,7 +81,7 @@ class Axis:
     def end(self, value: float) -> str:
         """Write an end of the data, without digits that it does not have."""
         known = self.origin is not None or self.levels
-        return self.place(value) if known else f"{self.shift + self.scale * value:.4g}"
+        return self.place(value) if known else f"{self.shift + self.scale * value:.3g}"
 
     def level(self, value: float) -> str:
         """Write a level of a category by the number that stands for it."""

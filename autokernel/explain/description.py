@@ -60,24 +60,24 @@ class Description:
 
     def decompose(self, X: FloatArray) -> Decomposition:
         """Compute the components at inputs (n, n_features)."""
-        components, inputs = [], self._model.columns.scaled(self._model.scaled(X)).filled
-        explained, names = self.explained, self._model.columns.feature_names
-        constant = self._model.scale.shift + explained.constant
-        whole = np.full(len(X), explained.constant)
+        explained, inputs = self.explained, self._model.columns.scaled(self._model.scaled(X)).filled
+        components = []
         for number, part in enumerate(self.parts):
             mean, std = explained.mean_and_std(part, inputs[:, part.column])
-            kernel = part.expression.to_text(names)
+            kernel = part.expression.to_text(self._model.columns.feature_names)
             components.append(Component(kernel, self.text(number), mean, std, part.share))
-        for place, pair in enumerate(self.interactions):
+        for number, pair in enumerate(self.interactions, start=len(self.parts)):
             mean = explained.interaction(pair.columns, inputs[:, pair.columns])
-            text = self.text(len(self.parts) + place)
-            kernel = " * ".join(self.names[column] for column in pair.columns)
-            components.append(Component(kernel, text, mean, np.full(len(X), np.nan), pair.share))
-        whole += sum((one.mean for one in components), start=np.zeros(len(X)))
-        if explained.is_averaged or len(self.axes) > 1:
-            mean, std = explained.rest(inputs, whole)
+            names = " * ".join(self.names[column] for column in pair.columns)
+            unknown = np.full(len(X), np.nan)
+            components.append(Component(names, self.text(number), mean, unknown, pair.share))
+        components.sort(key=lambda one: -one.share)
+        if explained.is_averaged or explained.interactions:
+            found = sum((one.mean for one in components), start=np.full(len(X), explained.constant))
+            mean, std = explained.rest(inputs, found)
             share = 1 - sum(one.share for one in components)
             components.append(Component("", TEXT_OF_REST, mean, std, share))
+        constant = self._model.scale.shift + explained.constant
         noise = self._model.noise_variance**0.5
         if self.scale == "log":
             constant = float(np.exp(constant))
@@ -88,6 +88,14 @@ class Description:
     def interactions(self) -> list[Interaction]:
         """The pairs of columns whose effects depend on each other enough to be worth a sentence."""
         return [one for one in self.explained.interactions if one.share >= SMALL]
+
+    @property
+    def _shown(self) -> list[int]:
+        """The numbers of what is described, parts before interactions, the largest share first."""
+        n = len(self.parts)
+        shares = {number: self.parts[number].share for number in range(self.explained.n_large)}
+        shares |= {n + number: pair.share for number, pair in enumerate(self.interactions)}
+        return sorted(shares, key=lambda number: -shares[number])
 
     @property
     def parts(self) -> list[Part]:
@@ -119,9 +127,7 @@ class Description:
 
     def paragraphs(self) -> list[str]:
         """Describe each component, the largest share first, without those that explain little."""
-        n_parts = len(self.parts)
-        pairs = range(n_parts, n_parts + len(self.interactions))
-        return [_in_one(self._component(one)) for one in (*range(self.explained.n_large), *pairs)]
+        return [_in_one(self._component(number)) for number in self._shown]
 
     def remarks(self) -> list[str]:
         """Say what the components do not: how much small ones explain, and what does not fit."""
@@ -140,7 +146,7 @@ class Description:
     def short(self) -> str:
         """Say what is largest, in at most five lines."""
         lines = [_in_one(self._overview.target())]
-        for number in range(min(self.explained.n_large, MAX_SHORT)):
+        for number in self._shown[:MAX_SHORT]:
             every = self._component(number)
             of_curve = takewhile(lambda one: one[0].predicate != "share", every)
             lines.append(" ".join([text for _, text in of_curve if text][:2]))
@@ -154,8 +160,7 @@ class Description:
     def table(self) -> Table:
         """Return all facts with the sentences that state them, a row for each."""
         said = [*self._overview.target(), *self._overview.columns(), *self._search()]
-        pairs = range(len(self.parts), len(self.parts) + len(self.interactions))
-        for number in (*range(self.explained.n_large), *pairs):
+        for number in self._shown:
             said += self._component(number)
         said += [*self._small(), *self._residuals]
         columns: dict[str, Any] = {

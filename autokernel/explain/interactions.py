@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 from autokernel.explain.decomposition import ExplainedFunction, Interaction
-from autokernel.explain.facts import N_DRAWS, Fact
+from autokernel.explain.facts import HALF, N_DRAWS, Fact
 from autokernel.explain.sentences import Said, Sentences
 from autokernel.explain.words import INTERVAL_ENDS, listing
 from autokernel.typing import FloatArray
 
 LEVELS = (0.1, 0.9)  # quantiles of a column at which the effect of another one is shown
+N_STEPS = 9  # along the column that is followed
 MULTIPLIED = "kernels in which the columns are multiplied"
 
 
@@ -30,57 +31,82 @@ def said_of(explained: ExplainedFunction, pair: Interaction, say: Sentences) -> 
 def _details(
     explained: ExplainedFunction, pair: Interaction, say: Sentences, about: Fact
 ) -> tuple[list[Fact], list[str]]:
+    values = {column: np.unique(explained.X[:, column]) for column in pair.columns}
     every = [column for column in pair.columns if not say.axes[column].levels]
     if not every:
         return [], []  # of two categories
-    reach = {column: _reach(explained, column) for column in every}
-    column = max(every, key=lambda one: reach[one])
+    column = max(every, key=lambda one: (len(values[one]) > 2, _reach(explained, one)))
     other = next(one for one in pair.columns if one != column)
-    values = np.unique(explained.X[:, other])
-    ends = explained.ends(column)
-    is_category = bool(say.axes[other].levels) and len(values) > len(LEVELS)
-    levels = (
-        values if is_category or len(values) == 2 else np.quantile(explained.X[:, other], LEVELS)
-    )
-    changes, drawn = _changes(explained, pair, column, levels, ends)
+    levels, is_one_of_two = values[other], len(values[other]) == 2
+    is_category = bool(say.axes[other].levels) and not is_one_of_two
+    if not (is_category or is_one_of_two):
+        levels = np.quantile(explained.X[:, other], LEVELS)
+    low, high = explained.ends(column)
     axis, name = say.axes[column], say.names[column]
-    along = f"from {axis.end(ends[0])} to {axis.end(ends[1])} of {name}"
+    along = f"from {axis.end(low)} to {axis.end(high)} of {name}"
+    steps = np.linspace(low, high, N_STEPS)
+    curves, drawn = _curves(explained, pair, column, steps, levels)
     if is_category:
-        spread = float(changes.std())
-        low, high = np.quantile(drawn.std(axis=1), INTERVAL_ENDS).tolist()
-        sure = about.probability
-        fact = Fact(about.subject, "changes differ", spread, low, high, "", sure, along)
-        text = f"the change of {say.target} {along} differs between levels of {say.names[other]}"
-        by = say.amount(spread, low, high)
-        return [say.measured(fact)], [f"{text}, with a standard deviation of {by}"]
+        return _between_levels(curves, drawn, say, about, f"{along} differs", say.names[other])
     facts, texts = [], []
-    for level, change, of_draws in zip(levels.tolist(), changes.tolist(), drawn.T, strict=True):
-        low, high = np.quantile(of_draws, INTERVAL_ENDS).tolist()
-        word = "rises" if change > 0 else "falls"
-        where = f"{say.names[other]} is {say.level(other, level, is_one_of_two=len(values) == 2)}"
-        fact = replace(about, subject=f"{name}, where {where}", predicate=word, evidence=along)
-        facts.append(say.measured(fact.moved(change, low, high)))
-        texts.append(f"{word} by {say.amount(change, low, high)} where {where}")
+    for level, curve, draws in zip(levels.tolist(), curves, drawn, strict=True):
+        where = f"{say.names[other]} is {say.level(other, level, is_one_of_two=is_one_of_two)}"
+        fact = _course(
+            curve, draws, replace(about, subject=f"{name}, where {where}", evidence=along)
+        )
+        by = say.amount(*fact.ends)
+        text = f"{fact.predicate} by {by}"
+        if fact.predicate == "hardly changes":
+            text = f"{fact.predicate} ({say.between(fact.low, fact.high)})"
+        facts.append(say.measured(fact))
+        texts.append(f"{text} where {where}")
     texts[0] = f"{along}, {say.target} {texts[0]}"
     return facts, texts
 
 
+def _course(curve: FloatArray, draws: FloatArray, about: Fact) -> Fact:
+    """Say how a curve (n_points,) changes, by the ends or by the range."""
+    change, reach = float(curve[-1] - curve[0]), float(np.ptp(curve))
+    if abs(change) < HALF * reach:
+        low, high = np.quantile(np.ptp(draws, axis=1), INTERVAL_ENDS).tolist()
+        return replace(about, predicate="goes up and down").moved(reach, low, high)
+    low, high = np.quantile(draws[:, -1] - draws[:, 0], INTERVAL_ENDS).tolist()
+    word = "rises" if change > 0 else "falls"
+    if low < 0 < high:
+        word = "hardly changes"
+    return replace(about, predicate=word).moved(change, low, high)
+
+
+def _between_levels(
+    curves: FloatArray, drawn: FloatArray, say: Sentences, about: Fact, differs: str, name: str
+) -> tuple[list[Fact], list[str]]:
+    """Say how much the change along a column differs between the levels of a category."""
+    spread = float(np.std(curves[:, -1] - curves[:, 0]))
+    low, high = np.quantile(np.std(drawn[..., -1] - drawn[..., 0], axis=0), INTERVAL_ENDS).tolist()
+    fact = replace(about, predicate="changes differ").moved(spread, low, high)
+    by = say.amount(spread, low, high)
+    text = f"the change of {say.target} {differs} between levels of {name}"
+    return [say.measured(fact)], [f"{text}, with a standard deviation of {by}"]
+
+
 def _reach(explained: ExplainedFunction, column: int) -> float:
-    own = [part for part in explained.parts if part.column == column]
-    return max(part.span for part in own)
+    return max(part.span for part in explained.parts if part.column == column)
 
 
-def _changes(
+def _curves(
     explained: ExplainedFunction,
     pair: Interaction,
     column: int,
+    steps: FloatArray,
     levels: FloatArray,
-    ends: tuple[float, float],
 ) -> tuple[FloatArray, FloatArray]:
-    """Compute the changes (n_levels,) along a column at levels of the other, and draws of them."""
-    grid = np.array([(end, level) for end in ends for level in levels.tolist()])
+    """Compute curves (n_levels, n_steps) along a column at levels of the other, and draws of them.
+
+    The draws have the shape (n_levels, n_draws, n_steps).
+    """
+    grid = np.array([(step, level) for level in levels.tolist() for step in steps.tolist()])
     points = grid if pair.columns[0] == column else grid[:, ::-1]
-    mean = explained.both(pair.columns, points)
+    shape = len(levels), len(steps)
     drawn = explained.draws_of_both(pair.columns, points, N_DRAWS)
-    n = len(levels)
-    return mean[n:] - mean[:n], drawn[:, n:] - drawn[:, :n]
+    of_levels = drawn.reshape(len(drawn), *shape).transpose(1, 0, 2)
+    return explained.both(pair.columns, points).reshape(shape), of_levels

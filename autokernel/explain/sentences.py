@@ -61,7 +61,10 @@ class Sentences:
 
     def lead(self, column: int, share: float) -> str:
         """Begin the description of a component of one of several columns."""
-        return f"{self.names[column]} explains {percent(share)} of the variance of the fit: "
+        name = self.names[column]
+        if share < 0:
+            return f"{name} works against the other effects: "
+        return f"{name} explains {percent(share)} of the variance of the fit: "
 
     def measured(self, fact: Fact, per: str = "") -> Fact:
         """Return a fact about a change on the scale of the target in its unit, or a factor."""
