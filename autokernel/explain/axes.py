@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autokernel.data import SINCE, Columns, Kind
-from autokernel.explain.words import between
+from autokernel.explain.words import between, number
 from autokernel.typing import FloatArray
 from autokernel.validation import did_you_mean
 
@@ -80,8 +80,10 @@ class Axis:
 
     def end(self, value: float) -> str:
         """Write an end of the data, without digits that it does not have."""
-        known = self.origin is not None or self.levels
-        return self.place(value) if known else f"{self.shift + self.scale * value:.3g}"
+        if self.origin is not None or self.levels:
+            return self.place(value)
+        found = self.shift + self.scale * value
+        return f"{found:.0f}" if found == round(found) else number(found)
 
     def level(self, value: float) -> str:
         """Write a level of a category by the number that stands for it."""
