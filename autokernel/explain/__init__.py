@@ -1,7 +1,7 @@
 """Components, sentences and tables about a fitted model."""
 
 from autokernel.explain.axes import TARGET, Axis, axes_of
-from autokernel.explain.decomposition import Component, Decomposition
+from autokernel.explain.decomposition import Component, Decomposition, Interaction
 from autokernel.explain.description import Description
 from autokernel.explain.questions import average_slopes, compared
 from autokernel.explain.tables import (
@@ -20,6 +20,7 @@ __all__ = [
     "Component",
     "Decomposition",
     "Description",
+    "Interaction",
     "Table",
     "average_slopes",
     "axes_of",

@@ -347,7 +347,7 @@ class ExplainedFunction:
                     )
         return self._spread * np.concatenate(drawn)
 
-    def both(self, columns: tuple[int, int], points: FloatArray) -> FloatArray:
+    def both(self, columns: Sequence[int], points: FloatArray) -> FloatArray:
         """Compute the mean (n,) of the common effect of two columns at points (n, 2)."""
         with one_blas_thread():
             return self._spread * self._function.mean(columns, points)

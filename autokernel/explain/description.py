@@ -89,13 +89,18 @@ class Description:
         """The pairs of columns whose effects depend on each other enough to be worth a sentence."""
         return [one for one in self.explained.interactions if one.share >= SMALL]
 
+    def share(self, number: int) -> float:
+        """Return the share of a component or, after these, of an interaction."""
+        n = len(self.parts)
+        one = self.parts[number] if number < n else self.interactions[number - n]
+        return one.share
+
     @property
-    def _shown(self) -> list[int]:
+    def shown(self) -> list[int]:
         """The numbers of what is described, parts before interactions, the largest share first."""
         n = len(self.parts)
-        shares = {number: self.parts[number].share for number in range(self.explained.n_large)}
-        shares |= {n + number: pair.share for number, pair in enumerate(self.interactions)}
-        return sorted(shares, key=lambda number: -shares[number])
+        every = [*range(self.explained.n_large), *range(n, n + len(self.interactions))]
+        return sorted(every, key=lambda number: -self.share(number))
 
     @property
     def parts(self) -> list[Part]:
@@ -127,7 +132,7 @@ class Description:
 
     def paragraphs(self) -> list[str]:
         """Describe each component, the largest share first, without those that explain little."""
-        return [_in_one(self._component(number)) for number in self._shown]
+        return [_in_one(self._component(number)) for number in self.shown]
 
     def remarks(self) -> list[str]:
         """Say what the components do not: how much small ones explain, and what does not fit."""
@@ -146,7 +151,7 @@ class Description:
     def short(self) -> str:
         """Say what is largest, in at most five lines."""
         lines = [_in_one(self._overview.target())]
-        for number in self._shown[:MAX_SHORT]:
+        for number in self.shown[:MAX_SHORT]:
             every = self._component(number)
             of_curve = takewhile(lambda one: one[0].predicate != "share", every)
             lines.append(" ".join([text for _, text in of_curve if text][:2]))
@@ -160,7 +165,7 @@ class Description:
     def table(self) -> Table:
         """Return all facts with the sentences that state them, a row for each."""
         said = [*self._overview.target(), *self._overview.columns(), *self._search()]
-        for number in self._shown:
+        for number in self.shown:
             said += self._component(number)
         said += [*self._small(), *self._residuals]
         columns: dict[str, Any] = {
