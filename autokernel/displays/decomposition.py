@@ -52,9 +52,9 @@ class DecompositionDisplay:
     """One panel for each component, with its sentence as the title.
 
     An effect of one column is a curve with a band of 95 %, on average over the rows; one of a
-    category has a point for each of its ten most frequent levels, the lowest first. The common effect of two columns
-    that interact is a surface, or a curve for each level.
-    Components of a target on the log scale are shown as factors. Use :meth:`from_estimator` to make
+    category has a point for each of its ten most frequent levels, the lowest first. The common
+    effect of two columns that interact is a surface, or a curve for each level. Components of a
+    target on the log scale are shown as factors. Use :meth:`from_estimator` to make
     a display.
 
     Parameters
