@@ -31,6 +31,7 @@ from autokernel.explain import (
     average_slopes,
     axes_of,
     compared,
+    contributions,
     history_table,
     inclusion_table,
     leaderboard,
@@ -783,6 +784,34 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         check_is_fitted(self, "best_kernel_")
         inputs = self.X_train_ if X is None else self._check_inputs(X)
         return self._description(units).decompose(inputs)
+
+    def explain(self, X: npt.ArrayLike) -> Table:
+        """Split the prediction of one row into the contributions of the columns.
+
+        Parameters
+        ----------
+        X : array-like of shape (1, n_features)
+            Inputs of one row, such as ``table.iloc[[7]]``.
+
+        Returns
+        -------
+        Table
+            ``effect``: first the ``"constant"``, then columns and pairs of columns that interact,
+            the largest first, then the ``"rest"``, if there is one, and last the ``"prediction"``;
+            their ``contribution``, with the central 90 % interval from ``low`` to ``high`` where it
+            is known. Contributions are those of :meth:`decompose`: they add up to the prediction,
+            or on the log scale of the target, where they are factors, multiply to the median.
+
+        Raises
+        ------
+        ValueError
+            If there is more than one row.
+        """
+        check_is_fitted(self, "best_kernel_")
+        inputs = self._check_inputs(X)
+        if len(inputs) != 1:
+            raise ValueError(f"explain takes one row, such as X.iloc[[7]], got {len(inputs)} rows")
+        return contributions(self._description(None).decompose(inputs))
 
     def compare(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Table:
         """Compare the average predictions at two groups of rows.

@@ -3,7 +3,7 @@
 from autokernel.explain.axes import TARGET, Axis, axes_of
 from autokernel.explain.decomposition import Component, Decomposition, Interaction
 from autokernel.explain.description import Description
-from autokernel.explain.questions import average_slopes, compared
+from autokernel.explain.questions import average_slopes, compared, contributions
 from autokernel.explain.tables import (
     Table,
     history_table,
@@ -25,6 +25,7 @@ __all__ = [
     "average_slopes",
     "axes_of",
     "compared",
+    "contributions",
     "history_table",
     "inclusion_table",
     "leaderboard",

@@ -45,17 +45,20 @@ class Component:
     Attributes
     ----------
     expression : str
-        Its kernel, a product of base kernels; empty for the contribution of averaging.
+        Its kernel along its column; of an interaction the names of both columns; empty for the
+        rest.
     text : str
         The component in words.
     mean, std : ndarray of shape (n_samples,)
-        Posterior mean and standard deviation, in the units of the target, or on its scale if that
-        is another one. On the log scale, ``mean`` is the median of a factor, and ``std`` the
-        standard deviation of the log of the factor. Components are correlated: their variances do
-        not add up to that of the function.
+        Posterior mean and standard deviation of the difference from the average over the training
+        rows, in the units of the target, or on its scale if that is another one. On the log scale,
+        ``mean`` is the median of a factor, and ``std`` the standard deviation of the log of the
+        factor. The deviation of an interaction is not known, nan.
     share : float
         Share of the variance of the fitted function over the training rows, by the covariance of
         the component with the function, both on the scale of the target. The shares add up to one.
+    columns : tuple of str
+        The names of its columns, one or two; empty for the rest.
     """
 
     expression: str
@@ -63,6 +66,12 @@ class Component:
     mean: FloatArray
     std: FloatArray
     share: float
+    columns: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The columns, as they are written, ``"rest"`` without any."""
+        return " * ".join(self.columns) or "rest"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,14 +81,15 @@ class Decomposition:
     Attributes
     ----------
     constant : float
-        Mean of the training targets on the scale; on the log scale, their geometric mean.
+        Average of the fitted function of the best kernel over the training rows, or over 200 of
+        them, on the scale of the target; on the log scale, the exponential of this average.
     noise_std : float
         Standard deviation of the noise, in the units of the target, or on its scale if that is
         another one.
     components : list of Component
-        Those of the best kernel, the one of the largest share first. If predictions average over
-        kernels or parameters, the last one is the difference between the average and the best
-        kernel at its best parameters, or the factor between the two.
+        Effects of the best kernel on average over the rows, the one of the largest share first. The
+        last one may be the rest: what averages over other kernels and parameters add, and
+        interactions that explain less than 1 %.
     scale : str
         Scale of the target on which the best kernel acts. On ``"identity"``, ``constant`` and the
         means add up to ``predict``. On ``"log"`` they multiply to the median of
@@ -91,6 +101,11 @@ class Decomposition:
     noise_std: float
     components: list[Component]
     scale: str = IDENTITY
+
+    @property
+    def has_rest(self) -> bool:
+        """Whether the last component is what the others leave."""
+        return bool(self.components) and not self.components[-1].columns
 
     def __repr__(self) -> str:
         lines = {

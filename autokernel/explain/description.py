@@ -65,12 +65,13 @@ class Description:
         for number, part in enumerate(self.parts):
             mean, std = explained.mean_and_std(part, inputs[:, part.column])
             kernel = part.expression.to_text(self._model.columns.feature_names)
-            components.append(Component(kernel, self.text(number), mean, std, part.share))
+            of, text = (self.names[part.column],), self.text(number)
+            components.append(Component(kernel, text, mean, std, part.share, of))
         for number, pair in enumerate(self.interactions, start=len(self.parts)):
             mean = explained.interaction(pair.columns, inputs[:, pair.columns])
-            names = " * ".join(self.names[column] for column in pair.columns)
-            unknown = np.full(len(X), np.nan)
-            components.append(Component(names, self.text(number), mean, unknown, pair.share))
+            own, unknown = tuple(self.names[one] for one in pair.columns), np.full(len(X), np.nan)
+            text, kernel = self.text(number), " * ".join(own)
+            components.append(Component(kernel, text, mean, unknown, pair.share, own))
         components.sort(key=lambda one: -one.share)
         if explained.is_averaged or explained.interactions:
             found = sum((one.mean for one in components), start=np.full(len(X), explained.constant))

@@ -7,9 +7,11 @@ Answers are about the mean of the target given the function, without noise, so t
 from collections.abc import Hashable, Sequence
 
 import numpy as np
+from scipy.stats import norm
 
+from autokernel.explain.decomposition import Component, Decomposition
 from autokernel.explain.tables import Table
-from autokernel.explain.words import interval
+from autokernel.explain.words import INTERVAL_ENDS, interval
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
 
@@ -52,6 +54,27 @@ def average_slopes(
         slope = (upper - lower) / (2 * step), (of_upper - of_lower) / (2 * step)
         rows.append((name, *_signed(slope)))
     return _table("rows", rows)
+
+
+def contributions(found: Decomposition) -> Table:
+    """List the contributions of effects to the prediction of a row, the largest first."""
+    is_log = found.scale == "log"
+
+    def row(one: Component) -> tuple[str, float, float, float]:
+        mean, half = float(one.mean[0]), float(norm.ppf(INTERVAL_ENDS[1]) * one.std[0])
+        if is_log:
+            return one.name, mean, mean / np.exp(half), mean * np.exp(half)
+        return one.name, mean, mean - half, mean + half
+
+    n = len(found.components) - found.has_rest
+    effects, rest = map(row, found.components[:n]), list(map(row, found.components[n:]))
+    ordered = sorted(effects, key=lambda one: -abs(np.log(one[1]) if is_log else one[1]))
+    rows = [("constant", found.constant, np.nan, np.nan), *ordered, *rest]
+    every = [one[1] for one in rows]
+    whole = float(np.prod(every) if is_log else np.sum(every))
+    rows.append(("prediction", whole, np.nan, np.nan))
+    names = "effect", "contribution", "low", "high"
+    return Table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
 
 def _averages(model: FittedModel, sides: Sequence[FloatArray]) -> list[Side]:

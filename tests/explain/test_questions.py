@@ -89,3 +89,40 @@ def test_what_has_no_slope_is_refused_with_what_to_do(of_plane):
         of_plane.slopes("hight")
     with pytest.raises(ValueError, match="by must be a column of X"):
         of_plane.slopes("height", by=7)
+
+
+@pytest.mark.parametrize("scale", ["identity", "log"])
+def test_contributions_make_up_the_prediction_of_a_row(scale):
+    X, y = plane()
+    y = y if scale == "identity" else np.exp(y / 10)
+    kernel = "LIN[height] * SE[age] + CAT[shop]"
+    settings = {**PLAIN, "base_kernels": "auto", "target_scale": scale}
+    kernel = kernel if scale == "identity" else f"{scale}(y) ~ {kernel}"
+    model = small(**settings).refit(X, y, kernel=kernel)
+    row = X.iloc[[7]]
+    table = model.explain(row)
+    first, *effects, last = table["effect"].tolist()
+    assert (first, last) == ("constant", "prediction")
+    assert {"height", "age", "shop"} < {*effects}
+    constant, *contributions, whole = table["contribution"]
+    found = model.decompose(row)
+    assert constant == pytest.approx(found.constant)
+    if scale == "log":
+        assert constant * np.prod(contributions) == pytest.approx(whole)
+        assert whole == pytest.approx(model.predict_quantiles(row, [0.5])[0, 0], rel=1e-8)
+    else:
+        assert constant + np.sum(contributions) == pytest.approx(whole)
+        assert whole == pytest.approx(model.predict(row)[0], rel=1e-8)
+    sizes = np.abs(contributions if scale == "identity" else np.log(contributions))
+    shown = sizes[: len(effects) - ("rest" in effects)]
+    assert np.all(np.diff(shown) <= 0)
+    by_name = dict(zip(table["effect"], zip(table["low"], table["high"], strict=True), strict=True))
+    std = next(one for one in found.components if one.columns == ("shop",)).std[0]
+    low, high = by_name["shop"]
+    half = np.log(high / low) / 2 if scale == "log" else (high - low) / 2
+    assert half == pytest.approx(norm.ppf(0.95) * std)
+
+
+def test_only_one_row_is_explained_at_a_time(of_plane):
+    with pytest.raises(ValueError, match=r"explain takes one row, such as X\.iloc.*got 2 rows"):
+        of_plane.explain(plane()[0].iloc[:2])
