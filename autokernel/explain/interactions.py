@@ -6,7 +6,7 @@ import numpy as np
 
 from autokernel.explain.decomposition import ExplainedFunction, Interaction
 from autokernel.explain.facts import HALF, N_DRAWS, Fact
-from autokernel.explain.sentences import Said, Sentences
+from autokernel.explain.sentences import MAX_LEVELS, Said, Sentences
 from autokernel.explain.words import INTERVAL_ENDS, listing
 from autokernel.typing import FloatArray
 
@@ -18,7 +18,7 @@ MULTIPLIED = "kernels in which the columns are multiplied"
 def said_of(explained: ExplainedFunction, pair: Interaction, say: Sentences) -> list[Said]:
     """Describe an interaction: the change along a column at two values or levels of the other.
 
-    Of a category of more levels, the standard deviation between levels is given.
+    Of a category of many levels, the standard deviation between them is given.
     """
     names = say.names[pair.columns[0]], say.names[pair.columns[1]]
     sure = explained.probability_of_interaction(pair.columns)
@@ -38,7 +38,7 @@ def _details(
     column = max(every, key=lambda one: (len(values[one]) > 2, _reach(explained, one)))
     other = next(one for one in pair.columns if one != column)
     levels, is_one_of_two = values[other], len(values[other]) == 2
-    is_category = bool(say.axes[other].levels) and not is_one_of_two
+    is_category = bool(say.axes[other].levels)
     if not (is_category or is_one_of_two):
         levels = np.quantile(explained.X[:, other], LEVELS)
     low, high = explained.ends(column)
@@ -46,7 +46,7 @@ def _details(
     along = f"from {axis.end(low)} to {axis.end(high)} of {name}"
     steps = np.linspace(low, high, N_STEPS)
     curves, drawn = _curves(explained, pair, column, steps, levels)
-    if is_category:
+    if is_category and len(levels) > MAX_LEVELS:
         return _between_levels(curves, drawn, say, about, f"{along} differs", say.names[other])
     facts, texts = [], []
     for level, curve, draws in zip(levels.tolist(), curves, drawn, strict=True):
